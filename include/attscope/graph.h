@@ -1,0 +1,107 @@
+/* attscope/graph.h - a network, declared once.
+ *
+ * A graph describes ONE SAMPLE: there is no batch axis. A value says how it relates to the batch:
+ *
+ *   sample   one per sample: images, activations, per-sample losses
+ *   shared   one for all samples: parameters
+ *   summed   one for all samples, the sum over them of what each contributes: gradients of shared values
+ *
+ * Operations (attscope/ops.h) add nodes and return values. Building is sticky: the first failure is kept in the graph,
+ * every later call does nothing and returns ATT_NONE, and att_graph_status() or the compilation reports it; model code
+ * needs no check per line. A graph is compiled into plans (attscope/plan.h); it may be compiled many times and freed
+ * after.
+ */
+#ifndef ATTSCOPE_GRAPH_H
+#define ATTSCOPE_GRAPH_H
+
+#include <attscope/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_graph att_graph;
+/* A value's number in its graph. */
+typedef int32_t att_value;
+enum { ATT_NONE = -1 };
+
+/* X(name, text) */
+#define ATT_KIND_LIST(X) X(SAMPLE, "sample") X(SHARED, "shared") X(SUMMED, "summed")
+
+typedef enum att_kind {
+#define ATT_KIND_ENUM(name, text) ATT_##name,
+    ATT_KIND_LIST(ATT_KIND_ENUM)
+#undef ATT_KIND_ENUM
+} att_kind;
+
+/* How a parameter starts. Draws come from Philox keyed by (seed, parameter's name), so that they depend on neither
+ * order nor threads. */
+typedef enum att_init_rule {
+    ATT_INIT_CONSTANT,     /* every element = value */
+    ATT_INIT_NORMAL,       /* N(0, value^2) */
+    ATT_INIT_TRUNC_NORMAL, /* N(0, value^2), redrawn outside [-2, 2] (absolute bounds, as timm's trunc_normal_) */
+    ATT_INIT_UNIFORM       /* U(-value, value) */
+} att_init_rule;
+
+typedef struct att_init {
+    att_init_rule rule;
+    double value;
+} att_init;
+
+/* dtype: the type activations and parameters are computed in; ATT_F32, or ATT_F64 (reference kernels only, for
+ * gradient checks). On success *graph is the caller's, freed by att_graph_destroy(). */
+ATT_API ATT_MUST_CHECK att_status att_graph_create(att_context *context, att_dtype dtype, att_graph **graph);
+ATT_API void att_graph_destroy(att_graph **graph);
+
+/* ATT_OK, or the first failure while building (the message was put into the context then). */
+ATT_API att_status att_graph_status(const att_graph *graph);
+ATT_API att_dtype att_graph_dtype(const att_graph *graph);
+ATT_API att_context *att_graph_context(const att_graph *graph);
+
+/* An input that the caller binds at each run: a sample value of the given type and shape per sample. Names of inputs
+ * and outputs are unique. */
+ATT_API att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, att_shape shape);
+
+/* A shared value with a name unique among the parameters ("blocks.0.attn.qkv.weight"), of the graph's type.
+ * decay: whether weight decay applies to it (timm: false for one-dimensional tensors, position embedding and class
+ * token). */
+ATT_API att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay);
+
+/* Makes a sample value an output under a name; it comes back from each run, one row per sample. */
+ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
+
+/* Nodes made from now on are named `scope`, for probes and profiles ("blocks.3.attn"); copied. */
+ATT_API void att_graph_scope(att_graph *graph, const char *scope);
+ATT_API const char *att_graph_scope_now(const att_graph *graph);
+
+/* Description of a value. ATT_NONE or another graph's number: rank 0, kind sample. */
+ATT_API att_shape att_value_shape(const att_graph *graph, att_value value);
+ATT_API att_dtype att_value_dtype(const att_graph *graph, att_value value);
+ATT_API att_kind att_value_kind(const att_graph *graph, att_value value);
+
+/* The parameters in order of declaration. name lives as long as the graph. */
+typedef struct att_parameter_info {
+    const char *name;
+    att_value value;
+    att_shape shape;
+    att_init init;
+    bool decay;
+} att_parameter_info;
+ATT_API int att_graph_parameter_count(const att_graph *graph);
+ATT_API att_parameter_info att_graph_parameter_at(const att_graph *graph, int index);
+/* Elements in all parameters together. */
+ATT_API int64_t att_graph_parameter_elements(const att_graph *graph);
+
+/* Work for one sample, forward: multiply-adds of matrix products and attention counted as two operations each; other
+ * ops as their descriptors say. */
+typedef struct att_cost {
+    double flops; /* all floating-point operations */
+    double macs;  /* multiply-adds of matrix products only, as peers count them */
+    double bytes; /* read and written, each value once */
+} att_cost;
+ATT_API att_cost att_graph_cost(const att_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

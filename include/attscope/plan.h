@@ -1,0 +1,121 @@
+/* attscope/plan.h - a graph compiled for a purpose, and sessions that run it.
+ *
+ * A plan is immutable and may be shared by threads. Its parts: prologue (once after the weights changed: packing),
+ * body (once per group of samples), reduction (gradient lanes summed in a fixed order) and update (the optimiser).
+ * A session runs one plan; it holds the arenas and belongs to one user thread. Running allocates nothing.
+ *
+ * Same bits: results of a training step depend on the graph, the samples and their order, the seed, the group size and
+ * the number of lanes (all in att_plan_fingerprint()), not on threads or timing.
+ */
+#ifndef ATTSCOPE_PLAN_H
+#define ATTSCOPE_PLAN_H
+
+#include <attscope/weights.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_plan att_plan;
+typedef struct att_session att_session;
+
+typedef enum att_purpose {
+    ATT_INFER, /* outputs only; dropout and drop path are identities */
+    ATT_TRAIN  /* outputs, and the gradient of the sample value named "loss", averaged over the batch */
+} att_purpose;
+
+typedef struct att_plan_options {
+    att_purpose purpose;
+    const char *backend;   /* "cpu", "ref" */
+    const char *optimizer; /* training: name of an update op ("adamw", "sgd"); NULL: gradients only */
+    int group;             /* samples a body call works on; 0: chosen from the graph alone */
+    int lanes;             /* gradient lanes, training only; 0: the context's threads */
+    int parts;             /* threads that share one group where there are fewer groups than threads; 0: automatic */
+} att_plan_options;
+
+/* ATT_INFER on "cpu", everything else automatic. */
+ATT_API att_plan_options att_plan_options_defaults(void);
+
+/* Compiles. The graph is only read and may be freed after. On success *plan is the caller's. Errors: the graph's own
+ * failure; ERR_UNSUPPORTED where the backend lacks a kernel (the message names op and type) or an op has no backward
+ * rule; ERR_NOT_FOUND where training finds no output "loss"; ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_plan_compile(const att_graph *graph, const att_plan_options *options,
+                                                   att_plan **plan);
+ATT_API void att_plan_destroy(att_plan **plan);
+
+/* What decides the bits of a training step besides data and seed: "graph=<hash> purpose=train backend=cpu group=4
+ * lanes=2 tier=avx512 onednn=2.6.3 attscope=0.1.0". Lives as long as the plan. */
+ATT_API const char *att_plan_fingerprint(const att_plan *plan);
+
+typedef struct att_plan_facts {
+    int group, lanes, steps; /* steps: kernel calls of the body */
+    size_t arena_bytes;      /* per team of threads */
+    size_t gradient_bytes;   /* all lanes */
+    size_t packed_bytes;
+} att_plan_facts;
+ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
+
+/* A session for a plan over weights of the same graph (names and shapes must agree: ERR_MISMATCH). Both must outlive
+ * it. max_batch: the most samples of one run; outputs for so many are allocated here. */
+ATT_API ATT_MUST_CHECK att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch,
+                                                     att_session **session);
+ATT_API void att_session_destroy(att_session **session);
+
+/* Binds host memory with one row per sample to an input; it is read during runs and stays the caller's. */
+ATT_API att_status att_session_bind(att_session *session, const char *input, const void *rows);
+
+/* Runs the body forward on `batch` samples (1..max_batch). Errors: ERR_ARGUMENT (nothing bound, batch too large),
+ * ERR_INTERNAL. */
+ATT_API att_status att_session_run(att_session *session, int batch);
+
+/* Copies rows [first, first + count) of an output of the last run to `rows`. */
+ATT_API att_status att_session_output(att_session *session, const char *output, int first, int count, void *rows);
+/* Type and shape per sample of an input or output; ERR_NOT_FOUND names the nearest. */
+ATT_API att_status att_session_describe(const att_session *session, const char *name, att_dtype *dtype,
+                                        att_shape *shape);
+
+/* What one optimiser step needs besides gradients. Unused ones are ignored. */
+typedef struct att_hyper {
+    double lr, weight_decay;
+    double momentum;         /* sgd */
+    bool nesterov;           /* sgd */
+    double beta1, beta2, eps; /* adamw */
+    double clip_norm;        /* 0: none; otherwise gradients are scaled by min(1, clip_norm / (norm + 1e-6)) */
+    int64_t update;          /* 1-based count of updates, for bias correction */
+} att_hyper;
+
+/* Training, one update: one or more att_session_accumulate(), then att_session_reduce(), then att_session_update().
+ *
+ * accumulate: forward and backward on `batch` samples, summing gradients into the lanes.
+ *   scale     weight of each sample's loss; 1 / (samples of the whole update) makes the batch mean
+ *   seed, step, first   dropout and drop path draw from (seed, step, position in the update's samples, node);
+ *             `first` is the position of this call's first sample, 0 also clears the lanes
+ * reduce: sums the lanes; *norm (may be NULL) is the Euclidean norm of the whole gradient. ERR_NONFINITE where that is
+ *   NaN or infinite: weights are as before; att_session_blame() names the cause.
+ * update: applies the optimiser. ERR_ARGUMENT where the plan has none or nothing was reduced. */
+ATT_API att_status att_session_accumulate(att_session *session, int batch, double scale, uint64_t seed, int64_t step,
+                                          int64_t first);
+ATT_API att_status att_session_reduce(att_session *session, double *norm);
+ATT_API att_status att_session_update(att_session *session, const att_hyper *hyper);
+
+/* After accumulate and reduce: copies the reduced gradient of parameter `index` to `host`. */
+ATT_API att_status att_session_gradient(const att_session *session, int index, void *host, int64_t count);
+
+/* Replays the last accumulate node by node and writes the name of the first node with a non-finite result
+ * ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. */
+ATT_API att_status att_session_blame(att_session *session, char *text, size_t size);
+
+/* Where the time of the runs since the last reset went, one row per kernel name. Off by default. */
+typedef struct att_profile_row {
+    const char *op, *kernel;
+    int64_t calls;
+    double seconds, flops;
+} att_profile_row;
+ATT_API att_status att_session_profile(att_session *session, bool on);
+ATT_API int att_session_profile_count(const att_session *session);
+ATT_API att_profile_row att_session_profile_at(const att_session *session, int index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

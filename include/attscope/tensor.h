@@ -1,0 +1,62 @@
+/* attscope/tensor.h - element types, shapes, and tensors in the caller's memory.
+ *
+ * Shape letters mean the same everywhere: B batch, G samples of a group, N tokens, C channels, H heads, D head width,
+ * h x w a grid of tokens or pixels, O outputs, I inputs. Layout is row-major, channels last.
+ */
+#ifndef ATTSCOPE_TENSOR_H
+#define ATTSCOPE_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attscope/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(name, bytes, safetensors' name) */
+#define ATT_DTYPE_LIST(X) \
+    X(F32, 4, "F32")      \
+    X(F64, 8, "F64")      \
+    X(BF16, 2, "BF16")    \
+    X(I32, 4, "I32")      \
+    X(U8, 1, "U8")
+
+typedef enum att_dtype {
+#define ATT_DTYPE_ENUM(name, bytes, text) ATT_##name,
+    ATT_DTYPE_LIST(ATT_DTYPE_ENUM)
+#undef ATT_DTYPE_ENUM
+} att_dtype;
+
+ATT_API size_t att_dtype_size(att_dtype dtype);
+ATT_API const char *att_dtype_name(att_dtype dtype);
+
+enum { ATT_MAX_RANK = 5 };
+
+typedef struct att_shape {
+    int rank; /* 0 (a scalar) .. ATT_MAX_RANK */
+    int64_t dims[ATT_MAX_RANK];
+} att_shape;
+
+/* Product of the dims, 1 for a scalar; -1 where a dim is negative or the product exceeds INT64_MAX / 16. */
+ATT_API int64_t att_shape_count(att_shape shape);
+ATT_API bool att_shape_equal(att_shape a, att_shape b);
+/* Writes "[2, 3]" (truncated to fit) and returns `text`. */
+ATT_API char *att_shape_format(att_shape shape, char *text, size_t size);
+
+/* att_shape_of(2, 3) is the shape [2, 3]. */
+#define att_shape_of(...)                                                        \
+    ((att_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
+
+/* A tensor in host memory. Who owns `data` is said where one is passed. */
+typedef struct att_tensor {
+    att_dtype dtype;
+    att_shape shape;
+    void *data;
+} att_tensor;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

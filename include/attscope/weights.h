@@ -1,0 +1,45 @@
+/* attscope/weights.h - the values of a graph's parameters, and what an optimiser keeps beside each.
+ *
+ * All parameters lie in one block, decayed ones first, each aligned to 64 bytes, so that an optimiser sees two ranges.
+ * A slot is a second block of the same layout: "exp_avg", "momentum_buffer", "ema". A weights object is shared by the
+ * sessions that read it and the one that trains it; it must outlive them. It lives where its backend says; copies in
+ * and out are the only way to its contents.
+ */
+#ifndef ATTSCOPE_WEIGHTS_H
+#define ATTSCOPE_WEIGHTS_H
+
+#include <attscope/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_weights att_weights;
+
+/* Space for the graph's parameters (contents zero). Errors: ERR_MEMORY, the graph's own failure. */
+ATT_API ATT_MUST_CHECK att_status att_weights_create(const att_graph *graph, att_weights **weights);
+ATT_API void att_weights_destroy(att_weights **weights);
+
+/* Fills every parameter by its att_init from `seed`; slots become zero. */
+ATT_API att_status att_weights_initialise(att_weights *weights, uint64_t seed);
+
+ATT_API int att_weights_count(const att_weights *weights);
+/* name and shape of parameter `index` in the graph's order of declaration. */
+ATT_API att_parameter_info att_weights_at(const att_weights *weights, int index);
+/* Index of a name, -1 where there is none. */
+ATT_API int att_weights_find(const att_weights *weights, const char *name);
+
+/* Adds a slot of zeros under `name`, or keeps the one that is there. Errors: ERR_MEMORY. */
+ATT_API att_status att_weights_add_slot(att_weights *weights, const char *name);
+ATT_API int att_weights_slot_count(const att_weights *weights);
+ATT_API const char *att_weights_slot_name(const att_weights *weights, int slot);
+
+/* Copy parameter `index` (slot = -1) or its element of a slot in from, or out to, `host`: `count` elements of the
+ * graph's type. Errors: ERR_ARGUMENT where index, slot or count is wrong. */
+ATT_API att_status att_weights_set(att_weights *weights, int slot, int index, const void *host, int64_t count);
+ATT_API att_status att_weights_get(const att_weights *weights, int slot, int index, void *host, int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

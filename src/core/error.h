@@ -1,0 +1,22 @@
+/* core/error.h - failing with a sentence. */
+#ifndef ATT_CORE_ERROR_H
+#define ATT_CORE_ERROR_H
+
+#include <attscope/context.h>
+
+/* Puts a sentence (what, where, what was expected) into the context and returns `status`. Thread-safe: of several
+ * threads that fail in one call, one sentence survives whole. */
+att_status att_fail(att_context *context, att_status status, const char *format, ...) ATT_PRINTF(3, 4);
+/* ERR_MEMORY with a sentence that names what was being made. */
+att_status att_fail_memory(att_context *context, size_t bytes, const char *what);
+void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);
+
+/* Returns from the enclosing function where `call` failed. */
+#define ATT_TRY(call)                        \
+    do {                                     \
+        att_status try_status_ = (call);     \
+        if (try_status_ != ATT_OK)           \
+            return try_status_;              \
+    } while (0)
+
+#endif

@@ -1,0 +1,26 @@
+/* core/memory.h - every allocation of ours goes through the context's allocator. */
+#ifndef ATT_CORE_MEMORY_H
+#define ATT_CORE_MEMORY_H
+
+#include <attscope/context.h>
+
+/* A block of `size` bytes, zeroed, aligned to 64; NULL where there is none left (no message). size 0 gives NULL. */
+void *att_allocate(att_context *context, size_t size);
+/* count * size bytes as above; NULL on overflow too. */
+void *att_allocate_array(att_context *context, size_t count, size_t size);
+/* Grows or shrinks; new bytes are undefined. On failure NULL, and `block` is untouched. */
+void *att_reallocate(att_context *context, void *block, size_t size);
+void att_free(att_context *context, void *block);
+/* A copy of a string; NULL where memory is out. */
+char *att_copy_string(att_context *context, const char *text);
+
+/* An arena: many small blocks, freed together. Zero-initialise, then set `context`. */
+typedef struct att_arena {
+    att_context *context;
+    struct att_arena_block *blocks;
+} att_arena;
+void *att_arena_allocate(att_arena *arena, size_t size); /* zeroed; NULL where memory is out */
+char *att_arena_string(att_arena *arena, const char *text);
+void att_arena_free(att_arena *arena);
+
+#endif

@@ -1,0 +1,36 @@
+/* core/random.h - counter-based random numbers: Philox 4x32-10 (Salmon et al., SC 2011).
+ *
+ * A draw is a function of (key, counter): no state, no order, the same on every thread and device.
+ */
+#ifndef ATT_CORE_RANDOM_H
+#define ATT_CORE_RANDOM_H
+
+#include <stdint.h>
+
+typedef struct att_philox {
+    uint32_t word[4];
+} att_philox;
+
+/* The block of four words at `counter` (128 bits, high:low) under `key`. */
+att_philox att_philox_block(uint64_t key, uint64_t high, uint64_t low);
+
+/* Mixes values into a key; order matters. */
+uint64_t att_random_key(uint64_t seed, uint64_t a, uint64_t b);
+/* FNV-1a of a string, to key by name. */
+uint64_t att_random_hash(const char *text);
+
+/* A sequence for code that draws one after another. */
+typedef struct att_random {
+    uint64_t key, counter;
+    att_philox block;
+    int used; /* words of block already given out; 4 at the start */
+} att_random;
+att_random att_random_from(uint64_t key);
+uint32_t att_random_u32(att_random *random);
+double att_random_uniform(att_random *random);                   /* [0, 1), 53 bits */
+double att_random_normal(att_random *random);                    /* N(0, 1), Box-Muller */
+int64_t att_random_below(att_random *random, int64_t bound);     /* 0..bound-1, unbiased; bound >= 1 */
+/* Fills order[0..count-1] with a permutation of 0..count-1. */
+void att_random_permutation(att_random *random, int64_t *order, int64_t count);
+
+#endif

@@ -1,0 +1,30 @@
+/* core/text.h - strings: growing buffers, wildcards, near misses. */
+#ifndef ATT_CORE_TEXT_H
+#define ATT_CORE_TEXT_H
+
+#include <attscope/context.h>
+
+/* A string that grows. Zero-initialise, then set `context`. After a failed allocation `failed` is set and appends do
+ * nothing; check it once at the end. */
+typedef struct att_text {
+    att_context *context;
+    char *data; /* NUL-terminated once anything was appended */
+    size_t length, capacity;
+    bool failed;
+} att_text;
+void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF(2, 3);
+void att_text_append_bytes(att_text *text, const void *bytes, size_t count);
+void att_text_free(att_text *text);
+
+/* fnmatch-like: '*' any run of characters, '?' one. */
+bool att_text_matches(const char *pattern, const char *text);
+/* Damerau-Levenshtein distance (adjacent transpositions count one), for texts of up to 127 bytes; larger ones are far. */
+int att_text_distance(const char *a, const char *b);
+/* The candidate nearest to `text` if it is near enough to be a typing slip, else NULL. name(user, i) for i < count. */
+const char *att_text_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user,
+                             int count);
+/* Whole-string numbers: false where anything is left over, out of range, or not finite. */
+bool att_text_to_i64(const char *text, int64_t *value);
+bool att_text_to_f64(const char *text, double *value);
+
+#endif
