@@ -1,0 +1,86 @@
+/* graph/attrs.h - what a node carries besides its inputs: ops write it, kernels read it. */
+#ifndef ATT_GRAPH_ATTRS_H
+#define ATT_GRAPH_ATTRS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Columns of attention statistics, one row per (head, query). a = the query's row of the attention map. */
+typedef enum att_attention_stat {
+    ATT_STAT_ENTROPY,    /* -sum_j a_j ln a_j, nats */
+    ATT_STAT_SUM2,       /* sum_j a_j^2 */
+    ATT_STAT_SUM3,       /* sum_j a_j^3 */
+    ATT_STAT_DISTANCE,   /* sum over spatial j != i of a_j ||p_i - p_j||, in grid steps; 0 for prefix queries */
+    ATT_STAT_PREFIX,     /* sum over prefix tokens (class token, registers) of a_j */
+    ATT_STAT_SELF,       /* a_i */
+    ATT_STAT_MAX,        /* max_j a_j */
+    ATT_STAT_ARGMAX,     /* the smallest j that reaches it */
+    ATT_STAT_COUNT
+} att_attention_stat;
+
+typedef enum att_activation { ATT_ACT_NONE, ATT_ACT_GELU } att_activation;
+
+/* linear: y = act(x W' + b) + r, W [O, I] (timm's orientation); transposed: W [I, O] used as it lies.
+ * in: x [rows.., I], W, b [O] or absent, r as y or absent. */
+typedef struct att_linear_attrs {
+    att_activation activation;
+    bool transposed;
+} att_linear_attrs;
+
+typedef struct att_layer_norm_attrs {
+    double eps;
+} att_layer_norm_attrs;
+
+/* attention: in qkv [N, 3 H d] (q, k, v; heads in order), out o [N, H d], lse [H, N], then as asked stats
+ * [H, N, ATT_STAT_COUNT] and map [H, N, N]. Tokens 0..prefix-1 are no grid tokens; the others fill grid_h x grid_w. */
+typedef struct att_attention_attrs {
+    int32_t heads, prefix, grid_h, grid_w;
+    double scale; /* of q.k, usually 1/sqrt(d) */
+    bool stats, map;
+} att_attention_attrs;
+
+typedef struct att_patch_attrs {
+    int32_t patch;
+    int32_t height, width, channels; /* of the image: the backward pass needs them */
+} att_patch_attrs;
+
+/* slice_tokens: rows [first, first + count) of [N, C]; its gradient pads back to `total`. */
+typedef struct att_slice_attrs {
+    int32_t first, count, total;
+} att_slice_attrs;
+
+/* mean over tokens [first, N): out [C]; its gradient spreads over `total`. */
+typedef struct att_mean_attrs {
+    int32_t first, total;
+} att_mean_attrs;
+
+/* dropout, drop_path: rate, and the stream that makes draws of different nodes differ; a gradient node has the stream
+ * of its forward node. */
+typedef struct att_drop_attrs {
+    double rate;
+    uint32_t stream;
+} att_drop_attrs;
+
+typedef struct att_cross_entropy_attrs {
+    double smoothing;
+} att_cross_entropy_attrs;
+
+/* context_broadcast: y = keep * x + share (.) mean over tokens, where share is the number `share`, or the shared vector
+ * in[1] [C] where there is one. in[2]: residual added to y, or absent. */
+typedef struct att_broadcast_attrs {
+    double keep, share;
+} att_broadcast_attrs;
+
+typedef union att_attrs {
+    att_linear_attrs linear;
+    att_layer_norm_attrs layer_norm;
+    att_attention_attrs attention;
+    att_patch_attrs patch;
+    att_slice_attrs slice;
+    att_mean_attrs mean;
+    att_drop_attrs drop;
+    att_cross_entropy_attrs cross_entropy;
+    att_broadcast_attrs broadcast;
+} att_attrs;
+
+#endif

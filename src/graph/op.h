@@ -1,0 +1,113 @@
+/* graph/op.h - what an operation says about itself.
+ *
+ * An op is one file in ops/ that ends in one `const att_op`, plus its line in ops/list.h. It knows shapes, kinds, cost,
+ * its backward rule and what it can swallow; it knows nothing of memory, threads or kernels.
+ */
+#ifndef ATT_GRAPH_OP_H
+#define ATT_GRAPH_OP_H
+
+#include <attscope/graph.h>
+
+#include "graph/attrs.h"
+
+enum { ATT_MAX_IN = 8, ATT_MAX_OUT = 4 };
+
+/* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent. */
+typedef struct att_desc {
+    att_dtype dtype;
+    att_kind kind;
+    att_shape shape;
+} att_desc;
+
+static inline bool att_desc_present(const att_desc *desc)
+{
+    return desc->shape.rank >= 0;
+}
+
+/* Shape rule: reads in[0..in_count) and attrs, fills out[] and out_count. A failure is reported with att_fail() in the
+ * op's own words (what it got, what it takes). */
+typedef struct att_infer {
+    att_context *context;
+    const void *attrs;
+    const att_desc *in;
+    int in_count;
+    att_desc *out;
+    int out_count;
+} att_infer;
+
+typedef struct att_backward att_backward;
+
+/* One input a case draws for tests and benchmarks: N(0,1) times scale plus shift; for I32, whole numbers in
+ * [0, limit). */
+typedef struct att_case_input {
+    att_desc desc;
+    double scale, shift;
+    int32_t limit;
+} att_case_input;
+
+/* A test and benchmark case: the same inputs serve the comparison of kernels with the reference, the gradient check,
+ * and the clock. */
+typedef struct att_op_case {
+    const char *name; /* "vit_tiny_qkv" */
+    att_attrs attrs;
+    att_case_input in[ATT_MAX_IN]; /* absent ones: desc.shape.rank = -1 */
+    int in_count;
+    bool gradient; /* small enough for finite differences */
+    bool bench;    /* a size that occurs in a real network */
+} att_op_case;
+
+enum {
+    ATT_OP_RECOMPUTE = 1, /* cheap: the backward pass computes it again instead of keeping its outputs */
+    ATT_OP_TRAIN_ONLY = 2 /* the identity on in[0] in inference plans */
+};
+
+typedef struct att_op {
+    const char *name;
+    const char *help; /* one line with the formula */
+    unsigned flags;
+    att_status (*infer)(att_infer *infer);
+    /* Emits the nodes of the backward pass; NULL: gradients stop here with an error if one is wanted. */
+    void (*backward)(att_backward *backward);
+    /* Work for one sample (kind SAMPLE) or once (else). NULL: flops = elements of out[0]. bytes are derived from the
+     * descriptions unless it sets them. */
+    void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
+    /* `producer` (this op) has one reader, `consumer`, through its out[0]. If it can do the consumer's work as well, it
+     * changes its own attrs, adds the consumer's other operand to its inputs, and returns true; the producer then
+     * yields the consumer's out[0]. NULL: it swallows nothing. */
+    bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
+    const att_op_case *cases;
+    int case_count;
+} att_op;
+
+/* A node of a graph; ops see it in absorb() and backward(). */
+typedef struct att_node {
+    const att_op *op;
+    att_attrs attrs;
+    att_value in[ATT_MAX_IN]; /* ATT_NONE: absent */
+    att_value out[ATT_MAX_OUT];
+    int in_count, out_count;
+    const char *scope;
+} att_node;
+
+/* Adds a node; returns out[0] (and all outputs in `out` where it is not NULL; out has room for ATT_MAX_OUT). Where all
+ * of `attrs` is zero it may be NULL. Sticky as everything that builds. */
+att_value att_emit(att_graph *graph, const char *op, const att_attrs *attrs, const att_value *in, int in_count,
+                   att_value *out);
+
+/* --- for backward rules ----------------------------------------------------------------------------------------- */
+
+att_graph *att_backward_graph(att_backward *backward);
+const att_attrs *att_backward_attrs(const att_backward *backward);
+/* Forward value of input or output i, computed again where its op is cheap to compute; ATT_NONE for an absent one. */
+att_value att_backward_in(att_backward *backward, int i);
+att_value att_backward_out(att_backward *backward, int i);
+/* The description of forward input i. */
+att_desc att_backward_in_desc(const att_backward *backward, int i);
+/* The gradient that reaches output i; ATT_NONE where none does (never for i = 0). */
+att_value att_backward_gradient(att_backward *backward, int i);
+/* Whether a gradient for input i is asked for; a rule emits nothing for others. */
+bool att_backward_wants(const att_backward *backward, int i);
+/* Gives input i its gradient: kind SAMPLE for sample inputs, SUMMED for shared ones. Several are added. */
+void att_backward_give(att_backward *backward, int i, att_value gradient);
+
+#endif
