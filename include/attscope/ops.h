@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* y = x W' + b. x [.., I]; weight [O, I] shared; bias [O] shared, or ATT_NONE. y [.., O]. */
+/* y = x W' + b. x [.., I]; weight [O, I] shared (axes after the first count together as I); bias [O] shared, or ATT_NONE. y [.., O]. */
 ATT_API att_value att_linear(att_graph *graph, att_value x, att_value weight, att_value bias);
 
 /* y = (x - mean) / sqrt(var + eps) * gamma + beta, mean and (biased) variance over the last axis of x [.., C]; gamma,
@@ -23,7 +23,8 @@ ATT_API att_value att_layer_norm(att_graph *graph, att_value x, att_value gamma,
 /* y = x Phi(x) = x/2 (1 + erf(x / sqrt 2)), the exact form. (Hendrycks, Gimpel 2016) */
 ATT_API att_value att_gelu(att_graph *graph, att_value x);
 
-/* y = a + b: equal shapes, or b shared with the shape of a's last axes (position embedding [N, C], bias [C]). */
+/* y = a + b: equal shapes, or b shared with the shape of a's last axes, leading ones aside (position embedding
+ * [1, N, C], bias [C]). */
 ATT_API att_value att_add(att_graph *graph, att_value a, att_value b);
 
 /* y = x (.) gamma, gamma [C] shared over the last axis: LayerScale. (Touvron et al., ICCV 2021) */
@@ -34,15 +35,12 @@ ATT_API att_value att_scale(att_graph *graph, att_value x, att_value gamma);
  * P. */
 ATT_API att_value att_patchify(att_graph *graph, att_value image, int patch);
 
-/* Puts shared tokens [T, C] (or [C]) before x [N, C]: y [T + N, C]. */
+/* Puts shared tokens, T C elements of any shape, before x [N, C]: y [T + N, C]. */
 ATT_API att_value att_prepend_tokens(att_graph *graph, att_value tokens, att_value x);
 /* Rows [first, first + count) of x [N, C]: y [count, C]. */
 ATT_API att_value att_slice_tokens(att_graph *graph, att_value x, int first, int count);
 /* Mean over tokens first..N-1 of x [N, C]: y [C]. */
 ATT_API att_value att_token_mean(att_graph *graph, att_value x, int first);
-/* The same elements under another shape of the same count. */
-ATT_API att_value att_reshape(att_graph *graph, att_value x, att_shape shape);
-
 /* Softmax attention, all heads, never storing a map: o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j).
  * qkv [N, 3 H d] as one linear layer makes it: q, k, v in this order, heads in order within each. o [N, H d].
  * grid: tokens prefix..N-1 are a grid_h x grid_w grid, row by row (for the expected distance; 0 x 0: no grid).

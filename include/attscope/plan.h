@@ -28,6 +28,7 @@ typedef struct att_plan_options {
     att_purpose purpose;
     const char *backend;   /* "cpu", "ref" */
     const char *optimizer; /* training: name of an update op ("adamw", "sgd"); NULL: gradients only */
+    bool ema;              /* training: keep an average of the weights in the slot "ema" */
     int group;             /* samples a body call works on; 0: chosen from the graph alone */
     int lanes;             /* gradient lanes, training only; 0: the context's threads */
     int parts;             /* threads that share one group where there are fewer groups than threads; 0: automatic */
@@ -80,6 +81,7 @@ typedef struct att_hyper {
     double momentum;         /* sgd */
     bool nesterov;           /* sgd */
     double beta1, beta2, eps; /* adamw */
+    double ema_decay;        /* ema = ema_decay ema + (1 - ema_decay) weights, after the update */
     double clip_norm;        /* 0: none; otherwise gradients are scaled by min(1, clip_norm / (norm + 1e-6)) */
     int64_t update;          /* 1-based count of updates, for bias correction */
 } att_hyper;

@@ -20,8 +20,7 @@ typedef enum att_attention_stat {
 
 typedef enum att_activation { ATT_ACT_NONE, ATT_ACT_GELU } att_activation;
 
-/* linear: y = act(x W' + b) + r, W [O, I] (timm's orientation); transposed: W [I, O] used as it lies.
- * in: x [rows.., I], W, b [O] or absent, r as y or absent. */
+/* transposed: the weight is [I, O], used as it lies, instead of timm's [O, I]. */
 typedef struct att_linear_attrs {
     att_activation activation;
     bool transposed;
@@ -31,12 +30,10 @@ typedef struct att_layer_norm_attrs {
     double eps;
 } att_layer_norm_attrs;
 
-/* attention: in qkv [N, 3 H d] (q, k, v; heads in order), out o [N, H d], lse [H, N], then as asked stats
- * [H, N, ATT_STAT_COUNT] and map [H, N, N]. Tokens 0..prefix-1 are no grid tokens; the others fill grid_h x grid_w. */
+/* Tokens 0..prefix-1 are no grid tokens; the others fill grid_h x grid_w, row by row (0 x 0: no grid). */
 typedef struct att_attention_attrs {
     int32_t heads, prefix, grid_h, grid_w;
     double scale; /* of q.k, usually 1/sqrt(d) */
-    bool stats, map;
 } att_attention_attrs;
 
 typedef struct att_patch_attrs {
@@ -65,11 +62,20 @@ typedef struct att_cross_entropy_attrs {
     double smoothing;
 } att_cross_entropy_attrs;
 
-/* context_broadcast: y = keep * x + share (.) mean over tokens, where share is the number `share`, or the shared vector
- * in[1] [C] where there is one. in[2]: residual added to y, or absent. */
+/* share is not read where the op has a scale vector. */
 typedef struct att_broadcast_attrs {
     double keep, share;
 } att_broadcast_attrs;
+
+/* sum_samples: how many of the last axes stay. */
+typedef struct att_sum_attrs {
+    int32_t axes;
+} att_sum_attrs;
+
+/* sgd, adamw: whether weight decay applies to the range. */
+typedef struct att_update_attrs {
+    bool decay;
+} att_update_attrs;
 
 typedef union att_attrs {
     att_linear_attrs linear;
@@ -81,6 +87,8 @@ typedef union att_attrs {
     att_drop_attrs drop;
     att_cross_entropy_attrs cross_entropy;
     att_broadcast_attrs broadcast;
+    att_sum_attrs sum;
+    att_update_attrs update;
 } att_attrs;
 
 #endif

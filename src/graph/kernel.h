@@ -45,7 +45,7 @@ typedef struct att_run {
 } att_run;
 
 /* One call. Part p of `parts` does its share; shares are disjoint, and nothing that one part writes is read by another
- * in the same call. Summed outputs are added to, all others overwritten whole. Absent inputs are NULL. */
+ * in the same call. Summed outputs are added to, all others overwritten whole. Absent inputs and outputs that nobody reads are NULL. */
 typedef struct att_call {
     const att_problem *problem;
     const void *const *in;

@@ -12,7 +12,8 @@
 
 enum { ATT_MAX_IN = 8, ATT_MAX_OUT = 4 };
 
-/* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent. */
+/* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent, or (for
+ * kernels) an output that nobody reads, whose pointer is then NULL. */
 typedef struct att_desc {
     att_dtype dtype;
     att_kind kind;
@@ -36,6 +37,7 @@ typedef struct att_infer {
 } att_infer;
 
 typedef struct att_backward att_backward;
+struct att_node;
 
 /* One input a case draws for tests and benchmarks: N(0,1) times scale plus shift; for I32, whole numbers in
  * [0, limit). */
