@@ -11,7 +11,7 @@
 typedef void (*att_work_fn)(void *user, int thread);
 void att_threads_run(att_context *context, int threads, att_work_fn work, void *user);
 
-/* A barrier for `count` threads that spins briefly, then sleeps. */
+/* A barrier for `count` threads that spins briefly, then yields. */
 typedef struct att_barrier {
     atomic_int waiting, generation;
     int count;

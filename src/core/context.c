@@ -1,0 +1,253 @@
+#include "core/context.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/threads_pool.h"
+
+enum { MESSAGE_BYTES = 4096, ALIGNMENT = 64, MAX_THREADS = 1024 };
+
+struct att_context {
+    att_settings settings;
+    att_tier tier;
+    const struct att_registry *registry;
+    att_thread_pool *pool;
+    pthread_mutex_t message_lock;
+    char message[MESSAGE_BYTES];
+    atomic_size_t bytes_now, bytes_peak;
+    atomic_uint_fast64_t calls;
+};
+
+/* In front of every block: its size, so that the allocator's caller need not remember it. */
+typedef struct block_header {
+    size_t size;
+    char pad[ALIGNMENT - sizeof(size_t)];
+} block_header;
+
+static void *default_allocate(void *user, void *old, size_t old_size, size_t size)
+{
+    (void)user;
+    if (size == 0) {
+        free(old);
+        return NULL;
+    }
+    void *block = NULL;
+    if (posix_memalign(&block, ALIGNMENT, size) != 0)
+        return NULL;
+    if (old) {
+        memcpy(block, old, old_size < size ? old_size : size);
+        free(old);
+    }
+    return block;
+}
+
+static att_tier processor_tier(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return ATT_TIER_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return ATT_TIER_AVX2;
+#endif
+    return ATT_TIER_BASELINE;
+}
+
+const char *att_tier_name(att_tier tier)
+{
+    static const char *const names[] = {"baseline", "avx2", "avx512"};
+    return (unsigned)tier < sizeof names / sizeof *names ? names[tier] : "unknown";
+}
+
+static att_tier tier_from_environment(void)
+{
+    const char *wanted = getenv("ATTSCOPE_CPU");
+    for (att_tier tier = ATT_TIER_BASELINE; wanted && tier <= ATT_TIER_AVX512; tier++)
+        if (strcmp(wanted, att_tier_name(tier)) == 0)
+            return tier;
+    return ATT_TIER_AVX512;
+}
+
+att_settings att_settings_defaults(void)
+{
+    return (att_settings){.tier_cap = tier_from_environment()};
+}
+
+static int usable_processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
+}
+
+att_status att_context_create_with(const att_settings *settings, const struct att_registry *registry,
+                                   att_context **out)
+{
+    att_settings chosen = settings ? *settings : att_settings_defaults();
+    if (chosen.threads < 0 || chosen.threads > MAX_THREADS)
+        return ATT_ERR_ARGUMENT;
+    if (!chosen.allocate)
+        chosen.allocate = default_allocate;
+    if (chosen.threads == 0)
+        chosen.threads = usable_processors();
+    att_context *context = chosen.allocate(chosen.allocate_user, NULL, 0, sizeof *context);
+    if (!context)
+        return ATT_ERR_MEMORY;
+    memset(context, 0, sizeof *context);
+    context->settings = chosen;
+    context->registry = registry;
+    att_tier found = processor_tier();
+    context->tier = found < chosen.tier_cap ? found : chosen.tier_cap;
+    pthread_mutex_init(&context->message_lock, NULL);
+    att_status status = att_thread_pool_create(context, chosen.threads, &context->pool);
+    if (status != ATT_OK) {
+        att_context_destroy(&context);
+        return status;
+    }
+    *out = context;
+    return ATT_OK;
+}
+
+void att_context_destroy(att_context **context)
+{
+    if (!context || !*context)
+        return;
+    att_context *it = *context;
+    att_thread_pool_destroy(it, &it->pool);
+    pthread_mutex_destroy(&it->message_lock);
+    it->settings.allocate(it->settings.allocate_user, it, sizeof *it, 0);
+    *context = NULL;
+}
+
+const struct att_registry *att_context_registry(const att_context *context)
+{
+    return context->registry;
+}
+
+att_thread_pool *att_context_pool(const att_context *context)
+{
+    return context->pool;
+}
+
+const char *att_context_message(const att_context *context)
+{
+    return context->message;
+}
+
+int att_context_threads(const att_context *context)
+{
+    return context->settings.threads;
+}
+
+att_tier att_context_tier(const att_context *context)
+{
+    return context->tier;
+}
+
+att_allocation_count att_context_allocations(const att_context *context)
+{
+    return (att_allocation_count){atomic_load(&context->bytes_now), atomic_load(&context->bytes_peak),
+                                  atomic_load(&context->calls)};
+}
+
+const char *att_version(void)
+{
+    return ATT_VERSION;
+}
+
+/* --- failing ----------------------------------------------------------------------------------------------------- */
+
+att_status att_fail(att_context *context, att_status status, const char *format, ...)
+{
+    char sentence[MESSAGE_BYTES]; /* arguments may point into the old message */
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    pthread_mutex_lock(&context->message_lock);
+    memcpy(context->message, sentence, sizeof sentence);
+    pthread_mutex_unlock(&context->message_lock);
+    return status;
+}
+
+att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
+{
+    return att_fail(context, ATT_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+}
+
+void att_log(att_context *context, att_log_level level, const char *format, ...)
+{
+    if (!context->settings.log)
+        return;
+    char line[MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    context->settings.log(context->settings.log_user, level, line);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+static void count_bytes(att_context *context, size_t more, size_t less)
+{
+    size_t now = atomic_fetch_add(&context->bytes_now, more - less) + more - less;
+    size_t peak = atomic_load(&context->bytes_peak);
+    while (now > peak && !atomic_compare_exchange_weak(&context->bytes_peak, &peak, now))
+        ;
+}
+
+void *att_reallocate(att_context *context, void *block, size_t size)
+{
+    if (size == 0 || size > SIZE_MAX / 2)
+        return NULL;
+    block_header *old = block ? (block_header *)block - 1 : NULL;
+    size_t old_size = old ? old->size : 0;
+    atomic_fetch_add(&context->calls, 1);
+    block_header *header = context->settings.allocate(context->settings.allocate_user, old,
+                                                      old ? old_size + sizeof *old : 0, size + sizeof *header);
+    if (!header)
+        return NULL;
+    header->size = size;
+    count_bytes(context, size, old_size);
+    return header + 1;
+}
+
+void *att_allocate(att_context *context, size_t size)
+{
+    void *block = att_reallocate(context, NULL, size);
+    if (block)
+        memset(block, 0, size);
+    return block;
+}
+
+void *att_allocate_array(att_context *context, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / 2 / size)
+        return NULL;
+    return att_allocate(context, count * size);
+}
+
+void att_free(att_context *context, void *block)
+{
+    if (!block)
+        return;
+    block_header *header = (block_header *)block - 1;
+    count_bytes(context, 0, header->size);
+    context->settings.allocate(context->settings.allocate_user, header, header->size + sizeof *header, 0);
+}
+
+char *att_copy_string(att_context *context, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = att_allocate(context, size);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}

@@ -1,0 +1,152 @@
+#include "core/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { FIRST_CAPACITY = 256, DISTANCE_MAX = 127 };
+
+static bool reserve(att_text *text, size_t more)
+{
+    if (text->failed || more > SIZE_MAX / 4 - text->length) {
+        text->failed = true;
+        return false;
+    }
+    size_t needed = text->length + more + 1;
+    if (needed <= text->capacity)
+        return true;
+    size_t capacity = text->capacity ? text->capacity : FIRST_CAPACITY;
+    while (capacity < needed)
+        capacity *= 2;
+    char *data = att_reallocate(text->context, text->data, capacity);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void att_text_append_bytes(att_text *text, const void *bytes, size_t count)
+{
+    if (!reserve(text, count))
+        return;
+    if (count)
+        memcpy(text->data + text->length, bytes, count);
+    text->length += count;
+    text->data[text->length] = '\0';
+}
+
+void att_text_append(att_text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        text->failed = true;
+    else if (reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void att_text_free(att_text *text)
+{
+    att_free(text->context, text->data);
+    *text = (att_text){.context = text->context};
+}
+
+bool att_text_matches(const char *pattern, const char *text)
+{
+    const char *star = NULL, *resume = NULL;
+    while (*text) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            resume = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star) {
+            pattern = star;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+static int min3(int a, int b, int c)
+{
+    int least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+int att_text_distance(const char *a, const char *b)
+{
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > DISTANCE_MAX || lb > DISTANCE_MAX)
+        return DISTANCE_MAX + 1;
+    int rows[3][DISTANCE_MAX + 1]; /* of the table: two before, one before, this one */
+    for (size_t j = 0; j <= lb; j++)
+        rows[0][j] = (int)j;
+    for (size_t i = 1; i <= la; i++) {
+        int *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= lb; j++) {
+            int differ = a[i - 1] != b[j - 1];
+            row[j] = min3(before[j] + 1, row[j - 1] + 1, before[j - 1] + differ);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_before[j - 2] + 1 < row[j])
+                row[j] = two_before[j - 2] + 1;
+        }
+    }
+    return rows[la % 3][lb];
+}
+
+const char *att_text_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user,
+                             int count)
+{
+    const char *nearest = NULL;
+    int least = 1 + (int)strlen(text) / 3; /* a slip changes at most a third of a word, and at least one letter */
+    for (int i = 0; i < count; i++) {
+        const char *candidate = name(user, i);
+        int distance = att_text_distance(text, candidate);
+        if (distance < least || (distance == least && !nearest)) {
+            least = distance;
+            nearest = candidate;
+        }
+    }
+    return nearest;
+}
+
+bool att_text_to_i64(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    if (end == text || *end || errno)
+        return false;
+    *value = parsed;
+    return true;
+}
+
+bool att_text_to_f64(const char *text, double *value)
+{
+    char *end;
+    double parsed = strtod(text, &end);
+    if (end == text || *end || !isfinite(parsed))
+        return false;
+    *value = parsed;
+    return true;
+}

@@ -1,0 +1,141 @@
+#include "core/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/threads_pool.h"
+
+enum { SPINS_BEFORE_YIELD = 4096 };
+
+typedef struct pool_thread {
+    struct att_thread_pool *pool;
+    pthread_t id;
+    int number;
+} pool_thread;
+
+struct att_thread_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t begin, end;
+    uint64_t round; /* of work handed out */
+    int active;     /* threads of this round, the caller included */
+    int running;    /* of them, the pool's own that have not finished */
+    bool stop;
+    att_work_fn work;
+    void *user;
+    int count; /* the pool's own threads that were started */
+    pool_thread threads[];
+};
+
+static void *thread_main(void *argument)
+{
+    pool_thread *self = argument;
+    att_thread_pool *pool = self->pool;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (!pool->stop && (pool->round == seen || self->number >= pool->active)) {
+            seen = pool->round;
+            pthread_cond_wait(&pool->begin, &pool->lock);
+        }
+        if (pool->stop)
+            break;
+        seen = pool->round;
+        att_work_fn work = pool->work;
+        void *user = pool->user;
+        pthread_mutex_unlock(&pool->lock);
+        work(user, self->number);
+        pthread_mutex_lock(&pool->lock);
+        if (--pool->running == 0)
+            pthread_cond_signal(&pool->end);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+att_status att_thread_pool_create(att_context *context, int threads, att_thread_pool **out)
+{
+    size_t size = sizeof(att_thread_pool) + (size_t)threads * sizeof(pool_thread);
+    att_thread_pool *pool = att_allocate(context, size);
+    if (!pool)
+        return att_fail_memory(context, size, "the threads");
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->begin, NULL);
+    pthread_cond_init(&pool->end, NULL);
+    for (int number = 1; number < threads; number++) {
+        pool_thread *thread = &pool->threads[pool->count];
+        *thread = (pool_thread){.pool = pool, .number = number};
+        if (pthread_create(&thread->id, NULL, thread_main, thread) != 0) {
+            att_thread_pool_destroy(context, &pool);
+            return att_fail(context, ATT_ERR_INTERNAL, "thread %d of %d could not be started", number, threads);
+        }
+        pool->count++;
+    }
+    *out = pool;
+    return ATT_OK;
+}
+
+void att_thread_pool_destroy(att_context *context, att_thread_pool **out)
+{
+    att_thread_pool *pool = *out;
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->stop = true;
+    pthread_cond_broadcast(&pool->begin);
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < pool->count; i++)
+        pthread_join(pool->threads[i].id, NULL);
+    pthread_cond_destroy(&pool->begin);
+    pthread_cond_destroy(&pool->end);
+    pthread_mutex_destroy(&pool->lock);
+    att_free(context, pool);
+    *out = NULL;
+}
+
+void att_threads_run(att_context *context, int threads, att_work_fn work, void *user)
+{
+    att_thread_pool *pool = att_context_pool(context);
+    if (threads > pool->count + 1)
+        threads = pool->count + 1;
+    if (threads > 1) {
+        pthread_mutex_lock(&pool->lock);
+        pool->work = work;
+        pool->user = user;
+        pool->active = threads;
+        pool->running = threads - 1;
+        pool->round++;
+        pthread_cond_broadcast(&pool->begin);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    work(user, 0);
+    if (threads > 1) {
+        pthread_mutex_lock(&pool->lock);
+        while (pool->running > 0)
+            pthread_cond_wait(&pool->end, &pool->lock);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+void att_barrier_init(att_barrier *barrier, int count)
+{
+    atomic_init(&barrier->waiting, 0);
+    atomic_init(&barrier->generation, 0);
+    barrier->count = count;
+}
+
+void att_barrier_wait(att_barrier *barrier)
+{
+    if (barrier->count <= 1)
+        return;
+    int generation = atomic_load(&barrier->generation);
+    if (atomic_fetch_add(&barrier->waiting, 1) == barrier->count - 1) {
+        atomic_store(&barrier->waiting, 0);
+        atomic_fetch_add(&barrier->generation, 1);
+        return;
+    }
+    for (int spins = 0; atomic_load(&barrier->generation) == generation; spins++)
+        if (spins > SPINS_BEFORE_YIELD)
+            sched_yield();
+}
