@@ -13,11 +13,11 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define ATT_API __attribute__((visibility("default")))
-#define ATT_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define ATT_PRINTF(format_at, first) __attribute__((format(printf, format_at, first)))
 #define ATT_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define ATT_API
-#define ATT_PRINTF(format, first)
+#define ATT_PRINTF(format_at, first)
 #define ATT_MUST_CHECK
 #endif
 
