@@ -1,0 +1,30 @@
+# att_warnings: for everything written in C here. att_flags: for the library's own files, which see its inner headers.
+
+# One rounding per operation as written, whatever the compiler: clang contracts a * b + c by default and gcc does not,
+# and a reference kernel must give the same bits from both. The tier files (targets.cmake) ask for contraction again:
+# fused multiply-add is what they exist for, and their results are compared within a tolerance. Set for the directory,
+# not in an interface, because an interface's options come after a target's own and would win over those.
+add_compile_options(-ffp-contract=off)
+
+add_library(att_warnings INTERFACE)
+# -fno-math-errno changes no result: nothing here reads errno after a mathematical function.
+target_compile_options(att_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
+                       -Wmissing-prototypes -fno-math-errno -fopenmp-simd)
+if(ATT_WERROR)
+  target_compile_options(att_warnings INTERFACE -Werror)
+endif()
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  # A loop marked `omp simd` that stays scalar is no fault, and without optimisation (sanitizers) all of them do.
+  target_compile_options(att_warnings INTERFACE -Wno-pass-failed)
+endif()
+target_compile_definitions(att_warnings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+
+add_library(att_flags INTERFACE)
+target_compile_definitions(att_flags INTERFACE ATT_VERSION="${PROJECT_VERSION}")
+target_include_directories(att_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(att_flags INTERFACE att_warnings Threads::Threads m)
+
+if(ATT_SANITIZE)
+  add_compile_options(-fsanitize=${ATT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ATT_SANITIZE})
+endif()
