@@ -1,4 +1,4 @@
-# What the built objects and the shared library may define. Sanitizers add symbols of their own.
+# What the built objects and libraries may define. Sanitizers add symbols of their own.
 if(NOT ATT_SANITIZE)
   set(check ${PROJECT_SOURCE_DIR}/tools/check-symbols)
   get_property(tier_targets GLOBAL PROPERTY ATT_TIER_TARGETS)
@@ -7,8 +7,10 @@ if(NOT ATT_SANITIZE)
     add_test(NAME tools/symbols_${target} COMMAND ${check} tier ${tier} $<TARGET_OBJECTS:${target}>
              COMMAND_EXPAND_LISTS)
   endforeach()
+  add_test(NAME tools/symbols_names COMMAND ${check} names $<TARGET_FILE:attscope_static>)
+  add_test(NAME tools/symbols_exports COMMAND ${check} exports $<TARGET_FILE:attscope>)
   if(TARGET attscope_command)
-    set(users $<TARGET_OBJECTS:attscope_command>)
+    add_test(NAME tools/symbols_public
+             COMMAND ${check} public $<TARGET_FILE:attscope> $<TARGET_OBJECTS:attscope_command> COMMAND_EXPAND_LISTS)
   endif()
-  add_test(NAME tools/symbols_library COMMAND ${check} library $<TARGET_FILE:attscope> ${users} COMMAND_EXPAND_LISTS)
 endif()

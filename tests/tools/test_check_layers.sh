@@ -1,0 +1,59 @@
+#!/bin/sh
+# tools/check-layers accepts a well-layered tree and names each kind of violation.
+set -eu
+check=$(cd "$(dirname "$0")/../../tools" && pwd)/check-layers
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+
+mkdir -p "$tree/cmake" "$tree/src/core" "$tree/src/left" "$tree/src/right/inner/tier" "$tree/cli" "$tree/examples" \
+    "$tree/include/attscope"
+cat >"$tree/cmake/folders.cmake" <<'CMAKE'
+att_folder(core)
+att_folder(left USES att_core Some::library)
+att_folder(right/inner USES
+           att_core)
+att_folder(top FILES src/top.c USES att_left att_right_inner)
+CMAKE
+touch "$tree/src/core/a.h" "$tree/src/left/b.h" "$tree/src/right/inner/c.h" "$tree/include/attscope/api.h"
+clean() {
+    printf '#include <stdio.h>\n#include "core/a.h"\n' >"$tree/src/left/b.c"
+    printf '#include <attscope/api.h>\n#include "core/a.h"\n#include "right/inner/c.h"\n' \
+        >"$tree/src/right/inner/tier/c.c"
+    printf '#include "left/b.h"\n#include "core/a.h"\n#include "right/inner/c.h"\n' >"$tree/src/top.c"
+    printf '#include <attscope/api.h>\n#include "shared.h"\n' >"$tree/cli/main.c"
+    touch "$tree/cli/shared.h"
+    printf '#include <attscope/api.h>\n' >"$tree/examples/one.c"
+    rm -rf "$tree/src/core/a.c" "$tree/src/stray"
+}
+refuses() { # PATTERN
+    if "$check" "$tree" 2>"$tree/message"; then
+        echo "FAILED: accepted, expected: $1"
+        exit 1
+    fi
+    grep -qF "$1" "$tree/message" || { echo "FAILED: no '$1' in:"; cat "$tree/message"; exit 1; }
+    clean
+}
+
+clean
+"$check" "$tree" || { echo "FAILED: refused a well-layered tree"; exit 1; }
+
+printf '#include "left/b.h"\n' >"$tree/src/core/a.c"
+refuses 'src/core/a.c: core must not use left'
+printf '  #  include <left/b.h>\n' >"$tree/src/core/a.c"
+refuses 'src/core/a.c: core must not use left'
+printf '#include "right/inner/c.h"\n' >>"$tree/src/left/b.c"
+refuses 'src/left/b.c: left must not use right_inner'
+printf '#include "left/b.h"\n' >>"$tree/src/right/inner/tier/c.c"
+refuses 'src/right/inner/tier/c.c: right_inner must not use left'
+printf '#include "../left/b.h"\n' >"$tree/src/core/a.c"
+refuses 'src/core/a.c: includes "../left/b.h"'
+printf '#include "b.h"\n' >>"$tree/src/left/b.c"
+refuses 'src/left/b.c: includes "b.h", which is no file named from src/'
+mkdir "$tree/src/stray" && touch "$tree/src/stray/s.c"
+refuses 'src/stray/s.c: in no folder of cmake/folders.cmake'
+printf '#include "core/a.h"\n' >>"$tree/cli/main.c"
+refuses 'cli/main.c: includes "core/a.h"'
+printf '#include "../src/core/a.h"\n' >>"$tree/cli/main.c"
+refuses 'cli/main.c: includes "../src/core/a.h"'
+printf '#include "core/a.h"\n' >>"$tree/examples/one.c"
+refuses 'examples/one.c: includes "core/a.h"'

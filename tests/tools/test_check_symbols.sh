@@ -1,0 +1,63 @@
+#!/bin/sh
+# tools/check-symbols accepts what it should and refuses, by name, what it must not let through.
+set -eu
+check=$(cd "$(dirname "$0")/../../tools" && pwd)/check-symbols
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+compiler=${CC:-cc}
+
+object() { # NAME: compiles standard input to NAME.o
+    "$compiler" -std=c17 -fPIC -fvisibility=hidden -x c -c -o "$1.o" -
+}
+accepts() {
+    "$check" "$@" || { echo "FAILED: refused: $*"; exit 1; }
+}
+refuses() { # PATTERN ARGUMENT...: fails with a line that matches
+    pattern=$1
+    shift
+    if "$check" "$@" 2>message; then
+        echo "FAILED: accepted: $*"
+        exit 1
+    fi
+    grep -q "$pattern" message || { echo "FAILED: no '$pattern' in:"; cat message; exit 1; }
+}
+
+object good <<'C'
+static inline int helper(int x) { return x + 1; }
+const int att_cpu_kernels_avx512[] = {1, 2};
+int att_run_avx512(int x) { return helper(x); }
+C
+accepts tier avx512 good.o
+refuses 'not of tier avx2: att_run_avx512' tier avx2 good.o
+
+object shared <<'C'
+__attribute__((weak)) int att_shared_helper(int x) { return x + 1; }
+int att_run_avx512(int x) { return att_shared_helper(x); }
+C
+refuses 'not of tier avx512: att_shared_helper' tier avx512 good.o shared.o
+
+object api <<'C'
+__attribute__((visibility("default"))) int att_open(void) { return 0; }
+int att_inner(void) { return 1; }
+C
+"$compiler" -shared -o library.so api.o
+accepts exports library.so
+accepts names api.o
+object stray <<'C'
+__attribute__((visibility("default"))) int stray(void) { return 0; }
+C
+"$compiler" -shared -o stray.so api.o stray.o
+refuses 'exports a name without att_: stray' exports stray.so
+refuses 'defines a name without att_: stray' names stray.o
+
+object user <<'C'
+int att_open(void);
+int main(void) { return att_open(); }
+C
+accepts public library.so user.o
+object intruder <<'C'
+int att_inner(void);
+int main(void) { return att_inner(); }
+C
+refuses 'not exported by .*: att_inner' public library.so intruder.o
