@@ -1,0 +1,282 @@
+/* kernels/case.h - draws the inputs of an op's case and runs any kernel on them, so that kernels can be compared.
+ *
+ *     case_drawn drawn = case_draw((case_setup){.context = context, .op = op, .definition = &op->cases[0],
+ *                                               .dtype = ATT_F32, .group = 3});
+ *     case_result truth, ours;
+ *     case_run(&drawn, case_kernel(att_kernels_ref, op->name), 1, 0, &truth);
+ *     if (case_run(&drawn, kernel, 3, 0, &ours))
+ *         assert_true(case_difference(&ours, &truth, 0) < 1e-6);
+ *     case_result_free(&ours), case_result_free(&truth), case_free(&drawn);
+ *
+ * Everything fails through cmocka's assertions.
+ */
+#ifndef ATT_TESTS_KERNELS_CASE_H
+#define ATT_TESTS_KERNELS_CASE_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/random.h"
+#include "graph/kernel.h"
+#include "kernels/ref/element.h"
+
+typedef struct case_setup {
+    att_context *context;
+    const att_op *op;
+    const att_op_case *definition;
+    att_dtype dtype; /* of the case's floats, which are declared as F32 */
+    int64_t group;
+    bool skew; /* sample values begin one element after a multiple of 64 bytes, as bound memory may */
+} case_setup;
+
+/* Inputs of one case. Those of kind SAMPLE are drawn for the whole group. */
+typedef struct case_drawn {
+    case_setup setup;
+    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    int in_count, out_count;
+    void *block[ATT_MAX_IN];
+    const void *data[ATT_MAX_IN];
+} case_drawn;
+
+/* Outputs of one run; what was not read has data NULL and count 0. */
+typedef struct case_result {
+    att_desc desc[ATT_MAX_OUT];
+    int out_count;
+    int64_t count[ATT_MAX_OUT];
+    void *block[ATT_MAX_OUT], *data[ATT_MAX_OUT];
+} case_result;
+
+static inline bool case_is_float(att_dtype dtype)
+{
+    return dtype == ATT_F32 || dtype == ATT_F64 || dtype == ATT_BF16;
+}
+
+static inline int64_t case_count(const case_setup *setup, const att_desc *desc)
+{
+    return att_shape_count(desc->shape) * (desc->kind == ATT_SAMPLE ? setup->group : 1);
+}
+
+/* Exactly `bytes` bytes (so that a sanitizer sees a step beyond), of bytes 0xff: NaN in every float type. */
+static inline void *case_memory(size_t bytes)
+{
+    void *block = NULL;
+    assert_int_equal(posix_memalign(&block, 64, bytes ? bytes : 1), 0);
+    memset(block, 0xff, bytes);
+    return block;
+}
+
+static inline void *case_value_memory(const case_setup *setup, const att_desc *desc, void **block)
+{
+    size_t size = att_dtype_size(desc->dtype);
+    size_t skew = setup->skew && desc->kind == ATT_SAMPLE ? size : 0;
+    *block = case_memory((size_t)case_count(setup, desc) * size + skew);
+    return (char *)*block + skew;
+}
+
+static inline att_random case_random(const case_setup *setup, int stream)
+{
+    return att_random_from(
+        att_random_key(att_random_hash(setup->op->name), att_random_hash(setup->definition->name), (uint64_t)stream));
+}
+
+static inline void case_fill(const case_setup *setup, const att_case_input *input, att_desc desc, void *data,
+                             int stream)
+{
+    att_random random = case_random(setup, stream);
+    int64_t count = case_count(setup, &desc);
+    for (int64_t i = 0; i < count; i++) {
+        double value = case_is_float(desc.dtype) ? att_random_normal(&random) * input->scale + input->shift
+                                                 : (double)att_random_below(&random, input->limit);
+        att_element_store(desc.dtype, data, i, value);
+    }
+}
+
+/* Infers the outputs and draws the inputs. */
+static inline case_drawn case_draw(case_setup setup)
+{
+    case_drawn drawn = {.setup = setup, .in_count = setup.definition->in_count};
+    for (int i = 0; i < drawn.in_count; i++) {
+        const att_case_input *input = &setup.definition->in[i];
+        drawn.in[i] = input->desc;
+        if (!att_desc_present(&input->desc))
+            continue;
+        if (input->desc.dtype == ATT_F32)
+            drawn.in[i].dtype = setup.dtype;
+        void *data = case_value_memory(&setup, &drawn.in[i], &drawn.block[i]);
+        case_fill(&setup, input, drawn.in[i], data, i);
+        drawn.data[i] = data;
+    }
+    att_infer infer = {setup.context, &setup.definition->attrs, drawn.in, drawn.in_count, drawn.out, 0};
+    assert_int_equal(setup.op->infer(&infer), ATT_OK);
+    drawn.out_count = infer.out_count;
+    return drawn;
+}
+
+static inline void case_free(case_drawn *drawn)
+{
+    for (int i = 0; i < drawn->in_count; i++)
+        free(drawn->block[i]);
+    memset(drawn, 0, sizeof *drawn);
+}
+
+static inline void case_result_free(case_result *result)
+{
+    for (int i = 0; i < result->out_count; i++)
+        free(result->block[i]);
+    memset(result, 0, sizeof *result);
+}
+
+/* What every run of a case is told: nothing in it is a round number that would hide a missing factor. */
+static inline att_hyper case_hyper(void)
+{
+    return (att_hyper){.lr = 0.03,
+                       .weight_decay = 0.2,
+                       .momentum = 0.9,
+                       .nesterov = true,
+                       .beta1 = 0.9,
+                       .beta2 = 0.99,
+                       .eps = 1e-3,
+                       .ema_decay = 0.7,
+                       .update = 3};
+}
+enum { CASE_POSITION = 11 };
+
+/* Outputs start as NaN where a kernel overwrites them, as draws where it adds or updates in place (magnitudes, so that
+ * a second moment may be among them). */
+static inline void case_outputs(const case_drawn *drawn, unsigned unread, case_result *result)
+{
+    *result = (case_result){.out_count = drawn->out_count};
+    for (int i = 0; i < drawn->out_count; i++) {
+        result->desc[i] = drawn->out[i];
+        if (unread >> i & 1) {
+            result->desc[i].shape.rank = -1;
+            continue;
+        }
+        result->count[i] = case_count(&drawn->setup, &drawn->out[i]);
+        result->data[i] = case_value_memory(&drawn->setup, &drawn->out[i], &result->block[i]);
+        if (drawn->out[i].kind == ATT_SAMPLE)
+            continue;
+        att_random random = case_random(&drawn->setup, ATT_MAX_IN + i);
+        for (int64_t e = 0; e < result->count[i]; e++)
+            att_element_store(drawn->out[i].dtype, result->data[i], e, fabs(att_random_normal(&random)));
+    }
+}
+
+/* Prepares `kernel` for the case with `parts` parts and runs them all, the last first. Bit i of `unread`: nobody reads
+ * output i. False where the kernel does not accept the problem; *result is then empty. */
+static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, int parts, unsigned unread,
+                            case_result *result)
+{
+    assert_non_null(kernel);
+    case_outputs(drawn, unread, result);
+    att_problem problem = {drawn->setup.context,
+                           drawn->setup.op->name,
+                           &drawn->setup.definition->attrs,
+                           drawn->in,
+                           result->desc,
+                           drawn->in_count,
+                           drawn->out_count,
+                           drawn->setup.group,
+                           parts};
+    if (kernel->accepts && !kernel->accepts(&problem)) {
+        case_result_free(result);
+        return false;
+    }
+    att_prepared prepared = {0};
+    if (kernel->prepare)
+        assert_int_equal(kernel->prepare(&problem, &prepared), ATT_OK);
+    void *packed = NULL;
+    if (prepared.packed_bytes) {
+        packed = case_memory(prepared.packed_bytes);
+        assert_int_equal(kernel->pack(&problem, prepared.state, drawn->data[prepared.packed_input], packed), ATT_OK);
+    }
+    att_hyper hyper = case_hyper();
+    att_run run = {.seed = 7, .step = 3, .scale = 0.15, .hyper = &hyper, .gradient_scale = 0.6};
+    for (int part = parts - 1; part >= 0; part--) {
+        void *scratch = case_memory(prepared.scratch_bytes);
+        att_call call = {&problem, drawn->data, result->data, packed,        prepared.state,
+                         scratch,  part,        parts,        CASE_POSITION, &run};
+        assert_int_equal(kernel->run(&call), ATT_OK);
+        free(scratch);
+    }
+    if (kernel->release)
+        kernel->release(drawn->setup.context, prepared.state);
+    free(packed);
+    return true;
+}
+
+/* The first kernel of `op` in a NULL-terminated list, NULL where there is none. */
+static inline const att_kernel *case_kernel(const att_kernel *const *kernels, const char *op)
+{
+    for (; *kernels; kernels++)
+        if (!strcmp((*kernels)->op, op))
+            return *kernels;
+    return NULL;
+}
+
+static inline const att_op *case_op(const att_op *const *ops, const char *name)
+{
+    for (; *ops; ops++)
+        if (!strcmp((*ops)->name, name))
+            return *ops;
+    fail_msg("no op named %s", name);
+    return NULL;
+}
+
+static inline const att_op_case *case_named(const att_op *op, const char *name)
+{
+    for (int i = 0; i < op->case_count; i++)
+        if (!strcmp(op->cases[i].name, name))
+            return &op->cases[i];
+    fail_msg("%s has no case named %s", op->name, name);
+    return NULL;
+}
+
+static inline double case_value(const case_result *result, int out, int64_t i)
+{
+    return att_element_load(result->desc[out].dtype, result->data[out], i);
+}
+
+/* max |a - b| / max |b| over elements first, first + stride, ... of an output; infinite where exactly one of two is not
+ * finite, or they are infinite with different signs. Output `out` must have been read in both. */
+static inline double case_difference_strided(const case_result *a, const case_result *b, int out, int64_t first,
+                                             int64_t stride)
+{
+    assert_non_null(a->data[out]);
+    assert_non_null(b->data[out]);
+    assert_int_equal(a->count[out], b->count[out]);
+    double largest = 0, difference = 0;
+    for (int64_t i = first; i < a->count[out]; i += stride) {
+        double x = case_value(a, out, i), y = case_value(b, out, i);
+        if (x == y || (isnan(x) && isnan(y)))
+            continue;
+        if (!isfinite(x) || !isfinite(y))
+            return INFINITY;
+        difference = fmax(difference, fabs(x - y));
+    }
+    for (int64_t i = first; i < b->count[out]; i += stride)
+        if (isfinite(case_value(b, out, i)))
+            largest = fmax(largest, fabs(case_value(b, out, i)));
+    return difference == 0 ? 0 : difference / fmax(largest, 1e-30);
+}
+
+static inline double case_difference(const case_result *a, const case_result *b, int out)
+{
+    return case_difference_strided(a, b, out, 0, 1);
+}
+
+/* The same for one column of the last axis, for outputs whose columns are different things (statistics). */
+static inline double case_difference_column(const case_result *a, const case_result *b, int out, int column)
+{
+    return case_difference_strided(a, b, out, column, a->desc[out].shape.dims[a->desc[out].shape.rank - 1]);
+}
+
+#endif
