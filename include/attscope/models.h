@@ -1,8 +1,8 @@
 /* attscope/models.h - networks by timm's names, and the checkpoints that fit them.
  *
  * A model is a graph with its preprocessing and its names. Inputs of the graph: "image" [img_size, img_size, in_chans]
- * f32 and, in graphs with a loss, "target" (I32 scalar). Outputs: "logits" [num_classes] and, with a loss, "loss"
- * (scalar).
+ * of the graph's type and, in graphs with a loss, "target" (I32 scalar). Outputs: "logits" [num_classes] and, with a
+ * loss, "loss" (scalar).
  */
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
@@ -20,7 +20,7 @@ typedef struct att_model att_model;
 typedef struct att_preprocess {
     int img_size, in_chans;
     double mean[3], std[3]; /* of pixels in 0..1; the first in_chans count */
-    double crop_pct;        /* evaluation: shorter side = floor(img_size / crop_pct), then centre crop */
+    double crop_pct;        /* (0, 1]; evaluation: shorter side = floor(img_size / crop_pct), then centre crop */
     char interpolation[16]; /* "bicubic", "bilinear" */
 } att_preprocess;
 
@@ -29,14 +29,17 @@ typedef struct att_model_options {
     int img_size, in_chans, num_classes;
     int patch_size, embed_dim, depth, num_heads;
     double mlp_ratio;
-    char global_pool[8];    /* "token", "avg" */
-    int class_token;        /* 1, 0; -1: the variant's own */
-    int qkv_bias;           /* 1, 0; -1: the variant's own */
-    double init_values;     /* > 0: LayerScale with this start; -1: the variant's own; 0: none */
-    char broadcast[8];      /* context broadcasting at the end of the MLP branch: "none", "cb", "cb_s" */
-    double drop_rate, drop_path_rate; /* training */
-    bool loss;              /* add input "target" and output "loss" */
-    double smoothing;       /* of the loss's targets */
+    char global_pool[8];   /* "token"; "avg": mean over the tokens that are no class token */
+    int fc_norm;           /* last norm after the pooling instead of before it: 1, 0; -1: the variant's own */
+    int class_token;       /* 1, 0; -1: the variant's own */
+    int embed_class;       /* position embedding has a row for the class token: 1, 0; -1: the variant's own */
+    int qkv_bias;          /* 1, 0; -1: the variant's own */
+    double init_values;    /* > 0: LayerScale with this start; -1: the variant's own; 0: none */
+    char broadcast[48];    /* module at the end of the MLP branch: "none", "cb", "cb_s", "cb_s:init=0.1" (nn.h) */
+    double drop_rate;      /* training: dropout before the head */
+    double drop_path_rate; /* training: of the last block; rises linearly from 0 in the first */
+    bool loss;             /* add input "target" and output "loss" */
+    double smoothing;      /* of the loss's targets */
 } att_model_options;
 ATT_API att_model_options att_model_options_defaults(void);
 
@@ -67,18 +70,32 @@ ATT_API const char *att_model_name(const att_model *model);
 ATT_API att_model_options att_model_options_of(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
 
-/* Which network is this file? Order: `name` (a flag; may be NULL), then args.yaml of a run folder, config.json beside the file, the
- * file's __metadata__; dimensions that are not said come from the tensors' shapes. Otherwise ERR_UNSUPPORTED with the list of models
- * that fit. On success fills name, options (loss false) and preprocess, and `origin` with one line that says what was
- * taken from where ("architecture: config.json (deit_tiny_patch16_224); preprocessing: the model's defaults"). */
+/* What a checkpoint must say so that its network can be built again and fed. */
 typedef struct att_identity {
     char name[64];
-    att_model_options options;
+    att_model_options options; /* loss, smoothing and drop rates are not part of it */
     att_preprocess preprocess;
     char origin[512];
 } att_identity;
+/* Of a model that was made here; origin is "". */
+ATT_API att_identity att_model_identity(const att_model *model);
+
+/* Which network is this file? Every fact is taken from the first that says it: the caller (`name`, may be NULL;
+ * `flags`, may be NULL, only fields that are not 0, -1 or "" count), args.yaml beside the file (a run folder's),
+ * config.json beside the file (timm's on the HF hub), the file's own metadata (ours), then the tensors' names and
+ * shapes for dimensions, and the variant's own values for the rest. A side file that names another architecture than
+ * the caller is left out. On success fills *identity; `origin` is one line that says what was taken from where. Errors:
+ * ERR_UNSUPPORTED where nothing names the architecture (the message lists the models that fit), for tensors that no
+ * model here has (named), and where embed_dim is not the variant's and nothing says the number of heads; ERR_FORMAT for
+ * side files that cannot be read; ERR_NOT_FOUND for unknown names. */
 ATT_API att_status att_model_identify(att_context *context, const att_safetensors *file, const char *path,
-                                      const char *name, att_identity *identity);
+                                      const char *name, const att_model_options *flags, att_identity *identity);
+
+/* The text that att_model_identify() understands, to be stored in a checkpoint's metadata under this key. Writes at
+ * most `size` bytes with the NUL; ERR_ARGUMENT where that is too short. */
+#define ATT_IDENTITY_KEY "attscope"
+enum { ATT_IDENTITY_TEXT = 2048 };
+ATT_API att_status att_model_identity_text(att_context *context, const att_identity *identity, char *text, size_t size);
 
 /* Copies every parameter from the file (F32, F16, BF16, F64 are converted). All missing, extra and mis-shaped tensors
  * are listed in one message (ERR_MISMATCH); weights are then unchanged. */
