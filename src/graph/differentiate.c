@@ -1,0 +1,190 @@
+#include "core/error.h"
+#include "graph/graph.h"
+
+/* The state of one pass over the forward nodes, last to first. Arrays indexed by value cover the forward values, which
+ * are all that rules ask about. */
+struct att_backward {
+    att_graph *graph;
+    int forward_nodes, forward_values;
+    bool *wanted;        /* by forward value: a parameter lies upstream */
+    att_value *gradient; /* by forward value */
+    int *again;          /* by forward node: the node that computes it once more in the backward pass; -1 none yet */
+    int node;            /* whose rule runs */
+    ATT_LIST(att_named_value) given; /* summed values with their parameter (value = parameter index, see give) */
+};
+
+static const att_node *rule_node(const att_backward *backward)
+{
+    return &backward->graph->nodes.items[backward->node];
+}
+
+att_graph *att_backward_graph(att_backward *backward)
+{
+    return backward->graph;
+}
+
+const att_attrs *att_backward_attrs(const att_backward *backward)
+{
+    return &rule_node(backward)->attrs;
+}
+
+/* The value itself, or its twin from a node computed again: what is cheap to compute is not kept for the backward
+ * pass. */
+static att_value available(att_backward *backward, att_value value)
+{
+    att_graph *graph = backward->graph;
+    int made_by = value == ATT_NONE ? -1 : graph->values.items[value].node;
+    if (made_by < 0 || made_by >= backward->forward_nodes ||
+        !(graph->nodes.items[made_by].op->flags & ATT_OP_RECOMPUTE))
+        return value;
+    att_node node = graph->nodes.items[made_by];
+    if (backward->again[made_by] < 0) {
+        att_value in[ATT_MAX_IN];
+        for (int i = 0; i < node.in_count; i++)
+            in[i] = available(backward, node.in[i]);
+        if (att_emit(graph, node.op->name, &node.attrs, in, node.in_count, NULL) == ATT_NONE)
+            return ATT_NONE;
+        backward->again[made_by] = graph->nodes.count - 1;
+    }
+    for (int i = 0; i < node.out_count; i++)
+        if (node.out[i] == value)
+            return graph->nodes.items[backward->again[made_by]].out[i];
+    return ATT_NONE;
+}
+
+att_value att_backward_in(att_backward *backward, int i)
+{
+    return i < rule_node(backward)->in_count ? available(backward, rule_node(backward)->in[i]) : ATT_NONE;
+}
+
+att_value att_backward_out(att_backward *backward, int i)
+{
+    return available(backward, rule_node(backward)->out[i]);
+}
+
+att_desc att_backward_in_desc(const att_backward *backward, int i)
+{
+    return backward->graph->values.items[rule_node(backward)->in[i]].desc;
+}
+
+att_value att_backward_gradient(att_backward *backward, int i)
+{
+    return backward->gradient[rule_node(backward)->out[i]];
+}
+
+bool att_backward_wants(const att_backward *backward, int i)
+{
+    const att_node *node = rule_node(backward);
+    return i < node->in_count && node->in[i] != ATT_NONE && backward->wanted[node->in[i]];
+}
+
+static void give_parameter(att_backward *backward, int parameter, att_value gradient)
+{
+    att_graph *graph = backward->graph;
+    if (!att_list_reserve(graph, (void *)&backward->given.items, backward->given.count, &backward->given.capacity,
+                          sizeof *backward->given.items))
+        return;
+    backward->given.items[backward->given.count++] =
+        (att_named_value){.name = graph->parameters.items[parameter].name, .value = gradient};
+}
+
+void att_backward_give(att_backward *backward, int i, att_value gradient)
+{
+    att_graph *graph = backward->graph;
+    if (graph->status != ATT_OK || gradient == ATT_NONE)
+        return;
+    att_value value = rule_node(backward)->in[i];
+    int parameter = att_graph_parameter_of(graph, value);
+    if (parameter >= 0) {
+        give_parameter(backward, parameter, gradient);
+        return;
+    }
+    att_value *sum = &backward->gradient[value];
+    if (*sum == ATT_NONE) {
+        *sum = gradient;
+        return;
+    }
+    att_value terms[] = {*sum, gradient};
+    *sum = att_emit(graph, "add", NULL, terms, 2, NULL);
+}
+
+static void find_wanted(att_backward *backward)
+{
+    att_graph *graph = backward->graph;
+    for (int i = 0; i < graph->parameters.count; i++)
+        backward->wanted[graph->parameters.items[i].value] = true;
+    for (int i = 0; i < backward->forward_nodes; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        bool wanted = false;
+        for (int j = 0; j < node->in_count; j++)
+            wanted |= node->in[j] != ATT_NONE && backward->wanted[node->in[j]];
+        for (int j = 0; j < node->out_count; j++)
+            backward->wanted[node->out[j]] = wanted;
+    }
+}
+
+static void apply_rule(att_backward *backward, int i)
+{
+    att_graph *graph = backward->graph;
+    att_node node = graph->nodes.items[i];
+    if (backward->gradient[node.out[0]] == ATT_NONE || !backward->wanted[node.out[0]])
+        return;
+    backward->node = i;
+    graph->scope = node.scope;
+    if (node.op->backward)
+        node.op->backward(backward);
+    else
+        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED, "op \"%s\" (%s) has no backward rule",
+                                       node.op->name, node.scope));
+}
+
+/* owner[value] = index of the parameter it is a gradient of. */
+static att_status make_owner(att_backward *backward, int **out)
+{
+    att_graph *graph = backward->graph;
+    int *owner = att_allocate_array(graph->context, (size_t)graph->values.count, sizeof *owner);
+    if (!owner)
+        return att_fail_memory(graph->context, (size_t)graph->values.count * sizeof *owner, "a plan");
+    for (int i = 0; i < graph->values.count; i++)
+        owner[i] = -1;
+    for (int i = 0; i < backward->given.count; i++)
+        for (int j = 0; j < graph->parameters.count; j++)
+            if (graph->parameters.items[j].name == backward->given.items[i].name)
+                owner[backward->given.items[i].value] = j;
+    *out = owner;
+    return ATT_OK;
+}
+
+static att_status differentiate(att_backward *backward, att_value loss, int **owner)
+{
+    att_graph *graph = backward->graph;
+    att_context *context = graph->context;
+    size_t values = (size_t)backward->forward_values, nodes = (size_t)backward->forward_nodes;
+    backward->wanted = att_allocate_array(context, values, sizeof *backward->wanted);
+    backward->gradient = att_allocate_array(context, values, sizeof *backward->gradient);
+    backward->again = att_allocate_array(context, nodes, sizeof *backward->again);
+    if (!backward->wanted || !backward->gradient || !backward->again)
+        return att_fail_memory(context, values * sizeof *backward->gradient, "a plan");
+    for (size_t i = 0; i < values; i++)
+        backward->gradient[i] = ATT_NONE;
+    for (size_t i = 0; i < nodes; i++)
+        backward->again[i] = -1;
+    find_wanted(backward);
+    backward->gradient[loss] = att_emit(graph, "loss_seed", NULL, &loss, 1, NULL);
+    for (int i = backward->forward_nodes - 1; i >= 0 && graph->status == ATT_OK; i--)
+        apply_rule(backward, i);
+    ATT_TRY(graph->status);
+    return make_owner(backward, owner);
+}
+
+att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner)
+{
+    att_backward backward = {
+        .graph = graph, .forward_nodes = graph->nodes.count, .forward_values = graph->values.count};
+    att_status status = differentiate(&backward, loss, owner);
+    att_free(graph->context, backward.wanted);
+    att_free(graph->context, backward.gradient);
+    att_free(graph->context, backward.again);
+    att_free(graph->context, backward.given.items);
+    return status;
+}

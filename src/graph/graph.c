@@ -1,0 +1,379 @@
+#include "graph/graph.h"
+
+#include <string.h>
+
+#include "core/error.h"
+
+enum { FIRST_CAPACITY = 32 };
+
+#define RESERVE(graph, list)                                                                                \
+    att_list_reserve(graph, (void *)&(graph)->list.items, (graph)->list.count, &(graph)->list.capacity,     \
+                     sizeof *(graph)->list.items)
+
+static att_value fail_memory(att_graph *graph)
+{
+    return att_graph_fail(graph, att_fail_memory(graph->context, sizeof(att_node), "a graph"));
+}
+
+bool att_list_reserve(att_graph *graph, void *items_at, int count, int *capacity, size_t item_size)
+{
+    if (count < *capacity)
+        return true;
+    void *items;
+    memcpy(&items, items_at, sizeof items); /* the list's pointer, whatever its type */
+    int larger = *capacity ? *capacity * 2 : FIRST_CAPACITY;
+    void *grown = att_reallocate(graph->context, items, (size_t)larger * item_size);
+    if (!grown) {
+        fail_memory(graph);
+        return false;
+    }
+    memcpy(items_at, &grown, sizeof grown);
+    *capacity = larger;
+    return true;
+}
+
+att_value att_graph_fail(att_graph *graph, att_status status)
+{
+    if (graph->status == ATT_OK)
+        graph->status = status;
+    return ATT_NONE;
+}
+
+const char *att_graph_string(att_graph *graph, const char *text)
+{
+    const char *copy = att_arena_string(&graph->arena, text);
+    if (!copy)
+        fail_memory(graph);
+    return copy;
+}
+
+att_status att_graph_create(att_context *context, att_dtype dtype, att_graph **out)
+{
+    if (dtype != ATT_F32 && dtype != ATT_F64)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a graph computes in F32 or F64, not in %s", att_dtype_name(dtype));
+    att_graph *graph = att_allocate(context, sizeof *graph);
+    if (!graph)
+        return att_fail_memory(context, sizeof *graph, "a graph");
+    graph->context = context;
+    graph->arena.context = context;
+    graph->dtype = dtype;
+    graph->scope = "";
+    *out = graph;
+    return ATT_OK;
+}
+
+void att_graph_destroy(att_graph **out)
+{
+    if (!out || !*out)
+        return;
+    att_graph *graph = *out;
+    att_free(graph->context, graph->values.items);
+    att_free(graph->context, graph->nodes.items);
+    att_free(graph->context, graph->inputs.items);
+    att_free(graph->context, graph->outputs.items);
+    att_free(graph->context, graph->parameters.items);
+    att_arena_free(&graph->arena);
+    att_free(graph->context, graph);
+    *out = NULL;
+}
+
+att_status att_graph_status(const att_graph *graph)
+{
+    return graph->status;
+}
+
+att_dtype att_graph_dtype(const att_graph *graph)
+{
+    return graph->dtype;
+}
+
+att_context *att_graph_context(const att_graph *graph)
+{
+    return graph->context;
+}
+
+att_value att_graph_add_value(att_graph *graph, att_desc desc, int node)
+{
+    if (!RESERVE(graph, values))
+        return ATT_NONE;
+    graph->values.items[graph->values.count] = (att_value_info){.desc = desc, .node = node};
+    return graph->values.count++;
+}
+
+static bool name_taken(const att_named_value *list, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool name_is_free(att_graph *graph, const char *name)
+{
+    if (!name_taken(graph->inputs.items, graph->inputs.count, name) &&
+        !name_taken(graph->outputs.items, graph->outputs.count, name))
+        return true;
+    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                   "the graph has an input or output named \"%s\" already", name));
+    return false;
+}
+
+static bool shape_is_valid(att_graph *graph, const char *name, att_shape shape)
+{
+    if (shape.rank >= 0 && shape.rank <= ATT_MAX_RANK && att_shape_count(shape) > 0)
+        return true;
+    char text[96];
+    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" cannot have the shape %s", name,
+                                   att_shape_format(shape, text, sizeof text)));
+    return false;
+}
+
+att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, att_shape shape)
+{
+    if (graph->status != ATT_OK || !name_is_free(graph, name) || !shape_is_valid(graph, name, shape) ||
+        !RESERVE(graph, inputs))
+        return ATT_NONE;
+    att_value value =
+        att_graph_add_value(graph, (att_desc){.dtype = dtype, .kind = ATT_SAMPLE, .shape = shape}, -1);
+    const char *copy = att_graph_string(graph, name);
+    if (graph->status == ATT_OK)
+        graph->inputs.items[graph->inputs.count++] = (att_named_value){.name = copy, .value = value};
+    return graph->status == ATT_OK ? value : ATT_NONE;
+}
+
+att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay)
+{
+    if (graph->status != ATT_OK || !shape_is_valid(graph, name, shape) || !RESERVE(graph, parameters))
+        return ATT_NONE;
+    for (int i = 0; i < graph->parameters.count; i++)
+        if (strcmp(graph->parameters.items[i].name, name) == 0)
+            return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                                  "the graph has a parameter named \"%s\" already", name));
+    att_desc desc = {.dtype = graph->dtype, .kind = ATT_SHARED, .shape = shape};
+    att_value value = att_graph_add_value(graph, desc, -1);
+    const char *copy = att_graph_string(graph, name);
+    if (graph->status != ATT_OK)
+        return ATT_NONE;
+    graph->parameters.items[graph->parameters.count++] =
+        (att_parameter_info){.name = copy, .value = value, .shape = shape, .init = init, .decay = decay};
+    return value;
+}
+
+static bool value_exists(const att_graph *graph, att_value value)
+{
+    return value >= 0 && value < graph->values.count;
+}
+
+void att_graph_output(att_graph *graph, const char *name, att_value value)
+{
+    if (graph->status != ATT_OK || !name_is_free(graph, name) || !RESERVE(graph, outputs))
+        return;
+    if (!value_exists(graph, value) || graph->values.items[value].node < 0 ||
+        graph->values.items[value].desc.kind != ATT_SAMPLE) {
+        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                       "output \"%s\" must be a sample value that an operation makes", name));
+        return;
+    }
+    const char *copy = att_graph_string(graph, name);
+    if (copy)
+        graph->outputs.items[graph->outputs.count++] = (att_named_value){.name = copy, .value = value};
+}
+
+void att_graph_scope(att_graph *graph, const char *scope)
+{
+    const char *copy = att_graph_string(graph, scope);
+    if (copy)
+        graph->scope = copy;
+}
+
+const char *att_graph_scope_now(const att_graph *graph)
+{
+    return graph->scope;
+}
+
+static att_desc desc_of(const att_graph *graph, att_value value)
+{
+    return value_exists(graph, value) ? graph->values.items[value].desc : (att_desc){.kind = ATT_SAMPLE};
+}
+
+att_shape att_value_shape(const att_graph *graph, att_value value)
+{
+    return desc_of(graph, value).shape;
+}
+
+att_dtype att_value_dtype(const att_graph *graph, att_value value)
+{
+    return desc_of(graph, value).dtype;
+}
+
+att_kind att_value_kind(const att_graph *graph, att_value value)
+{
+    return desc_of(graph, value).kind;
+}
+
+int att_graph_parameter_count(const att_graph *graph)
+{
+    return graph->parameters.count;
+}
+
+att_parameter_info att_graph_parameter_at(const att_graph *graph, int index)
+{
+    return graph->parameters.items[index];
+}
+
+int64_t att_graph_parameter_elements(const att_graph *graph)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < graph->parameters.count; i++)
+        elements += att_shape_count(graph->parameters.items[i].shape);
+    return elements;
+}
+
+int att_graph_parameter_of(const att_graph *graph, att_value value)
+{
+    for (int i = 0; i < graph->parameters.count; i++)
+        if (graph->parameters.items[i].value == value)
+            return i;
+    return -1;
+}
+
+/* --- nodes ------------------------------------------------------------------------------------------------------- */
+
+static bool infer_outputs(att_graph *graph, const att_node *node, att_infer *infer)
+{
+    att_desc in[ATT_MAX_IN];
+    for (int i = 0; i < node->in_count; i++)
+        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
+    infer->context = graph->context;
+    infer->attrs = &node->attrs;
+    infer->in = in;
+    infer->in_count = node->in_count;
+    att_status status = node->op->infer(infer);
+    if (status != ATT_OK)
+        att_graph_fail(graph, status);
+    return status == ATT_OK;
+}
+
+att_value att_emit(att_graph *graph, const char *name, const att_attrs *attrs, const att_value *in, int in_count,
+                   att_value *out)
+{
+    for (int i = 0; out && i < ATT_MAX_OUT; i++)
+        out[i] = ATT_NONE;
+    if (graph->status != ATT_OK)
+        return ATT_NONE;
+    att_node node = {.op = att_registry_op(graph->context, name), .in_count = in_count, .scope = graph->scope};
+    if (!node.op)
+        return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name));
+    if (attrs)
+        node.attrs = *attrs;
+    for (int i = 0; i < in_count; i++) {
+        if (in[i] != ATT_NONE && !value_exists(graph, in[i]))
+            return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                                  "%s: input %d is not a value of this graph", name, i));
+        node.in[i] = in[i];
+    }
+    att_desc descs[ATT_MAX_OUT] = {0};
+    att_infer infer = {.out = descs};
+    if (!RESERVE(graph, nodes) || !infer_outputs(graph, &node, &infer))
+        return ATT_NONE;
+    node.out_count = infer.out_count;
+    for (int i = 0; i < node.out_count; i++)
+        node.out[i] = att_graph_add_value(graph, descs[i], graph->nodes.count);
+    if (graph->status != ATT_OK)
+        return ATT_NONE;
+    graph->nodes.items[graph->nodes.count++] = node;
+    for (int i = 0; out && i < node.out_count; i++)
+        out[i] = node.out[i];
+    return node.out[0];
+}
+
+static double value_bytes(const att_graph *graph, att_value value)
+{
+    if (value == ATT_NONE)
+        return 0;
+    att_desc desc = graph->values.items[value].desc;
+    return (double)att_shape_count(desc.shape) * (double)att_dtype_size(desc.dtype);
+}
+
+static att_cost node_cost(const att_graph *graph, const att_node *node)
+{
+    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    att_cost cost = {0};
+    for (int i = 0; i < node->in_count; i++) {
+        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
+        cost.bytes += value_bytes(graph, node->in[i]);
+    }
+    for (int i = 0; i < node->out_count; i++)
+        out[i] = graph->values.items[node->out[i]].desc;
+    cost.bytes += value_bytes(graph, node->out[0]);
+    if (node->op->cost)
+        node->op->cost(in, out, &node->attrs, &cost);
+    else
+        cost.flops = (double)att_shape_count(out[0].shape);
+    return cost;
+}
+
+att_cost att_graph_cost(const att_graph *graph)
+{
+    att_cost sum = {0};
+    for (int i = 0; i < graph->nodes.count; i++) {
+        att_cost cost = node_cost(graph, &graph->nodes.items[i]);
+        sum.flops += cost.flops;
+        sum.macs += cost.macs;
+        sum.bytes += cost.bytes;
+    }
+    return sum;
+}
+
+/* --- copies ------------------------------------------------------------------------------------------------------ */
+
+static bool copy_list(att_context *context, void *to, const void *from, int count, int *capacity, size_t size)
+{
+    *capacity = count;
+    if (count == 0)
+        return true;
+    void *items = att_allocate_array(context, (size_t)count, size);
+    if (!items)
+        return false;
+    memcpy(items, from, (size_t)count * size);
+    memcpy(to, &items, sizeof items);
+    return true;
+}
+
+#define COPY_LIST(copy, graph, list)                                                                  \
+    ((copy)->list.count = (graph)->list.count,                                                        \
+     copy_list((graph)->context, (void *)&(copy)->list.items, (graph)->list.items, (graph)->list.count, \
+               &(copy)->list.capacity, sizeof *(graph)->list.items))
+
+static void copy_names(att_graph *copy)
+{
+    for (int i = 0; i < copy->inputs.count; i++)
+        copy->inputs.items[i].name = att_graph_string(copy, copy->inputs.items[i].name);
+    for (int i = 0; i < copy->outputs.count; i++)
+        copy->outputs.items[i].name = att_graph_string(copy, copy->outputs.items[i].name);
+    for (int i = 0; i < copy->parameters.count; i++)
+        copy->parameters.items[i].name = att_graph_string(copy, copy->parameters.items[i].name);
+    const char *last_from = NULL, *last_to = NULL; /* neighbours share their scope's string */
+    for (int i = 0; i < copy->nodes.count; i++) {
+        att_node *node = &copy->nodes.items[i];
+        if (node->scope != last_from) {
+            last_from = node->scope;
+            last_to = att_graph_string(copy, last_from);
+        }
+        node->scope = last_to;
+    }
+}
+
+att_graph *att_graph_copy(const att_graph *graph)
+{
+    att_graph *copy = NULL;
+    if (att_graph_create(graph->context, graph->dtype, &copy) != ATT_OK)
+        return NULL;
+    bool copied = COPY_LIST(copy, graph, values) && COPY_LIST(copy, graph, nodes) && COPY_LIST(copy, graph, inputs) &&
+                  COPY_LIST(copy, graph, outputs) && COPY_LIST(copy, graph, parameters);
+    if (copied)
+        copy_names(copy);
+    if (!copied || copy->status != ATT_OK)
+        att_graph_destroy(&copy);
+    return copy;
+}

@@ -1,0 +1,63 @@
+/* graph/graph.h - the graph's own data: arrays of values and nodes, in order of declaration. */
+#ifndef ATT_GRAPH_GRAPH_H
+#define ATT_GRAPH_GRAPH_H
+
+#include "core/memory.h"
+#include "graph/op.h"
+#include "graph/registry.h"
+
+typedef struct att_value_info {
+    att_desc desc;
+    int node; /* that makes it; -1: an input or a parameter */
+} att_value_info;
+
+typedef struct att_named_value {
+    const char *name;
+    att_value value;
+} att_named_value;
+
+/* A growing array. */
+#define ATT_LIST(type)       \
+    struct {                 \
+        type *items;         \
+        int count, capacity; \
+    }
+
+struct att_graph {
+    att_context *context;
+    att_arena arena; /* of names */
+    att_dtype dtype;
+    att_status status;
+    const char *scope;
+    ATT_LIST(att_value_info) values;
+    ATT_LIST(att_node) nodes; /* each after the makers of its inputs */
+    ATT_LIST(att_named_value) inputs, outputs;
+    ATT_LIST(att_parameter_info) parameters;
+};
+
+/* Room for one more item in a list; false where memory is out (the graph has failed then). */
+bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, size_t item_size);
+
+/* Records the first failure and returns ATT_NONE. */
+att_value att_graph_fail(att_graph *graph, att_status status);
+att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
+/* A copy that shares nothing; NULL where memory is out. */
+att_graph *att_graph_copy(const att_graph *graph);
+/* Index of the parameter that `value` is, -1 for others. */
+int att_graph_parameter_of(const att_graph *graph, att_value value);
+const char *att_graph_string(att_graph *graph, const char *text);
+
+/* graph/differentiate.c: appends the backward pass of `loss` and writes the parameter whose gradient each summed value
+ * adds to: owner[value] = parameter index, -1 for other values. *owner has room for every value of the graph afterwards and
+ * is the caller's. */
+att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner);
+
+/* graph/rewrite.c: passes that leave results as they are. */
+void att_graph_drop_train_only(att_graph *graph);
+void att_graph_drop_dead(att_graph *graph, const int *owner);
+att_status att_graph_fuse(att_graph *graph);
+
+/* Number of nodes that read `value`, each use counted; named outputs count as one. */
+att_status att_graph_count_readers(const att_graph *graph, int **readers);
+
+#endif

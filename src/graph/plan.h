@@ -1,0 +1,116 @@
+/* graph/plan.h - a compiled plan: what to call, on what memory, in which order.
+ *
+ * One program per (group size, parts): the same nodes, prepared for that size. A batch is cut into groups of the plan's
+ * size and, for what is left, of the powers of two below it, so that no size is met unprepared.
+ */
+#ifndef ATT_GRAPH_PLAN_H
+#define ATT_GRAPH_PLAN_H
+
+#include "graph/graph.h"
+#include "graph/weights.h"
+
+typedef enum att_place {
+    ATT_AT_NOTHING,  /* absent, or read by nobody */
+    ATT_AT_ARENA,    /* offset in bytes */
+    ATT_AT_WEIGHTS,  /* offset in elements */
+    ATT_AT_GRADIENT, /* offset in elements, in the lane */
+    ATT_AT_INPUT,    /* index of the input */
+    ATT_AT_OUTPUT    /* index of the output */
+} att_place;
+
+typedef struct att_ref {
+    att_place place;
+    int64_t offset;
+    int64_t row_bytes; /* inputs and outputs */
+} att_ref;
+
+/* A kernel prepared for one problem; several steps with equal problems share it. */
+typedef struct att_unit {
+    const att_kernel *kernel;
+    att_problem problem;
+    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    att_attrs attrs;
+    att_prepared prepared;
+    double flops; /* of one call */
+    int profile_row;
+    struct att_unit *next;
+} att_unit;
+
+typedef struct att_step {
+    const att_unit *unit;
+    att_ref in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    int packed; /* index of the pack; -1: none */
+    const char *scope;
+} att_step;
+
+/* A shared value in a kernel's own layout, made in the prologue. */
+typedef struct att_pack {
+    const att_unit *unit;
+    int64_t weight;    /* offset in elements */
+    size_t offset;     /* in the session's packed block */
+} att_pack;
+
+typedef struct att_program {
+    int group, parts;
+    att_step *steps;
+    int step_count;
+    size_t arena_bytes, scratch_bytes; /* scratch: per part */
+} att_program;
+
+/* The optimiser's calls: one per range of the weights. */
+typedef struct att_update_step {
+    const att_unit *unit;
+    int64_t offset; /* elements */
+} att_update_step;
+
+enum { ATT_MAX_PROGRAMS = 16, ATT_MAX_UPDATES = 4, ATT_SQUARES_CHUNK = 4096 };
+
+typedef struct att_port {
+    const char *name;
+    att_desc desc;
+    int64_t row_bytes;
+} att_port;
+
+struct att_plan {
+    att_context *context;
+    att_arena arena;
+    const att_backend *backend;
+    att_purpose purpose;
+    att_dtype dtype;
+    int group, lanes, teams, parts; /* teams x parts threads run the body */
+    att_unit *units;
+    att_program programs[ATT_MAX_PROGRAMS];
+    int program_count;
+    ATT_LIST(att_pack) packs;
+    size_t packed_bytes;
+    att_layout layout;
+    const att_parameter_info *parameters;
+    int parameter_count;
+    att_port *inputs, *outputs;
+    int input_count, output_count;
+    const att_unit *sum_lanes;
+    att_update_step updates[ATT_MAX_UPDATES];
+    int update_count;
+    const char *const *slots; /* of the optimiser */
+    int slot_count;
+    bool ema;
+    const att_kernel **profile_kernels; /* by profile row */
+    int profile_count;
+    char *fingerprint;
+};
+
+/* The program for a group of `group` samples shared by `parts` threads; NULL where there is none. */
+const att_program *att_plan_program(const att_plan *plan, int group, int parts);
+
+/* graph/place.c: gives every value of the program its memory. `steps` is how many nodes there are; sets the refs of
+ * *program and its arena_bytes. */
+att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, att_program *program);
+
+/* graph/prepare.c */
+att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers,
+                            int group, int parts, att_unit **unit);
+att_status att_prepare_flat(att_plan *plan, const char *op, const att_attrs *attrs, const att_desc *in, int in_count,
+                            const att_desc *out, int out_count, att_unit **unit);
+void att_units_release(att_plan *plan);
+
+#endif

@@ -1,0 +1,131 @@
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/graph.h"
+
+static void replace_everywhere(att_graph *graph, att_value old, att_value new)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        for (int j = 0; j < graph->nodes.items[i].in_count; j++)
+            if (graph->nodes.items[i].in[j] == old)
+                graph->nodes.items[i].in[j] = new;
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (graph->outputs.items[i].value == old)
+            graph->outputs.items[i].value = new;
+}
+
+/* Removes nodes whose op was set to NULL and renumbers the makers of values. */
+static void compact(att_graph *graph)
+{
+    int kept = 0;
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (graph->nodes.items[i].op)
+            graph->nodes.items[kept++] = graph->nodes.items[i];
+    graph->nodes.count = kept;
+    for (int i = 0; i < kept; i++)
+        for (int j = 0; j < graph->nodes.items[i].out_count; j++)
+            graph->values.items[graph->nodes.items[i].out[j]].node = i;
+}
+
+void att_graph_drop_train_only(att_graph *graph)
+{
+    for (int i = 0; i < graph->nodes.count; i++) {
+        att_node *node = &graph->nodes.items[i];
+        if (!(node->op->flags & ATT_OP_TRAIN_ONLY))
+            continue;
+        replace_everywhere(graph, node->out[0], node->in[0]);
+        node->op = NULL;
+    }
+    compact(graph);
+}
+
+static bool is_output(const att_graph *graph, att_value value)
+{
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (graph->outputs.items[i].value == value)
+            return true;
+    return false;
+}
+
+static bool node_is_wanted(const att_node *node, const int *readers, const int *owner)
+{
+    for (int i = 0; i < node->out_count; i++)
+        if (readers[node->out[i]] > 0 || (owner && owner[node->out[i]] >= 0))
+            return true;
+    return false;
+}
+
+att_status att_graph_count_readers(const att_graph *graph, int **out)
+{
+    int *readers = att_allocate_array(graph->context, (size_t)graph->values.count + 1, sizeof *readers);
+    if (!readers)
+        return att_fail_memory(graph->context, (size_t)graph->values.count * sizeof *readers, "a plan");
+    for (int i = 0; i < graph->nodes.count; i++)
+        for (int j = 0; j < graph->nodes.items[i].in_count; j++)
+            if (graph->nodes.items[i].in[j] != ATT_NONE)
+                readers[graph->nodes.items[i].in[j]]++;
+    for (int i = 0; i < graph->outputs.count; i++)
+        readers[graph->outputs.items[i].value]++;
+    *out = readers;
+    return ATT_OK;
+}
+
+void att_graph_drop_dead(att_graph *graph, const int *owner)
+{
+    int *readers;
+    if (att_graph_count_readers(graph, &readers) != ATT_OK) {
+        att_graph_fail(graph, ATT_ERR_MEMORY);
+        return;
+    }
+    for (int i = graph->nodes.count - 1; i >= 0; i--) {
+        att_node *node = &graph->nodes.items[i];
+        if (node_is_wanted(node, readers, owner))
+            continue;
+        for (int j = 0; j < node->in_count; j++)
+            if (node->in[j] != ATT_NONE)
+                readers[node->in[j]]--;
+        node->op = NULL;
+    }
+    compact(graph);
+    att_free(graph->context, readers);
+}
+
+static int only_reader(const att_graph *graph, att_value value)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        for (int j = 0; j < graph->nodes.items[i].in_count; j++)
+            if (graph->nodes.items[i].op && graph->nodes.items[i].in[j] == value)
+                return i;
+    return -1;
+}
+
+/* Node i takes over what its only reader does, and moves to the reader's place, where all operands exist. */
+static bool fuse_node(att_graph *graph, int i, int *readers)
+{
+    att_node *producer = &graph->nodes.items[i];
+    if (!producer->op->absorb || readers[producer->out[0]] != 1 || is_output(graph, producer->out[0]))
+        return false;
+    int j = only_reader(graph, producer->out[0]);
+    att_node *consumer = &graph->nodes.items[j];
+    att_value hidden = producer->out[0];
+    att_node fused = *producer;
+    if (!producer->op->absorb(&fused, consumer))
+        return false;
+    fused.out[0] = consumer->out[0];
+    *consumer = fused;
+    producer->op = NULL;
+    readers[hidden] = 0;
+    return true;
+}
+
+att_status att_graph_fuse(att_graph *graph)
+{
+    int *readers;
+    ATT_TRY(att_graph_count_readers(graph, &readers));
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (graph->nodes.items[i].op)
+            fuse_node(graph, i, readers); /* the fused node lies further on and is tried again there */
+    compact(graph);
+    att_free(graph->context, readers);
+    return ATT_OK;
+}
