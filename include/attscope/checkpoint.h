@@ -1,0 +1,42 @@
+/* attscope/checkpoint.h - safetensors files that hold a network and, beside it, the training it came from.
+ *
+ * Tensors: the weights under timm's names, "ema.<name>" where an average is kept, "optimizer.<slot>.<name>" for what
+ * the optimiser keeps. Metadata: the model's identity (attscope/models.h) and the state of the training, one key
+ * "attscope.train.<what>" each; numbers that decide bits are written exactly. Any reader of safetensors can open the
+ * file; att_model_identify() and att_model_load() take the weights from it.
+ */
+#ifndef ATTSCOPE_CHECKPOINT_H
+#define ATTSCOPE_CHECKPOINT_H
+
+#include <attscope/models.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a training stood. Between two batches of one update there is no checkpoint. */
+typedef struct att_checkpoint_info {
+    bool training;  /* false: the file holds weights only; the rest is then 0 */
+    bool ema;       /* an average of the weights is in it */
+    int epoch;      /* epochs finished */
+    int64_t batch;  /* batches finished in the epoch after those */
+    int64_t update; /* updates made */
+    uint64_t seed;
+    double metric;      /* of the last evaluated epoch; NaN: none */
+    double best_metric; /* NaN: none */
+    int best_epoch;     /* 0-based; -1: none */
+} att_checkpoint_info;
+/* Errors: ERR_FORMAT where the metadata contradicts itself. */
+ATT_API att_status att_checkpoint_describe(att_context *context, const att_safetensors *file,
+                                           att_checkpoint_info *info);
+
+/* As att_model_load(), but takes the averaged weights. ERR_NOT_FOUND where the file has none. */
+ATT_API att_status att_checkpoint_load_ema(const att_model *model, const att_safetensors *file, att_weights *weights);
+
+/* Writes weights and identity only, in one step: the file at `path` is the new one or the old one. */
+ATT_API att_status att_checkpoint_export(const att_model *model, const att_weights *weights, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

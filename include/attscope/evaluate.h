@@ -1,0 +1,63 @@
+/* attscope/evaluate.h - what a network says of images: of a whole data set, or of one. */
+#ifndef ATTSCOPE_EVALUATE_H
+#define ATTSCOPE_EVALUATE_H
+
+#include <attscope/data.h>
+#include <attscope/image.h>
+#include <attscope/models.h>
+#include <attscope/progress.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_evaluate_options {
+    const char *backend; /* "cpu", "ref" */
+    int batch_size;      /* images of one run; changes no figure but speed and memory */
+    int workers;         /* threads of the loader */
+    const char *stage;   /* of the progress */
+    att_progress_fn progress;
+    void *progress_user;
+} att_evaluate_options;
+/* "cpu", 256 images, 4 workers, "evaluate", no progress. */
+ATT_API att_evaluate_options att_evaluate_options_defaults(void);
+
+typedef struct att_evaluation {
+    int64_t count;     /* images */
+    double top1, top5; /* per cent of images whose class is first, among the first five; of equal logits the lower class
+                          number is first; top5 is top1's like for fewer than five classes: the class is among all */
+    double loss;       /* mean of -ln softmax(logits)_class, without smoothing */
+    double images_per_second, wait_share;
+} att_evaluation;
+
+/* Every image of the data set once. *result is filled on success only. Errors: ERR_STOPPED; ERR_ARGUMENT where a class
+ * is outside the model's; what reading the images gives. */
+ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, att_dataset *dataset,
+                                const att_transform *transform, const att_evaluate_options *options,
+                                att_evaluation *result);
+
+/* A network ready for one image after another. Model and weights must outlive it. backend: as above. */
+typedef struct att_classifier att_classifier;
+ATT_API ATT_MUST_CHECK att_status att_classifier_create(const att_model *model, att_weights *weights,
+                                                        const att_transform *transform, const char *backend,
+                                                        att_classifier **classifier);
+ATT_API void att_classifier_destroy(att_classifier **classifier);
+ATT_API int att_classifier_classes(const att_classifier *classifier);
+/* logits: room for att_classifier_classes() values. */
+ATT_API att_status att_classifier_image(att_classifier *classifier, const att_image *image, float *logits);
+/* The same from a JPEG or PNG file. */
+ATT_API att_status att_classifier_file(att_classifier *classifier, const char *path, float *logits);
+
+/* The `k` largest logits, largest first (of equal ones the lower class first), with their softmax over all classes.
+ * Returns how many were written: min(k, classes). */
+typedef struct att_ranked {
+    int class_number;
+    float logit;
+    double probability;
+} att_ranked;
+ATT_API int att_rank_classes(const float *logits, int classes, att_ranked *top, int k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,105 @@
+/* attscope/train.h - training a network as timm's train.py does, and continuing one to the same bits. */
+#ifndef ATTSCOPE_TRAIN_H
+#define ATTSCOPE_TRAIN_H
+
+#include <attscope/data.h>
+#include <attscope/event.h>
+#include <attscope/models.h>
+#include <attscope/progress.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An optimiser or schedule that --opt or --sched can name. */
+typedef struct att_choice {
+    const char *name, *summary;
+} att_choice;
+ATT_API int att_optimizer_count(void);
+ATT_API att_choice att_optimizer_at(int index);
+ATT_API int att_schedule_count(void);
+ATT_API att_choice att_schedule_at(int index);
+
+/* Strings are only read during the call. The members up to `ema_warmup` decide bits: a resume must give the same ones.
+ */
+typedef struct att_train_options {
+    const char *backend; /* "cpu", "ref" */
+    int lanes;           /* gradient lanes; 0: the context's threads */
+    uint64_t seed;       /* of data order, augmentations, dropout and drop path */
+    int epochs;
+    int batch_size;           /* images of one batch; an incomplete last batch of an epoch is dropped */
+    int grad_accum_steps;     /* batches of one update; the last update of an epoch may have fewer */
+    const char *optimizer;    /* att_optimizer_at() */
+    double momentum;          /* sgd, momentum */
+    double beta1, beta2, eps; /* adamw */
+    double weight_decay;      /* not on norms, biases, position embedding and class token */
+    double clip_grad;         /* > 0: largest Euclidean norm of the whole gradient */
+    double lr;                /* 0: lr_base r, or lr_base sqrt r for adamw, r = batch_size grad_accum_steps / 256 */
+    double lr_base;
+    const char *schedule;  /* att_schedule_at() */
+    bool sched_on_updates; /* the rate changes at every update instead of every epoch */
+    int warmup_epochs;     /* linear from warmup_lr to lr; counted within `epochs` */
+    double warmup_lr, min_lr;
+    double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t without the warm-up */
+    bool model_ema;                  /* keep an average of the weights; evaluation and the best epoch go by it */
+    double model_ema_decay;          /* the first update copies the weights; then ema = d ema + (1 - d) weights */
+    bool model_ema_warmup; /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
+
+    int workers;             /* threads of the loader */
+    const char *eval_metric; /* "top1", "top5", "loss": decides which epoch is best */
+    int log_interval;        /* updates between two ATT_EVENT_STEP */
+
+    const char *output;               /* folder for checkpoints, made if missing; NULL: none are written */
+    int checkpoint_hist;              /* checkpoint-N files to keep, the best ones */
+    int64_t checkpoint_every_updates; /* rewrite `last` after so many updates within an epoch; 0: after epochs only */
+    const char *resume;               /* checkpoint to continue from; NULL: start from the weights as they are */
+
+    const att_sink *sinks; /* each receives every event; they stay the caller's and are not closed */
+    int sink_count;
+    att_progress_fn progress; /* NULL: none */
+    void *progress_user;
+} att_train_options;
+
+/* timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5, lr_base 0.1, cosine over 300 epochs with 5 of
+ * warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs by 0.1, ten checkpoints, log every 50 updates, seed 42.
+ */
+ATT_API att_train_options att_train_options_defaults(void);
+
+typedef struct att_train_result {
+    int epochs; /* finished, those before a resume included */
+    int64_t updates;
+    double train_loss, eval_loss, eval_top1, eval_top5; /* of the last finished epoch; NaN: none */
+    double best_metric;                                 /* NaN: none */
+    int best_epoch;                                     /* 0-based; -1: none */
+    double images_per_second, wait_share; /* over this call's training: speed, and time spent waiting for data */
+} att_train_result;
+
+/* The images of a training: train_transform makes what the loader draws for training, eval_transform for evaluation.
+ * eval may be NULL: nothing is evaluated. All must outlive the call. */
+typedef struct att_train_data {
+    att_dataset *train, *eval;
+    const att_transform *train_transform, *eval_transform;
+} att_train_data;
+
+/* Trains `weights` of `model`, which was made with options.loss. Files in `output`: last.safetensors after every epoch,
+ * checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is replaced in one step.
+ *
+ * Events: ATT_EVENT_RUN_BEGIN (settings as texts); ATT_EVENT_STEP (loss, lr, grad_norm, images_per_second, wait_share);
+ * ATT_EVENT_EPOCH (train_loss, eval_loss, eval_top1, eval_top5, lr, images_per_second, wait_share; the eval_ ones are
+ * those of the averaged weights where there are any, and eval_plain_ ones are added then); ATT_EVENT_RUN_END (status).
+ *
+ * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
+ * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.
+ *
+ * result may be NULL; it is also filled on failure, as far as the training came. Errors: ERR_ARGUMENT (an option out of
+ * range; fewer images than one batch); ERR_NOT_FOUND (optimizer, schedule: with the nearest name); ERR_NONFINITE (the
+ * gradient is not finite: the message names the update, the first node and the last good checkpoint; weights are those
+ * before that update); ERR_STOPPED (progress asked to stop: `last` is written at the end of the update in progress);
+ * ERR_IO and what a sink answers. */
+ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
+                             const att_train_options *options, att_train_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
