@@ -1,0 +1,98 @@
+/* attscope/nn.h - layers: operations together with the parameters they need, under the names of the ecosystem.
+ *
+ * A scope gives names: in scope "blocks.3.attn", a layer "qkv" declares "blocks.3.attn.qkv.weight", and its nodes are
+ * named "blocks.3.attn.qkv" for probes and profiles. Every layer sets the graph's scope to its own before it adds
+ * nodes. Layers are sticky as operations are (attscope/graph.h): after a failure they return ATT_NONE.
+ */
+#ifndef ATTSCOPE_NN_H
+#define ATTSCOPE_NN_H
+
+#include <attscope/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A place in a graph's tree of names. A value type: the graph must outlive it. */
+typedef struct att_scope {
+    att_graph *graph;
+    char path[128]; /* "" at the root */
+} att_scope;
+
+ATT_API att_scope att_scope_root(att_graph *graph);
+/* The scope below, its name formatted as printf does. A path of more than 127 bytes fails the graph (ERR_ARGUMENT). */
+ATT_API att_scope att_scope_in(const att_scope *scope, const char *format, ...) ATT_PRINTF(2, 3);
+/* Nodes made from now on bear the scope's path. */
+ATT_API void att_scope_enter(const att_scope *scope);
+/* The parameter "<path>.<name>". */
+ATT_API att_value att_scope_parameter(const att_scope *scope, const char *name, att_shape shape, att_init init,
+                                      bool decay);
+
+/* How timm initialises a linear layer of a ViT: truncated normal, standard deviation 0.02. */
+ATT_API att_init att_init_linear(void);
+
+/* y = x weight' + bias. weight [outputs, I], decayed, started by att_init_linear(); bias [outputs] zero, not decayed.
+ * x [.., I] -> [.., outputs]. */
+ATT_API att_value att_nn_linear(const att_scope *scope, att_value x, int64_t outputs, bool bias);
+
+/* weight (ones), bias (zeros) [C], not decayed. x [.., C] -> [.., C]. */
+ATT_API att_value att_nn_layer_norm(const att_scope *scope, att_value x, double eps);
+
+/* Multi-head self-attention: linear qkv, attention (its node bears the scope's own path), linear proj.
+ * x [N, C] -> [N, C]. */
+typedef struct att_nn_attention_options {
+    int heads; /* divide C */
+    bool qkv_bias;
+    int prefix, grid_h, grid_w; /* as in att_attention_options */
+} att_nn_attention_options;
+ATT_API att_value att_nn_attention(const att_scope *scope, att_value x, const att_nn_attention_options *options);
+
+/* Linear fc1 to `hidden`, GELU, linear fc2 back. x [.., C] -> [.., C]. */
+ATT_API att_value att_nn_mlp(const att_scope *scope, att_value x, int64_t hidden);
+
+/* A convolution of P x P pixels with stride P: proj.weight [width, channels, P, P], decayed, and proj.bias [width],
+ * both started uniformly within 1 / sqrt(channels P P) as PyTorch does. image [h, w, channels] -> [N, width]. */
+ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch, int64_t width);
+
+/* y = x (.) gamma; gamma [C] starts at `start`, not decayed. */
+ATT_API att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start);
+
+/* --- modules: what can be put on a residual branch, by name ------------------------------------------------------ */
+
+enum { ATT_MODULE_OPTIONS = 4 };
+
+typedef struct att_module_option {
+    const char *name, *meaning;
+    double start, low, high; /* default and closed range */
+} att_module_option;
+
+typedef struct att_module {
+    const char *name;
+    const char *meaning; /* one line with its source */
+    att_module_option options[ATT_MODULE_OPTIONS];
+    int option_count;
+    const char *scope;     /* name of the scope it is applied in, below the branch's: "cb" */
+    const char *parameter; /* one of its parameters ("weight"), by which a checkpoint tells it; NULL: it has none */
+    /* The branch to be added to `identity`. values: one for each option. */
+    att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
+} att_module;
+
+ATT_API int att_module_count(void);
+ATT_API const att_module *att_module_at(int index);
+
+/* A module with its options' values, said in text: "none", "cb", "cb_s:init=0.1". */
+typedef struct att_module_choice {
+    const att_module *module; /* NULL: none */
+    double values[ATT_MODULE_OPTIONS];
+} att_module_choice;
+/* Errors: ERR_NOT_FOUND for names of modules and options, with the nearest; ERR_ARGUMENT for values. */
+ATT_API att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice);
+/* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"); the branch itself
+ * where there is none. */
+ATT_API att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
+                                   att_value identity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

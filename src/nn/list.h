@@ -1,0 +1,9 @@
+/* nn/list.h - every module: one line here, one file that ends in its descriptor. */
+#ifndef ATT_NN_LIST_H
+#define ATT_NN_LIST_H
+
+#define ATT_MODULE_LIST(X) \
+    X(cb)                  \
+    X(cb_s)
+
+#endif
