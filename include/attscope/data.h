@@ -1,0 +1,158 @@
+/* attscope/data.h - labelled images from files, transformed, in batches.
+ *
+ * A data set is opened once and may be read from several threads. A loader decodes and transforms its images on threads
+ * of its own and hands out batches; what it hands out depends on the data set, the options, the epoch and the seed, never
+ * on the number of threads.
+ */
+#ifndef ATTSCOPE_DATA_H
+#define ATTSCOPE_DATA_H
+
+#include <attscope/image.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- data sets --------------------------------------------------------------------------------------------------- */
+
+typedef struct att_dataset att_dataset;
+
+typedef struct att_dataset_options {
+    const char *split;       /* "train", "val" ("validation") or "test"; NULL: the only one there is, else "train" */
+    const char *class_map;   /* file with one class a line, its first word; the line's number, from 0, is the class */
+    size_t cache_bytes;      /* the most memory for the files of a .tar.gz, which cannot be sought */
+    att_image_limits limits; /* what one image may ask for */
+} att_dataset_options;
+
+/* No split, no map, 4 GiB, the limits' defaults. */
+ATT_API att_dataset_options att_dataset_options_defaults(void);
+
+/* Opens what lies at `path`:
+ *   "idx"     a folder (or its subfolder "raw") with train-images-idx3-ubyte, train-labels-idx1-ubyte and the t10k- pair,
+ *             each plain or .gz; splits other than train are t10k
+ *   "folder"  a folder of class folders, or of split folders (train, val, validation, test) of such
+ *   "tar", "tar.gz", "zip"   an archive of such a folder, which may have folders around it
+ * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order; others are left
+ * out. Without a class map the class folders that hold images are numbered in timm's order: lower case, runs of digits by
+ * value. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split(). "val"
+ * and "test" each stand in for the other where only that one exists.
+ * options: NULL means the defaults; copied. On success *dataset is the caller's, freed by att_dataset_close().
+ * Errors: ERR_NOT_FOUND (nothing there, no such split), ERR_FORMAT (no images, corrupt), ERR_MISMATCH (images and labels
+ * differ in number, a class is missing in the map: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const char *path,
+                                                   const att_dataset_options *options, att_dataset **dataset);
+ATT_API void att_dataset_close(att_dataset **dataset);
+
+/* "idx", "folder", "tar", "tar.gz", "zip". */
+ATT_API const char *att_dataset_format(const att_dataset *dataset);
+/* The split folder or file that was taken ("train", "t10k"); "" where there are none. */
+ATT_API const char *att_dataset_split(const att_dataset *dataset);
+ATT_API int64_t att_dataset_count(const att_dataset *dataset);
+ATT_API int att_dataset_class_count(const att_dataset *dataset);
+/* True where the numbers come from a class map or, for "idx", from the file; false where from the sorted names. */
+ATT_API bool att_dataset_class_numbers_given(const att_dataset *dataset);
+/* Name of class 0..class_count-1; "" outside. */
+ATT_API const char *att_dataset_class_name(const att_dataset *dataset, int class_index);
+/* Class of image `index`, -1 outside 0..count-1. Thread-safe. */
+ATT_API int32_t att_dataset_label(const att_dataset *dataset, int64_t index);
+/* Writes the image's name ("train.tar/cat/7.png", "train-images-idx3-ubyte.gz[7]"), truncated to fit, and returns
+ * `text`. Thread-safe. */
+ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
+/* Reads image `index` with 1 or 3 channels. Thread-safe; image and message belong to `context`, which must be the
+ * calling thread's own. Errors: as att_image_read(); ERR_ARGUMENT. */
+ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index,
+                                                   int channels, att_image *image);
+
+/* --- transforms -------------------------------------------------------------------------------------------------- */
+
+typedef enum att_interpolation { ATT_BILINEAR, ATT_BICUBIC } att_interpolation;
+
+typedef enum att_crop {
+    ATT_CROP_CENTER,        /* resize, then cut the middle out: evaluation */
+    ATT_CROP_RANDOM_RESIZED, /* a random box, resized */
+    ATT_CROP_PAD            /* as ATT_CROP_CENTER, then shifted by up to `pad` in both directions over black */
+} att_crop;
+
+/* From an 8-bit image to floats [height][width][channels]. Resizing is Pillow's to the byte (antialiased, two passes).
+ *
+ * ATT_CROP_CENTER is timm's evaluation: with target (H, W) and scale size s = floor(target / crop_pct), the image is
+ * resized so that it covers s and keeps its aspect (square targets: shorter side s, longer int(s * long / short); others:
+ * sides divided by min(h / s_h, w / s_w) and rounded), then the middle is cut out (offsets rounded half to even), with
+ * black around where the image is smaller.
+ * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest central
+ * box whose aspect lies in `ratio`. */
+typedef struct att_transform_options {
+    int height, width, channels; /* of the result; channels 1 or 3 */
+    att_crop crop;
+    att_interpolation interpolation;
+    double crop_pct;           /* (0, 1]: ATT_CROP_CENTER and ATT_CROP_PAD */
+    double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED */
+    int pad;                   /* ATT_CROP_PAD, pixels */
+    double flip;               /* probability of a left-right flip */
+    float mean[3], std[3];     /* (x / 255 - mean) / std per channel */
+} att_transform_options;
+
+/* Centre crop with crop_pct 1, bicubic, no flip; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them; mean 0.5
+ * and std 0.5. */
+ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
+
+/* Transforms one image of the options' channels to `out`, height * width * channels floats. seed, epoch and index key
+ * the random choices. Errors: ERR_ARGUMENT (an option outside its range, channels differ), ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, const att_transform_options *options,
+                                                      const att_image *image, uint64_t seed, int64_t epoch,
+                                                      int64_t index, float *out);
+
+/* --- loader ------------------------------------------------------------------------------------------------------ */
+
+typedef struct att_loader att_loader;
+
+typedef struct att_loader_options {
+    att_transform_options transform;
+    int batch_size;
+    int workers;       /* threads; 0: images are made in att_loader_next() */
+    int prefetch;      /* batches held in memory at most, 2 or more (without workers one is held) */
+    bool shuffle;      /* an order of its own for each epoch, from seed and epoch; otherwise the data set's */
+    bool drop_last;    /* leave out the incomplete last batch */
+    bool skip_corrupt; /* leave out images that cannot be decoded instead of failing */
+    uint64_t seed;
+} att_loader_options;
+
+/* Batch 32, 2 workers, prefetch 4, everything else off or zero; the transform's defaults at the given size. */
+ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
+
+/* Makes a loader and its threads, at epoch 0, batch 0. The data set must outlive it. options: copied. Errors:
+ * ERR_ARGUMENT (an option outside its range), ERR_MEMORY, ERR_INTERNAL (no more threads). */
+ATT_API ATT_MUST_CHECK att_status att_loader_create(att_context *context, const att_dataset *dataset,
+                                                    const att_loader_options *options, att_loader **loader);
+/* Stops the threads at their next image and frees; at any time. */
+ATT_API void att_loader_destroy(att_loader **loader);
+
+/* Goes to batch `batch` (0..att_loader_batches()) of an epoch; batches handed out become invalid. Errors: ERR_ARGUMENT. */
+ATT_API ATT_MUST_CHECK att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch);
+/* Batches in each epoch. */
+ATT_API int64_t att_loader_batches(const att_loader *loader);
+
+typedef struct att_batch {
+    int64_t epoch, number;  /* place: batch `number` of the epoch */
+    int count;              /* images in it; 0: the epoch is at its end and the rest is unset */
+    const float *images;    /* [count][height][width][channels] */
+    const int32_t *labels;  /* [count] */
+    const int64_t *indices; /* [count], in the data set */
+} att_batch;
+
+/* The next batch of the epoch; valid until the next call on the loader. Batches are full but for the last one and for
+ * skipped images; a batch all of whose images were skipped is passed over. Errors: those of att_dataset_read(), for the
+ * first bad image in the epoch's order; the loader then stays at that batch and may be started elsewhere. */
+ATT_API ATT_MUST_CHECK att_status att_loader_next(att_loader *loader, att_batch *batch);
+
+typedef struct att_loader_stats {
+    double wait_seconds; /* spent in att_loader_next() since the loader was made */
+    int64_t images;      /* handed out */
+    int64_t skipped;     /* left out because of skip_corrupt; each also is a warning in the log, with name and reason */
+} att_loader_stats;
+ATT_API att_loader_stats att_loader_describe(const att_loader *loader);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

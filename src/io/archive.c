@@ -1,0 +1,385 @@
+#include "io/archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <zlib.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+
+enum { WALK_BLOCK = 1 << 16, INFLATE_BLOCK = 1 << 15, MAX_NAME = 4096, RAW_DEFLATE = -15 };
+static const int64_t max_members = (int64_t)1 << 26;
+
+typedef struct member {
+    const char *name;
+    size_t size;
+    int64_t offset; /* of the first byte, packed or not, in the file */
+    uint8_t *kept;  /* the bytes themselves, for a gzipped tar */
+    bool deflated;
+} member;
+
+struct att_archive {
+    att_context *context;
+    char *path;
+    int descriptor;
+    const char *kind;
+    att_arena names;
+    member *members;
+    int64_t count, capacity, skipped;
+    size_t kept_bytes;
+    int64_t file_bytes;
+};
+
+typedef struct archive_walk {
+    att_archive *archive;
+    struct archive *reader;
+    struct archive_entry *entry;
+    size_t cache_bytes;
+} archive_walk;
+
+static att_status fail_walk(const archive_walk *walk)
+{
+    const char *reason = archive_error_string(walk->reader);
+    int code = archive_errno(walk->reader);
+    return att_fail(walk->archive->context, code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT,
+                    "%s: not a .tar, .tar.gz or .zip that can be read: %s", walk->archive->path,
+                    reason ? reason : "unknown reason");
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+static const char *without_dot_slash(const char *name)
+{
+    while (name[0] == '.' && name[1] == '/') {
+        name += 2;
+        while (*name == '/')
+            name++;
+    }
+    return name;
+}
+
+/* Relative, not empty, and no part is "..". */
+static bool name_is_safe(const char *name)
+{
+    if (*name == '\0' || *name == '/' || strlen(name) > MAX_NAME)
+        return false;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0'))
+            return false;
+    }
+    return true;
+}
+
+static bool member_is_plain(struct archive_entry *entry)
+{
+    return archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry) &&
+           archive_entry_size_is_set(entry) && archive_entry_size(entry) >= 0 &&
+           archive_entry_sparse_count(entry) == 0 && !archive_entry_is_data_encrypted(entry);
+}
+
+/* --- opening ----------------------------------------------------------------------------------------------------- */
+
+static att_status grow(att_archive *archive)
+{
+    if (archive->count < archive->capacity)
+        return ATT_OK;
+    if (archive->count >= max_members)
+        return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s: more than %lld files", archive->path,
+                        (long long)max_members);
+    int64_t capacity = archive->capacity ? 2 * archive->capacity : 256;
+    size_t bytes = (size_t)capacity * sizeof(member);
+    member *members = att_reallocate(archive->context, archive->members, bytes);
+    if (!members)
+        return att_fail_memory(archive->context, bytes, archive->path);
+    archive->members = members;
+    archive->capacity = capacity;
+    return ATT_OK;
+}
+
+static att_status keep_bytes(const archive_walk *walk, member *made)
+{
+    att_archive *archive = walk->archive;
+    if (made->size > walk->cache_bytes - archive->kept_bytes)
+        return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
+                        "%s: its files take more than the %zu bytes allowed to be kept in memory; unpack it, or pack "
+                        "it as .tar or .zip, which are read in place",
+                        archive->path, walk->cache_bytes);
+    if (made->size == 0)
+        return ATT_OK;
+    uint8_t *kept = att_reallocate(archive->context, NULL, made->size);
+    if (!kept)
+        return att_fail_memory(archive->context, made->size, made->name);
+    la_ssize_t got = archive_read_data(walk->reader, kept, made->size);
+    if (got < 0 || (size_t)got != made->size) {
+        att_free(archive->context, kept);
+        return fail_walk(walk);
+    }
+    made->kept = kept;
+    archive->kept_bytes += made->size;
+    return ATT_OK;
+}
+
+/* Which packings of a member can be read; libarchive names it in the format, "ZIP 2.0 (deflation)". */
+static bool packing_is_known(struct archive *reader, bool *deflated)
+{
+    *deflated = false;
+    if ((archive_format(reader) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_ZIP)
+        return true;
+    const char *name = archive_format_name(reader);
+    *deflated = name && strstr(name, "(deflation)");
+    return *deflated || (name && strstr(name, "(uncompressed)"));
+}
+
+static att_status add_member(const archive_walk *walk)
+{
+    att_archive *archive = walk->archive;
+    const char *name = archive_entry_pathname(walk->entry);
+    bool deflated;
+    if (archive_entry_filetype(walk->entry) == AE_IFDIR)
+        return ATT_OK;
+    if (!name || !name_is_safe(without_dot_slash(name)) || !member_is_plain(walk->entry) ||
+        !packing_is_known(walk->reader, &deflated)) {
+        archive->skipped++;
+        return ATT_OK;
+    }
+    ATT_TRY(grow(archive));
+    member made = {.name = att_arena_string(&archive->names, without_dot_slash(name)),
+                   .size = (size_t)archive_entry_size(walk->entry),
+                   .offset = archive_filter_bytes(walk->reader, 0),
+                   .deflated = deflated};
+    if (!made.name)
+        return att_fail_memory(archive->context, strlen(name), archive->path);
+    if (archive->descriptor < 0)
+        ATT_TRY(keep_bytes(walk, &made));
+    else if (!deflated && (int64_t)made.size > archive->file_bytes - made.offset)
+        return att_fail(archive->context, ATT_ERR_FORMAT, "%s: truncated in %s", archive->path, made.name);
+    archive->members[archive->count++] = made;
+    return ATT_OK;
+}
+
+/* After the first header the kind is known; what can be sought gets its descriptor. */
+static att_status settle_kind(const archive_walk *walk)
+{
+    att_archive *archive = walk->archive;
+    bool zip = (archive_format(walk->reader) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP;
+    if (archive_filter_code(walk->reader, 0) == ARCHIVE_FILTER_GZIP) {
+        archive->kind = "tar.gz";
+        if (zip)
+            return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s: a gzipped zip; unpack it once", archive->path);
+        return ATT_OK;
+    }
+    archive->kind = zip ? "zip" : "tar";
+    archive->descriptor = open(archive->path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    if (archive->descriptor < 0 || fstat(archive->descriptor, &info) != 0)
+        return att_fail(archive->context, ATT_ERR_IO, "%s could not be opened", archive->path);
+    archive->file_bytes = info.st_size;
+    return ATT_OK;
+}
+
+static att_status walk_members(archive_walk *walk)
+{
+    att_archive *archive = walk->archive;
+    for (;;) {
+        int code = archive_read_next_header(walk->reader, &walk->entry);
+        if (code == ARCHIVE_EOF)
+            break;
+        if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
+            return fail_walk(walk);
+        if (!archive->kind)
+            ATT_TRY(settle_kind(walk));
+        ATT_TRY(add_member(walk));
+    }
+    if (!archive->kind)
+        return att_fail(archive->context, ATT_ERR_FORMAT, "%s: an archive without files", archive->path);
+    return ATT_OK;
+}
+
+static att_status open_and_walk(archive_walk *walk)
+{
+    att_archive *archive = walk->archive;
+    walk->reader = archive_read_new();
+    if (!walk->reader)
+        return att_fail(archive->context, ATT_ERR_MEMORY, "%s: out of memory for reading it", archive->path);
+    archive_read_support_filter_gzip(walk->reader);
+    archive_read_support_format_tar(walk->reader);
+    archive_read_support_format_zip(walk->reader);
+    if (archive_read_open_filename(walk->reader, archive->path, WALK_BLOCK) != ARCHIVE_OK)
+        return fail_walk(walk);
+    return walk_members(walk);
+}
+
+/* libarchive converts names stored as UTF-8 to the thread's locale and loses those that it cannot express. */
+static att_status walk_in_utf8(archive_walk *walk)
+{
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+    att_status status = open_and_walk(walk);
+    archive_read_free(walk->reader);
+    if (utf8) {
+        uselocale(before);
+        freelocale(utf8);
+    }
+    return status;
+}
+
+att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **out)
+{
+    if (access(path, R_OK) != 0)
+        return att_fail(context, errno == ENOENT ? ATT_ERR_NOT_FOUND : ATT_ERR_IO, "%s could not be opened", path);
+    att_archive *archive = att_allocate(context, sizeof *archive);
+    if (!archive)
+        return att_fail_memory(context, sizeof *archive, path);
+    archive->context = context;
+    archive->names.context = context;
+    archive->descriptor = -1;
+    archive->path = att_copy_string(context, path);
+    archive_walk walk = {.archive = archive, .cache_bytes = cache_bytes};
+    att_status status = archive->path ? walk_in_utf8(&walk) : att_fail_memory(context, strlen(path) + 1, path);
+    if (status == ATT_OK)
+        *out = archive;
+    else
+        att_archive_close(&archive);
+    return status;
+}
+
+void att_archive_close(att_archive **archive)
+{
+    if (!archive || !*archive)
+        return;
+    att_archive *it = *archive;
+    for (int64_t i = 0; i < it->count; i++)
+        att_free(it->context, it->members[i].kept);
+    att_free(it->context, it->members);
+    att_arena_free(&it->names);
+    if (it->descriptor >= 0)
+        close(it->descriptor);
+    att_free(it->context, it->path);
+    att_free(it->context, it);
+    *archive = NULL;
+}
+
+const char *att_archive_kind(const att_archive *archive)
+{
+    return archive->kind;
+}
+
+int64_t att_archive_count(const att_archive *archive)
+{
+    return archive->count;
+}
+
+int64_t att_archive_skipped(const att_archive *archive)
+{
+    return archive->skipped;
+}
+
+const char *att_archive_name(const att_archive *archive, int64_t index)
+{
+    return archive->members[index].name;
+}
+
+size_t att_archive_size(const att_archive *archive, int64_t index)
+{
+    return archive->members[index].size;
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------------- */
+
+static att_status fail_member(const att_archive *archive, att_context *context, const member *from, att_status status,
+                              const char *reason)
+{
+    return att_fail(context, status, "%s in %s: %s", from->name, archive->path, reason);
+}
+
+/* Bytes read at the offset, fewer than `size` only at the end of the file; -1 on failure. */
+static ssize_t read_at(int descriptor, uint8_t *bytes, size_t size, int64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(descriptor, bytes + done, size - done, (off_t)(offset + (int64_t)done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static att_status read_stored(const att_archive *archive, att_context *context, const member *from, uint8_t *bytes)
+{
+    ssize_t got = read_at(archive->descriptor, bytes, from->size, from->offset);
+    if (got < 0)
+        return fail_member(archive, context, from, ATT_ERR_IO, "could not be read");
+    if ((size_t)got < from->size)
+        return fail_member(archive, context, from, ATT_ERR_FORMAT, "the archive is truncated");
+    return ATT_OK;
+}
+
+/* Z_STREAM_END after exactly the member's size, or what went wrong. */
+static int inflate_member(const att_archive *archive, const member *from, z_stream *z, uint8_t *block)
+{
+    int64_t offset = from->offset;
+    int code = Z_OK;
+    while (code == Z_OK) {
+        ssize_t got = read_at(archive->descriptor, block, INFLATE_BLOCK, offset);
+        if (got <= 0)
+            return got < 0 ? Z_ERRNO : Z_DATA_ERROR;
+        offset += got;
+        z->next_in = block;
+        z->avail_in = (unsigned)got;
+        code = inflate(z, Z_NO_FLUSH);
+        if (code == Z_OK && z->avail_in > 0)
+            return Z_DATA_ERROR; /* the room is used up, and the member is not at its end */
+    }
+    return code == Z_STREAM_END && z->avail_out > 0 ? Z_DATA_ERROR : code;
+}
+
+static att_status read_deflated(const att_archive *archive, att_context *context, const member *from, uint8_t *bytes)
+{
+    if (from->size > UINT_MAX)
+        return fail_member(archive, context, from, ATT_ERR_UNSUPPORTED, "packed files of 4 GiB and more are not read");
+    uint8_t *block = att_reallocate(context, NULL, INFLATE_BLOCK);
+    z_stream z = {.next_out = bytes, .avail_out = (unsigned)from->size};
+    if (!block || inflateInit2(&z, RAW_DEFLATE) != Z_OK) {
+        att_free(context, block);
+        return fail_member(archive, context, from, ATT_ERR_MEMORY, "out of memory for unpacking");
+    }
+    int code = inflate_member(archive, from, &z, block);
+    inflateEnd(&z);
+    att_free(context, block);
+    switch (code) {
+    case Z_STREAM_END:
+        return ATT_OK;
+    case Z_ERRNO:
+        return fail_member(archive, context, from, ATT_ERR_IO, "could not be read");
+    case Z_MEM_ERROR:
+        return fail_member(archive, context, from, ATT_ERR_MEMORY, "out of memory for unpacking");
+    default:
+        return fail_member(archive, context, from, ATT_ERR_FORMAT, "truncated, corrupt, or not of the size it states");
+    }
+}
+
+att_status att_archive_read(const att_archive *archive, att_context *context, int64_t index, void *bytes)
+{
+    const member *from = &archive->members[index];
+    if (from->size == 0)
+        return ATT_OK;
+    if (archive->descriptor < 0) {
+        memcpy(bytes, from->kept, from->size);
+        return ATT_OK;
+    }
+    return from->deflated ? read_deflated(archive, context, from, bytes) : read_stored(archive, context, from, bytes);
+}

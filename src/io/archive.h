@@ -1,0 +1,33 @@
+/* io/archive.h - random access to the files in a .tar, .tar.gz or .zip.
+ *
+ * Opening walks the archive once (libarchive) and notes where each file's bytes begin; reading then goes straight
+ * there. A gzipped tar cannot be sought: its files' bytes are kept in memory. The kind is found from the contents, never
+ * from the name. Folders are not listed; links, devices, sparse and encrypted files, and names that are absolute or hold
+ * ".." are skipped and counted.
+ */
+#ifndef ATT_IO_ARCHIVE_H
+#define ATT_IO_ARCHIVE_H
+
+#include <attscope/context.h>
+
+typedef struct att_archive att_archive;
+
+/* cache_bytes: the most bytes a gzipped tar may keep in memory; beyond them ERR_UNSUPPORTED advises to unpack it. On
+ * success *archive is the caller's. Errors: ERR_FORMAT (no archive, truncated, corrupt), ERR_UNSUPPORTED,
+ * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **archive);
+void att_archive_close(att_archive **archive);
+
+/* "tar", "tar.gz" or "zip". */
+const char *att_archive_kind(const att_archive *archive);
+int64_t att_archive_count(const att_archive *archive);
+int64_t att_archive_skipped(const att_archive *archive);
+/* Path of a file inside the archive, without a leading "./"; lives as long as the archive. */
+const char *att_archive_name(const att_archive *archive, int64_t index);
+size_t att_archive_size(const att_archive *archive, int64_t index);
+
+/* Copies the file's att_archive_size() bytes to `bytes`. Thread-safe; the message of a failure goes to `context`.
+ * Errors: ERR_IO, ERR_FORMAT (shortened since, corrupt), ERR_MEMORY. */
+att_status att_archive_read(const att_archive *archive, att_context *context, int64_t index, void *bytes);
+
+#endif

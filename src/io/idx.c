@@ -1,0 +1,153 @@
+#include "io/idx.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/file.h"
+
+/* deflate cannot shrink further (zlib's technical notes), so that a file's size bounds what it may hold. */
+enum { DEFLATE_MAX_RATIO = 1032, GZIP_WINDOW = 15 + 16, HEADER_MAX = 4 + 4 * ATT_IDX_MAX_RANK };
+
+/* The file's bytes, unpacked on the way where they are gzipped. */
+typedef struct idx_stream {
+    att_context *context;
+    const char *path;
+    const uint8_t *bytes;
+    size_t size, used;
+    bool gzipped, ended;
+    z_stream inflate;
+} idx_stream;
+
+static unsigned chunk_of(size_t size)
+{
+    return size > INT_MAX ? INT_MAX : (unsigned)size;
+}
+
+static att_status inflate_into(idx_stream *stream, uint8_t *out, size_t size, size_t *done)
+{
+    z_stream *z = &stream->inflate;
+    *done = 0;
+    while (*done < size && !stream->ended) {
+        unsigned room = chunk_of(size - *done), supply = chunk_of(stream->size - stream->used);
+        z->next_out = out + *done;
+        z->avail_out = room;
+        z->next_in = (z_const Bytef *)(uintptr_t)(stream->bytes + stream->used);
+        z->avail_in = supply;
+        int code = inflate(z, Z_NO_FLUSH);
+        *done += room - z->avail_out;
+        stream->used += supply - z->avail_in;
+        if (code == Z_STREAM_END)
+            stream->ended = true;
+        else if (code == Z_MEM_ERROR)
+            return att_fail(stream->context, ATT_ERR_MEMORY, "%s: out of memory while unpacking", stream->path);
+        else if (code != Z_OK)
+            return att_fail(stream->context, ATT_ERR_FORMAT, "%s: the gzip data are truncated or corrupt",
+                            stream->path);
+    }
+    return ATT_OK;
+}
+
+/* Up to `size` bytes to `out`; *done says how many there were. */
+static att_status stream_read(idx_stream *stream, uint8_t *out, size_t size, size_t *done)
+{
+    if (stream->gzipped)
+        return inflate_into(stream, out, size, done);
+    size_t left = stream->size - stream->used;
+    *done = size < left ? size : left;
+    memcpy(out, stream->bytes + stream->used, *done);
+    stream->used += *done;
+    return ATT_OK;
+}
+
+static att_status read_exactly(idx_stream *stream, uint8_t *out, size_t size)
+{
+    size_t done;
+    ATT_TRY(stream_read(stream, out, size, &done));
+    if (done < size)
+        return att_fail(stream->context, ATT_ERR_FORMAT, "%s: truncated: %zu bytes are missing", stream->path,
+                        size - done);
+    return ATT_OK;
+}
+
+static uint32_t big_endian(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static att_status read_shape(idx_stream *stream, size_t cap, att_shape *shape)
+{
+    att_context *context = stream->context;
+    uint8_t header[HEADER_MAX];
+    ATT_TRY(read_exactly(stream, header, 4));
+    if (header[0] != 0 || header[1] != 0)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: not an IDX file (it does not begin with two zero bytes)",
+                        stream->path);
+    if (header[2] != 8)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: IDX element type 0x%02x; only unsigned bytes (0x08) are read",
+                        stream->path, header[2]);
+    if (header[3] < 1 || header[3] > ATT_IDX_MAX_RANK)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: %d dimensions; 1 to %d are read", stream->path, header[3],
+                        ATT_IDX_MAX_RANK);
+    *shape = (att_shape){.rank = header[3]};
+    ATT_TRY(read_exactly(stream, header, 4 * (size_t)shape->rank));
+    for (int i = 0; i < shape->rank; i++)
+        shape->dims[i] = big_endian(header + 4 * i);
+    int64_t count = att_shape_count(*shape);
+    char text[96];
+    if (count < 0 || (uint64_t)count > cap)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: dimensions %s, more than the limit of %zu bytes",
+                        stream->path, att_shape_format(*shape, text, sizeof text), cap);
+    if ((size_t)count / (stream->gzipped ? DEFLATE_MAX_RATIO : 1) > stream->size)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: dimensions %s, more than a file of %zu bytes can hold",
+                        stream->path, att_shape_format(*shape, text, sizeof text), stream->size);
+    return ATT_OK;
+}
+
+static att_status read_elements(idx_stream *stream, size_t count, uint8_t *bytes)
+{
+    uint8_t more;
+    size_t surplus;
+    ATT_TRY(read_exactly(stream, bytes, count));
+    ATT_TRY(stream_read(stream, &more, 1, &surplus)); /* also brings gzip's checksum to its test */
+    if (surplus != 0)
+        return att_fail(stream->context, ATT_ERR_FORMAT, "%s: longer than its dimensions say", stream->path);
+    return ATT_OK;
+}
+
+static att_status read_stream(idx_stream *stream, size_t cap, att_idx *idx)
+{
+    att_shape shape;
+    ATT_TRY(read_shape(stream, cap, &shape));
+    size_t count = (size_t)att_shape_count(shape);
+    uint8_t *bytes = att_reallocate(stream->context, NULL, count + 1);
+    if (!bytes)
+        return att_fail_memory(stream->context, count + 1, stream->path);
+    att_status status = read_elements(stream, count, bytes);
+    if (status == ATT_OK)
+        *idx = (att_idx){shape, bytes};
+    else
+        att_free(stream->context, bytes);
+    return status;
+}
+
+att_status att_idx_read(att_context *context, const char *path, size_t cap, att_idx *idx)
+{
+    att_file_map map;
+    ATT_TRY(att_file_map_open(context, path, &map));
+    idx_stream stream = {.context = context, .path = path, .bytes = map.bytes, .size = map.size};
+    stream.gzipped = map.size >= 2 && map.bytes[0] == 0x1f && map.bytes[1] == 0x8b;
+    att_status status;
+    if (stream.gzipped && inflateInit2(&stream.inflate, GZIP_WINDOW) != Z_OK) {
+        status = att_fail(context, ATT_ERR_MEMORY, "%s: out of memory for unpacking", path);
+    } else {
+        status = read_stream(&stream, cap, idx);
+        if (stream.gzipped)
+            inflateEnd(&stream.inflate);
+    }
+    att_file_map_close(&map);
+    return status;
+}

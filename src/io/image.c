@@ -1,0 +1,164 @@
+#include <attscope/image.h>
+
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/file.h"
+#include "io/image_codec.h"
+
+typedef struct image_format {
+    const char *name, *signature;
+    size_t signature_size;
+    att_status (*decode)(const att_image_job *job, att_image *image);
+} image_format;
+
+static const image_format formats[] = {
+    {"JPEG", "\xff\xd8\xff", 3, att_image_decode_jpeg},
+    {"PNG", "\x89PNG\r\n\x1a\n", 8, att_image_decode_png},
+};
+
+att_image_limits att_image_limits_defaults(void)
+{
+    return (att_image_limits){
+        .side = 65535, .pixels = (int64_t)1 << 26, .file_bytes = (size_t)256 << 20, .memory = (size_t)1 << 30};
+}
+
+att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
+                                  const att_image_limits *limits, att_image *image)
+{
+    if (channels != 1 && channels != 3)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d were asked for", name,
+                        channels);
+    att_image_limits defaults = att_image_limits_defaults();
+    att_image_job job = {context, name, bytes, size, channels, limits ? limits : &defaults};
+    if (size > job.limits->file_bytes)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: %zu bytes, more than the limit of %zu", name, size,
+                        job.limits->file_bytes);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const image_format *format = &formats[i];
+        if (size < format->signature_size || memcmp(bytes, format->signature, format->signature_size) != 0)
+            continue;
+        att_image decoded = {0};
+        att_status status = format->decode(&job, &decoded);
+        if (status != ATT_OK)
+            att_image_free(context, &decoded);
+        else
+            *image = decoded;
+        return status;
+    }
+    return att_fail(context, ATT_ERR_FORMAT, "%s: neither a JPEG nor a PNG image", name);
+}
+
+att_status att_image_decode(att_context *context, const void *bytes, size_t size, int channels,
+                            const att_image_limits *limits, att_image *image)
+{
+    return att_image_decode_named(context, "image in memory", bytes, size, channels, limits, image);
+}
+
+att_status att_image_read(att_context *context, const char *path, int channels, const att_image_limits *limits,
+                          att_image *image)
+{
+    att_image_limits defaults = att_image_limits_defaults();
+    char *bytes;
+    size_t size;
+    ATT_TRY(att_file_read(context, path, (limits ? limits : &defaults)->file_bytes, &bytes, &size));
+    att_status status = att_image_decode_named(context, path, bytes, size, channels, limits, image);
+    att_free(context, bytes);
+    return status;
+}
+
+void att_image_free(att_context *context, att_image *image)
+{
+    att_free(context, image->pixels);
+    *image = (att_image){0};
+}
+
+att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image)
+{
+    const att_image_limits *limits = job->limits;
+    uint64_t side = limits->side > 0 ? (uint64_t)limits->side : 0;
+    if (width < 1 || height < 1)
+        return att_fail(job->context, ATT_ERR_FORMAT, "%s: an image without pixels", job->name);
+    if (width > side || height > side || width > (uint64_t)limits->pixels / height)
+        return att_fail(job->context, ATT_ERR_UNSUPPORTED,
+                        "%s: %llu x %llu pixels, more than the limits of %d a side and %lld in all", job->name,
+                        (unsigned long long)width, (unsigned long long)height, limits->side,
+                        (long long)limits->pixels);
+    size_t bytes = (size_t)width * height * (size_t)job->channels;
+    uint8_t *pixels = att_reallocate(job->context, NULL, bytes);
+    if (!pixels)
+        return att_fail_memory(job->context, bytes, job->name);
+    *image = (att_image){(int)width, (int)height, job->channels, pixels};
+    return ATT_OK;
+}
+
+/* --- rows of samples to pixels ----------------------------------------------------------------------------------- */
+
+int att_row_samples(att_row_kind kind)
+{
+    static const int samples[] = {[ATT_ROW_GREY] = 1,
+                                  [ATT_ROW_GREY_ALPHA] = 2,
+                                  [ATT_ROW_RGB] = 3,
+                                  [ATT_ROW_RGBA] = 4,
+                                  [ATT_ROW_CMYK_INVERTED] = 4};
+    return samples[kind];
+}
+
+/* Rounded a * b / 255 for 8-bit a and b. */
+static int scale_255(int a, int b)
+{
+    int product = a * b + 128;
+    return ((product >> 8) + product) >> 8;
+}
+
+/* Ink to light: with every ink inverted (255 = none), c' = 255 - c, the light left over is k - k * c' / 255. */
+static void ink_to_rgb(const uint8_t *ink, uint8_t *rgb)
+{
+    int black = ink[3];
+    for (int c = 0; c < 3; c++)
+        rgb[c] = (uint8_t)(black - scale_255(255 - ink[c], black));
+}
+
+/* ITU-R BT.601 luma in 16-bit fixed point, rounded. */
+static uint8_t luma(const uint8_t *rgb)
+{
+    return (uint8_t)((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
+}
+
+static void put_pixel(uint8_t *out, int channels, const uint8_t *rgb)
+{
+    if (channels == 1)
+        out[0] = luma(rgb);
+    else
+        memcpy(out, rgb, 3);
+}
+
+static void put_grey(uint8_t *out, int channels, const uint8_t *row, int width, int samples)
+{
+    for (int x = 0; x < width; x++)
+        for (int c = 0; c < channels; c++)
+            out[x * channels + c] = row[x * samples];
+}
+
+void att_image_put_row(att_image *image, int y, att_row_kind kind, const uint8_t *row)
+{
+    int channels = image->channels, samples = att_row_samples(kind);
+    uint8_t *out = image->pixels + (size_t)y * (size_t)image->width * (size_t)channels;
+    if (kind == ATT_ROW_GREY || kind == ATT_ROW_GREY_ALPHA) {
+        put_grey(out, channels, row, image->width, samples);
+        return;
+    }
+    if (kind == ATT_ROW_RGB && channels == 3) {
+        memcpy(out, row, (size_t)image->width * 3);
+        return;
+    }
+    for (int x = 0; x < image->width; x++) {
+        uint8_t rgb[3];
+        if (kind == ATT_ROW_CMYK_INVERTED)
+            ink_to_rgb(row + x * samples, rgb);
+        else
+            memcpy(rgb, row + x * samples, 3);
+        put_pixel(out + x * channels, channels, rgb);
+    }
+}
