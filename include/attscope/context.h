@@ -19,7 +19,8 @@ extern "C" {
 typedef struct att_context att_context;
 
 /* realloc-like: size 0 frees `old` (which may be NULL) and returns NULL; otherwise returns a block of at least `size`
- * bytes, aligned to 64, that begins with the old contents, or NULL with `old` untouched. Called from several threads. */
+ * bytes, aligned to 64, that begins with the old contents, or NULL with `old` untouched. Called from several threads.
+ */
 typedef void *(*att_allocate_fn)(void *user, void *old, size_t old_size, size_t size);
 
 typedef enum att_log_level { ATT_LOG_INFO, ATT_LOG_WARNING } att_log_level;
@@ -30,11 +31,11 @@ typedef void (*att_log_fn)(void *user, att_log_level level, const char *line);
 typedef enum att_tier { ATT_TIER_BASELINE, ATT_TIER_AVX2, ATT_TIER_AVX512 } att_tier;
 
 typedef struct att_settings {
-    int threads;                /* engine threads, the caller's included; 0: one per processor this process may use */
-    att_tier tier_cap;          /* highest tier to use; the processor's own is found at start */
-    att_allocate_fn allocate;   /* NULL: the C library's */
+    int threads;              /* engine threads, the caller's included; 0: one per processor this process may use */
+    att_tier tier_cap;        /* highest tier to use; the processor's own is found at start */
+    att_allocate_fn allocate; /* NULL: the C library's */
     void *allocate_user;
-    att_log_fn log;             /* NULL: no log */
+    att_log_fn log; /* NULL: no log */
     void *log_user;
 } att_settings;
 

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* y = x W' + b. x [.., I]; weight [O, I] shared (axes after the first count together as I); bias [O] shared, or ATT_NONE. y [.., O]. */
+/* y = x W' + b. x [.., I]; weight [O, I] shared (axes after the first count together as I); bias [O] shared, or
+ * ATT_NONE. y [.., O]. */
 ATT_API att_value att_linear(att_graph *graph, att_value x, att_value weight, att_value bias);
 
 /* y = (x - mean) / sqrt(var + eps) * gamma + beta, mean and (biased) variance over the last axis of x [.., C]; gamma,
@@ -72,8 +73,8 @@ ATT_API att_value att_dropout(att_graph *graph, att_value x, double rate);
 ATT_API att_value att_drop_path(att_graph *graph, att_value x, double rate);
 
 /* loss = -sum_c t_c ln softmax(logits)_c, a scalar per sample. target: I32 scalar, the class, smoothed to
- * t = (1 - smoothing) onehot + smoothing / C; or [C] of the graph's type: t itself (smoothing must be 0). A class outside
- * [0, C) makes the loss NaN. */
+ * t = (1 - smoothing) onehot + smoothing / C; or [C] of the graph's type: t itself (smoothing must be 0). A class
+ * outside [0, C) makes the loss NaN. */
 ATT_API att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target, double smoothing);
 
 #ifdef __cplusplus

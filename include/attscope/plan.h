@@ -78,12 +78,12 @@ ATT_API att_status att_session_describe(const att_session *session, const char *
 /* What one optimiser step needs besides gradients. Unused ones are ignored. */
 typedef struct att_hyper {
     double lr, weight_decay;
-    double momentum;         /* sgd */
-    bool nesterov;           /* sgd */
+    double momentum;          /* sgd */
+    bool nesterov;            /* sgd */
     double beta1, beta2, eps; /* adamw */
-    double ema_decay;        /* ema = ema_decay ema + (1 - ema_decay) weights, after the update */
-    double clip_norm;        /* 0: none; otherwise gradients are scaled by min(1, clip_norm / (norm + 1e-6)) */
-    int64_t update;          /* 1-based count of updates, for bias correction */
+    double ema_decay;         /* ema = ema_decay ema + (1 - ema_decay) weights, after the update */
+    double clip_norm;         /* 0: none; otherwise gradients are scaled by min(1, clip_norm / (norm + 1e-6)) */
+    int64_t update;           /* 1-based count of updates, for bias correction */
 } att_hyper;
 
 /* Training, one update: one or more att_session_accumulate(), then att_session_reduce(), then att_session_update().

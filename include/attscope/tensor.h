@@ -46,8 +46,7 @@ ATT_API bool att_shape_equal(att_shape a, att_shape b);
 ATT_API char *att_shape_format(att_shape shape, char *text, size_t size);
 
 /* att_shape_of(2, 3) is the shape [2, 3]. */
-#define att_shape_of(...)                                                        \
-    ((att_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
+#define att_shape_of(...) ((att_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 
 /* A tensor in host memory. Who owns `data` is said where one is passed. */
 typedef struct att_tensor {

@@ -51,8 +51,8 @@ static void *default_allocate(void *user, void *old, size_t old_size, size_t siz
 static att_tier processor_tier(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         return ATT_TIER_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return ATT_TIER_AVX2;
@@ -86,8 +86,7 @@ static int usable_processors(void)
     return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
 }
 
-att_status att_context_create_with(const att_settings *settings, const struct att_registry *registry,
-                                   att_context **out)
+att_status att_context_create_with(const att_settings *settings, const struct att_registry *registry, att_context **out)
 {
     att_settings chosen = settings ? *settings : att_settings_defaults();
     if (chosen.threads < 0 || chosen.threads > MAX_THREADS)

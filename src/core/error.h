@@ -12,11 +12,11 @@ att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
 void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);
 
 /* Returns from the enclosing function where `call` failed. */
-#define ATT_TRY(call)                        \
-    do {                                     \
-        att_status try_status_ = (call);     \
-        if (try_status_ != ATT_OK)           \
-            return try_status_;              \
+#define ATT_TRY(call)                    \
+    do {                                 \
+        att_status try_status_ = (call); \
+        if (try_status_ != ATT_OK)       \
+            return try_status_;          \
     } while (0)
 
 #endif

@@ -27,9 +27,9 @@ typedef struct att_random {
 } att_random;
 att_random att_random_from(uint64_t key);
 uint32_t att_random_u32(att_random *random);
-double att_random_uniform(att_random *random);                   /* [0, 1), 53 bits */
-double att_random_normal(att_random *random);                    /* N(0, 1), Box-Muller */
-int64_t att_random_below(att_random *random, int64_t bound);     /* 0..bound-1, unbiased; bound >= 1 */
+double att_random_uniform(att_random *random);               /* [0, 1), 53 bits */
+double att_random_normal(att_random *random);                /* N(0, 1), Box-Muller */
+int64_t att_random_below(att_random *random, int64_t bound); /* 0..bound-1, unbiased; bound >= 1 */
 /* Fills order[0..count-1] with a permutation of 0..count-1. */
 void att_random_permutation(att_random *random, int64_t *order, int64_t count);
 

@@ -18,7 +18,8 @@ void att_text_free(att_text *text);
 
 /* fnmatch-like: '*' any run of characters, '?' one. */
 bool att_text_matches(const char *pattern, const char *text);
-/* Damerau-Levenshtein distance (adjacent transpositions count one), for texts of up to 127 bytes; larger ones are far. */
+/* Damerau-Levenshtein distance (adjacent transpositions count one), for texts of up to 127 bytes; larger ones are far.
+ */
 int att_text_distance(const char *a, const char *b);
 /* The candidate nearest to `text` if it is near enough to be a typing slip, else NULL. name(user, i) for i < count. */
 const char *att_text_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user,

@@ -6,8 +6,8 @@
 
 enum { FIRST_CAPACITY = 32 };
 
-#define RESERVE(graph, list)                                                                                \
-    att_list_reserve(graph, (void *)&(graph)->list.items, (graph)->list.count, &(graph)->list.capacity,     \
+#define RESERVE(graph, list)                                                                            \
+    att_list_reserve(graph, (void *)&(graph)->list.items, (graph)->list.count, &(graph)->list.capacity, \
                      sizeof *(graph)->list.items)
 
 static att_value fail_memory(att_graph *graph)
@@ -133,8 +133,7 @@ att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, a
     if (graph->status != ATT_OK || !name_is_free(graph, name) || !shape_is_valid(graph, name, shape) ||
         !RESERVE(graph, inputs))
         return ATT_NONE;
-    att_value value =
-        att_graph_add_value(graph, (att_desc){.dtype = dtype, .kind = ATT_SAMPLE, .shape = shape}, -1);
+    att_value value = att_graph_add_value(graph, (att_desc){.dtype = dtype, .kind = ATT_SAMPLE, .shape = shape}, -1);
     const char *copy = att_graph_string(graph, name);
     if (graph->status == ATT_OK)
         graph->inputs.items[graph->inputs.count++] = (att_named_value){.name = copy, .value = value};
@@ -340,8 +339,8 @@ static bool copy_list(att_context *context, void *to, const void *from, int coun
     return true;
 }
 
-#define COPY_LIST(copy, graph, list)                                                                  \
-    ((copy)->list.count = (graph)->list.count,                                                        \
+#define COPY_LIST(copy, graph, list)                                                                    \
+    ((copy)->list.count = (graph)->list.count,                                                          \
      copy_list((graph)->context, (void *)&(copy)->list.items, (graph)->list.items, (graph)->list.count, \
                &(copy)->list.capacity, sizeof *(graph)->list.items))
 

@@ -48,8 +48,8 @@ int att_graph_parameter_of(const att_graph *graph, att_value value);
 const char *att_graph_string(att_graph *graph, const char *text);
 
 /* graph/differentiate.c: appends the backward pass of `loss` and writes the parameter whose gradient each summed value
- * adds to: owner[value] = parameter index, -1 for other values. *owner has room for every value of the graph afterwards and
- * is the caller's. */
+ * adds to: owner[value] = parameter index, -1 for other values. *owner has room for every value of the graph afterwards
+ * and is the caller's. */
 att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner);
 
 /* graph/rewrite.c: passes that leave results as they are. */

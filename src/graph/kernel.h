@@ -32,7 +32,7 @@ typedef struct att_prepared {
     size_t scratch_bytes; /* per part, aligned to 64, contents undefined at each call */
     size_t packed_bytes;  /* > 0: shared input `packed_input` is wanted in the kernel's own layout as well */
     int packed_input;
-    uint64_t packed_key;  /* equal keys (of one kernel and value) mean equal layouts: packed once, used by several */
+    uint64_t packed_key; /* equal keys (of one kernel and value) mean equal layouts: packed once, used by several */
 } att_prepared;
 
 /* What a run of a session says to its kernels. */
@@ -45,7 +45,8 @@ typedef struct att_run {
 } att_run;
 
 /* One call. Part p of `parts` does its share; shares are disjoint, and nothing that one part writes is read by another
- * in the same call. Summed outputs are added to, all others overwritten whole. Absent inputs and outputs that nobody reads are NULL. */
+ * in the same call. Summed outputs are added to, all others overwritten whole. Absent inputs and outputs that nobody
+ * reads are NULL. */
 typedef struct att_call {
     const att_problem *problem;
     const void *const *in;
@@ -60,9 +61,9 @@ typedef struct att_call {
 
 typedef struct att_kernel {
     const char *op;
-    const char *name;    /* "onednn", "simd", "plain": for profiles and tests */
-    att_tier tier;       /* lowest tier it runs on */
-    bool (*accepts)(const att_problem *problem);                       /* NULL: every problem of the op */
+    const char *name;                            /* "onednn", "simd", "plain": for profiles and tests */
+    att_tier tier;                               /* lowest tier it runs on */
+    bool (*accepts)(const att_problem *problem); /* NULL: every problem of the op */
     att_status (*prepare)(const att_problem *problem, att_prepared *prepared); /* NULL: nothing to prepare */
     att_status (*pack)(const att_problem *problem, void *state, const void *shared, void *packed);
     att_status (*run)(const att_call *call);

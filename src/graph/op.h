@@ -79,6 +79,9 @@ typedef struct att_op {
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
     const att_op_case *cases;
     int case_count;
+    /* Optimisers: names of what is kept beside each parameter, NULL after the last; out[1..] of the op in this order.
+     */
+    const char *slots[3];
 } att_op;
 
 /* A node of a graph; ops see it in absorb() and backward(). */

@@ -46,8 +46,8 @@ typedef struct att_step {
 /* A shared value in a kernel's own layout, made in the prologue. */
 typedef struct att_pack {
     const att_unit *unit;
-    int64_t weight;    /* offset in elements */
-    size_t offset;     /* in the session's packed block */
+    int64_t weight; /* offset in elements */
+    size_t offset;  /* in the session's packed block */
 } att_pack;
 
 typedef struct att_program {
@@ -107,8 +107,8 @@ const att_program *att_plan_program(const att_plan *plan, int group, int parts);
 att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, att_program *program);
 
 /* graph/prepare.c */
-att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers,
-                            int group, int parts, att_unit **unit);
+att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
+                            int parts, att_unit **unit);
 att_status att_prepare_flat(att_plan *plan, const char *op, const att_attrs *attrs, const att_desc *in, int in_count,
                             const att_desc *out, int out_count, att_unit **unit);
 void att_units_release(att_plan *plan);

@@ -25,7 +25,7 @@ typedef struct att_backend {
 } att_backend;
 
 typedef struct att_registry {
-    const att_op *const *ops;         /* NULL-terminated */
+    const att_op *const *ops; /* NULL-terminated */
     const att_backend *const *backends;
 } att_registry;
 

@@ -169,8 +169,8 @@ const char *att_weights_slot_name(const att_weights *weights, int slot)
 static att_status locate(const att_weights *weights, int slot, int index, int64_t count, void **data, size_t *bytes)
 {
     if (index < 0 || index >= weights->count || slot < -1 || slot >= weights->slot_count)
-        return att_fail(weights->context, ATT_ERR_ARGUMENT, "there is no parameter %d in slot %d of these weights", index,
-                        slot);
+        return att_fail(weights->context, ATT_ERR_ARGUMENT, "there is no parameter %d in slot %d of these weights",
+                        index, slot);
     const att_parameter_info *parameter = &weights->parameters[index];
     if (att_shape_count(parameter->shape) != count)
         return att_fail(weights->context, ATT_ERR_ARGUMENT, "\"%s\" has %lld elements, not %lld", parameter->name,

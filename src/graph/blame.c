@@ -1,0 +1,145 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/session.h"
+
+/* Index of the first element that is not finite, -1 where all are. */
+static int64_t first_nonfinite(const void *data, att_dtype dtype, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (dtype == ATT_F32 && !isfinite(((const float *)data)[i]))
+            return i;
+        if (dtype == ATT_F64 && !isfinite(((const double *)data)[i]))
+            return i;
+    }
+    return -1;
+}
+
+/* Looks for the first value that is not finite. */
+typedef struct nonfinite_search {
+    att_session *session;
+    void *host; /* room for the largest value */
+    char *text;
+    size_t size;
+    bool found;
+} nonfinite_search;
+
+static int64_t largest_value(const att_session *session)
+{
+    int64_t largest = 1;
+    for (int i = 0; i < session->plan->program_count; i++)
+        for (int j = 0; j < session->plan->programs[i].step_count; j++) {
+            const att_problem *problem = &session->plan->programs[i].steps[j].unit->problem;
+            for (int k = 0; k < problem->out_count; k++)
+                if (att_desc_present(&problem->out[k]) && att_problem_count(problem, &problem->out[k]) > largest)
+                    largest = att_problem_count(problem, &problem->out[k]);
+        }
+    for (int i = 0; i < session->plan->input_count; i++)
+        if (att_shape_count(session->plan->inputs[i].desc.shape) > largest)
+            largest = att_shape_count(session->plan->inputs[i].desc.shape);
+    for (int i = 0; i < session->weights->count; i++)
+        if (att_shape_count(session->weights->parameters[i].shape) > largest)
+            largest = att_shape_count(session->weights->parameters[i].shape);
+    return largest;
+}
+
+static void check_inputs(nonfinite_search *search)
+{
+    att_session *session = search->session;
+    for (int i = 0; i < session->plan->input_count; i++) {
+        const att_port *port = &session->plan->inputs[i];
+        for (int row = 0; row < session->batch.count && !search->found; row++) {
+            const char *data = (const char *)session->bound[i] + row * port->row_bytes;
+            memcpy(search->host, data, (size_t)port->row_bytes);
+            if (first_nonfinite(search->host, port->desc.dtype, att_shape_count(port->desc.shape)) < 0)
+                continue;
+            snprintf(search->text, search->size, "input \"%s\", sample %d", port->name, row);
+            search->found = true;
+        }
+    }
+}
+
+static void check_weights(nonfinite_search *search)
+{
+    att_session *session = search->session;
+    for (int i = 0; i < session->weights->count && !search->found; i++) {
+        const att_parameter_info *parameter = &session->weights->parameters[i];
+        int64_t count = att_shape_count(parameter->shape);
+        if (att_weights_get(session->weights, -1, i, search->host, count) != ATT_OK ||
+            first_nonfinite(search->host, session->plan->dtype, count) < 0)
+            continue;
+        snprintf(search->text, search->size, "parameter \"%s\"", parameter->name);
+        search->found = true;
+    }
+}
+
+static const char *place_of(const att_session *session, const att_ref *ref, int64_t row)
+{
+    size_t element = att_dtype_size(session->plan->dtype);
+    if (ref->place == ATT_AT_ARENA)
+        return session->teams[0].arena + ref->offset;
+    if (ref->place == ATT_AT_GRADIENT)
+        return session->lanes + (size_t)ref->offset * element;
+    return ref->place == ATT_AT_OUTPUT ? session->outputs[ref->offset] + row * ref->row_bytes : NULL;
+}
+
+static void check_step(nonfinite_search *search, const att_step *step, int64_t row)
+{
+    att_session *session = search->session;
+    const att_problem *problem = &step->unit->problem;
+    for (int i = 0; i < problem->out_count && !search->found; i++) {
+        const char *place = place_of(session, &step->out[i], row);
+        if (!place || !att_desc_present(&problem->out[i]))
+            continue;
+        int64_t count = att_problem_count(problem, &problem->out[i]);
+        session->memory->copy_out(search->host, place, (size_t)count * att_dtype_size(problem->out[i].dtype));
+        int64_t at = first_nonfinite(search->host, problem->out[i].dtype, count);
+        if (at < 0)
+            continue;
+        search->found = true;
+        if (problem->out[i].kind == ATT_SAMPLE)
+            snprintf(search->text, search->size, "%s (%s), sample %lld", step->scope, problem->op,
+                     (long long)(row + at / att_shape_count(problem->out[i].shape)));
+        else
+            snprintf(search->text, search->size, "%s (%s)", step->scope, problem->op);
+    }
+}
+
+/* One thread plays all parts: shares of a call do not read each other. */
+static att_status replay(nonfinite_search *search)
+{
+    att_session *session = search->session;
+    const att_plan *plan = session->plan;
+    int64_t row;
+    int size;
+    session->memory->clear(session->lanes, att_plan_describe(plan).gradient_bytes);
+    for (int i = 0; (size = att_session_group(session->batch.count, plan->group, i, &row)) > 0; i++) {
+        const att_program *program = att_plan_program(plan, size, plan->parts);
+        for (int j = 0; j < program->step_count && !search->found; j++) {
+            for (int part = 0; part < program->parts; part++)
+                ATT_TRY(att_session_step(session, program, &program->steps[j], 0, part, row, 0));
+            check_step(search, &program->steps[j], row);
+        }
+    }
+    return ATT_OK;
+}
+
+att_status att_session_blame(att_session *session, char *text, size_t size)
+{
+    if (session->plan->purpose != ATT_TRAIN || session->batch.count == 0)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "nothing was accumulated that could be replayed");
+    nonfinite_search search = {.session = session, .text = text, .size = size};
+    size_t bytes = (size_t)largest_value(session) * sizeof(double);
+    search.host = att_allocate(session->context, bytes);
+    if (!search.host)
+        return att_fail_memory(session->context, bytes, "the search for a non-finite value");
+    if (size)
+        text[0] = '\0';
+    check_inputs(&search);
+    check_weights(&search);
+    att_status status = search.found ? ATT_OK : replay(&search);
+    att_free(session->context, search.host);
+    return status;
+}

@@ -1,0 +1,155 @@
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/plan.h"
+
+int64_t att_problem_count(const att_problem *problem, const att_desc *desc)
+{
+    int64_t count = att_shape_count(desc->shape);
+    return desc->kind == ATT_SAMPLE ? count * problem->group : count;
+}
+
+void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end)
+{
+    int64_t grains = (count + grain - 1) / grain;
+    int64_t first = grains * part / parts * grain, last = grains * (part + 1) / parts * grain;
+    *begin = first < count ? first : count;
+    *end = last < count ? last : count;
+}
+
+static bool same_descs(const att_desc *a, const att_desc *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (a[i].dtype != b[i].dtype || a[i].kind != b[i].kind || !att_shape_equal(a[i].shape, b[i].shape))
+            return false;
+    return true;
+}
+
+static att_unit *find_equal(const att_plan *plan, const att_unit *wanted)
+{
+    const att_problem *a = &wanted->problem;
+    for (att_unit *unit = plan->units; unit; unit = unit->next) {
+        const att_problem *b = &unit->problem;
+        if (a->op == b->op && a->group == b->group && a->parts == b->parts && a->in_count == b->in_count &&
+            a->out_count == b->out_count && memcmp(&wanted->attrs, &unit->attrs, sizeof unit->attrs) == 0 &&
+            same_descs(wanted->in, unit->in, a->in_count) && same_descs(wanted->out, unit->out, a->out_count))
+            return unit;
+    }
+    return NULL;
+}
+
+static const att_kernel *choose_kernel(const att_plan *plan, const att_problem *problem)
+{
+    for (const att_kernel *const *kernel = plan->backend->kernels; *kernel; kernel++)
+        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(plan->context) &&
+            (!(*kernel)->accepts || (*kernel)->accepts(problem)))
+            return *kernel;
+    return NULL;
+}
+
+static att_status no_kernel(const att_plan *plan, const att_problem *problem)
+{
+    char shape[96] = "nothing";
+    att_dtype dtype = plan->dtype;
+    if (problem->in_count > 0 && att_desc_present(&problem->in[0])) {
+        att_shape_format(problem->in[0].shape, shape, sizeof shape);
+        dtype = problem->in[0].dtype;
+    }
+    return att_fail(plan->context, ATT_ERR_UNSUPPORTED, "backend \"%s\" has no kernel for op \"%s\" on %s %s",
+                    plan->backend->name, problem->op, att_dtype_name(dtype), shape);
+}
+
+static int profile_row(att_plan *plan, const att_kernel *kernel)
+{
+    for (int i = 0; i < plan->profile_count; i++)
+        if (plan->profile_kernels[i] == kernel)
+            return i;
+    plan->profile_kernels[plan->profile_count] = kernel;
+    return plan->profile_count++;
+}
+
+static double unit_flops(const att_op *op, const att_unit *unit)
+{
+    att_cost cost = {0};
+    if (op->cost)
+        op->cost(unit->in, unit->out, &unit->attrs, &cost);
+    else if (att_desc_present(&unit->out[0]))
+        cost.flops = (double)att_shape_count(unit->out[0].shape);
+    return cost.flops * (double)unit->problem.group;
+}
+
+/* Takes over *draft, whose problem's pointers are set here. */
+static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *draft, att_unit **out)
+{
+    att_unit *unit = find_equal(plan, draft);
+    if (unit) {
+        *out = unit;
+        return ATT_OK;
+    }
+    unit = att_arena_allocate(&plan->arena, sizeof *unit);
+    if (!unit)
+        return att_fail_memory(plan->context, sizeof *unit, "a plan");
+    *unit = *draft;
+    unit->problem.in = unit->in;
+    unit->problem.out = unit->out;
+    unit->problem.attrs = &unit->attrs;
+    unit->kernel = choose_kernel(plan, &unit->problem);
+    if (!unit->kernel)
+        return no_kernel(plan, &unit->problem);
+    if (unit->kernel->prepare)
+        ATT_TRY(unit->kernel->prepare(&unit->problem, &unit->prepared));
+    unit->profile_row = profile_row(plan, unit->kernel);
+    unit->flops = unit_flops(op, unit);
+    unit->next = plan->units;
+    plan->units = unit;
+    *out = unit;
+    return ATT_OK;
+}
+
+att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
+                            int parts, att_unit **unit)
+{
+    att_unit draft = {.attrs = node->attrs};
+    draft.problem = (att_problem){.context = plan->context,
+                                  .op = node->op->name,
+                                  .in_count = node->in_count,
+                                  .out_count = node->out_count,
+                                  .group = group,
+                                  .parts = parts};
+    for (int i = 0; i < node->in_count; i++)
+        draft.in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
+    for (int i = 0; i < node->out_count; i++) {
+        draft.out[i] = graph->values.items[node->out[i]].desc;
+        if (readers[node->out[i]] == 0)
+            draft.out[i].shape.rank = -1;
+    }
+    return finish_unit(plan, node->op, &draft, unit);
+}
+
+att_status att_prepare_flat(att_plan *plan, const char *name, const att_attrs *attrs, const att_desc *in, int in_count,
+                            const att_desc *out, int out_count, att_unit **unit)
+{
+    const att_op *op = att_registry_op(plan->context, name);
+    if (!op)
+        return att_fail(plan->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name);
+    att_unit draft = {0};
+    if (attrs)
+        draft.attrs = *attrs;
+    draft.problem = (att_problem){.context = plan->context,
+                                  .op = op->name,
+                                  .in_count = in_count,
+                                  .out_count = out_count,
+                                  .group = 1,
+                                  .parts = att_context_threads(plan->context)};
+    memcpy(draft.in, in, (size_t)in_count * sizeof *in);
+    memcpy(draft.out, out, (size_t)out_count * sizeof *out);
+    return finish_unit(plan, op, &draft, unit);
+}
+
+void att_units_release(att_plan *plan)
+{
+    for (att_unit *unit = plan->units; unit; unit = unit->next)
+        if (unit->kernel->release)
+            unit->kernel->release(plan->context, unit->prepared.state);
+    plan->units = NULL;
+}

@@ -1,0 +1,213 @@
+#include <time.h>
+
+#include "core/error.h"
+#include "graph/session.h"
+
+/* --- one call ---------------------------------------------------------------------------------------------------- */
+
+static char *resolve(const att_session *session, const att_ref *ref, int team, int64_t row, int lane)
+{
+    size_t element = att_dtype_size(session->plan->dtype);
+    switch (ref->place) {
+    case ATT_AT_ARENA:
+        return session->teams[team].arena + ref->offset;
+    case ATT_AT_WEIGHTS:
+        return (char *)session->weights->values + (size_t)ref->offset * element;
+    case ATT_AT_GRADIENT:
+        return session->lanes + (size_t)(lane * session->plan->layout.elements + ref->offset) * element;
+    case ATT_AT_INPUT:
+        if (session->staged[ref->offset])
+            return session->staged[ref->offset] + row * ref->row_bytes;
+        return (char *)(uintptr_t)session->bound[ref->offset] + row * ref->row_bytes;
+    case ATT_AT_OUTPUT:
+        return session->outputs[ref->offset] + row * ref->row_bytes;
+    case ATT_AT_NOTHING:
+        break;
+    }
+    return NULL;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static att_status call_kernel(att_session *session, const att_unit *unit, const att_call *call, int thread)
+{
+    const att_memory *memory = session->memory;
+    double begin = session->profiling ? seconds_now() : 0;
+    if (memory->enter)
+        memory->enter();
+    att_status status = unit->kernel->run(call);
+    if (memory->leave)
+        memory->leave();
+    if (session->profiling) {
+        att_counter *counter = &session->counters[thread * session->plan->profile_count + unit->profile_row];
+        counter->seconds += seconds_now() - begin;
+        if (call->part == 0) {
+            counter->calls++;
+            counter->flops += unit->flops;
+        }
+    }
+    return status;
+}
+
+att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
+                            int64_t row, int lane)
+{
+    const att_unit *unit = step->unit;
+    const void *in[ATT_MAX_IN];
+    void *out[ATT_MAX_OUT];
+    for (int i = 0; i < unit->problem.in_count; i++)
+        in[i] = resolve(session, &step->in[i], team, row, lane);
+    for (int i = 0; i < unit->problem.out_count; i++)
+        out[i] = resolve(session, &step->out[i], team, row, lane);
+    att_call call = {
+        .problem = &unit->problem,
+        .in = in,
+        .out = out,
+        .packed = step->packed < 0 ? NULL : session->packed + session->plan->packs.items[step->packed].offset,
+        .state = unit->prepared.state,
+        .scratch = session->teams[team].arena + program->arena_bytes + (size_t)part * program->scratch_bytes,
+        .part = part,
+        .parts = program->parts,
+        .position = session->batch.first + row,
+        .run = &session->batch.run};
+    return call_kernel(session, unit, &call, team * program->parts + part);
+}
+
+/* --- the body ---------------------------------------------------------------------------------------------------- */
+
+int att_session_group(int count, int group, int index, int64_t *row)
+{
+    int full = count / group;
+    if (index < full) {
+        *row = (int64_t)index * group;
+        return group;
+    }
+    *row = (int64_t)full * group;
+    int left = count - full * group;
+    for (int size = group / 2; size >= 1; size /= 2) {
+        if (!(left & size))
+            continue;
+        if (index-- == full)
+            return size;
+        *row += size;
+    }
+    return 0;
+}
+
+static void fail_body(att_session *session, att_status status)
+{
+    int none = ATT_OK;
+    atomic_compare_exchange_strong(&session->status, &none, (int)status);
+}
+
+/* A failed step leaves its outputs undefined; the team goes on, so that its members keep meeting at the barrier. */
+static void run_group(att_session *session, int group, int parts, int team, int part, int64_t row, int lane)
+{
+    const att_program *program = att_plan_program(session->plan, group, parts);
+    for (int i = 0; i < program->step_count; i++) {
+        att_status status = att_session_step(session, program, &program->steps[i], team, part, row, lane);
+        if (status != ATT_OK)
+            fail_body(session, status);
+        if (parts > 1)
+            att_barrier_wait(&session->teams[team].barrier);
+    }
+}
+
+/* Lane l takes samples [B l / L, B (l + 1) / L) of the batch, whoever computes it. */
+static void train_thread(void *user, int thread)
+{
+    att_session *session = user;
+    const att_plan *plan = session->plan;
+    int team = thread / plan->parts, part = thread % plan->parts;
+    int64_t row, batch = session->batch.count;
+    for (int lane = team; lane < plan->lanes; lane += plan->teams) {
+        int64_t begin = batch * lane / plan->lanes, end = batch * (lane + 1) / plan->lanes;
+        int size;
+        for (int i = 0; (size = att_session_group((int)(end - begin), plan->group, i, &row)) > 0; i++)
+            run_group(session, size, plan->parts, team, part, begin + row, lane);
+    }
+}
+
+/* Teams of one thread take groups as they come; every sample is computed alike whoever takes it. */
+static void infer_thread(void *user, int thread)
+{
+    att_session *session = user;
+    const att_plan *plan = session->plan;
+    int share = session->batch.count / plan->teams, group = plan->group;
+    while (group > 1 && group > share)
+        group /= 2;
+    int64_t row;
+    int size;
+    while ((size = att_session_group(session->batch.count, group, atomic_fetch_add(&session->next_group, 1), &row)) > 0)
+        run_group(session, size, 1, thread, 0, row, 0);
+}
+
+/* All threads share each sample. */
+static void latency_thread(void *user, int thread)
+{
+    att_session *session = user;
+    int threads = att_context_threads(session->context);
+    for (int row = 0; row < session->batch.count; row++)
+        run_group(session, 1, threads, 0, thread, row, 0);
+}
+
+static void pack_thread(void *user, int thread)
+{
+    att_session *session = user;
+    const att_plan *plan = session->plan;
+    size_t element = att_dtype_size(plan->dtype);
+    for (int i = thread; i < plan->packs.count; i += att_context_threads(session->context)) {
+        const att_pack *pack = &plan->packs.items[i];
+        const char *weight = (const char *)session->weights->values + (size_t)pack->weight * element;
+        if (session->memory->enter)
+            session->memory->enter();
+        att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state, weight,
+                                                     session->packed + pack->offset);
+        if (session->memory->leave)
+            session->memory->leave();
+        if (status != ATT_OK)
+            fail_body(session, status);
+    }
+}
+
+static void run_prologue(att_session *session)
+{
+    uint64_t version = session->weights->version + 1;
+    if (session->packed_version == version || session->plan->packs.count == 0)
+        return;
+    att_threads_run(session->context, att_context_threads(session->context), pack_thread, session);
+    if (atomic_load(&session->status) == ATT_OK)
+        session->packed_version = version;
+}
+
+static void stage_inputs(att_session *session)
+{
+    for (int i = 0; i < session->plan->input_count; i++)
+        if (session->staged[i])
+            session->memory->copy_in(session->staged[i], session->bound[i],
+                                     (size_t)session->batch.count * (size_t)session->plan->inputs[i].row_bytes);
+}
+
+att_status att_session_body(att_session *session)
+{
+    const att_plan *plan = session->plan;
+    int threads = att_context_threads(session->context);
+    atomic_store(&session->status, ATT_OK);
+    atomic_store(&session->next_group, 0);
+    stage_inputs(session);
+    run_prologue(session);
+    bool alone = plan->purpose == ATT_INFER && session->batch.count < plan->teams;
+    att_barrier_init(&session->teams[0].barrier, alone ? threads : plan->parts);
+    if (alone && threads > 1)
+        att_threads_run(session->context, threads, latency_thread, session);
+    else if (plan->purpose == ATT_INFER && plan->parts == 1)
+        att_threads_run(session->context, plan->teams, infer_thread, session);
+    else
+        att_threads_run(session->context, plan->teams * plan->parts, train_thread, session);
+    return (att_status)atomic_load(&session->status);
+}

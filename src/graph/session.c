@@ -1,0 +1,274 @@
+#include "graph/session.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+
+/* --- making ------------------------------------------------------------------------------------------------------ */
+
+static void *reserve(att_session *session, size_t bytes, att_status *status)
+{
+    if (bytes == 0 || *status != ATT_OK)
+        return NULL;
+    void *block = session->memory->allocate(session->context, bytes);
+    if (!block)
+        *status = att_fail_memory(session->context, bytes, "a session");
+    return block;
+}
+
+static void *reserve_host(att_session *session, size_t count, size_t size, att_status *status)
+{
+    if (*status != ATT_OK)
+        return NULL;
+    void *block = att_allocate_array(session->context, count + 1, size);
+    if (!block)
+        *status = att_fail_memory(session->context, count * size, "a session");
+    return block;
+}
+
+static void reserve_teams(att_session *session, att_status *status)
+{
+    const att_plan *plan = session->plan;
+    session->arena_bytes = att_plan_describe(plan).arena_bytes + 64;
+    session->teams = reserve_host(session, (size_t)plan->teams, sizeof *session->teams, status);
+    for (int i = 0; i < plan->teams && *status == ATT_OK; i++) {
+        session->teams[i].arena = reserve(session, session->arena_bytes, status);
+        att_barrier_init(&session->teams[i].barrier, plan->parts);
+    }
+}
+
+static void reserve_ports(att_session *session, att_status *status)
+{
+    const att_plan *plan = session->plan;
+    session->bound = reserve_host(session, (size_t)plan->input_count, sizeof *session->bound, status);
+    session->staged = reserve_host(session, (size_t)plan->input_count, sizeof *session->staged, status);
+    session->outputs = reserve_host(session, (size_t)plan->output_count, sizeof *session->outputs, status);
+    for (int i = 0; i < plan->input_count && !session->memory->host && *status == ATT_OK; i++)
+        session->staged[i] = reserve(session, (size_t)session->max_batch * (size_t)plan->inputs[i].row_bytes, status);
+    for (int i = 0; i < plan->output_count && *status == ATT_OK; i++)
+        session->outputs[i] = reserve(session, (size_t)session->max_batch * (size_t)plan->outputs[i].row_bytes, status);
+}
+
+static void reserve_gradients(att_session *session, att_status *status)
+{
+    const att_plan *plan = session->plan;
+    if (plan->purpose != ATT_TRAIN)
+        return;
+    session->square_count = (plan->layout.elements + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK;
+    session->lanes = reserve(session, att_plan_describe(plan).gradient_bytes, status);
+    session->squares = reserve(session, (size_t)session->square_count * sizeof(double), status);
+    session->squares_host = reserve_host(session, (size_t)session->square_count, sizeof(double), status);
+}
+
+static att_status add_slots(att_session *session)
+{
+    for (int i = 0; i < session->plan->slot_count; i++)
+        ATT_TRY(att_weights_add_slot(session->weights, session->plan->slots[i]));
+    return session->plan->ema ? att_weights_add_slot(session->weights, "ema") : ATT_OK;
+}
+
+static att_status check_weights(const att_plan *plan, const att_weights *weights)
+{
+    bool fits = plan->parameter_count == weights->count && plan->dtype == weights->dtype;
+    for (int i = 0; fits && i < weights->count; i++)
+        fits = strcmp(plan->parameters[i].name, weights->parameters[i].name) == 0 &&
+               att_shape_equal(plan->parameters[i].shape, weights->parameters[i].shape) &&
+               plan->layout.offsets[i] == weights->layout.offsets[i];
+    if (fits && plan->backend->memory->copy_in == weights->memory->copy_in)
+        return ATT_OK;
+    return att_fail(plan->context, ATT_ERR_MISMATCH,
+                    "these weights are not those of the plan's graph (%d parameters, %d expected)", weights->count,
+                    plan->parameter_count);
+}
+
+att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch, att_session **out)
+{
+    if (max_batch < 1)
+        return att_fail(plan->context, ATT_ERR_ARGUMENT, "a session takes a batch of at least 1, not %d", max_batch);
+    ATT_TRY(check_weights(plan, weights));
+    att_session *session = att_allocate(plan->context, sizeof *session);
+    if (!session)
+        return att_fail_memory(plan->context, sizeof *session, "a session");
+    session->context = plan->context;
+    session->plan = plan;
+    session->memory = plan->backend->memory;
+    session->weights = weights;
+    session->max_batch = max_batch;
+    att_status status = add_slots(session);
+    reserve_teams(session, &status);
+    reserve_ports(session, &status);
+    reserve_gradients(session, &status);
+    session->packed = reserve(session, plan->packed_bytes, &status);
+    session->counters = reserve_host(session, (size_t)plan->profile_count * (size_t)att_context_threads(plan->context),
+                                     sizeof *session->counters, &status);
+    if (status != ATT_OK)
+        att_session_destroy(&session);
+    else
+        *out = session;
+    return status;
+}
+
+static void release(att_session *session, void *block, size_t bytes)
+{
+    if (block)
+        session->memory->release(session->context, block, bytes);
+}
+
+static void release_ports(att_session *session, char **blocks, const att_port *ports, int count)
+{
+    for (int i = 0; blocks && i < count; i++)
+        release(session, blocks[i], (size_t)session->max_batch * (size_t)ports[i].row_bytes);
+    att_free(session->context, blocks);
+}
+
+void att_session_destroy(att_session **out)
+{
+    if (!out || !*out)
+        return;
+    att_session *session = *out;
+    const att_plan *plan = session->plan;
+    for (int i = 0; session->teams && i < plan->teams; i++)
+        release(session, session->teams[i].arena, session->arena_bytes);
+    att_free(session->context, session->teams);
+    release_ports(session, session->staged, plan->inputs, plan->input_count);
+    release_ports(session, session->outputs, plan->outputs, plan->output_count);
+    att_free(session->context, session->bound);
+    release(session, session->lanes, att_plan_describe(plan).gradient_bytes);
+    release(session, session->squares, (size_t)session->square_count * sizeof(double));
+    att_free(session->context, session->squares_host);
+    release(session, session->packed, plan->packed_bytes);
+    att_free(session->context, session->counters);
+    att_free(session->context, session);
+    *out = NULL;
+}
+
+/* --- inputs and outputs ------------------------------------------------------------------------------------------ */
+
+static int find_port(const att_port *ports, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(ports[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static const char *port_name(const void *user, int index)
+{
+    return ((const att_port *)user)[index].name;
+}
+
+static att_status no_port(const att_session *session, const char *what, const att_port *ports, int count,
+                          const char *name)
+{
+    const char *nearest = att_text_nearest(name, port_name, ports, count);
+    return att_fail(session->context, ATT_ERR_NOT_FOUND, "the plan has no %s \"%s\"%s%s%s", what, name,
+                    nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+}
+
+att_status att_session_bind(att_session *session, const char *input, const void *rows)
+{
+    const att_plan *plan = session->plan;
+    int port = find_port(plan->inputs, plan->input_count, input);
+    if (port < 0)
+        return no_port(session, "input", plan->inputs, plan->input_count, input);
+    session->bound[port] = rows;
+    return ATT_OK;
+}
+
+att_status att_session_output(att_session *session, const char *output, int first, int count, void *rows)
+{
+    const att_plan *plan = session->plan;
+    int port = find_port(plan->outputs, plan->output_count, output);
+    if (port < 0)
+        return no_port(session, "output", plan->outputs, plan->output_count, output);
+    if (first < 0 || count < 0 || first > session->batch.count - count)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "rows %d to %d of \"%s\": the last run had %d", first,
+                        first + count - 1, output, session->batch.count);
+    size_t row = (size_t)plan->outputs[port].row_bytes;
+    session->memory->copy_out(rows, session->outputs[port] + (size_t)first * row, (size_t)count * row);
+    return ATT_OK;
+}
+
+att_status att_session_describe(const att_session *session, const char *name, att_dtype *dtype, att_shape *shape)
+{
+    const att_plan *plan = session->plan;
+    int input = find_port(plan->inputs, plan->input_count, name);
+    int output = find_port(plan->outputs, plan->output_count, name);
+    if (input < 0 && output < 0)
+        return no_port(session, "input or output", plan->outputs, plan->output_count, name);
+    att_desc desc = input >= 0 ? plan->inputs[input].desc : plan->outputs[output].desc;
+    *dtype = desc.dtype;
+    *shape = desc.shape;
+    return ATT_OK;
+}
+
+static att_status check_batch(const att_session *session, int batch)
+{
+    if (batch < 1 || batch > session->max_batch)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "a batch of %d: the session takes 1 to %d", batch,
+                        session->max_batch);
+    for (int i = 0; i < session->plan->input_count; i++)
+        if (!session->bound[i])
+            return att_fail(session->context, ATT_ERR_ARGUMENT, "input \"%s\" is not bound",
+                            session->plan->inputs[i].name);
+    return ATT_OK;
+}
+
+/* --- running ----------------------------------------------------------------------------------------------------- */
+
+att_status att_session_run(att_session *session, int batch)
+{
+    if (session->plan->purpose != ATT_INFER)
+        return att_fail(session->context, ATT_ERR_ARGUMENT,
+                        "a training plan accumulates; it does not run forward alone");
+    ATT_TRY(check_batch(session, batch));
+    session->batch = (att_batch){.count = batch};
+    return att_session_body(session);
+}
+
+att_status att_session_accumulate(att_session *session, int batch, double scale, uint64_t seed, int64_t step,
+                                  int64_t first)
+{
+    if (session->plan->purpose != ATT_TRAIN)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "an inference plan has no gradients");
+    ATT_TRY(check_batch(session, batch));
+    session->batch = (att_batch){
+        .count = batch, .first = first, .run = {.seed = seed, .step = step, .scale = scale, .gradient_scale = 1}};
+    session->reduced = false;
+    if (first == 0)
+        session->memory->clear(session->lanes, att_plan_describe(session->plan).gradient_bytes);
+    return att_session_body(session);
+}
+
+/* --- profile ----------------------------------------------------------------------------------------------------- */
+
+static size_t counter_count(const att_session *session)
+{
+    return (size_t)session->plan->profile_count * (size_t)att_context_threads(session->context);
+}
+
+att_status att_session_profile(att_session *session, bool on)
+{
+    session->profiling = on;
+    memset(session->counters, 0, counter_count(session) * sizeof *session->counters);
+    return ATT_OK;
+}
+
+int att_session_profile_count(const att_session *session)
+{
+    return session->plan->profile_count;
+}
+
+att_profile_row att_session_profile_at(const att_session *session, int index)
+{
+    const att_kernel *kernel = session->plan->profile_kernels[index];
+    att_profile_row row = {.op = kernel->op, .kernel = kernel->name};
+    for (int thread = 0; thread < att_context_threads(session->context); thread++) {
+        const att_counter *counter = &session->counters[thread * session->plan->profile_count + index];
+        row.calls += counter->calls;
+        row.seconds += counter->seconds;
+        row.flops += counter->flops;
+    }
+    return row;
+}

@@ -1,0 +1,60 @@
+/* graph/session.h - the memory a plan runs in. */
+#ifndef ATT_GRAPH_SESSION_H
+#define ATT_GRAPH_SESSION_H
+
+#include <stdatomic.h>
+
+#include "core/threads.h"
+#include "graph/plan.h"
+
+/* What one call of the body works on; kept, so that a failed one can be replayed. */
+typedef struct att_batch {
+    int count;
+    int64_t first; /* position of its first sample in the update */
+    att_run run;
+} att_batch;
+
+typedef struct att_team {
+    char *arena; /* the program's arena, then scratch per part */
+    att_barrier barrier;
+} att_team;
+
+typedef struct att_counter {
+    int64_t calls;
+    double seconds, flops;
+} att_counter;
+
+struct att_session {
+    att_context *context;
+    const att_plan *plan;
+    const att_memory *memory;
+    att_weights *weights;
+    int max_batch;
+    att_team *teams;
+    size_t arena_bytes;
+    char *packed;
+    uint64_t packed_version; /* of the weights that were packed; 0: none yet */
+    const void **bound;      /* by input: the caller's rows */
+    char **staged;           /* by input: copies where kernels cannot read the caller's memory, else NULL */
+    char **outputs;
+    char *lanes;   /* gradients: plan->lanes blocks of the weights' layout */
+    char *squares; /* sums of squares of chunks of the gradient */
+    double *squares_host;
+    int64_t square_count;
+    bool reduced;
+    double norm;
+    att_batch batch;
+    atomic_int next_group, status;
+    bool profiling;
+    att_counter *counters; /* by thread, then profile row */
+};
+
+/* Runs one step for the group that begins at row `row` of the batch. */
+att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
+                            int64_t row, int lane);
+/* graph/run.c: runs the prologue where it is due, then the body over session->batch. */
+att_status att_session_body(att_session *session);
+/* Group `index` of `count` samples in groups of at most `group`: its first sample and size; size 0 past the last. */
+int att_session_group(int count, int group, int index, int64_t *row);
+
+#endif
