@@ -1,0 +1,105 @@
+#include <attscope/ops.h>
+
+#include "ops/cases.h"
+#include "ops/list.h"
+#include "ops/rule.h"
+
+/* The axes that a shared operand spans, leading ones aside; at least one stays. */
+static att_shape spanned(att_shape shape)
+{
+    int ones = 0;
+    while (ones + 1 < shape.rank && shape.dims[ones] == 1)
+        ones++;
+    for (int i = ones; i < shape.rank; i++)
+        shape.dims[i - ones] = shape.dims[i];
+    shape.rank -= ones;
+    return shape;
+}
+
+/* attrs.sum.axes: the axes that a shared b spans, which is what its gradient keeps; 0 where both are sample values. */
+att_value att_add(att_graph *graph, att_value a, att_value b)
+{
+    att_attrs attrs = {0};
+    if (b != ATT_NONE && att_value_kind(graph, b) == ATT_SHARED)
+        attrs.sum.axes = spanned(att_value_shape(graph, b)).rank;
+    att_value in[2] = {a, b};
+    return att_emit(graph, "add", &attrs, in, 2, NULL);
+}
+
+static bool ends_with(att_shape shape, att_shape end)
+{
+    if (end.rank > shape.rank)
+        return false;
+    for (int i = 1; i <= end.rank; i++)
+        if (shape.dims[shape.rank - i] != end.dims[end.rank - i])
+            return false;
+    return true;
+}
+
+static att_status add_infer(att_infer *infer)
+{
+    const att_sum_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, "add", 2));
+    ATT_TRY(att_rule_take(infer, "add", 0, "a", ATT_SAMPLE));
+    const att_desc *a = &infer->in[0], *b = &infer->in[1];
+    if (attrs->axes == 0) {
+        ATT_TRY(att_rule_take_like(infer, "add", 1, "b", ATT_SAMPLE, 0));
+    } else {
+        ATT_TRY(att_rule_take(infer, "add", 1, "b", ATT_SHARED));
+        if (!ends_with(a->shape, spanned(b->shape)))
+            return att_fail(infer->context, ATT_ERR_MISMATCH,
+                            "add: shared b %s must have the shape of the last axes of a %s", ATT_SHOWN(b),
+                            ATT_SHOWN(a));
+    }
+    att_rule_out(infer, a->dtype, ATT_SAMPLE, a->shape);
+    return ATT_OK;
+}
+
+static void add_backward(att_backward *backward)
+{
+    int axes = att_backward_attrs(backward)->sum.axes;
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_wants(backward, 0))
+        att_backward_give(backward, 0, dy);
+    if (!att_backward_wants(backward, 1))
+        return;
+    if (axes == 0)
+        att_backward_give(backward, 1, dy);
+    else
+        att_rule_give_sum(backward, 1, dy, axes);
+}
+
+static const att_op_case cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2, .gradient = true},
+    {.name = "scalars", .in = {ATT_CASE_SCALAR, ATT_CASE_SCALAR}, .in_count = 2},
+    {.name = "position",
+     .attrs.sum.axes = 2,
+     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(1, 5, 7)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "bias",
+     .attrs.sum.axes = 1,
+     .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SHARED(7)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "one_number",
+     .attrs.sum.axes = 1,
+     .in = {ATT_CASE_SAMPLE(5, 1), ATT_CASE_SHARED(1)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_SAMPLE(50, 64)}, .in_count = 2, .bench = true},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SAMPLE(197, 192)}, .in_count = 2, .bench = true},
+    {.name = "tiny_position",
+     .attrs.sum.axes = 2,
+     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SHARED(1, 197, 192)},
+     .in_count = 2,
+     .bench = true},
+};
+
+const att_op att_op_add = {
+    .name = "add",
+    .help = "y = a + b; a shared b is repeated over the leading axes of a",
+    .infer = add_infer,
+    .backward = add_backward,
+    ATT_CASES(cases),
+};

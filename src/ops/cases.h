@@ -1,0 +1,51 @@
+/* ops/cases.h - short ways to write an op's test and benchmark cases.
+ *
+ * Sizes that recur: "tiny" and "small" are the layers of ViT-Ti and ViT-S at 224 x 224 (197 tokens of 192 and 384
+ * channels, 3 and 6 heads of 64), "demo" a 64-wide network on 49 patches and a class token.
+ */
+#ifndef ATT_OPS_CASES_H
+#define ATT_OPS_CASES_H
+
+#include "graph/op.h"
+
+#define ATT_CASE_SHAPE(...)                                        \
+    {                                                              \
+        (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+        {                                                          \
+            __VA_ARGS__                                            \
+        }                                                          \
+    }
+
+/* An input drawn from N(shift, scale^2), of the given kind and shape. */
+#define ATT_CASE_DRAWN(kind_, scale_, shift_, ...)                                                  \
+    {                                                                                               \
+        .desc = {ATT_F32, kind_, ATT_CASE_SHAPE(__VA_ARGS__)}, .scale = (scale_), .shift = (shift_) \
+    }
+#define ATT_CASE_SAMPLE(...) ATT_CASE_DRAWN(ATT_SAMPLE, 1, 0, __VA_ARGS__)
+#define ATT_CASE_SHARED(...) ATT_CASE_DRAWN(ATT_SHARED, 1, 0, __VA_ARGS__)
+/* Weights: small, so that sums over many inputs stay near 1. */
+#define ATT_CASE_WEIGHT(...) ATT_CASE_DRAWN(ATT_SHARED, 0.06, 0, __VA_ARGS__)
+#define ATT_CASE_SCALAR                                        \
+    {                                                          \
+        .desc = {ATT_F32, ATT_SAMPLE, {.rank = 0}}, .scale = 1 \
+    }
+/* A whole number in [0, limit) per sample. */
+#define ATT_CASE_CLASS(limit_)                                        \
+    {                                                                 \
+        .desc = {ATT_I32, ATT_SAMPLE, {.rank = 0}}, .limit = (limit_) \
+    }
+#define ATT_CASE_ABSENT                               \
+    {                                                 \
+        .desc = { ATT_F32, ATT_SAMPLE, {.rank = -1} } \
+    }
+
+/* The cases of every update. */
+#define ATT_CASES_OF_UPDATE                                                                     \
+    {.name = "odd", .attrs.update.decay = true, .in = {ATT_CASE_SHARED(4112)}, .in_count = 1},  \
+        {.name = "no_decay", .in = {ATT_CASE_SHARED(16)}, .in_count = 1},                       \
+        {.name = "zero_gradient", .in = {ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48)}, .in_count = 1}, \
+        {.name = "demo", .attrs.update.decay = true, .in = {ATT_CASE_SHARED(204800)}, .in_count = 1, .bench = true},
+
+#define ATT_CASES(array) .cases = (array), .case_count = (int)(sizeof(array) / sizeof *(array))
+
+#endif

@@ -1,0 +1,96 @@
+#include <attscope/ops.h>
+
+#include "graph/graph.h"
+#include "ops/cases.h"
+#include "ops/list.h"
+#include "ops/rule.h"
+
+static att_value emit_drop(att_graph *graph, const char *op, att_value x, double rate)
+{
+    if (rate == 0)
+        return x;
+    att_attrs attrs = {.drop = {.rate = rate, .stream = (uint32_t)graph->nodes.count}};
+    return att_emit(graph, op, &attrs, &x, 1, NULL);
+}
+
+att_value att_dropout(att_graph *graph, att_value x, double rate)
+{
+    return emit_drop(graph, "dropout", x, rate);
+}
+
+att_value att_drop_path(att_graph *graph, att_value x, double rate)
+{
+    return emit_drop(graph, "drop_path", x, rate);
+}
+
+static att_status infer_drop(att_infer *infer, const char *op)
+{
+    double rate = ((const att_drop_attrs *)infer->attrs)->rate;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_take(infer, op, 0, "x", ATT_SAMPLE));
+    if (!(rate >= 0 && rate < 1))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rate is %g, must be in [0, 1)", op, rate);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+/* The same draws, hence the same mask. */
+static void drop_backward(att_backward *backward, const char *op)
+{
+    att_attrs attrs = *att_backward_attrs(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), op, &attrs, &dy, 1, NULL));
+}
+
+static att_status dropout_infer(att_infer *infer)
+{
+    return infer_drop(infer, "dropout");
+}
+
+static void dropout_backward(att_backward *backward)
+{
+    drop_backward(backward, "dropout");
+}
+
+#define DROP(r, s) .attrs.drop = {(r), (s)}
+static const att_op_case dropout_cases[] = {
+    {.name = "odd", DROP(0.3, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "keeps_few", DROP(0.99, 2), .in = {ATT_CASE_SAMPLE(9, 33)}, .in_count = 1},
+    {.name = "tiny", DROP(0.1, 3), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_dropout = {
+    .name = "dropout",
+    .help = "each element zero with probability rate, else x / (1 - rate)",
+    .flags = ATT_OP_TRAIN_ONLY,
+    .infer = dropout_infer,
+    .backward = dropout_backward,
+    ATT_CASES(dropout_cases),
+};
+
+static att_status drop_path_infer(att_infer *infer)
+{
+    return infer_drop(infer, "drop_path");
+}
+
+static void drop_path_backward(att_backward *backward)
+{
+    drop_backward(backward, "drop_path");
+}
+
+static const att_op_case drop_path_cases[] = {
+    {.name = "odd", DROP(0.5, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "keeps_few", DROP(0.9, 2), .in = {ATT_CASE_SAMPLE(33)}, .in_count = 1},
+    {.name = "tiny", DROP(0.1, 3), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_drop_path = {
+    .name = "drop_path",
+    .help = "each sample zero with probability rate, else x / (1 - rate)",
+    .flags = ATT_OP_TRAIN_ONLY,
+    .infer = drop_path_infer,
+    .backward = drop_path_backward,
+    ATT_CASES(drop_path_cases),
+};

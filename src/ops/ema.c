@@ -1,0 +1,24 @@
+#include "ops/cases.h"
+#include "ops/list.h"
+#include "ops/rule.h"
+
+static att_status infer_update(att_infer *infer)
+{
+    return att_rule_update(infer, "ema", 1);
+}
+
+static void cost_of_update(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 3 * (double)att_shape_count(in->shape);
+}
+
+static const att_op_case cases[] = {ATT_CASES_OF_UPDATE};
+
+const att_op att_op_ema = {
+    .name = "ema",
+    .help = "ema = decay ema + (1 - decay) p",
+    .infer = infer_update,
+    .cost = cost_of_update,
+    ATT_CASES(cases),
+};

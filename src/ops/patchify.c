@@ -1,0 +1,92 @@
+#include <attscope/ops.h>
+
+#include "ops/cases.h"
+#include "ops/list.h"
+#include "ops/rule.h"
+
+att_value att_patchify(att_graph *graph, att_value image, int patch)
+{
+    att_attrs attrs = {.patch = {.patch = patch}};
+    return att_emit(graph, "patchify", &attrs, &image, 1, NULL);
+}
+
+static att_status patches_of(const att_infer *infer, const char *op, att_shape image, att_shape *patches)
+{
+    int64_t patch = ((const att_patch_attrs *)infer->attrs)->patch;
+    if (patch < 1 || image.dims[0] % patch || image.dims[1] % patch)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: an image of %lld x %lld does not divide into patches of %lld x %lld", op,
+                        (long long)image.dims[0], (long long)image.dims[1], (long long)patch, (long long)patch);
+    *patches = att_shape_of((image.dims[0] / patch) * (image.dims[1] / patch), image.dims[2] * patch * patch);
+    return ATT_OK;
+}
+
+static att_status patchify_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "patchify", 1));
+    ATT_TRY(att_rule_take_rank(infer, "patchify", 0, "image", ATT_SAMPLE, 3));
+    att_shape patches;
+    ATT_TRY(patches_of(infer, "patchify", infer->in[0].shape, &patches));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, patches);
+    return ATT_OK;
+}
+
+static void patchify_backward(att_backward *backward)
+{
+    att_attrs attrs = *att_backward_attrs(backward);
+    att_shape image = att_backward_in_desc(backward, 0).shape;
+    attrs.patch.height = (int32_t)image.dims[0];
+    attrs.patch.width = (int32_t)image.dims[1];
+    attrs.patch.channels = (int32_t)image.dims[2];
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "patchify_grad", &attrs, &dy, 1, NULL));
+}
+
+#define PATCH(p, h, w, c) .attrs.patch = {(p), (h), (w), (c)}
+static const att_op_case patchify_cases[] = {
+    {.name = "odd", PATCH(2, 4, 6, 3), .in = {ATT_CASE_SAMPLE(4, 6, 3)}, .in_count = 1, .gradient = true},
+    {.name = "pixels", PATCH(1, 3, 5, 2), .in = {ATT_CASE_SAMPLE(3, 5, 2)}, .in_count = 1},
+    {.name = "one_patch", PATCH(3, 3, 3, 1), .in = {ATT_CASE_SAMPLE(3, 3, 1)}, .in_count = 1},
+    {.name = "demo", PATCH(4, 28, 28, 1), .in = {ATT_CASE_SAMPLE(28, 28, 1)}, .in_count = 1, .bench = true},
+    {.name = "tiny", PATCH(16, 224, 224, 3), .in = {ATT_CASE_SAMPLE(224, 224, 3)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_patchify = {
+    .name = "patchify",
+    .help = "y [N, c P P]: the P x P patches of an image [h, w, c], row by row",
+    .flags = ATT_OP_RECOMPUTE,
+    .infer = patchify_infer,
+    .backward = patchify_backward,
+    .cost = att_rule_cost_of_moving,
+    ATT_CASES(patchify_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "patchify_grad";
+    const att_patch_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_take(infer, op, 0, "dy", ATT_SAMPLE));
+    att_shape image = att_shape_of(attrs->height, attrs->width, attrs->channels), patches;
+    ATT_TRY(patches_of(infer, op, image, &patches));
+    if (!att_shape_equal(infer->in[0].shape, patches))
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: dy %s does not hold the patches of an image of %d x %d x %d", op, ATT_SHOWN(&infer->in[0]),
+                        attrs->height, attrs->width, attrs->channels);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, image);
+    return ATT_OK;
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", PATCH(2, 4, 6, 3), .in = {ATT_CASE_SAMPLE(6, 12)}, .in_count = 1},
+    {.name = "pixels", PATCH(1, 3, 5, 2), .in = {ATT_CASE_SAMPLE(15, 2)}, .in_count = 1},
+    {.name = "tiny", PATCH(16, 224, 224, 3), .in = {ATT_CASE_SAMPLE(196, 768)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_patchify_grad = {
+    .name = "patchify_grad",
+    .help = "dimage [h, w, c]: patches put back where they were cut out",
+    .infer = grad_infer,
+    .cost = att_rule_cost_of_moving,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,119 @@
+#include "ops/rule.h"
+
+#include "ops/list.h"
+
+static const char *kind_name(att_kind kind)
+{
+    static const char *const names[] = {
+#define ATT_KIND_TEXT(name, text) text,
+        ATT_KIND_LIST(ATT_KIND_TEXT)
+#undef ATT_KIND_TEXT
+    };
+    return names[kind];
+}
+
+att_status att_rule_count(const att_infer *infer, const char *op, int count)
+{
+    if (infer->in_count != count)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: got %d inputs, takes %d", op, infer->in_count, count);
+    return ATT_OK;
+}
+
+static bool is_float(att_dtype dtype)
+{
+    return dtype == ATT_F32 || dtype == ATT_F64 || dtype == ATT_BF16;
+}
+
+att_status att_rule_take(const att_infer *infer, const char *op, int i, const char *name, att_kind kind)
+{
+    const att_desc *in = &infer->in[i];
+    if (!att_desc_present(in))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %s is missing", op, name);
+    if (in->kind != kind)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s is a %s value, must be %s", op, name,
+                        ATT_SHOWN(in), kind_name(in->kind), kind_name(kind));
+    if (!is_float(in->dtype))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is %s, must be a float type", op, name,
+                        att_dtype_name(in->dtype));
+    if (in->dtype != infer->in[0].dtype)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is %s, must be %s as the first input", op, name,
+                        att_dtype_name(in->dtype), att_dtype_name(infer->in[0].dtype));
+    if (att_shape_count(in->shape) < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s has no elements", op, name, ATT_SHOWN(in));
+    return ATT_OK;
+}
+
+att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int rank)
+{
+    ATT_TRY(att_rule_take(infer, op, i, name, kind));
+    if (infer->in[i].shape.rank != rank)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have %d axes", op, name,
+                        ATT_SHOWN(&infer->in[i]), rank);
+    return ATT_OK;
+}
+
+att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j)
+{
+    ATT_TRY(att_rule_take(infer, op, i, name, kind));
+    if (!att_shape_equal(infer->in[i].shape, infer->in[j].shape))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have the shape %s", op, name,
+                        ATT_SHOWN(&infer->in[i]), ATT_SHOWN(&infer->in[j]));
+    return ATT_OK;
+}
+
+att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
+{
+    ATT_TRY(att_rule_take(infer, op, i, name, ATT_SHARED));
+    int64_t columns = att_rule_columns(&infer->in[j]);
+    if (att_shape_count(infer->in[i].shape) != columns)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: %s %s must have %lld elements, as many as the last axis of %s", op, name,
+                        ATT_SHOWN(&infer->in[i]), (long long)columns, ATT_SHOWN(&infer->in[j]));
+    return ATT_OK;
+}
+
+int64_t att_rule_columns(const att_desc *desc)
+{
+    return desc->shape.dims[desc->shape.rank - 1];
+}
+
+int64_t att_rule_rows(const att_desc *desc)
+{
+    return att_shape_count(desc->shape) / att_rule_columns(desc);
+}
+
+void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape)
+{
+    infer->out[infer->out_count++] = (att_desc){dtype, kind, shape};
+}
+
+att_status att_rule_update(att_infer *infer, const char *op, int slots)
+{
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_take_rank(infer, op, 0, "the range", ATT_SHARED, 1));
+    for (int i = 0; i < slots; i++)
+        att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
+    return ATT_OK;
+}
+
+void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int axes)
+{
+    att_attrs attrs = {.sum = {.axes = axes}};
+    att_backward_give(backward, i, att_emit(att_backward_graph(backward), "sum_samples", &attrs, &gradient, 1, NULL));
+}
+
+void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)out, (void)attrs;
+    cost->flops = 0;
+}
+
+att_value att_rule_added(const att_node *producer, const att_node *consumer)
+{
+    if (consumer->op != &att_op_add || consumer->attrs.sum.axes != 0)
+        return ATT_NONE;
+    bool first = consumer->in[0] == producer->out[0], second = consumer->in[1] == producer->out[0];
+    if (first == second)
+        return ATT_NONE;
+    return first ? consumer->in[1] : consumer->in[0];
+}

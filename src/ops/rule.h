@@ -1,0 +1,43 @@
+/* ops/rule.h - what shape rules and backward rules share. */
+#ifndef ATT_OPS_RULE_H
+#define ATT_OPS_RULE_H
+
+#include "core/error.h"
+#include "graph/op.h"
+
+/* A description's shape as text, for a message; lives to the end of the enclosing block. */
+#define ATT_SHOWN(desc) att_shape_format((desc)->shape, (char[96]){0}, 96)
+
+/* Each answers ATT_OK, or fails with a sentence that begins with the op's name. */
+
+/* The node was made with exactly `count` inputs (absent ones count). */
+att_status att_rule_count(const att_infer *infer, const char *op, int count);
+/* Input i, called `name` in messages, is there, of `kind`, of a float type, the same as input 0's, and not empty. */
+att_status att_rule_take(const att_infer *infer, const char *op, int i, const char *name, att_kind kind);
+/* As take, and it has `rank` axes. */
+att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int rank);
+/* As take, and input i has the shape of input j. */
+att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j);
+/* As take for a shared vector whose elements are as many as the last axis of input j has. */
+att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, const char *name, int j);
+
+/* Elements of a row, and rows: all axes but the last. The rank is at least 1. */
+int64_t att_rule_columns(const att_desc *desc);
+int64_t att_rule_rows(const att_desc *desc);
+
+/* Appends an output. */
+void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);
+
+/* The whole shape rule of an update: one shared range in, `slots` ranges like it updated in place. */
+att_status att_rule_update(att_infer *infer, const char *op, int slots);
+
+/* Gives input i the sum of `gradient` over samples and all but its last `axes` axes. */
+void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int axes);
+
+/* The cost of an op that moves and computes nothing. */
+void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
+
+/* For absorb(): where the consumer adds the producer's out[0] to another sample value, that value; else ATT_NONE. */
+att_value att_rule_added(const att_node *producer, const att_node *consumer);
+
+#endif
