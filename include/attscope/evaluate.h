@@ -25,21 +25,23 @@ ATT_API att_evaluate_options att_evaluate_options_defaults(void);
 typedef struct att_evaluation {
     int64_t count;     /* images */
     double top1, top5; /* per cent of images whose class is first, among the first five; of equal logits the lower class
-                          number is first; top5 is top1's like for fewer than five classes: the class is among all */
+                          number is first. Rows with NaN count as wrong */
     double loss;       /* mean of -ln softmax(logits)_class, without smoothing */
     double images_per_second, wait_share;
 } att_evaluation;
 
-/* Every image of the data set once. *result is filled on success only. Errors: ERR_STOPPED; ERR_ARGUMENT where a class
- * is outside the model's; what reading the images gives. */
-ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, att_dataset *dataset,
-                                const att_transform *transform, const att_evaluate_options *options,
+/* Every image of the data set once. options: NULL means the defaults. *result is filled on success only. Errors:
+ * ERR_STOPPED; ERR_MISMATCH where the transform's result does not fit the model, or a class is outside the model's;
+ * what reading the images gives. */
+ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
+                                const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);
 
-/* A network ready for one image after another. Model and weights must outlive it. backend: as above. */
+/* A network ready for one image after another. Model and weights must outlive it; the rest is copied. backend: as
+ * above. */
 typedef struct att_classifier att_classifier;
 ATT_API ATT_MUST_CHECK att_status att_classifier_create(const att_model *model, att_weights *weights,
-                                                        const att_transform *transform, const char *backend,
+                                                        const att_transform_options *transform, const char *backend,
                                                         att_classifier **classifier);
 ATT_API void att_classifier_destroy(att_classifier **classifier);
 ATT_API int att_classifier_classes(const att_classifier *classifier);

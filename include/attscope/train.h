@@ -24,7 +24,7 @@ ATT_API att_choice att_schedule_at(int index);
  */
 typedef struct att_train_options {
     const char *backend; /* "cpu", "ref" */
-    int lanes;           /* gradient lanes; 0: the context's threads */
+    int lanes;           /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
     uint64_t seed;       /* of data order, augmentations, dropout and drop path */
     int epochs;
     int batch_size;           /* images of one batch; an incomplete last batch of an epoch is dropped */
@@ -40,12 +40,12 @@ typedef struct att_train_options {
     bool sched_on_updates; /* the rate changes at every update instead of every epoch */
     int warmup_epochs;     /* linear from warmup_lr to lr; counted within `epochs` */
     double warmup_lr, min_lr;
-    double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t without the warm-up */
+    double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t from the start */
     bool model_ema;                  /* keep an average of the weights; evaluation and the best epoch go by it */
     double model_ema_decay;          /* the first update copies the weights; then ema = d ema + (1 - d) weights */
     bool model_ema_warmup; /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
 
-    int workers;             /* threads of the loader */
+    int workers;             /* threads of the loader; they change no bits */
     const char *eval_metric; /* "top1", "top5", "loss": decides which epoch is best */
     int log_interval;        /* updates between two ATT_EVENT_STEP */
 
@@ -68,34 +68,37 @@ ATT_API att_train_options att_train_options_defaults(void);
 typedef struct att_train_result {
     int epochs; /* finished, those before a resume included */
     int64_t updates;
-    double train_loss, eval_loss, eval_top1, eval_top5; /* of the last finished epoch; NaN: none */
+    double train_loss, eval_loss, eval_top1, eval_top5; /* of the last epoch that this call finished; NaN: none */
     double best_metric;                                 /* NaN: none */
     int best_epoch;                                     /* 0-based; -1: none */
     double images_per_second, wait_share; /* over this call's training: speed, and time spent waiting for data */
 } att_train_result;
 
-/* The images of a training: train_transform makes what the loader draws for training, eval_transform for evaluation.
- * eval may be NULL: nothing is evaluated. All must outlive the call. */
+/* The images of a training and how each set is made ready. eval may be NULL: nothing is evaluated. Sizes and channels
+ * must be the model's (ERR_MISMATCH), classes within its outputs (ERR_MISMATCH). All must outlive the call. */
 typedef struct att_train_data {
-    att_dataset *train, *eval;
-    const att_transform *train_transform, *eval_transform;
+    const att_dataset *train, *eval;
+    const att_transform_options *train_transform, *eval_transform;
 } att_train_data;
 
-/* Trains `weights` of `model`, which was made with options.loss. Files in `output`: last.safetensors after every epoch,
- * checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is replaced in one step.
+/* Trains `weights` of `model`, which was made with options.loss in f32. Files in `output`: last.safetensors after every
+ * epoch, checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is replaced in one step.
  *
- * Events: ATT_EVENT_RUN_BEGIN (settings as texts); ATT_EVENT_STEP (loss, lr, grad_norm, images_per_second, wait_share);
+ * Events: ATT_EVENT_RUN_BEGIN (model, parameters, fingerprint and the settings as texts; its epoch and step say where a
+ * resumed training goes on, so that a log can drop what it has beyond); ATT_EVENT_STEP (loss, lr, grad_norm,
+ * images_per_second, wait_share; loss is the mean over the update's images, and all concern that update);
  * ATT_EVENT_EPOCH (train_loss, eval_loss, eval_top1, eval_top5, lr, images_per_second, wait_share; the eval_ ones are
- * those of the averaged weights where there are any, and eval_plain_ ones are added then); ATT_EVENT_RUN_END (status).
+ * of the averaged weights where there are any, and eval_plain_loss, .. are added then; left out where nothing is
+ * evaluated); ATT_EVENT_RUN_END (status, message). Nothing is emitted before all arguments were found good.
  *
  * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
  * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.
  *
- * result may be NULL; it is also filled on failure, as far as the training came. Errors: ERR_ARGUMENT (an option out of
- * range; fewer images than one batch); ERR_NOT_FOUND (optimizer, schedule: with the nearest name); ERR_NONFINITE (the
- * gradient is not finite: the message names the update, the first node and the last good checkpoint; weights are those
- * before that update); ERR_STOPPED (progress asked to stop: `last` is written at the end of the update in progress);
- * ERR_IO and what a sink answers. */
+ * result may be NULL; otherwise it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an
+ * option out of range; fewer images than one batch; a model without loss); ERR_NOT_FOUND (optimizer, schedule: with the
+ * nearest name); ERR_NONFINITE (loss or gradient: the message names the update, the first node and the last good
+ * checkpoint; weights are those before that update); ERR_STOPPED (progress asked to stop: `last` was written after the
+ * update in progress); ERR_IO and what a sink answers. */
 ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                              const att_train_options *options, att_train_result *result);
 
