@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "graph/session.h"

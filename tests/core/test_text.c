@@ -1,0 +1,86 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/context.h"
+#include "core/text.h"
+
+static void wildcards(void **state)
+{
+    (void)state;
+    assert_true(att_text_matches("blocks.*.attn", "blocks.11.attn"));
+    assert_true(att_text_matches("vit_*_patch?6_*", "vit_tiny_patch16_224"));
+    assert_true(att_text_matches("*", ""));
+    assert_true(att_text_matches("a*b*c", "aXbYbZc"));
+    assert_false(att_text_matches("blocks.*.attn", "blocks.11.attn.qkv"));
+    assert_false(att_text_matches("?", ""));
+}
+
+static void distances(void **state)
+{
+    (void)state;
+    assert_int_equal(att_text_distance("", "abc"), 3);
+    assert_int_equal(att_text_distance("kitten", "sitting"), 3);
+    assert_int_equal(att_text_distance("epcohs", "epochs"), 1);
+    assert_int_equal(att_text_distance("same", "same"), 0);
+}
+
+static const char *flag(const void *user, int index)
+{
+    return ((const char *const *)user)[index];
+}
+
+static void nearest_is_near_or_nothing(void **state)
+{
+    (void)state;
+    const char *const flags[] = {"epochs", "batch-size", "lr", "seed"};
+    assert_string_equal(att_text_nearest("epoch", flag, flags, 4), "epochs");
+    assert_string_equal(att_text_nearest("bacth-size", flag, flags, 4), "batch-size");
+    assert_null(att_text_nearest("zzzzzz", flag, flags, 4));
+}
+
+static void numbers_take_the_whole_string(void **state)
+{
+    (void)state;
+    int64_t whole;
+    double real;
+    assert_true(att_text_to_i64("-12", &whole) && whole == -12);
+    assert_false(att_text_to_i64("12x", &whole));
+    assert_false(att_text_to_i64("", &whole));
+    assert_false(att_text_to_i64("99999999999999999999", &whole));
+    assert_true(att_text_to_f64("1e-3", &real) && real == 1e-3);
+    assert_false(att_text_to_f64("nan", &real));
+    assert_false(att_text_to_f64("1e999", &real));
+}
+
+static void texts_grow(void **state)
+{
+    (void)state;
+    att_context *context;
+    assert_int_equal(att_context_create_with(NULL, NULL, &context), ATT_OK);
+    att_text text = {.context = context};
+    for (int i = 0; i < 1000; i++)
+        att_text_append(&text, "%03d,", i);
+    assert_false(text.failed);
+    assert_int_equal(text.length, 4000);
+    assert_memory_equal(text.data + 3996, "999,", 5);
+    att_text_free(&text);
+    assert_int_equal(att_context_allocations(context).bytes_now > 0, 1); /* the thread pool */
+    att_context_destroy(&context);
+    assert_null(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wildcards),
+        cmocka_unit_test(distances),
+        cmocka_unit_test(nearest_is_near_or_nothing),
+        cmocka_unit_test(numbers_take_the_whole_string),
+        cmocka_unit_test(texts_grow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
