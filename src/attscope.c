@@ -7,10 +7,11 @@
 #include "kernels/ref/list.h"
 #include "ops/list.h"
 
-static const att_backend ref_backend = {
-    .name = "ref", .memory = &att_host_memory, .kernels = att_kernels_ref, .version = ""};
+static const att_backend cpu_backend = {
+    .name = "cpu", .memory = &att_host_memory, .kernels = att_kernels_cpu, .version = att_cpu_version};
+static const att_backend ref_backend = {.name = "ref", .memory = &att_host_memory, .kernels = att_kernels_ref};
 
-static const att_backend *const backends[] = {&att_cpu_backend, &ref_backend, NULL};
+static const att_backend *const backends[] = {&cpu_backend, &ref_backend, NULL};
 
 static const att_registry registry = {.ops = att_ops, .backends = backends};
 

@@ -353,7 +353,7 @@ static uint64_t hash_graph(const att_graph *graph)
 static att_status write_fingerprint(att_plan *plan, const att_graph *graph)
 {
     att_text text = {.context = plan->context};
-    const char *version = plan->backend->version;
+    const char *version = plan->backend->version ? plan->backend->version() : "";
     att_text_append(&text, "graph=%016llx purpose=%s backend=%s group=%d lanes=%d parts=%d tier=%s%s%s attscope=%s",
                     (unsigned long long)hash_graph(graph), plan->purpose == ATT_TRAIN ? "train" : "infer",
                     plan->backend->name, plan->group, plan->lanes, plan->parts,

@@ -21,7 +21,7 @@ typedef struct att_backend {
     const char *name;
     const att_memory *memory;
     const att_kernel *const *kernels; /* NULL-terminated, in order of preference */
-    const char *version;              /* of what the bits depend on: "onednn-2.6.3"; "" where nothing */
+    const char *(*version)(void);     /* of the library its bits depend on: "onednn-2.6.3"; NULL where there is none */
 } att_backend;
 
 typedef struct att_registry {
