@@ -30,6 +30,9 @@ typedef struct att_evaluation {
     double images_per_second, wait_share;
 } att_evaluation;
 
+/* How a network wants its images when it is evaluated: centre crop of the middle, its mean and std. */
+ATT_API att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
+
 /* Every image of the data set once. options: NULL means the defaults. *result is filled on success only. Errors:
  * ERR_STOPPED; ERR_MISMATCH where the transform's result does not fit the model, or a class is outside the model's;
  * what reading the images gives. */

@@ -1,0 +1,20 @@
+/* train/clock.h - time that only goes forward. */
+#ifndef ATT_TRAIN_CLOCK_H
+#define ATT_TRAIN_CLOCK_H
+
+#include <time.h>
+
+static inline double att_seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* part / whole, 0 where there is no whole yet. */
+static inline double att_share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+#endif

@@ -1,0 +1,157 @@
+#include <math.h>
+#include <string.h>
+
+#include <attscope/evaluate.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "train/clock.h"
+#include "train/network.h"
+
+enum { TOP_MOST = 5 };
+
+att_evaluate_options att_evaluate_options_defaults(void)
+{
+    return (att_evaluate_options){.backend = "cpu", .batch_size = 256, .workers = 4, .stage = "evaluate"};
+}
+
+att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
+{
+    att_transform_options options =
+        att_transform_options_defaults(preprocess->img_size, preprocess->img_size, preprocess->in_chans);
+    options.crop_pct = preprocess->crop_pct;
+    options.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
+    for (int c = 0; c < 3; c++) {
+        options.mean[c] = (float)preprocess->mean[c];
+        options.std[c] = (float)preprocess->std[c];
+    }
+    return options;
+}
+
+typedef struct evaluator {
+    att_context *context;
+    const att_evaluate_options *options;
+    att_network network;
+    att_loader *loader;
+    float *logits; /* [batch_size][classes] */
+    double started;
+    int64_t count, first, among_five; /* images; those whose class came first, among the first five */
+    double loss;
+} evaluator;
+
+/* How many classes come before `label`; `classes` where a logit is NaN. */
+static int rank_of(const float *logits, int classes, int label)
+{
+    int rank = 0;
+    for (int c = 0; c < classes; c++) {
+        if (isnan(logits[c]))
+            return classes;
+        rank += logits[c] > logits[label] || (logits[c] == logits[label] && c < label);
+    }
+    return rank;
+}
+
+static double cross_entropy(const float *logits, int classes, int label)
+{
+    double most = logits[0], sum = 0;
+    for (int c = 1; c < classes; c++)
+        most = fmax(most, logits[c]);
+    for (int c = 0; c < classes; c++)
+        sum += exp(logits[c] - most);
+    return log(sum) + most - logits[label];
+}
+
+static void tally(evaluator *e, const att_batch *batch)
+{
+    int classes = e->network.classes;
+    for (int i = 0; i < batch->count; i++) {
+        const float *row = e->logits + (size_t)i * (size_t)classes;
+        int rank = rank_of(row, classes, batch->labels[i]);
+        e->first += rank < 1;
+        e->among_five += rank < TOP_MOST && rank < classes;
+        e->loss += cross_entropy(row, classes, batch->labels[i]);
+    }
+    e->count += batch->count;
+}
+
+static att_status tell(const evaluator *e, const att_batch *batch)
+{
+    if (!e->options->progress)
+        return ATT_OK;
+    int64_t done = batch->number + 1, batches = att_loader_batches(e->loader);
+    double elapsed = att_seconds_now() - e->started;
+    att_progress progress = {.stage = e->options->stage,
+                             .batch = done,
+                             .batches = batches,
+                             .images_per_second = att_share((double)e->count, elapsed),
+                             .seconds_left = elapsed / (double)done * (double)(batches - done),
+                             .loss = e->loss / (double)e->count,
+                             .lr = NAN};
+    if (e->options->progress(e->options->progress_user, &progress))
+        return ATT_OK;
+    return att_fail(e->context, ATT_ERR_STOPPED, "the evaluation was asked to stop after %lld images",
+                    (long long)e->count);
+}
+
+static att_status run(evaluator *e)
+{
+    att_batch batch;
+    e->started = att_seconds_now();
+    ATT_TRY(att_loader_start(e->loader, 0, 0));
+    for (;;) {
+        ATT_TRY(att_loader_next(e->loader, &batch));
+        if (batch.count == 0)
+            return ATT_OK;
+        ATT_TRY(att_network_run(&e->network, batch.images, batch.count, e->logits));
+        tally(e, &batch);
+        ATT_TRY(tell(e, &batch));
+    }
+}
+
+static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset,
+                          const att_transform_options *transform)
+{
+    ATT_TRY(att_network_check_images(model, transform));
+    ATT_TRY(att_network_create(model, weights, e->options->backend, e->options->batch_size, &e->network));
+    ATT_TRY(att_network_check_labels(e->context, dataset, e->network.classes));
+    size_t count = (size_t)e->options->batch_size * (size_t)e->network.classes;
+    e->logits = att_allocate_array(e->context, count, sizeof *e->logits);
+    if (!e->logits)
+        return att_fail_memory(e->context, count * sizeof *e->logits, "the logits");
+    att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
+    loader.transform = *transform;
+    loader.batch_size = e->options->batch_size;
+    loader.workers = e->options->workers;
+    return att_loader_create(e->context, dataset, &loader, &e->loader);
+}
+
+static att_evaluation figures(const evaluator *e)
+{
+    double elapsed = att_seconds_now() - e->started, count = (double)e->count;
+    return (att_evaluation){.count = e->count,
+                            .top1 = 100 * att_share((double)e->first, count),
+                            .top5 = 100 * att_share((double)e->among_five, count),
+                            .loss = count > 0 ? e->loss / count : NAN,
+                            .images_per_second = att_share(count, elapsed),
+                            .wait_share = att_share(att_loader_describe(e->loader).wait_seconds, elapsed)};
+}
+
+att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
+                        const att_transform_options *transform, const att_evaluate_options *options,
+                        att_evaluation *result)
+{
+    att_evaluate_options defaults = att_evaluate_options_defaults();
+    evaluator e = {.context = att_graph_context(att_model_graph(model)), .options = options ? options : &defaults};
+    if (e.options->batch_size < 1)
+        return att_fail(e.context, ATT_ERR_ARGUMENT, "the batch has %d images, expected at least 1",
+                        e.options->batch_size);
+    att_status status = prepare(&e, model, weights, dataset, transform);
+    if (status == ATT_OK)
+        status = run(&e);
+    if (status == ATT_OK)
+        *result = figures(&e);
+    att_loader_destroy(&e.loader);
+    att_free(e.context, e.logits);
+    att_network_free(&e.network);
+    return status;
+}

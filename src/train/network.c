@@ -1,0 +1,84 @@
+#include "train/network.h"
+
+#include "core/error.h"
+
+/* The graph to compile: the model's own, or one without the loss. */
+static att_status bare_graph(const att_model *model, att_network *network, const att_graph **graph)
+{
+    att_model_options options = att_model_options_of(model);
+    *graph = att_model_graph(model);
+    if (!options.loss)
+        return ATT_OK;
+    options.loss = false;
+    ATT_TRY(att_model_create(network->context, att_model_name(model), &options, ATT_F32, &network->bare));
+    *graph = att_model_graph(network->bare);
+    return ATT_OK;
+}
+
+static att_status build(const att_model *model, att_weights *weights, const char *backend, int max_batch,
+                        att_network *network)
+{
+    const att_graph *graph;
+    ATT_TRY(bare_graph(model, network, &graph));
+    att_plan_options options = att_plan_options_defaults();
+    options.backend = backend;
+    ATT_TRY(att_plan_compile(graph, &options, &network->plan));
+    return att_session_create(network->plan, weights, max_batch, &network->session);
+}
+
+att_status att_network_create(const att_model *model, att_weights *weights, const char *backend, int max_batch,
+                              att_network *network)
+{
+    const att_graph *graph = att_model_graph(model);
+    *network = (att_network){.context = att_graph_context(graph), .classes = att_model_options_of(model).num_classes};
+    if (att_graph_dtype(graph) != ATT_F32) {
+        att_status status = att_fail(network->context, ATT_ERR_UNSUPPORTED, "the model computes in %s, expected F32",
+                                     att_dtype_name(att_graph_dtype(graph)));
+        *network = (att_network){0};
+        return status;
+    }
+    att_status status = build(model, weights, backend, max_batch, network);
+    if (status != ATT_OK)
+        att_network_free(network);
+    return status;
+}
+
+void att_network_free(att_network *network)
+{
+    att_session_destroy(&network->session);
+    att_plan_destroy(&network->plan);
+    att_model_destroy(&network->bare);
+    *network = (att_network){0};
+}
+
+att_status att_network_run(att_network *network, const float *images, int batch, float *logits)
+{
+    ATT_TRY(att_session_bind(network->session, "image", images));
+    ATT_TRY(att_session_run(network->session, batch));
+    return att_session_output(network->session, "logits", 0, batch, logits);
+}
+
+att_status att_network_check_images(const att_model *model, const att_transform_options *transform)
+{
+    att_preprocess wanted = att_model_preprocess(model);
+    if (transform->height == wanted.img_size && transform->width == wanted.img_size &&
+        transform->channels == wanted.in_chans)
+        return ATT_OK;
+    return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
+                    "images are made %d x %d with %d channels, but %s takes %d x %d with %d", transform->height,
+                    transform->width, transform->channels, att_model_name(model), wanted.img_size, wanted.img_size,
+                    wanted.in_chans);
+}
+
+att_status att_network_check_labels(att_context *context, const att_dataset *dataset, int classes)
+{
+    char name[256];
+    int64_t count = att_dataset_count(dataset);
+    for (int64_t i = 0; i < count; i++) {
+        int32_t label = att_dataset_label(dataset, i);
+        if (label < 0 || label >= classes)
+            return att_fail(context, ATT_ERR_MISMATCH, "%s is of class %d, but the model has %d classes",
+                            att_dataset_name(dataset, i, name, sizeof name), (int)label, classes);
+    }
+    return ATT_OK;
+}

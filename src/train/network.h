@@ -1,0 +1,30 @@
+/* train/network.h - a model compiled for inference over given weights. */
+#ifndef ATT_TRAIN_NETWORK_H
+#define ATT_TRAIN_NETWORK_H
+
+#include <attscope/data.h>
+#include <attscope/models.h>
+#include <attscope/plan.h>
+
+typedef struct att_network {
+    att_context *context;
+    att_model *bare; /* the model without its loss; NULL: it has none */
+    att_plan *plan;
+    att_session *session;
+    int classes;
+} att_network;
+
+/* Zero on failure. Errors: ERR_UNSUPPORTED for models not in f32; those of compiling. */
+att_status att_network_create(const att_model *model, att_weights *weights, const char *backend, int max_batch,
+                              att_network *network);
+void att_network_free(att_network *network);
+
+/* images: one row a sample; logits: batch * classes values. */
+att_status att_network_run(att_network *network, const float *images, int batch, float *logits);
+
+/* ERR_MISMATCH where the transform's images do not fit the model's input. */
+att_status att_network_check_images(const att_model *model, const att_transform_options *transform);
+/* ERR_MISMATCH where an image of the data set has a class outside 0..classes-1. */
+att_status att_network_check_labels(att_context *context, const att_dataset *dataset, int classes);
+
+#endif

@@ -1,0 +1,157 @@
+#include "train/options.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "train/history.h"
+#include "train/numbers.h"
+
+att_train_options att_train_options_defaults(void)
+{
+    return (att_train_options){.backend = "cpu",
+                               .seed = 42,
+                               .epochs = 300,
+                               .batch_size = 128,
+                               .grad_accum_steps = 1,
+                               .optimizer = "sgd",
+                               .momentum = 0.9,
+                               .beta1 = 0.9,
+                               .beta2 = 0.999,
+                               .eps = 1e-8,
+                               .weight_decay = 2e-5,
+                               .lr_base = 0.1,
+                               .schedule = "cosine",
+                               .warmup_epochs = 5,
+                               .warmup_lr = 1e-5,
+                               .decay_epochs = 90,
+                               .decay_rate = 0.1,
+                               .model_ema_decay = 0.9998,
+                               .workers = 4,
+                               .eval_metric = "top1",
+                               .log_interval = 50,
+                               .checkpoint_hist = 10};
+}
+
+typedef enum kind { TEXT, INT, SEED, REAL, FLAG } kind;
+
+/* X(kind, member) */
+#define OPTION_LIST(X)        \
+    X(SEED, seed)             \
+    X(INT, epochs)            \
+    X(INT, batch_size)        \
+    X(INT, grad_accum_steps)  \
+    X(TEXT, optimizer)        \
+    X(REAL, momentum)         \
+    X(REAL, beta1)            \
+    X(REAL, beta2)            \
+    X(REAL, eps)              \
+    X(REAL, weight_decay)     \
+    X(REAL, clip_grad)        \
+    X(REAL, lr)               \
+    X(REAL, lr_base)          \
+    X(TEXT, schedule)         \
+    X(FLAG, sched_on_updates) \
+    X(INT, warmup_epochs)     \
+    X(REAL, warmup_lr)        \
+    X(REAL, min_lr)           \
+    X(REAL, decay_epochs)     \
+    X(REAL, decay_rate)       \
+    X(FLAG, model_ema)        \
+    X(REAL, model_ema_decay)  \
+    X(FLAG, model_ema_warmup)
+
+static const struct option {
+    const char *name;
+    kind kind;
+    size_t offset;
+} table[] = {
+#define OPTION_ROW(kind, member) {#member, kind, offsetof(att_train_options, member)},
+    OPTION_LIST(OPTION_ROW)
+#undef OPTION_ROW
+};
+
+int att_train_option_count(void)
+{
+    return (int)(sizeof table / sizeof *table);
+}
+
+const char *att_train_option_name(int index)
+{
+    return table[index].name;
+}
+
+char *att_train_option_text(const att_train_options *options, int index, char text[ATT_OPTION_TEXT])
+{
+    const void *member = (const char *)options + table[index].offset;
+    char number[ATT_NUMBER_TEXT];
+    switch (table[index].kind) {
+    case TEXT:
+        snprintf(text, ATT_OPTION_TEXT, "%s", *(const char *const *)member);
+        break;
+    case INT:
+        snprintf(text, ATT_OPTION_TEXT, "%d", *(const int *)member);
+        break;
+    case SEED:
+        snprintf(text, ATT_OPTION_TEXT, "%" PRIu64, *(const uint64_t *)member);
+        break;
+    case REAL:
+        snprintf(text, ATT_OPTION_TEXT, "%s", att_number_format(*(const double *)member, number));
+        break;
+    case FLAG:
+        snprintf(text, ATT_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");
+        break;
+    }
+    return text;
+}
+
+typedef struct range {
+    const char *name;
+    double value, least, most;
+} range;
+
+att_status att_train_options_check(att_context *context, const att_train_options *options)
+{
+    const double tiny = 1e-300; /* "more than zero" */
+    const range ranges[] = {
+        {"lanes", options->lanes, 0, 1024},
+        {"epochs", options->epochs, 1, 1e6},
+        {"batch_size", options->batch_size, 1, 1 << 20},
+        {"grad_accum_steps", options->grad_accum_steps, 1, 1 << 20},
+        {"momentum", options->momentum, 0, 1},
+        {"beta1", options->beta1, 0, 1 - 1e-16},
+        {"beta2", options->beta2, 0, 1 - 1e-16},
+        {"eps", options->eps, tiny, 1},
+        {"weight_decay", options->weight_decay, 0, 1e6},
+        {"clip_grad", options->clip_grad, 0, 1e300},
+        {"lr", options->lr, 0, 1e6},
+        {"lr_base", options->lr_base, options->lr > 0 ? 0 : tiny, 1e6},
+        {"warmup_epochs", options->warmup_epochs, 0, 1e6},
+        {"warmup_lr", options->warmup_lr, 0, 1e6},
+        {"min_lr", options->min_lr, 0, 1e6},
+        {"decay_epochs", options->decay_epochs, tiny, 1e6},
+        {"decay_rate", options->decay_rate, 0, 1e6},
+        {"model_ema_decay", options->model_ema_decay, 0, 1},
+        {"workers", options->workers, 0, 1024},
+        {"log_interval", options->log_interval, 1, INT32_MAX},
+        {"checkpoint_hist", options->checkpoint_hist, 1, ATT_HISTORY_MAX},
+        {"checkpoint_every_updates", (double)options->checkpoint_every_updates, 0, 1e15},
+        {"sink_count", options->sink_count, 0, 1024},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const range *r = &ranges[i];
+        if (!(r->value >= r->least && r->value <= r->most))
+            return att_fail(context, ATT_ERR_ARGUMENT, "the training option %s is %g, expected %g to %g", r->name,
+                            r->value, r->least, r->most);
+    }
+    const char *metric = options->eval_metric;
+    if (!metric || (strcmp(metric, "top1") != 0 && strcmp(metric, "top5") != 0 && strcmp(metric, "loss") != 0))
+        return att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected top1, top5 or loss",
+                        metric ? metric : "");
+    if (!options->backend)
+        return att_fail(context, ATT_ERR_ARGUMENT, "no backend was named");
+    return ATT_OK;
+}
