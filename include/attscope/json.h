@@ -1,0 +1,44 @@
+/* attscope/json.h - writing JSON: results for --json, records of a log.
+ *
+ * Calls are sticky: a wrong order (a value without its key, an end without its begin) or lack of memory is reported
+ * once, by att_json_writer_finish().
+ */
+#ifndef ATTSCOPE_JSON_H
+#define ATTSCOPE_JSON_H
+
+#include <attscope/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_json_writer att_json_writer;
+
+/* indented: one member a line, for people; otherwise everything on one line. On success *writer is the caller's, freed
+ * by att_json_writer_destroy(). */
+ATT_API ATT_MUST_CHECK att_status att_json_writer_create(att_context *context, bool indented, att_json_writer **writer);
+ATT_API void att_json_writer_destroy(att_json_writer **writer);
+
+/* At most 32 levels deep. */
+ATT_API void att_json_begin_object(att_json_writer *writer);
+ATT_API void att_json_end_object(att_json_writer *writer);
+ATT_API void att_json_begin_array(att_json_writer *writer);
+ATT_API void att_json_end_array(att_json_writer *writer);
+
+/* Inside an object, before each value. Bytes that are not UTF-8 are replaced by U+FFFD, in strings too. */
+ATT_API void att_json_key(att_json_writer *writer, const char *key);
+/* NULL is written as null. */
+ATT_API void att_json_string(att_json_writer *writer, const char *text);
+/* The shortest digits that read back as the same number; NaN and infinities, which JSON lacks, as null. */
+ATT_API void att_json_number(att_json_writer *writer, double value);
+ATT_API void att_json_integer(att_json_writer *writer, int64_t value);
+ATT_API void att_json_bool(att_json_writer *writer, bool value);
+
+/* The finished document without a final newline, valid until the writer's next call, which starts another document (as
+ * it does after a failure). Errors: ERR_MEMORY; ERR_ARGUMENT where the calls did not make exactly one document. */
+ATT_API ATT_MUST_CHECK att_status att_json_writer_finish(att_json_writer *writer, const char **text, size_t *length);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

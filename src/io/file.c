@@ -1,0 +1,408 @@
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+
+enum { FIRST_READ = 1 << 16 };
+
+/* Fails with the system's own words for `code`. */
+static att_status fail_system(att_context *context, int code, const char *path, const char *deed)
+{
+    char reason[128];
+    if (strerror_r(code, reason, sizeof(reason)) != 0)
+        reason[0] = '\0';
+    att_status status = code == ENOENT ? ATT_ERR_NOT_FOUND : code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO;
+    return att_fail(context, status, "%s could not be %s: %s (error %d)", path, deed, reason, code);
+}
+
+static int open_retrying(const char *path, int flags)
+{
+    int descriptor;
+    do
+        descriptor = open(path, flags | O_CLOEXEC, 0666);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+/* 0, or the error's number. */
+static int write_all(int descriptor, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(descriptor, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? errno : ENOSPC;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+static int sync_retrying(int descriptor)
+{
+    int result;
+    do
+        result = fsync(descriptor);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : errno;
+}
+
+bool att_file_exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+static att_status make_folder(att_context *context, const char *path)
+{
+    if (mkdir(path, 0777) == 0)
+        return ATT_OK;
+    int code = errno;
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return ATT_OK;
+    return fail_system(context, code, path, "made a folder");
+}
+
+att_status att_file_make_folders(att_context *context, const char *path)
+{
+    char *prefix = att_copy_string(context, path);
+    if (prefix == NULL)
+        return att_fail_memory(context, strlen(path) + 1, "a folder's name");
+    att_status status = ATT_OK;
+    for (char *slash = strchr(prefix + (prefix[0] != '\0'), '/'); slash != NULL && status == ATT_OK;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        status = make_folder(context, prefix);
+        *slash = '/';
+    }
+    if (status == ATT_OK)
+        status = make_folder(context, prefix);
+    att_free(context, prefix);
+    return status;
+}
+
+/* Reads to the end of the file, growing the block; stops after cap + 1 bytes. */
+static att_status read_descriptor(att_context *context, const char *path, int descriptor, size_t cap, char **bytes,
+                                  size_t *size)
+{
+    size_t limit = cap < SIZE_MAX - 2 ? cap + 1 : SIZE_MAX - 1;
+    size_t capacity = 0;
+    for (;;) {
+        if (*size == capacity) {
+            size_t grown = capacity == 0 ? FIRST_READ : capacity > limit / 2 ? limit : capacity * 2;
+            grown = grown < limit ? grown : limit;
+            char *block = att_reallocate(context, *bytes, grown + 1);
+            if (block == NULL)
+                return att_fail_memory(context, grown + 1, path);
+            *bytes = block;
+            capacity = grown;
+        }
+        ssize_t got = read(descriptor, *bytes + *size, capacity - *size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_system(context, errno, path, "read");
+        *size += (size_t)got;
+        if (*size > cap)
+            return att_fail(context, ATT_ERR_FORMAT, "%s is larger than the %zu bytes allowed for such a file", path,
+                            cap);
+        if (got == 0)
+            break;
+    }
+    (*bytes)[*size] = '\0';
+    return ATT_OK;
+}
+
+att_status att_file_read(att_context *context, const char *path, size_t cap, char **bytes, size_t *size)
+{
+    int descriptor = open_retrying(path, O_RDONLY);
+    if (descriptor < 0)
+        return fail_system(context, errno, path, "opened");
+    char *block = NULL;
+    size_t length = 0;
+    att_status status = read_descriptor(context, path, descriptor, cap, &block, &length);
+    close(descriptor);
+    if (status != ATT_OK) {
+        att_free(context, block);
+        return status;
+    }
+    *bytes = block;
+    *size = length;
+    return ATT_OK;
+}
+
+static att_status map_descriptor(att_context *context, const char *path, int descriptor, att_file_map *map)
+{
+    struct stat info;
+    if (fstat(descriptor, &info) != 0)
+        return fail_system(context, errno, path, "examined");
+    if (!S_ISREG(info.st_mode))
+        return att_fail(context, ATT_ERR_IO, "%s is not a regular file", path);
+    if ((uint64_t)info.st_size > SIZE_MAX)
+        return att_fail(context, ATT_ERR_MEMORY, "%s is too large to be mapped into memory", path);
+    att_file_map result = {.bytes = NULL, .size = (size_t)info.st_size};
+    if (result.size > 0) {
+        void *bytes = mmap(NULL, result.size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (bytes == MAP_FAILED)
+            return fail_system(context, errno, path, "mapped into memory");
+        result.bytes = bytes;
+    }
+    *map = result;
+    return ATT_OK;
+}
+
+att_status att_file_map_open(att_context *context, const char *path, att_file_map *map)
+{
+    /* O_NONBLOCK: a pipe must be refused, not waited for. */
+    int descriptor = open_retrying(path, O_RDONLY | O_NONBLOCK);
+    if (descriptor < 0)
+        return fail_system(context, errno, path, "opened");
+    att_status status = map_descriptor(context, path, descriptor, map);
+    close(descriptor);
+    return status;
+}
+
+void att_file_map_close(att_file_map *map)
+{
+    if (map->bytes != NULL)
+        munmap((void *)(uintptr_t)map->bytes, map->size);
+    *map = (att_file_map){.bytes = NULL};
+}
+
+struct att_file_writer {
+    att_context *context;
+    char *path, *temporary;
+    int descriptor;
+    att_status status; /* the first failure; commit repeats it */
+};
+
+static void free_writer(att_file_writer *writer)
+{
+    if (writer->descriptor >= 0)
+        close(writer->descriptor);
+    att_free(writer->context, writer->path);
+    att_free(writer->context, writer->temporary);
+    att_free(writer->context, writer);
+}
+
+/* Opens and locks the temporary file. Between opening and locking, another writer may have renamed it to its final
+ * name: then this is not a temporary any more, and must not be touched. */
+static att_status open_temporary(att_file_writer *writer)
+{
+    for (;;) {
+        writer->descriptor = open_retrying(writer->temporary, O_WRONLY | O_CREAT | O_NOFOLLOW);
+        if (writer->descriptor < 0)
+            return fail_system(writer->context, errno, writer->temporary, "made");
+        if (flock(writer->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+            return att_fail(writer->context, ATT_ERR_IO, "%s is being written by another process or thread",
+                            writer->path);
+        struct stat opened, named;
+        if (fstat(writer->descriptor, &opened) == 0 && lstat(writer->temporary, &named) == 0 &&
+            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev)
+            break;
+        close(writer->descriptor);
+    }
+    if (ftruncate(writer->descriptor, 0) != 0)
+        return fail_system(writer->context, errno, writer->temporary, "emptied");
+    return ATT_OK;
+}
+
+static att_status start_writer(att_file_writer *writer, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return att_fail(writer->context, ATT_ERR_IO, "%s exists and is not a regular file; it is not replaced", path);
+    size_t length = strlen(path);
+    writer->path = att_copy_string(writer->context, path);
+    writer->temporary = att_allocate(writer->context, length + sizeof(".tmp"));
+    if (writer->path == NULL || writer->temporary == NULL)
+        return att_fail_memory(writer->context, length, path);
+    memcpy(writer->temporary, path, length);
+    memcpy(writer->temporary + length, ".tmp", sizeof(".tmp"));
+    return open_temporary(writer);
+}
+
+att_status att_file_writer_open(att_context *context, const char *path, att_file_writer **writer)
+{
+    att_file_writer *made = att_allocate(context, sizeof(*made));
+    if (made == NULL)
+        return att_fail_memory(context, sizeof(*made), path);
+    made->context = context;
+    made->descriptor = -1;
+    att_status status = start_writer(made, path);
+    if (status != ATT_OK) {
+        free_writer(made);
+        return status;
+    }
+    *writer = made;
+    return ATT_OK;
+}
+
+att_status att_file_writer_write(att_file_writer *writer, const void *bytes, size_t size)
+{
+    if (writer->status != ATT_OK)
+        return writer->status;
+    int code = write_all(writer->descriptor, bytes, size);
+    if (code != 0)
+        writer->status = fail_system(writer->context, code, writer->path, "written");
+    return writer->status;
+}
+
+static att_status sync_folder_of(att_context *context, char *path)
+{
+    char *slash = strrchr(path, '/');
+    char saved = '\0';
+    if (slash != NULL) {
+        slash += slash == path; /* the root keeps its slash */
+        saved = *slash;
+        *slash = '\0';
+    }
+    int descriptor = open_retrying(slash != NULL ? path : ".", O_RDONLY | O_DIRECTORY);
+    int code = descriptor < 0 ? errno : sync_retrying(descriptor);
+    if (descriptor >= 0)
+        close(descriptor);
+    if (slash != NULL)
+        *slash = saved;
+    /* EINVAL: this file system does not flush folders; EACCES: a folder may be writable but not readable. */
+    if (code == 0 || code == EINVAL || code == EACCES)
+        return ATT_OK;
+    return fail_system(context, code, path, "flushed to the disk with its folder");
+}
+
+/* The descriptor stays open, and with it the lock, until the name has changed: fsync has reported every delayed error,
+ * so that closing cannot lose anything. */
+static att_status finish_temporary(att_file_writer *writer)
+{
+    if (writer->status != ATT_OK)
+        return writer->status;
+    int code = sync_retrying(writer->descriptor);
+    if (code != 0)
+        return fail_system(writer->context, code, writer->path, "flushed to the disk");
+    if (rename(writer->temporary, writer->path) != 0)
+        return fail_system(writer->context, errno, writer->path, "put in place");
+    return ATT_OK;
+}
+
+att_status att_file_writer_commit(att_file_writer **writer)
+{
+    att_file_writer *done = *writer;
+    att_status status = finish_temporary(done);
+    if (status != ATT_OK) {
+        att_file_writer_abort(writer);
+        return status;
+    }
+    *writer = NULL;
+    status = sync_folder_of(done->context, done->path);
+    free_writer(done);
+    return status;
+}
+
+void att_file_writer_abort(att_file_writer **writer)
+{
+    if (writer == NULL || *writer == NULL)
+        return;
+    unlink((*writer)->temporary);
+    free_writer(*writer);
+    *writer = NULL;
+}
+
+att_status att_file_replace(att_context *context, const char *path, const void *bytes, size_t size)
+{
+    att_file_writer *writer = NULL;
+    ATT_TRY(att_file_writer_open(context, path, &writer));
+    att_status status = att_file_writer_write(writer, bytes, size);
+    if (status == ATT_OK)
+        return att_file_writer_commit(&writer);
+    att_file_writer_abort(&writer);
+    return status;
+}
+
+struct att_file_appender {
+    att_context *context;
+    char *path;
+    int descriptor;
+    size_t size;
+};
+
+static att_status start_appender(att_file_appender *appender, const char *path, size_t keep)
+{
+    att_context *context = appender->context;
+    appender->path = att_copy_string(context, path);
+    if (appender->path == NULL)
+        return att_fail_memory(context, strlen(path) + 1, path);
+    appender->descriptor = open_retrying(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
+    struct stat info;
+    if (appender->descriptor < 0 || fstat(appender->descriptor, &info) != 0)
+        return fail_system(context, errno, path, "opened for appending");
+    if (!S_ISREG(info.st_mode))
+        return att_fail(context, ATT_ERR_IO, "%s exists and is not a regular file", path);
+    if ((uint64_t)info.st_size < keep)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s has %lld bytes, %zu of which should be kept", path,
+                        (long long)info.st_size, keep);
+    if (ftruncate(appender->descriptor, (off_t)keep) != 0)
+        return fail_system(context, errno, path, "shortened");
+    appender->size = keep;
+    return ATT_OK;
+}
+
+att_status att_file_appender_open(att_context *context, const char *path, size_t keep, att_file_appender **appender)
+{
+    att_file_appender *made = att_allocate(context, sizeof(*made));
+    if (made == NULL)
+        return att_fail_memory(context, sizeof(*made), path);
+    made->context = context;
+    made->descriptor = -1;
+    att_status status = start_appender(made, path, keep);
+    if (status != ATT_OK) {
+        att_file_appender_close(&made);
+        return status;
+    }
+    *appender = made;
+    return ATT_OK;
+}
+
+att_status att_file_appender_write(att_file_appender *appender, const void *bytes, size_t size)
+{
+    int code = write_all(appender->descriptor, bytes, size);
+    if (code != 0) {
+        if (ftruncate(appender->descriptor, (off_t)appender->size) != 0)
+            return fail_system(appender->context, code, appender->path, "appended to, nor its last record taken back");
+        return fail_system(appender->context, code, appender->path, "appended to");
+    }
+    appender->size += size;
+    return ATT_OK;
+}
+
+att_status att_file_appender_sync(att_file_appender *appender)
+{
+    int code = sync_retrying(appender->descriptor);
+    return code == 0 ? ATT_OK : fail_system(appender->context, code, appender->path, "flushed to the disk");
+}
+
+size_t att_file_appender_size(const att_file_appender *appender)
+{
+    return appender->size;
+}
+
+void att_file_appender_close(att_file_appender **appender)
+{
+    if (appender == NULL || *appender == NULL)
+        return;
+    att_file_appender *done = *appender;
+    if (done->descriptor >= 0)
+        close(done->descriptor);
+    att_free(done->context, done->path);
+    att_free(done->context, done);
+    *appender = NULL;
+}
