@@ -1,0 +1,36 @@
+#include "kernels/ref/call.h"
+#include "kernels/ref/list.h"
+
+/* Where element `e` of the patches [group, N, c P P] lies in the images [group, h, w, c]. */
+static int64_t pixel_of(int64_t e, int64_t height, int64_t width, int64_t channels, int64_t patch)
+{
+    int64_t column = e % patch, row = e / patch % patch, channel = e / (patch * patch) % channels;
+    int64_t number = e / (patch * patch * channels); /* of the patch, among all samples' */
+    int64_t across = width / patch, down = height / patch;
+    int64_t y = number / across % down * patch + row, x = number % across * patch + column;
+    int64_t sample = number / (across * down);
+    return ((sample * height + y) * width + x) * channels + channel;
+}
+
+static att_status run_patchify(const att_call *call)
+{
+    int64_t patch = call->problem->attrs->patch.patch;
+    int64_t height = ref_dim(call, 0, 0), width = ref_dim(call, 0, 1), channels = ref_dim(call, 0, 2);
+    ref_range share = ref_share(call, ref_count(call, 0));
+    for (int64_t e = share.begin; e < share.end; e++)
+        ref_out(call, 0, e, ref_in(call, 0, pixel_of(e, height, width, channels, patch)));
+    return ATT_OK;
+}
+
+const att_kernel att_ref_patchify = {.op = "patchify", .name = "ref", .run = run_patchify};
+
+static att_status run_grad(const att_call *call)
+{
+    const att_patch_attrs *attrs = &call->problem->attrs->patch;
+    ref_range share = ref_share(call, ref_count(call, 0));
+    for (int64_t e = share.begin; e < share.end; e++)
+        ref_out(call, 0, pixel_of(e, attrs->height, attrs->width, attrs->channels, attrs->patch), ref_in(call, 0, e));
+    return ATT_OK;
+}
+
+const att_kernel att_ref_patchify_grad = {.op = "patchify_grad", .name = "ref", .run = run_grad};

@@ -1,0 +1,32 @@
+#include "kernels/ref/call.h"
+#include "kernels/ref/list.h"
+
+static att_status run_mean(const att_call *call)
+{
+    int64_t first = call->problem->attrs->mean.first, total = ref_dim(call, 0, 0), columns = ref_dim(call, 0, 1);
+    ref_range share = ref_share(call, columns * call->problem->group);
+    for (int64_t e = share.begin; e < share.end; e++) {
+        double sum = 0;
+        for (int64_t token = first; token < total; token++)
+            sum += ref_in(call, 0, (e / columns * total + token) * columns + e % columns);
+        ref_out(call, 0, e, sum / (double)(total - first));
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_token_mean = {.op = "token_mean", .name = "ref", .run = run_mean};
+
+static att_status run_grad(const att_call *call)
+{
+    const att_mean_attrs *attrs = &call->problem->attrs->mean;
+    int64_t columns = ref_dim(call, 0, 0), all = attrs->total * columns;
+    ref_range share = ref_share(call, all * call->problem->group);
+    for (int64_t e = share.begin; e < share.end; e++) {
+        bool counted = e % all / columns >= attrs->first;
+        double dy = ref_in(call, 0, e / all * columns + e % columns);
+        ref_out(call, 0, e, counted ? dy / (attrs->total - attrs->first) : 0);
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_token_mean_grad = {.op = "token_mean_grad", .name = "ref", .run = run_grad};
