@@ -1,0 +1,316 @@
+#include "models/claims.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+
+typedef enum field_kind {
+    WHOLE,  /* int, 0: open */
+    SWITCH, /* int 1 or 0, -1: open */
+    RATIO,  /* double, 0: open */
+    START,  /* double, 0: none, -1: open */
+    WORD    /* text, "": open */
+} field_kind;
+
+typedef struct field {
+    const char *key;
+    field_kind kind;
+    bool free;           /* any variant may have another value */
+    size_t offset, size; /* in att_model_options */
+    double low, high;
+} field;
+
+#define FIELD(member, kind, free, low, high)                                                                        \
+    {                                                                                                               \
+#member, kind, free, offsetof(att_model_options, member), sizeof((att_model_options *)0)->member, low, high \
+    }
+static const field fields[] = {
+    FIELD(img_size, WHOLE, false, 1, 65536),      FIELD(in_chans, WHOLE, true, 1, 3),
+    FIELD(num_classes, WHOLE, true, 1, 10000000), FIELD(patch_size, WHOLE, false, 1, 65536),
+    FIELD(embed_dim, WHOLE, false, 1, 65536),     FIELD(depth, WHOLE, false, 1, 1024),
+    FIELD(num_heads, WHOLE, false, 1, 65536),     FIELD(mlp_ratio, RATIO, false, 1e-3, 64),
+    FIELD(global_pool, WORD, false, 0, 0),        FIELD(fc_norm, SWITCH, false, 0, 1),
+    FIELD(class_token, SWITCH, false, 0, 1),      FIELD(embed_class, SWITCH, false, 0, 1),
+    FIELD(qkv_bias, SWITCH, false, 0, 1),         FIELD(init_values, START, false, 0, 1e3),
+    FIELD(broadcast, WORD, true, 0, 0),
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+
+static bool is_whole_kind(const field *f)
+{
+    return f->kind == WHOLE || f->kind == SWITCH;
+}
+
+static double open_value(const field *f)
+{
+    return f->kind == SWITCH || f->kind == START ? -1 : 0;
+}
+
+static double get_number(const att_model_options *options, const field *f)
+{
+    const char *at = (const char *)options + f->offset;
+    if (is_whole_kind(f)) {
+        int value;
+        memcpy(&value, at, sizeof value);
+        return value;
+    }
+    double value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static void set_number(att_model_options *options, const field *f, double number)
+{
+    char *at = (char *)options + f->offset;
+    if (is_whole_kind(f)) {
+        int value = (int)number;
+        memcpy(at, &value, sizeof value);
+    } else {
+        memcpy(at, &number, sizeof number);
+    }
+}
+
+static bool is_open(const att_model_options *options, const field *f)
+{
+    if (f->kind == WORD)
+        return *((const char *)options + f->offset) == '\0';
+    return get_number(options, f) == open_value(f);
+}
+
+static bool in_range(const field *f, double number)
+{
+    return number >= f->low && number <= f->high && (!is_whole_kind(f) || number == floor(number));
+}
+
+att_model_options att_model_options_defaults(void)
+{
+    att_model_options options = {0};
+    for (int i = 0; i < FIELD_COUNT; i++)
+        if (fields[i].kind != WORD)
+            set_number(&options, &fields[i], open_value(&fields[i]));
+    return options;
+}
+
+att_claims att_claims_none(void)
+{
+    return (att_claims){.options = att_model_options_defaults()};
+}
+
+void att_options_fill(att_model_options *to, const att_model_options *from)
+{
+    for (int i = 0; i < FIELD_COUNT; i++)
+        if (is_open(to, &fields[i]))
+            memcpy((char *)to + fields[i].offset, (const char *)from + fields[i].offset, fields[i].size);
+}
+
+void att_claims_fill(att_claims *to, const att_claims *from)
+{
+    att_options_fill(&to->options, &from->options);
+    if (!to->name[0])
+        memcpy(to->name, from->name, sizeof to->name);
+    if (!to->has_mean)
+        memcpy(to->mean, from->mean, sizeof to->mean);
+    if (!to->has_std)
+        memcpy(to->std, from->std, sizeof to->std);
+    to->has_mean |= from->has_mean;
+    to->has_std |= from->has_std;
+    if (to->crop_pct == 0)
+        to->crop_pct = from->crop_pct;
+    if (!to->interpolation[0])
+        memcpy(to->interpolation, from->interpolation, sizeof to->interpolation);
+}
+
+att_status att_options_check(att_context *context, const att_model_options *options)
+{
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        const field *f = &fields[i];
+        if (f->kind == WORD || is_open(options, f) || in_range(f, get_number(options, f)))
+            continue;
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s must be in %g..%g, not %g", f->key, f->low, f->high,
+                        get_number(options, f));
+    }
+    return ATT_OK;
+}
+
+static bool is_same(const att_model_options *a, const att_model_options *b, const field *f)
+{
+    if (f->kind == WORD)
+        return strcmp((const char *)a + f->offset, (const char *)b + f->offset) == 0;
+    return get_number(a, f) == get_number(b, f);
+}
+
+bool att_options_agree(const att_model_options *found, const att_model_options *own)
+{
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        const field *f = &fields[i];
+        bool both_start = f->kind == START && get_number(found, f) > 0 && get_number(own, f) > 0;
+        if (!f->free && !both_start && !is_open(found, f) && !is_same(found, own, f))
+            return false;
+    }
+    return true;
+}
+
+bool att_options_differences(att_text *text, const att_model_options *options, const att_model_options *own)
+{
+    const char *comma = "";
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        const field *f = &fields[i];
+        if (is_same(options, own, f))
+            continue;
+        if (f->kind == WORD)
+            att_text_append(text, "%s%s %s", comma, f->key, (const char *)options + f->offset);
+        else
+            att_text_append(text, "%s%s %g", comma, f->key, get_number(options, f));
+        comma = ", ";
+    }
+    return comma[0] != '\0';
+}
+
+void att_options_write(att_json_writer *writer, const att_model_options *options)
+{
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        const field *f = &fields[i];
+        att_json_key(writer, f->key);
+        if (f->kind == WORD)
+            att_json_string(writer, (const char *)options + f->offset);
+        else if (is_whole_kind(f))
+            att_json_integer(writer, (int64_t)get_number(options, f));
+        else
+            att_json_number(writer, get_number(options, f));
+    }
+}
+
+/* --- noting a fact ----------------------------------------------------------------------------------------------- */
+
+typedef struct note {
+    att_context *context;
+    const char *what, *key;
+    const att_fact *fact;
+} note;
+
+static att_status fail_note(const note *n, const char *expected)
+{
+    return att_fail(n->context, ATT_ERR_FORMAT, "%s: \"%s\" must be %s", n->what, n->key, expected);
+}
+
+static att_status note_word(const note *n, char *to, size_t size)
+{
+    if (n->fact->kind != ATT_FACT_TEXT || strlen(n->fact->text) >= size)
+        return fail_note(n, "a short text");
+    if (!to[0])
+        snprintf(to, size, "%s", n->fact->text);
+    return ATT_OK;
+}
+
+static att_status note_field(const note *n, const field *f, att_model_options *options)
+{
+    if (f->kind == WORD)
+        return note_word(n, (char *)options + f->offset, f->size);
+    /* timm writes patch_size and img_size as a number or a pair. */
+    bool pair = n->fact->count == 2 && n->fact->numbers[0] == n->fact->numbers[1];
+    if (n->fact->kind != ATT_FACT_NUMBERS || (n->fact->count != 1 && !pair) || !in_range(f, n->fact->numbers[0])) {
+        char expected[96];
+        snprintf(expected, sizeof expected, "a %s in %g..%g", is_whole_kind(f) ? "whole number" : "number", f->low,
+                 f->high);
+        return fail_note(n, expected);
+    }
+    if (is_open(options, f))
+        set_number(options, f, n->fact->numbers[0]);
+    return ATT_OK;
+}
+
+static att_status note_name(const note *n, att_claims *claims)
+{
+    if (claims->name[0])
+        return ATT_OK;
+    ATT_TRY(note_word(n, claims->name, sizeof claims->name));
+    char *tag = strchr(claims->name, '.'); /* timm's "architecture.pretrained_tag" */
+    if (tag)
+        *tag = '\0';
+    return ATT_OK;
+}
+
+/* [channels, height, width] */
+static att_status note_input_size(const note *n, att_claims *claims)
+{
+    const double *size = n->fact->numbers;
+    if (n->fact->kind != ATT_FACT_NUMBERS || n->fact->count != 3)
+        return fail_note(n, "[channels, height, width]");
+    if (size[1] != size[2])
+        return att_fail(n->context, ATT_ERR_UNSUPPORTED, "%s: images of %g x %g are not square", n->what, size[1],
+                        size[2]);
+    att_fact channels = {.kind = ATT_FACT_NUMBERS, .numbers = {size[0]}, .count = 1};
+    att_fact side = {.kind = ATT_FACT_NUMBERS, .numbers = {size[1]}, .count = 1};
+    ATT_TRY(att_claims_note(n->context, n->what, "in_chans", &channels, claims));
+    return att_claims_note(n->context, n->what, "img_size", &side, claims);
+}
+
+/* One number for all channels, or three. */
+static att_status note_channels(const note *n, double low, double *to, bool *has)
+{
+    const att_fact *fact = n->fact;
+    bool counted = fact->kind == ATT_FACT_NUMBERS && (fact->count == 1 || fact->count == 3);
+    for (int i = 0; counted && i < fact->count; i++)
+        counted = fact->numbers[i] >= low && fact->numbers[i] <= 1e3;
+    if (!counted)
+        return fail_note(n, low > 0 ? "one or three positive numbers" : "one or three numbers");
+    if (*has)
+        return ATT_OK;
+    for (int i = 0; i < 3; i++)
+        to[i] = fact->numbers[fact->count == 1 ? 0 : i];
+    *has = true;
+    return ATT_OK;
+}
+
+static att_status note_crop(const note *n, att_claims *claims)
+{
+    if (n->fact->kind != ATT_FACT_NUMBERS || n->fact->count != 1 || !(n->fact->numbers[0] > 0.01) ||
+        !(n->fact->numbers[0] <= 1))
+        return fail_note(n, "a number above 0.01 and up to 1");
+    if (claims->crop_pct == 0)
+        claims->crop_pct = n->fact->numbers[0];
+    return ATT_OK;
+}
+
+static att_status note_interpolation(const note *n, att_claims *claims)
+{
+    if (n->fact->kind != ATT_FACT_TEXT ||
+        (strcmp(n->fact->text, "bicubic") != 0 && strcmp(n->fact->text, "bilinear") != 0))
+        return fail_note(n, "\"bicubic\" or \"bilinear\"");
+    return note_word(n, claims->interpolation, sizeof claims->interpolation);
+}
+
+static att_status note_no_embed_class(const note *n, att_claims *claims)
+{
+    att_fact inverse = *n->fact;
+    inverse.numbers[0] = inverse.numbers[0] == 0;
+    return att_claims_note(n->context, n->what, "embed_class", &inverse, claims);
+}
+
+att_status att_claims_note(att_context *context, const char *what, const char *key, const att_fact *fact,
+                           att_claims *claims)
+{
+    note n = {context, what, key, fact};
+    if (strcmp(key, "gp") == 0)
+        key = "global_pool";
+    for (int i = 0; i < FIELD_COUNT; i++)
+        if (strcmp(key, fields[i].key) == 0)
+            return note_field(&n, &fields[i], &claims->options);
+    if (strcmp(key, "model") == 0 || strcmp(key, "architecture") == 0)
+        return note_name(&n, claims);
+    if (strcmp(key, "input_size") == 0)
+        return note_input_size(&n, claims);
+    if (strcmp(key, "no_embed_class") == 0)
+        return note_no_embed_class(&n, claims);
+    if (strcmp(key, "mean") == 0)
+        return note_channels(&n, -1e3, claims->mean, &claims->has_mean);
+    if (strcmp(key, "std") == 0)
+        return note_channels(&n, 1e-6, claims->std, &claims->has_std);
+    if (strcmp(key, "crop_pct") == 0)
+        return note_crop(&n, claims);
+    if (strcmp(key, "interpolation") == 0)
+        return note_interpolation(&n, claims);
+    return ATT_ERR_NOT_FOUND;
+}

@@ -1,0 +1,52 @@
+/* models/claims.h - what one source (a flag, a side file, metadata, tensors) says about a network, and in what words.
+ */
+#ifndef ATT_MODELS_CLAIMS_H
+#define ATT_MODELS_CLAIMS_H
+
+#include <attscope/json.h>
+#include <attscope/models.h>
+
+#include "core/text.h"
+
+typedef struct att_claims {
+    char name[64];             /* "": not said */
+    att_model_options options; /* 0, -1 or "": not said */
+    double mean[3], std[3];
+    bool has_mean, has_std;
+    double crop_pct;        /* 0: not said */
+    char interpolation[16]; /* "": not said */
+} att_claims;
+/* Nothing said. */
+att_claims att_claims_none(void);
+/* Takes over from `from` what `to` leaves open. */
+void att_claims_fill(att_claims *to, const att_claims *from);
+void att_options_fill(att_model_options *to, const att_model_options *from);
+/* ERR_ARGUMENT where an option that is said lies outside its range. */
+att_status att_options_check(att_context *context, const att_model_options *options);
+
+/* A value as files give it. */
+typedef struct att_fact {
+    enum { ATT_FACT_TEXT, ATT_FACT_NUMBERS, ATT_FACT_OTHER } kind;
+    const char *text;
+    double numbers[3]; /* truth values are 0 and 1 */
+    int count;         /* of the numbers in the file; at most 3 are kept */
+} att_fact;
+/* Notes what `key` says, unless the claims know it already. Returns ERR_NOT_FOUND, without a message, for keys that
+ * mean nothing here; ERR_FORMAT where the value is not of its key's kind or out of range. what: the source's name. */
+att_status att_claims_note(att_context *context, const char *what, const char *key, const att_fact *fact,
+                           att_claims *claims);
+
+/* The sources, each named `what` in messages. */
+att_status att_claims_read_config(att_context *context, const char *path, att_claims *claims);
+att_status att_claims_read_args(att_context *context, const char *path, att_claims *claims);
+att_status att_claims_parse(att_context *context, const char *what, const char *text, att_claims *claims);
+
+/* Whether everything that `found`, what tensors say, says of a network is so in `own`; what any variant may have
+ * otherwise (channels, classes, modules, the value LayerScale started at) aside. */
+bool att_options_agree(const att_model_options *found, const att_model_options *own);
+/* Appends "img_size 28, depth 4", what `options` has otherwise than `own`; returns whether there was anything. */
+bool att_options_differences(att_text *text, const att_model_options *options, const att_model_options *own);
+/* Writes the options as members of the object that is open in `writer`. */
+void att_options_write(att_json_writer *writer, const att_model_options *options);
+
+#endif

@@ -1,0 +1,34 @@
+/* models/family.h - a family of networks: one file that ends in one descriptor, plus its line in models/list.h. */
+#ifndef ATT_MODELS_FAMILY_H
+#define ATT_MODELS_FAMILY_H
+
+#include <attscope/models.h>
+
+typedef struct att_family {
+    const char *name; /* "vit" */
+    int variant_count;
+    /* Name, summary and image size. */
+    att_model_info (*variant)(int index);
+    /* Every option of variant `index`, none left open. fc_norm and embed_class may stay -1 where they follow from
+     * other options; complete() sets them. */
+    void (*defaults)(int index, att_model_options *options, att_preprocess *preprocess);
+    /* Sets what follows from other options, and checks that they go together. */
+    att_status (*complete)(att_context *context, att_model_options *options);
+    /* Adds input "image", the network, and output "logits"; returns the logits. */
+    att_value (*build)(att_graph *graph, const att_model_options *options);
+    /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
+     * of this family has is refused by name (ERR_UNSUPPORTED). */
+    att_status (*recognise)(att_context *context, const att_safetensors *file, att_model_options *found);
+} att_family;
+
+/* A named variant. */
+typedef struct att_variant {
+    const att_family *family;
+    int index; /* within the family */
+} att_variant;
+int att_variant_count(void);
+att_variant att_variant_at(int index);
+/* ERR_NOT_FOUND, with the nearest name, where there is none. */
+att_status att_variant_find(att_context *context, const char *name, att_variant *variant);
+
+#endif

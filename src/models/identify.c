@@ -1,0 +1,274 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "models/claims.h"
+#include "models/family.h"
+
+static const char METADATA[] = "the file's metadata";
+static const char CALLER[] = "the caller";
+static const char VARIANT[] = "the model's defaults";
+
+typedef struct search {
+    att_context *context;
+    const att_safetensors *file;
+    const char *path;
+    att_claims claims;
+    const char *name_from, *look_from; /* NULL: nobody has said */
+    att_text left_out;                 /* "; config.json, which names deit_tiny, was left out" */
+} search;
+
+/* --- sources ----------------------------------------------------------------------------------------------------- */
+
+static bool says_look(const att_claims *claims)
+{
+    return claims->has_mean || claims->has_std || claims->crop_pct != 0 || claims->interpolation[0];
+}
+
+static void take(search *s, const char *from, const att_claims *said)
+{
+    if (s->claims.name[0] && said->name[0] && strcmp(s->claims.name, said->name) != 0) {
+        att_text_append(&s->left_out, "; %s, which names %s, was left out", from, said->name);
+        return;
+    }
+    if (!s->name_from && said->name[0])
+        s->name_from = from;
+    if (!s->look_from && says_look(said))
+        s->look_from = from;
+    att_claims_fill(&s->claims, said);
+}
+
+/* Reads the file `name` in the folder of the weights, where there is one. */
+static att_status take_beside(search *s, const char *name,
+                              att_status (*read)(att_context *context, const char *path, att_claims *claims))
+{
+    att_text path = {.context = s->context};
+    const char *slash = strrchr(s->path, '/');
+    att_text_append_bytes(&path, s->path, slash ? (size_t)(slash - s->path) + 1 : 0);
+    att_text_append(&path, "%s", name);
+    att_claims said = att_claims_none();
+    att_status status = path.failed ? att_fail_memory(s->context, strlen(s->path), "a path") : ATT_OK;
+    if (status == ATT_OK && att_file_exists(path.data)) {
+        status = read(s->context, path.data, &said);
+        if (status == ATT_OK)
+            take(s, name, &said);
+    }
+    att_text_free(&path);
+    return status;
+}
+
+static att_status take_all(search *s, const char *name, const att_model_options *flags)
+{
+    att_claims said = att_claims_none();
+    if (flags)
+        said.options = *flags;
+    if (name) {
+        size_t length = strcspn(name, "."); /* timm's "architecture.pretrained_tag" */
+        snprintf(said.name, sizeof said.name, "%.*s", (int)(length < 64 ? length : 64), name);
+    }
+    take(s, CALLER, &said);
+    ATT_TRY(take_beside(s, "args.yaml", att_claims_read_args));
+    ATT_TRY(take_beside(s, "config.json", att_claims_read_config));
+    const char *text = att_safetensors_metadata(s->file, ATT_IDENTITY_KEY);
+    if (!text)
+        return ATT_OK;
+    said = att_claims_none();
+    ATT_TRY(att_claims_parse(s->context, METADATA, text, &said));
+    take(s, METADATA, &said);
+    return ATT_OK;
+}
+
+/* --- without a name ---------------------------------------------------------------------------------------------- */
+
+static bool fits(att_context *context, att_variant variant, const att_model_options *found)
+{
+    att_model_options own;
+    att_preprocess preprocess;
+    variant.family->defaults(variant.index, &own, &preprocess);
+    return variant.family->complete(context, &own) == ATT_OK && att_options_agree(found, &own);
+}
+
+/* Appends the names of the variants that fit. Fails as the last family does where none knows the tensors; *found is
+ * what one that does has seen. */
+static att_status list_fitting(const search *s, att_text *names, att_model_options *found)
+{
+    const att_family *family = NULL;
+    att_status status = ATT_ERR_UNSUPPORTED;
+    bool known = false;
+    for (int i = 0; i < att_variant_count(); i++) {
+        att_variant variant = att_variant_at(i);
+        if (variant.family != family) {
+            family = variant.family;
+            *found = att_model_options_defaults();
+            status = family->recognise(s->context, s->file, found);
+            known |= status == ATT_OK;
+        }
+        if (status == ATT_OK && fits(s->context, variant, found))
+            att_text_append(names, "%s%s", names->length ? ", " : "", att_model_at(i).name);
+    }
+    return known ? ATT_OK : status;
+}
+
+static att_status fail_nameless(const search *s)
+{
+    att_text names = {.context = s->context};
+    att_model_options found;
+    att_status status = list_fitting(s, &names, &found);
+    if (status == ATT_OK && names.failed)
+        status = att_fail_memory(s->context, 1024, "a message");
+    else if (status == ATT_OK && names.length)
+        status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                          "%s: nothing says which network this is; its tensors fit %s, which may differ in what "
+                          "images they expect; name one of them",
+                          s->path, names.data);
+    else if (status == ATT_OK)
+        status = att_fail(
+            s->context, ATT_ERR_UNSUPPORTED,
+            "%s: nothing says which network this is, and no named one has these tensors (%d x %d patches, "
+            "%d wide, %d deep, images of %d x %d); name the nearest one and the number of heads",
+            s->path, found.patch_size, found.patch_size, found.embed_dim, found.depth, found.img_size, found.img_size);
+    att_text_free(&names);
+    return status;
+}
+
+/* --- with a name ------------------------------------------------------------------------------------------------- */
+
+static att_status find_variant(const search *s, att_variant *variant)
+{
+    att_status status = att_variant_find(s->context, s->claims.name, variant);
+    if (status == ATT_ERR_NOT_FOUND && s->name_from != CALLER)
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                        "%s: %s names the architecture \"%s\", which is not built here", s->path, s->name_from,
+                        s->claims.name);
+    return status;
+}
+
+static att_status settle_options(const search *s, att_variant variant, const att_model_options *own,
+                                 att_model_options *options)
+{
+    att_model_options found = att_model_options_defaults();
+    ATT_TRY(variant.family->recognise(s->context, s->file, &found));
+    if (found.init_values > 0 && own->init_values > 0)
+        found.init_values = own->init_values;
+    *options = s->claims.options;
+    ATT_TRY(att_options_check(s->context, options));
+    att_options_fill(options, &found);
+    if (options->num_heads == 0 && options->embed_dim != 0 && options->embed_dim != own->embed_dim)
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                        "%s: the tensors are %d wide, %s is %d wide; how many heads there are cannot be seen from "
+                        "tensors, so it must be said (num_heads)",
+                        s->path, options->embed_dim, s->claims.name, own->embed_dim);
+    att_options_fill(options, own);
+    options->loss = false;
+    options->smoothing = options->drop_rate = options->drop_path_rate = 0;
+    /* What tensors say is from outside as well. */
+    if (att_options_check(s->context, options) != ATT_OK)
+        return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",
+                        s->path);
+    return variant.family->complete(s->context, options);
+}
+
+static void settle_look(const search *s, att_preprocess *look, const att_model_options *options)
+{
+    const att_claims *claims = &s->claims;
+    look->img_size = options->img_size;
+    look->in_chans = options->in_chans;
+    if (claims->has_mean)
+        memcpy(look->mean, claims->mean, sizeof look->mean);
+    if (claims->has_std)
+        memcpy(look->std, claims->std, sizeof look->std);
+    if (claims->crop_pct != 0)
+        look->crop_pct = claims->crop_pct;
+    if (claims->interpolation[0])
+        memcpy(look->interpolation, claims->interpolation, sizeof look->interpolation);
+}
+
+static att_status describe(const search *s, const att_model_options *own, att_identity *identity)
+{
+    att_text text = {.context = s->context}, other = {.context = s->context};
+    att_text_append(&text, "architecture: %s (%s)", s->name_from, identity->name);
+    if (att_options_differences(&other, &identity->options, own))
+        att_text_append(&text, " with %s", other.data ? other.data : "");
+    att_text_append(&text, "; preprocessing: %s", s->look_from ? s->look_from : VARIANT);
+    if (s->left_out.data)
+        att_text_append(&text, "%s", s->left_out.data);
+    bool failed = text.failed || other.failed || s->left_out.failed;
+    if (!failed)
+        snprintf(identity->origin, sizeof identity->origin, "%s", text.data);
+    att_text_free(&text);
+    att_text_free(&other);
+    return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
+}
+
+static att_status identify(search *s, const char *name, const att_model_options *flags, att_identity *identity)
+{
+    ATT_TRY(take_all(s, name, flags));
+    if (!s->claims.name[0])
+        return fail_nameless(s);
+    att_variant variant;
+    ATT_TRY(find_variant(s, &variant));
+    att_identity made = {0};
+    att_model_options own;
+    snprintf(made.name, sizeof made.name, "%s", s->claims.name);
+    variant.family->defaults(variant.index, &own, &made.preprocess);
+    ATT_TRY(settle_options(s, variant, &own, &made.options));
+    settle_look(s, &made.preprocess, &made.options);
+    ATT_TRY(variant.family->complete(s->context, &own));
+    ATT_TRY(describe(s, &own, &made));
+    *identity = made;
+    return ATT_OK;
+}
+
+att_status att_model_identify(att_context *context, const att_safetensors *file, const char *path, const char *name,
+                              const att_model_options *flags, att_identity *identity)
+{
+    search s = {.context = context,
+                .file = file,
+                .path = path ? path : att_safetensors_path(file),
+                .claims = att_claims_none(),
+                .left_out.context = context};
+    att_status status = identify(&s, name, flags, identity);
+    att_text_free(&s.left_out);
+    return status;
+}
+
+/* --- writing ----------------------------------------------------------------------------------------------------- */
+
+static void write_channels(att_json_writer *writer, const char *key, const double values[3])
+{
+    att_json_key(writer, key);
+    att_json_begin_array(writer);
+    for (int i = 0; i < 3; i++)
+        att_json_number(writer, values[i]);
+    att_json_end_array(writer);
+}
+
+att_status att_model_identity_text(att_context *context, const att_identity *identity, char *text, size_t size)
+{
+    att_json_writer *writer;
+    ATT_TRY(att_json_writer_create(context, false, &writer));
+    att_json_begin_object(writer);
+    att_json_key(writer, "model");
+    att_json_string(writer, identity->name);
+    att_options_write(writer, &identity->options);
+    write_channels(writer, "mean", identity->preprocess.mean);
+    write_channels(writer, "std", identity->preprocess.std);
+    att_json_key(writer, "crop_pct");
+    att_json_number(writer, identity->preprocess.crop_pct);
+    att_json_key(writer, "interpolation");
+    att_json_string(writer, identity->preprocess.interpolation);
+    att_json_end_object(writer);
+    const char *made;
+    size_t length;
+    att_status status = att_json_writer_finish(writer, &made, &length);
+    if (status == ATT_OK && length >= size)
+        status =
+            att_fail(context, ATT_ERR_ARGUMENT, "a model's identity takes %zu bytes, there are %zu", length + 1, size);
+    if (status == ATT_OK)
+        memcpy(text, made, length + 1);
+    att_json_writer_destroy(&writer);
+    return status;
+}

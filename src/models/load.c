@@ -1,0 +1,186 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/text.h"
+#include "models/checkpoint.h"
+
+bool att_checkpoint_owns(const att_safetensors *file, const char *name)
+{
+    return att_safetensors_metadata(file, ATT_IDENTITY_KEY) &&
+           (strncmp(name, "ema.", 4) == 0 || strncmp(name, "optimizer.", 10) == 0);
+}
+
+enum { NAME_BYTES = 256, LISTED = 12 };
+
+typedef struct loading {
+    att_context *context;
+    const att_graph *graph;
+    const att_safetensors *file;
+    const char *prefix;
+} loading;
+
+/* Index of a parameter's tensor in the file, -1 where it is missing. */
+static int tensor_of(const loading *l, const char *name)
+{
+    char full[NAME_BYTES];
+    int length = snprintf(full, sizeof full, "%s%s", l->prefix, name);
+    return length > 0 && length < NAME_BYTES ? att_safetensors_find(l->file, full) : -1;
+}
+
+static bool is_number(att_safetensors_dtype dtype)
+{
+    return dtype == ATT_SAFETENSORS_F32 || dtype == ATT_SAFETENSORS_F16 || dtype == ATT_SAFETENSORS_BF16 ||
+           dtype == ATT_SAFETENSORS_F64;
+}
+
+/* --- what does not fit ------------------------------------------------------------------------------------------- */
+
+/* "3 missing: a, b, c": names up to LISTED of them, all of them counted. */
+typedef struct listing {
+    att_text text;
+    int count;
+} listing;
+
+static void list_name(listing *list, const char *name, const char *detail)
+{
+    if (list->count < LISTED)
+        att_text_append(&list->text, "%s%.100s%s", list->count ? ", " : "", name, detail);
+    else if (list->count == LISTED)
+        att_text_append(&list->text, ", ...");
+    list->count++;
+}
+
+static void list_parameters(const loading *l, listing *missing, listing *wrong)
+{
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
+        int index = tensor_of(l, parameter.name);
+        if (index < 0) {
+            list_name(missing, parameter.name, "");
+            continue;
+        }
+        att_safetensors_info info = att_safetensors_at(l->file, index);
+        char has[96], wants[96], detail[256];
+        snprintf(detail, sizeof detail, " %s %s instead of %s", att_safetensors_dtype_name(info.dtype),
+                 att_shape_format(info.shape, has, sizeof has), att_shape_format(parameter.shape, wants, sizeof wants));
+        if (!att_shape_equal(info.shape, parameter.shape) || !is_number(info.dtype))
+            list_name(wrong, parameter.name, detail);
+    }
+}
+
+static bool is_parameter(const loading *l, const char *name)
+{
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++)
+        if (strcmp(att_graph_parameter_at(l->graph, i).name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A prefixed part of a file says nothing about the rest of it. */
+static void list_extra(const loading *l, listing *extra)
+{
+    for (int i = 0; !l->prefix[0] && i < att_safetensors_count(l->file); i++) {
+        const char *name = att_safetensors_at(l->file, i).name;
+        if (!is_parameter(l, name) && !att_checkpoint_owns(l->file, name))
+            list_name(extra, name, "");
+    }
+}
+
+static att_status report(const loading *l, const listing *lists)
+{
+    static const char *const heads[] = {"missing", "extra", "mis-shaped"};
+    att_text text = {.context = l->context};
+    for (int i = 0; i < 3; i++)
+        if (lists[i].count)
+            att_text_append(&text, "%s%d %s: %s", text.length ? "; " : "", lists[i].count, heads[i],
+                            lists[i].text.data ? lists[i].text.data : "");
+    att_status status = ATT_OK;
+    if (text.failed)
+        status = att_fail_memory(l->context, 1024, "a message");
+    else if (text.length)
+        status = att_fail(l->context, ATT_ERR_MISMATCH, "%s does not fit the model: %s", att_safetensors_path(l->file),
+                          text.data);
+    att_text_free(&text);
+    return status;
+}
+
+static att_status check(const loading *l)
+{
+    listing lists[3] = {{.text.context = l->context}, {.text.context = l->context}, {.text.context = l->context}};
+    list_parameters(l, &lists[0], &lists[2]);
+    list_extra(l, &lists[1]);
+    att_status status = report(l, lists);
+    for (int i = 0; i < 3; i++)
+        att_text_free(&lists[i].text);
+    return status;
+}
+
+/* --- copying ----------------------------------------------------------------------------------------------------- */
+
+/* Reads tensor `index` as the graph's type into `buffer`, which has room for it in f64. */
+static att_status read_tensor(const loading *l, int index, int64_t count, void *buffer)
+{
+    if (att_graph_dtype(l->graph) == ATT_F32)
+        return att_safetensors_read_f32(l->file, index, buffer, count);
+    if (att_safetensors_at(l->file, index).dtype == ATT_SAFETENSORS_F64)
+        return att_safetensors_read(l->file, index, ATT_SAFETENSORS_F64, buffer, count);
+    float *narrow = buffer;
+    ATT_TRY(att_safetensors_read_f32(l->file, index, narrow, count));
+    double *wide = buffer;
+    for (int64_t i = count; i-- > 0;) {
+        float value;
+        memcpy(&value, (const char *)buffer + (size_t)i * sizeof value, sizeof value);
+        wide[i] = value;
+    }
+    return ATT_OK;
+}
+
+static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
+{
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
+        int64_t count = att_shape_count(parameter.shape);
+        ATT_TRY(read_tensor(l, tensor_of(l, parameter.name), count, buffer));
+        ATT_TRY(att_weights_set(weights, -1, att_weights_find(weights, parameter.name), buffer, count));
+    }
+    return ATT_OK;
+}
+
+static att_status check_weights(const loading *l, const att_weights *weights)
+{
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
+        int index = att_weights_find(weights, parameter.name);
+        if (index < 0 || !att_shape_equal(att_weights_at(weights, index).shape, parameter.shape))
+            return att_fail(l->context, ATT_ERR_MISMATCH, "the weights were not made for this model: \"%s\" differs",
+                            parameter.name);
+    }
+    return ATT_OK;
+}
+
+att_status att_model_load_prefixed(const att_model *model, const att_safetensors *file, const char *prefix,
+                                   att_weights *weights)
+{
+    const att_graph *graph = att_model_graph(model);
+    loading l = {.context = att_graph_context(graph), .graph = graph, .file = file, .prefix = prefix};
+    ATT_TRY(check_weights(&l, weights));
+    ATT_TRY(check(&l));
+    int64_t largest = 0;
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        int64_t count = att_shape_count(att_graph_parameter_at(graph, i).shape);
+        largest = count > largest ? count : largest;
+    }
+    void *buffer = att_allocate_array(l.context, (size_t)largest, sizeof(double));
+    if (!buffer)
+        return att_fail_memory(l.context, (size_t)largest * sizeof(double), "a tensor");
+    att_status status = copy_all(&l, weights, buffer);
+    att_free(l.context, buffer);
+    return status;
+}
+
+att_status att_model_load(const att_model *model, const att_safetensors *file, att_weights *weights)
+{
+    return att_model_load_prefixed(model, file, "", weights);
+}

@@ -1,0 +1,187 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/ops.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/text.h"
+#include "models/claims.h"
+#include "models/family.h"
+#include "models/list.h"
+
+#define DECLARE(name) extern const att_family att_family_##name;
+ATT_FAMILY_LIST(DECLARE)
+#define POINTER(name) &att_family_##name,
+static const att_family *const families[] = {ATT_FAMILY_LIST(POINTER)};
+enum { FAMILY_COUNT = sizeof families / sizeof *families };
+
+struct att_model {
+    att_context *context;
+    att_graph *graph;
+    const char *name;
+    att_model_options options;
+    att_preprocess preprocess;
+};
+
+/* --- the list ---------------------------------------------------------------------------------------------------- */
+
+int att_variant_count(void)
+{
+    int count = 0;
+    for (int f = 0; f < FAMILY_COUNT; f++)
+        count += families[f]->variant_count;
+    return count;
+}
+
+att_variant att_variant_at(int index)
+{
+    int f = 0;
+    while (index >= families[f]->variant_count)
+        index -= families[f++]->variant_count;
+    return (att_variant){.family = families[f], .index = index};
+}
+
+int att_model_count(void)
+{
+    return att_variant_count();
+}
+
+att_model_info att_model_at(int index)
+{
+    att_variant variant = att_variant_at(index);
+    return variant.family->variant(variant.index);
+}
+
+static const char *name_at(const void *user, int index)
+{
+    (void)user;
+    return att_model_at(index).name;
+}
+
+att_status att_variant_find(att_context *context, const char *name, att_variant *variant)
+{
+    int count = att_variant_count();
+    for (int i = 0; i < count; i++)
+        if (strcmp(name_at(NULL, i), name) == 0) {
+            *variant = att_variant_at(i);
+            return ATT_OK;
+        }
+    const char *nearest = att_text_nearest(name, name_at, NULL, count);
+    if (nearest)
+        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%s\"; did you mean \"%s\"?", name, nearest);
+    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%s\"", name);
+}
+
+att_status att_model_measure(att_context *context, att_model_info *info)
+{
+    att_model *model;
+    ATT_TRY(att_model_create(context, info->name, NULL, ATT_F32, &model));
+    info->parameters = att_graph_parameter_elements(model->graph);
+    info->gmacs = att_graph_cost(model->graph).macs / 1e9;
+    att_model_destroy(&model);
+    return ATT_OK;
+}
+
+/* --- one model --------------------------------------------------------------------------------------------------- */
+
+static att_status check_training(att_context *context, const att_model_options *options)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rates[] = {{"drop_rate", options->drop_rate},
+                 {"drop_path_rate", options->drop_path_rate},
+                 {"smoothing", options->smoothing}};
+    for (int i = 0; i < 3; i++)
+        if (!(rates[i].value >= 0 && rates[i].value < 1))
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s must be at least 0 and less than 1, not %g", rates[i].name,
+                            rates[i].value);
+    return ATT_OK;
+}
+
+static att_status build_graph(att_model *model, const att_family *family, att_dtype dtype)
+{
+    ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
+    att_value logits = family->build(model->graph, &model->options);
+    if (model->options.loss) {
+        att_graph_scope(model->graph, "loss");
+        att_value target = att_graph_input(model->graph, "target", ATT_I32, (att_shape){.rank = 0});
+        att_graph_output(model->graph, "loss",
+                         att_cross_entropy(model->graph, logits, target, model->options.smoothing));
+    }
+    return att_graph_status(model->graph);
+}
+
+/* Fills model->options, preprocess and name from the variant and the caller's options. */
+static att_status settle(att_model *model, att_variant variant, const att_model_options *options)
+{
+    att_model_options own;
+    variant.family->defaults(variant.index, &own, &model->preprocess);
+    model->options = options ? *options : att_model_options_defaults();
+    model->name = variant.family->variant(variant.index).name;
+    ATT_TRY(att_options_check(model->context, &model->options));
+    ATT_TRY(check_training(model->context, &model->options));
+    att_options_fill(&model->options, &own);
+    ATT_TRY(variant.family->complete(model->context, &model->options));
+    model->preprocess.img_size = model->options.img_size;
+    model->preprocess.in_chans = model->options.in_chans;
+    return ATT_OK;
+}
+
+att_status att_model_create(att_context *context, const char *name, const att_model_options *options, att_dtype dtype,
+                            att_model **out)
+{
+    att_variant variant;
+    ATT_TRY(att_variant_find(context, name, &variant));
+    att_model *model = att_allocate(context, sizeof *model);
+    if (!model)
+        return att_fail_memory(context, sizeof *model, "a model");
+    model->context = context;
+    att_status status = settle(model, variant, options);
+    if (status == ATT_OK)
+        status = build_graph(model, variant.family, dtype);
+    if (status != ATT_OK)
+        att_model_destroy(&model);
+    else
+        *out = model;
+    return status;
+}
+
+void att_model_destroy(att_model **model)
+{
+    if (!model || !*model)
+        return;
+    att_graph_destroy(&(*model)->graph);
+    att_free((*model)->context, *model);
+    *model = NULL;
+}
+
+att_graph *att_model_graph(const att_model *model)
+{
+    return model->graph;
+}
+
+const char *att_model_name(const att_model *model)
+{
+    return model->name;
+}
+
+att_model_options att_model_options_of(const att_model *model)
+{
+    return model->options;
+}
+
+att_preprocess att_model_preprocess(const att_model *model)
+{
+    return model->preprocess;
+}
+
+att_identity att_model_identity(const att_model *model)
+{
+    att_identity identity = {.options = model->options, .preprocess = model->preprocess};
+    snprintf(identity.name, sizeof identity.name, "%s", model->name);
+    identity.options.loss = false;
+    identity.options.smoothing = identity.options.drop_rate = identity.options.drop_path_rate = 0;
+    return identity;
+}

@@ -1,0 +1,12 @@
+/* models/vit.h - what the files of the ViT family share. */
+#ifndef ATT_MODELS_VIT_H
+#define ATT_MODELS_VIT_H
+
+#include "models/family.h"
+
+/* Channels inside the MLP: embed_dim mlp_ratio, rounded down. */
+int64_t att_vit_hidden(const att_model_options *options);
+/* att_family.recognise */
+att_status att_vit_recognise(att_context *context, const att_safetensors *file, att_model_options *found);
+
+#endif
