@@ -12,7 +12,7 @@ att_value att_linear(att_graph *graph, att_value x, att_value weight, att_value 
     return att_emit(graph, "linear", NULL, in, IN_COUNT, NULL);
 }
 
-static att_status take_weight(const att_infer *infer, int64_t *inputs, int64_t *outputs)
+static att_status take_weight(const att_infer *infer, int64_t *outputs)
 {
     const att_linear_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_take(infer, "linear", WEIGHT, "weight", ATT_SHARED));
@@ -21,11 +21,11 @@ static att_status take_weight(const att_infer *infer, int64_t *inputs, int64_t *
         return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: weight %s must have at least 2 axes",
                         ATT_SHOWN(weight));
     int64_t first = weight->shape.dims[0], others = att_shape_count(weight->shape) / first;
-    *inputs = attrs->transposed ? first : others;
+    int64_t inputs = attrs->transposed ? first : others;
     *outputs = attrs->transposed ? others : first;
-    if (att_rule_columns(x) != *inputs)
+    if (att_rule_columns(x) != inputs)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: weight %s takes rows of %lld, x %s has rows of %lld",
-                        ATT_SHOWN(weight), (long long)*inputs, ATT_SHOWN(x), (long long)att_rule_columns(x));
+                        ATT_SHOWN(weight), (long long)inputs, ATT_SHOWN(x), (long long)att_rule_columns(x));
     return ATT_OK;
 }
 
@@ -36,8 +36,8 @@ static att_status linear_infer(att_infer *infer)
     const att_desc *in = infer->in;
     if (in[X].shape.rank < 1)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: x is a scalar, must have rows");
-    int64_t inputs, outputs;
-    ATT_TRY(take_weight(infer, &inputs, &outputs));
+    int64_t outputs = 0;
+    ATT_TRY(take_weight(infer, &outputs));
     att_shape shape = in[X].shape;
     shape.dims[shape.rank - 1] = outputs;
     if (att_shape_count(shape) < 0)
