@@ -1,0 +1,25 @@
+/* attscope/attscope.h - everything. */
+#ifndef ATTSCOPE_ATTSCOPE_H
+#define ATTSCOPE_ATTSCOPE_H
+
+#include <attscope/checkpoint.h>
+#include <attscope/context.h>
+#include <attscope/data.h>
+#include <attscope/evaluate.h>
+#include <attscope/event.h>
+#include <attscope/graph.h>
+#include <attscope/image.h>
+#include <attscope/json.h>
+#include <attscope/models.h>
+#include <attscope/nn.h>
+#include <attscope/ops.h>
+#include <attscope/plan.h>
+#include <attscope/progress.h>
+#include <attscope/safetensors.h>
+#include <attscope/status.h>
+#include <attscope/tensor.h>
+#include <attscope/train.h>
+#include <attscope/weights.h>
+#include <attscope/yaml.h>
+
+#endif

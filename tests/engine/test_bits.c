@@ -1,0 +1,181 @@
+/* Results follow from the plan's fingerprint, not from threads; running allocates nothing; other cuts of the batch
+ * agree to rounding. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/network.h"
+
+enum { SIZE = 8, BATCH = 11, STEPS = 3 };
+
+typedef struct setup {
+    const char *backend;
+    int threads, group, lanes, parts;
+} setup;
+
+typedef struct result {
+    float *weights;
+    int64_t count;
+    double losses[STEPS], norms[STEPS];
+    char fingerprint[256];
+    uint64_t calls_while_running;
+} result;
+
+static int64_t read_weights(const att_weights *weights, float *out)
+{
+    int64_t total = 0;
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        if (out)
+            assert_int_equal(att_weights_get(weights, -1, i, out + total, count), ATT_OK);
+        total += count;
+    }
+    return total;
+}
+
+static double mean_loss(att_session *session)
+{
+    float losses[BATCH];
+    double sum = 0;
+    assert_int_equal(att_session_output(session, "loss", 0, BATCH, losses), ATT_OK);
+    for (int i = 0; i < BATCH; i++)
+        sum += losses[i];
+    return sum / BATCH;
+}
+
+static result train(setup with)
+{
+    att_settings settings = att_settings_defaults();
+    settings.threads = with.threads;
+    att_context *context;
+    att_graph *graph;
+    att_weights *weights;
+    att_plan *plan;
+    att_session *session;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+    network_build(graph, SIZE);
+    att_plan_options options = {.purpose = ATT_TRAIN,
+                                .backend = with.backend,
+                                .optimizer = "adamw",
+                                .ema = true,
+                                .group = with.group,
+                                .lanes = with.lanes,
+                                .parts = with.parts};
+    if (att_plan_compile(graph, &options, &plan) != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    att_graph_destroy(&graph);
+    assert_int_equal(att_weights_initialise(weights, 5), ATT_OK);
+    assert_int_equal(att_session_create(plan, weights, BATCH, &session), ATT_OK);
+    float images[BATCH * SIZE * SIZE];
+    int32_t targets[BATCH];
+    network_data(images, targets, BATCH, SIZE);
+    assert_int_equal(att_session_bind(session, "image", images), ATT_OK);
+    assert_int_equal(att_session_bind(session, "target", targets), ATT_OK);
+    result it = {0};
+    uint64_t calls = att_context_allocations(context).calls;
+    for (int step = 0; step < STEPS; step++) {
+        att_hyper hyper = {.lr = 1e-2,
+                           .weight_decay = 0.05,
+                           .beta1 = 0.9,
+                           .beta2 = 0.999,
+                           .eps = 1e-8,
+                           .clip_norm = 1,
+                           .ema_decay = 0.9,
+                           .update = step + 1};
+        assert_int_equal(att_session_accumulate(session, BATCH, 1.0 / BATCH, 17, step, 0), ATT_OK);
+        it.losses[step] = mean_loss(session);
+        assert_int_equal(att_session_reduce(session, &it.norms[step]), ATT_OK);
+        assert_int_equal(att_session_update(session, &hyper), ATT_OK);
+    }
+    it.calls_while_running = att_context_allocations(context).calls - calls;
+    it.count = read_weights(weights, NULL);
+    it.weights = malloc((size_t)it.count * sizeof *it.weights);
+    read_weights(weights, it.weights);
+    snprintf(it.fingerprint, sizeof it.fingerprint, "%s", att_plan_fingerprint(plan));
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_context_destroy(&context);
+    return it;
+}
+
+static void assert_same_bits(const result *a, const result *b)
+{
+    assert_string_equal(a->fingerprint, b->fingerprint);
+    assert_int_equal(a->count, b->count);
+    assert_memory_equal(a->weights, b->weights, (size_t)a->count * sizeof *a->weights);
+    assert_memory_equal(a->losses, b->losses, sizeof a->losses);
+    assert_memory_equal(a->norms, b->norms, sizeof a->norms);
+}
+
+/* Every element finite, and the largest difference of weights at most `tolerance`. */
+static void assert_close(const result *a, const result *b, double tolerance)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        assert_true(isfinite(a->weights[i]) && isfinite(b->weights[i]));
+        largest = fmax(largest, fabs((double)a->weights[i] - b->weights[i]));
+    }
+    for (int i = 0; i < STEPS; i++)
+        assert_true(fabs(a->losses[i] - b->losses[i]) <= tolerance);
+    if (!(largest <= tolerance))
+        fail_msg("weights differ by %g, more than %g", largest, tolerance);
+}
+
+static void runs_repeat_bit_for_bit(void **state)
+{
+    (void)state;
+    setup with = {"cpu", 2, 4, 2, 1};
+    result a = train(with), b = train(with);
+    assert_same_bits(&a, &b);
+    assert_int_equal(a.calls_while_running, 0);
+    assert_true(a.losses[STEPS - 1] < a.losses[0]);
+    free(a.weights);
+    free(b.weights);
+}
+
+static void bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    result one = train((setup){"cpu", 1, 4, 3, 1}), two = train((setup){"cpu", 2, 4, 3, 1});
+    result three = train((setup){"cpu", 3, 4, 3, 1});
+    assert_same_bits(&one, &two);
+    assert_same_bits(&one, &three);
+    free(one.weights);
+    free(two.weights);
+    free(three.weights);
+}
+
+/* Tolerances: twice what was measured (three AdamW steps of 1e-2; small gradients make AdamW amplify rounding). */
+static void other_cuts_agree_to_rounding(void **state)
+{
+    (void)state;
+    result base = train((setup){"cpu", 1, 4, 1, 1});
+    const setup others[] = {{"cpu", 2, 4, 2, 1}, {"cpu", 1, 1, 1, 1}, {"cpu", 2, 4, 1, 2},
+                            {"cpu", 3, 2, 1, 3}, {"ref", 1, 4, 1, 1}, {"ref", 3, 1, 1, 3}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        result other = train(others[i]);
+        assert_close(&base, &other, 2e-3);
+        free(other.weights);
+    }
+    free(base.weights);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_repeat_bit_for_bit),
+        cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(other_cuts_agree_to_rounding),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* Nothing assumes host memory, one image size, or that memory never runs out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/context.h"
+#include "core/memory.h"
+#include "engine/network.h"
+#include "graph/registry.h"
+#include "kernels/cpu/list.h"
+#include "ops/list.h"
+
+enum { SIZE = 8, BATCH = 5, MAX_BLOCKS = 256 };
+
+/* --- memory that is unreadable outside kernels ---------------------------------------------------------------------
+ */
+
+static struct {
+    void *block;
+    size_t bytes;
+} blocks[MAX_BLOCKS];
+static int block_count;
+
+static size_t pages(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
+static void protect_all(int protection)
+{
+    for (int i = 0; i < block_count; i++)
+        if (mprotect(blocks[i].block, blocks[i].bytes, protection) != 0)
+            abort();
+}
+
+static void enter(void)
+{
+    protect_all(PROT_READ | PROT_WRITE);
+}
+
+static void leave(void)
+{
+    protect_all(PROT_NONE);
+}
+
+static void *guarded_allocate(att_context *context, size_t bytes)
+{
+    (void)context;
+    void *block = mmap(NULL, pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED || block_count == MAX_BLOCKS)
+        return NULL;
+    blocks[block_count].block = block;
+    blocks[block_count++].bytes = pages(bytes);
+    return block;
+}
+
+static void guarded_release(att_context *context, void *block, size_t bytes)
+{
+    (void)context;
+    for (int i = 0; i < block_count; i++)
+        if (blocks[i].block == block) {
+            munmap(block, pages(bytes));
+            blocks[i] = blocks[--block_count];
+            return;
+        }
+    abort();
+}
+
+static void guarded_copy(void *to, const void *from, size_t bytes)
+{
+    enter();
+    memcpy(to, from, bytes);
+    leave();
+}
+
+static void guarded_clear(void *block, size_t bytes)
+{
+    enter();
+    memset(block, 0, bytes);
+    leave();
+}
+
+static const att_memory guarded_memory = {.allocate = guarded_allocate,
+                                          .release = guarded_release,
+                                          .copy_in = guarded_copy,
+                                          .copy_out = guarded_copy,
+                                          .clear = guarded_clear,
+                                          .host = false,
+                                          .enter = enter,
+                                          .leave = leave};
+
+/* --- one update and one evaluation ---------------------------------------------------------------------------------
+ */
+
+typedef struct objects {
+    att_context *context;
+    att_graph *graph;
+    att_weights *weights;
+    att_plan *train, *infer;
+    att_session *trainer, *runner;
+} objects;
+
+static void release(objects *it)
+{
+    att_session_destroy(&it->trainer);
+    att_session_destroy(&it->runner);
+    att_weights_destroy(&it->weights);
+    att_plan_destroy(&it->train);
+    att_plan_destroy(&it->infer);
+    att_graph_destroy(&it->graph);
+}
+
+#define STEP(call)                \
+    do {                          \
+        att_status status = call; \
+        if (status != ATT_OK)     \
+            return status;        \
+    } while (0)
+
+static att_status bind(att_session *session, const float *images, const int32_t *targets)
+{
+    STEP(att_session_bind(session, "image", images));
+    return att_session_bind(session, "target", targets);
+}
+
+static att_status work(objects *it, int size, float *logits)
+{
+    float images[BATCH * 16 * 16];
+    int32_t targets[BATCH];
+    double norm;
+    network_data(images, targets, BATCH, size);
+    STEP(att_graph_create(it->context, ATT_F32, &it->graph));
+    network_build(it->graph, size);
+    att_plan_options train = {.purpose = ATT_TRAIN, .backend = "cpu", .optimizer = "sgd", .group = 2};
+    att_plan_options infer = att_plan_options_defaults();
+    STEP(att_plan_compile(it->graph, &train, &it->train));
+    STEP(att_plan_compile(it->graph, &infer, &it->infer));
+    STEP(att_weights_create(it->graph, &it->weights));
+    STEP(att_weights_initialise(it->weights, 1));
+    STEP(att_session_create(it->train, it->weights, BATCH, &it->trainer));
+    STEP(att_session_create(it->infer, it->weights, BATCH, &it->runner));
+    STEP(bind(it->trainer, images, targets));
+    STEP(bind(it->runner, images, targets));
+    STEP(att_session_accumulate(it->trainer, BATCH, 1.0 / BATCH, 1, 0, 0));
+    STEP(att_session_reduce(it->trainer, &norm));
+    STEP(att_session_update(it->trainer, &(att_hyper){.lr = 0.1, .momentum = 0.9, .update = 1}));
+    STEP(att_session_run(it->runner, BATCH));
+    return att_session_output(it->runner, "logits", 0, BATCH, logits);
+}
+
+static void host_code_never_reads_arenas(void **state)
+{
+    (void)state;
+    const att_backend guarded = {.name = "cpu", .memory = &guarded_memory, .kernels = att_kernels_cpu};
+    const att_backend *const backends[] = {&guarded, NULL};
+    const att_registry registry = {.ops = att_ops, .backends = backends};
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    float with_guard[BATCH * NETWORK_CLASSES], without[BATCH * NETWORK_CLASSES];
+    objects it = {0};
+    assert_int_equal(att_context_create_with(&settings, &registry, &it.context), ATT_OK);
+    assert_int_equal(work(&it, SIZE, with_guard), ATT_OK);
+    release(&it);
+    assert_int_equal(block_count, 0);
+    att_context_destroy(&it.context);
+    assert_int_equal(att_context_create(&settings, &it.context), ATT_OK);
+    assert_int_equal(work(&it, SIZE, without), ATT_OK);
+    release(&it);
+    att_context_destroy(&it.context);
+    assert_memory_equal(with_guard, without, sizeof without);
+}
+
+static void two_image_sizes_live_side_by_side(void **state)
+{
+    (void)state;
+    float alone[BATCH * NETWORK_CLASSES], beside[BATCH * NETWORK_CLASSES], other[BATCH * NETWORK_CLASSES];
+    objects small = {0}, large = {0};
+    assert_int_equal(att_context_create(NULL, &small.context), ATT_OK);
+    large.context = small.context;
+    assert_int_equal(work(&small, 8, alone), ATT_OK);
+    assert_int_equal(work(&large, 16, other), ATT_OK);
+    float images[BATCH * 8 * 8];
+    int32_t targets[BATCH];
+    network_data(images, targets, BATCH, 8);
+    assert_int_equal(bind(small.runner, images, targets), ATT_OK);
+    assert_int_equal(att_session_run(small.runner, BATCH), ATT_OK);
+    assert_int_equal(att_session_output(small.runner, "logits", 0, BATCH, beside), ATT_OK);
+    assert_memory_equal(alone, beside, sizeof alone);
+    release(&small);
+    release(&large);
+    att_context_destroy(&small.context);
+}
+
+/* --- allocations that fail -----------------------------------------------------------------------------------------
+ */
+
+typedef struct budget {
+    int left;
+} budget;
+
+static void *limited_allocate(void *user, void *old, size_t old_size, size_t size)
+{
+    budget *it = user;
+    if (size == 0) {
+        free(old);
+        return NULL;
+    }
+    if (it->left-- <= 0)
+        return NULL;
+    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
+    if (block && old) {
+        memcpy(block, old, old_size < size ? old_size : size);
+        free(old);
+    }
+    return block;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    budget budget = {.left = 1 << 20};
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.allocate = limited_allocate;
+    settings.allocate_user = &budget;
+    objects it = {0};
+    float logits[BATCH * NETWORK_CLASSES];
+    assert_int_equal(att_context_create(&settings, &it.context), ATT_OK);
+    size_t before = att_context_allocations(it.context).bytes_now;
+    att_status status = ATT_ERR_MEMORY;
+    int failures = 0;
+    for (int n = 0; status != ATT_OK; n++) {
+        budget.left = n;
+        status = work(&it, SIZE, logits);
+        assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
+        if (status != ATT_OK)
+            assert_non_null(strstr(att_context_message(it.context), "memory"));
+        failures += status != ATT_OK;
+        release(&it);
+        assert_int_equal(att_context_allocations(it.context).bytes_now, before);
+    }
+    assert_true(failures > 50);
+    att_context_destroy(&it.context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(host_code_never_reads_arenas),
+        cmocka_unit_test(two_image_sizes_live_side_by_side),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
