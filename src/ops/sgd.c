@@ -21,4 +21,5 @@ const att_op att_op_sgd = {
     .infer = infer_update,
     .cost = cost_of_update,
     ATT_CASES(cases),
+    .slots = {"momentum_buffer"},
 };
