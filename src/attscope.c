@@ -3,18 +3,19 @@
 
 #include "core/context.h"
 #include "graph/registry.h"
-#if __has_include("kernels/cpu/list.h")
 #include "kernels/cpu/list.h"
-#else
-#define att_kernels_cpu att_kernels_ref
-#define att_cpu_version NULL
-#endif
 #include "kernels/ref/list.h"
 #include "ops/list.h"
+
 #include <stddef.h>
 
+static const char *cpu_version(void)
+{
+    return att_cpu_version;
+}
+
 static const att_backend cpu_backend = {
-    .name = "cpu", .memory = &att_host_memory, .kernels = att_kernels_cpu, .version = att_cpu_version};
+    .name = "cpu", .memory = &att_host_memory, .kernels = att_kernels_cpu, .version = cpu_version};
 static const att_backend ref_backend = {.name = "ref", .memory = &att_host_memory, .kernels = att_kernels_ref};
 
 static const att_backend *const backends[] = {&cpu_backend, &ref_backend, NULL};
