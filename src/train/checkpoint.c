@@ -1,0 +1,264 @@
+#include "train/checkpoint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "train/metadata.h"
+
+static const char ema_slot[] = "ema";
+enum { NO_SLOT = -1, PREFIX_SIZE = 96 };
+
+/* What stands before a parameter's name: "", "ema.", "optimizer.exp_avg.". */
+static char *tensor_prefix(const char *slot, char prefix[PREFIX_SIZE])
+{
+    if (!slot)
+        prefix[0] = '\0';
+    else if (strcmp(slot, ema_slot) == 0)
+        snprintf(prefix, PREFIX_SIZE, "%s.", slot);
+    else
+        snprintf(prefix, PREFIX_SIZE, "optimizer.%s.", slot);
+    return prefix;
+}
+
+static int tensor_index(const att_safetensors *file, const char *prefix, const char *parameter, att_text *name)
+{
+    name->length = 0;
+    att_text_append(name, "%s%s", prefix, parameter);
+    return name->failed ? -1 : att_safetensors_find(file, name->data);
+}
+
+/* ERR_MISMATCH names the first tensor that is missing or has another shape. */
+static att_status check_tensors(att_context *context, const att_safetensors *file, const char *prefix,
+                                const att_weights *weights, att_text *name)
+{
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        int index = tensor_index(file, prefix, parameter.name, name);
+        if (name->failed)
+            return att_fail_memory(context, strlen(parameter.name), "a tensor's name");
+        if (index < 0)
+            return att_fail(context, ATT_ERR_MISMATCH, "%s has no tensor %s", att_safetensors_path(file), name->data);
+        att_shape shape = att_safetensors_at(file, index).shape;
+        char found[96], expected[96];
+        if (!att_shape_equal(shape, parameter.shape))
+            return att_fail(context, ATT_ERR_MISMATCH, "%s: tensor %s has shape %s, expected %s",
+                            att_safetensors_path(file), name->data, att_shape_format(shape, found, sizeof found),
+                            att_shape_format(parameter.shape, expected, sizeof expected));
+    }
+    return ATT_OK;
+}
+
+static int64_t largest_parameter(const att_weights *weights)
+{
+    int64_t most = 1;
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static att_status copy_tensors(const att_safetensors *file, const char *prefix, att_weights *weights, int slot,
+                               att_text *name, float *buffer)
+{
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        int index = tensor_index(file, prefix, parameter.name, name);
+        ATT_TRY(att_safetensors_read_f32(file, index, buffer, count));
+        ATT_TRY(att_weights_set(weights, slot, i, buffer, count));
+    }
+    return ATT_OK;
+}
+
+/* Fills weights (NO_SLOT) or one of their slots from the tensors with the prefix. */
+static att_status load_tensors(att_context *context, const att_safetensors *file, const char *prefix,
+                               att_weights *weights, int slot)
+{
+    att_text name = {.context = context};
+    size_t bytes = (size_t)largest_parameter(weights) * sizeof(float);
+    float *buffer = att_allocate(context, bytes);
+    att_status status = buffer ? check_tensors(context, file, prefix, weights, &name)
+                               : att_fail_memory(context, bytes, "a tensor being read");
+    if (status == ATT_OK)
+        status = copy_tensors(file, prefix, weights, slot, &name, buffer);
+    att_free(context, buffer);
+    att_text_free(&name);
+    return status;
+}
+
+static bool has_ema(const att_safetensors *file)
+{
+    char prefix[PREFIX_SIZE];
+    tensor_prefix(ema_slot, prefix);
+    for (int i = 0; i < att_safetensors_count(file); i++) {
+        if (strncmp(att_safetensors_at(file, i).name, prefix, strlen(prefix)) == 0)
+            return true;
+    }
+    return false;
+}
+
+att_status att_checkpoint_load_ema(const att_model *model, const att_safetensors *file, att_weights *weights)
+{
+    att_context *context = att_graph_context(att_model_graph(model));
+    char prefix[PREFIX_SIZE];
+    if (!has_ema(file))
+        return att_fail(context, ATT_ERR_NOT_FOUND, "%s holds no averaged weights: it was not trained with an EMA",
+                        att_safetensors_path(file));
+    return load_tensors(context, file, tensor_prefix(ema_slot, prefix), weights, NO_SLOT);
+}
+
+att_status att_checkpoint_describe(att_context *context, const att_safetensors *file, att_checkpoint_info *info)
+{
+    att_checkpoint_info read = {.ema = has_ema(file)};
+    if (att_metadata_text(file, "version")) {
+        int64_t epoch, best_epoch;
+        ATT_TRY(att_metadata_integer(context, file, "epoch", 0, INT32_MAX, &epoch));
+        ATT_TRY(att_metadata_integer(context, file, "batch", 0, INT64_MAX, &read.batch));
+        ATT_TRY(att_metadata_integer(context, file, "update", 0, INT64_MAX, &read.update));
+        ATT_TRY(att_metadata_integer(context, file, "best_epoch", -1, INT32_MAX, &best_epoch));
+        ATT_TRY(att_metadata_real(context, file, "metric", &read.metric));
+        ATT_TRY(att_metadata_real(context, file, "best_metric", &read.best_metric));
+        const char *seed = att_metadata_text(file, "option.seed");
+        read.seed = seed ? strtoull(seed, NULL, 10) : 0;
+        read.training = true;
+        read.epoch = (int)epoch;
+        read.best_epoch = (int)best_epoch;
+    }
+    *info = read;
+    return ATT_OK;
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct content {
+    att_context *context;
+    const att_weights *weights;
+    int slots; /* written beside the weights */
+    att_metadata metadata;
+    att_safetensors_tensor *tensors; /* [slots + 1][parameters] */
+} content;
+
+/* Tensor index = (slot + 1) * parameters + parameter. */
+static att_status fill_tensor(void *user, int index, void *out, size_t bytes)
+{
+    const content *c = user;
+    int parameters = att_weights_count(c->weights);
+    size_t size = att_safetensors_dtype_size(c->tensors[index].dtype);
+    return att_weights_get(c->weights, index / parameters - 1, index % parameters, out, (int64_t)(bytes / size));
+}
+
+static att_status name_tensors(content *c, const att_model *model)
+{
+    int parameters = att_weights_count(c->weights);
+    att_safetensors_dtype dtype = att_safetensors_dtype_of(att_graph_dtype(att_model_graph(model)));
+    att_text name = {.context = c->context};
+    for (int i = 0; i < (c->slots + 1) * parameters; i++) {
+        int slot = i / parameters - 1;
+        char prefix[PREFIX_SIZE];
+        tensor_prefix(slot < 0 ? NULL : att_weights_slot_name(c->weights, slot), prefix);
+        att_parameter_info parameter = att_weights_at(c->weights, i % parameters);
+        name.length = 0;
+        att_text_append(&name, "%s%s", prefix, parameter.name);
+        const char *kept = name.failed ? NULL : att_arena_string(&c->metadata.arena, name.data);
+        c->tensors[i] = (att_safetensors_tensor){.name = kept, .dtype = dtype, .shape = parameter.shape};
+        name.failed |= !kept;
+    }
+    att_status status = name.failed ? att_fail_memory(c->context, name.capacity, "a tensor's name") : ATT_OK;
+    att_text_free(&name);
+    return status;
+}
+
+static att_status write_content(content *c, const att_model *model, const char *path)
+{
+    size_t count = (size_t)(c->slots + 1) * (size_t)att_weights_count(c->weights);
+    c->tensors = att_allocate_array(c->context, count, sizeof *c->tensors);
+    if (!c->tensors)
+        return att_fail_memory(c->context, count * sizeof *c->tensors, "the list of tensors");
+    att_status status = name_tensors(c, model);
+    if (status == ATT_OK) {
+        att_safetensors_content file = {.tensors = c->tensors,
+                                        .tensor_count = (int)count,
+                                        .metadata = c->metadata.pairs,
+                                        .metadata_count = c->metadata.count,
+                                        .fill = fill_tensor,
+                                        .fill_user = c};
+        status = att_safetensors_write(c->context, path, &file);
+    }
+    att_free(c->context, c->tensors);
+    return status;
+}
+
+att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path)
+{
+    content c = {.context = run->context,
+                 .weights = run->weights,
+                 .slots = att_weights_slot_count(run->weights),
+                 .metadata = {.arena = {.context = run->context}}};
+    att_status status = att_metadata_training(&c.metadata, run, state);
+    if (status == ATT_OK)
+        status = write_content(&c, run->model, path);
+    att_metadata_free(&c.metadata);
+    return status;
+}
+
+att_status att_checkpoint_export(const att_model *model, const att_weights *weights, const char *path)
+{
+    att_context *context = att_graph_context(att_model_graph(model));
+    content c = {.context = context, .weights = weights, .metadata = {.arena = {.context = context}}};
+    att_status status = att_metadata_identity(&c.metadata, model);
+    if (status == ATT_OK)
+        status = write_content(&c, model, path);
+    att_metadata_free(&c.metadata);
+    return status;
+}
+
+/* --- continuing ----------------------------------------------------------------------------------------------------
+ */
+
+att_status att_checkpoint_lanes(att_context *context, const att_safetensors *file, int *lanes)
+{
+    int64_t read;
+    if (!att_metadata_text(file, "version"))
+        return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that could be continued",
+                        att_safetensors_path(file));
+    ATT_TRY(att_metadata_integer(context, file, "lanes", 1, 1024, &read));
+    *lanes = (int)read;
+    return ATT_OK;
+}
+
+static att_status check_slots(const att_train_run *run, const att_safetensors *file)
+{
+    att_text name = {.context = run->context};
+    att_status status = ATT_OK;
+    for (int slot = NO_SLOT; slot < att_weights_slot_count(run->weights) && status == ATT_OK; slot++) {
+        char prefix[PREFIX_SIZE];
+        tensor_prefix(slot < 0 ? NULL : att_weights_slot_name(run->weights, slot), prefix);
+        status = check_tensors(run->context, file, prefix, run->weights, &name);
+    }
+    att_text_free(&name);
+    return status;
+}
+
+static att_status load_slots(const att_train_run *run, const att_safetensors *file)
+{
+    for (int slot = NO_SLOT; slot < att_weights_slot_count(run->weights); slot++) {
+        char prefix[PREFIX_SIZE];
+        tensor_prefix(slot < 0 ? NULL : att_weights_slot_name(run->weights, slot), prefix);
+        ATT_TRY(load_tensors(run->context, file, prefix, run->weights, slot));
+    }
+    return ATT_OK;
+}
+
+att_status att_checkpoint_resume(const att_train_run *run, const att_safetensors *file, att_train_state *state)
+{
+    ATT_TRY(att_metadata_compare(run, file));
+    ATT_TRY(check_slots(run, file));
+    ATT_TRY(att_metadata_state(run->context, file, state));
+    return load_slots(run, file);
+}

@@ -1,0 +1,222 @@
+#include "train/metadata.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "train/numbers.h"
+#include "train/options.h"
+
+enum { KEY_SIZE = 96, VALUE_SIZE = 256 };
+static const char format_version[] = "1";
+
+void att_metadata_free(att_metadata *metadata)
+{
+    att_arena_free(&metadata->arena);
+    metadata->count = 0;
+}
+
+static void put(att_metadata *metadata, const char *key, const char *value)
+{
+    att_safetensors_pair pair = {att_arena_string(&metadata->arena, key), att_arena_string(&metadata->arena, value)};
+    if (!pair.key || !pair.value || metadata->count == ATT_METADATA_MAX)
+        metadata->failed = true;
+    else
+        metadata->pairs[metadata->count++] = pair;
+}
+
+static char *train_key(const char *what, char key[KEY_SIZE])
+{
+    snprintf(key, KEY_SIZE, "attscope.train.%s", what);
+    return key;
+}
+
+static void put_text(att_metadata *metadata, const char *what, const char *value)
+{
+    char key[KEY_SIZE];
+    put(metadata, train_key(what, key), value);
+}
+
+static void put_integer(att_metadata *metadata, const char *what, int64_t value)
+{
+    char text[ATT_NUMBER_TEXT];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    put_text(metadata, what, text);
+}
+
+static void put_real(att_metadata *metadata, const char *what, double value)
+{
+    char text[ATT_NUMBER_TEXT];
+    put_text(metadata, what, att_bits_format(value, text));
+}
+
+static att_status finish(const att_metadata *metadata)
+{
+    return metadata->failed ? att_fail_memory(metadata->arena.context, sizeof *metadata, "the checkpoint's metadata")
+                            : ATT_OK;
+}
+
+att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
+{
+    char text[ATT_IDENTITY_TEXT];
+    att_identity identity = att_model_identity(model);
+    ATT_TRY(att_model_identity_text(metadata->arena.context, &identity, text, sizeof text));
+    put(metadata, ATT_IDENTITY_KEY, text);
+    return finish(metadata);
+}
+
+/* A line of what is compared on a resume: its key after "attscope.train." and its value. */
+typedef void (*line_fn)(void *user, const char *what, const char *value);
+
+static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
+{
+    char numbers[12][ATT_NUMBER_TEXT];
+    const double reals[12] = {options->crop_pct, options->scale[0], options->scale[1], options->ratio[0],
+                              options->ratio[1], options->flip,     options->mean[0],  options->mean[1],
+                              options->mean[2],  options->std[0],   options->std[1],   options->std[2]};
+    for (int i = 0; i < 12; i++)
+        att_number_format(reals[i], numbers[i]);
+    int length = snprintf(text, VALUE_SIZE, "%dx%dx%d crop=%d interpolation=%d pad=%d", options->height, options->width,
+                          options->channels, (int)options->crop, (int)options->interpolation, options->pad);
+    for (int i = 0; i < 12 && length < VALUE_SIZE; i++)
+        length += snprintf(text + length, (size_t)(VALUE_SIZE - length), "%s%s", i ? "," : " numbers=", numbers[i]);
+    return text;
+}
+
+static void each_line(const att_train_run *run, line_fn line, void *user)
+{
+    char what[KEY_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT];
+    line(user, "version", format_version);
+    for (int i = 0; i < att_train_option_count(); i++) {
+        snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
+        line(user, what, att_train_option_text(run->options, i, option));
+    }
+    snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
+    line(user, "data.images", value);
+    line(user, "data.transform", transform_text(run->data->train_transform, value));
+    line(user, "fingerprint", run->fingerprint);
+}
+
+static void put_line(void *user, const char *what, const char *value)
+{
+    put_text(user, what, value);
+}
+
+att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state)
+{
+    ATT_TRY(att_metadata_identity(metadata, run->model));
+    each_line(run, put_line, metadata);
+    put_integer(metadata, "lanes", run->lanes);
+    put_integer(metadata, "epoch", state->epoch);
+    put_integer(metadata, "batch", state->batch);
+    put_integer(metadata, "update", state->update);
+    put_real(metadata, "loss_sum", state->loss_sum);
+    put_integer(metadata, "loss_count", state->loss_count);
+    put_real(metadata, "metric", state->metric);
+    put_real(metadata, "best_metric", state->history.best_metric);
+    put_integer(metadata, "best_epoch", state->history.best_epoch);
+    put_integer(metadata, "evicted", state->history.evicted);
+    att_text kept = {.context = run->context};
+    att_history_write(&state->history, &kept);
+    put_text(metadata, "history", kept.data ? kept.data : "");
+    metadata->failed |= kept.failed;
+    att_text_free(&kept);
+    return finish(metadata);
+}
+
+const char *att_metadata_text(const att_safetensors *file, const char *what)
+{
+    char key[KEY_SIZE];
+    return att_safetensors_metadata(file, train_key(what, key));
+}
+
+typedef struct comparison {
+    att_context *context;
+    const att_safetensors *file;
+    att_status status;
+} comparison;
+
+/* The first words in which two texts differ; "" for the shorter one where it only ends earlier. */
+static void first_difference(const char **a, size_t *a_length, const char **b, size_t *b_length)
+{
+    do {
+        *a_length = strcspn(*a, " ");
+        *b_length = strcspn(*b, " ");
+        if (*a_length != *b_length || memcmp(*a, *b, *a_length) != 0)
+            return;
+        *a += *a_length + ((*a)[*a_length] == ' ');
+        *b += *b_length + ((*b)[*b_length] == ' ');
+    } while (**a || **b);
+}
+
+static void compare_line(void *user, const char *what, const char *here)
+{
+    comparison *c = user;
+    const char *there = att_metadata_text(c->file, what);
+    if (c->status != ATT_OK || (there && strcmp(there, here) == 0))
+        return;
+    there = there ? there : "";
+    size_t there_length, here_length;
+    first_difference(&there, &there_length, &here, &here_length);
+    const char *dot = strchr(what, '.');
+    c->status =
+        att_fail(c->context, ATT_ERR_MISMATCH,
+                 "%s cannot be continued to the same bits: its %s is \"%.*s\", here it is \"%.*s\"",
+                 att_safetensors_path(c->file), dot ? dot + 1 : what, (int)there_length, there, (int)here_length, here);
+}
+
+att_status att_metadata_compare(const att_train_run *run, const att_safetensors *file)
+{
+    comparison c = {.context = run->context, .file = file, .status = ATT_OK};
+    each_line(run, compare_line, &c);
+    return c.status;
+}
+
+static att_status bad_value(att_context *context, const att_safetensors *file, const char *what, const char *expected)
+{
+    const char *text = att_metadata_text(file, what);
+    return att_fail(context, ATT_ERR_FORMAT, "%s: metadata attscope.train.%s is %s%.40s%s, expected %s",
+                    att_safetensors_path(file), what, text ? "\"" : "", text ? text : "missing", text ? "\"" : "",
+                    expected);
+}
+
+att_status att_metadata_integer(att_context *context, const att_safetensors *file, const char *what, int64_t least,
+                                int64_t most, int64_t *value)
+{
+    const char *text = att_metadata_text(file, what);
+    int64_t read;
+    if (!text || !att_text_to_i64(text, &read) || read < least || read > most)
+        return bad_value(context, file, what, "a whole number in its range");
+    *value = read;
+    return ATT_OK;
+}
+
+att_status att_metadata_real(att_context *context, const att_safetensors *file, const char *what, double *value)
+{
+    const char *text = att_metadata_text(file, what);
+    return text && att_bits_parse(text, value) ? ATT_OK : bad_value(context, file, what, "16 hexadecimal digits");
+}
+
+att_status att_metadata_state(att_context *context, const att_safetensors *file, att_train_state *state)
+{
+    int64_t epoch, best_epoch, evicted;
+    ATT_TRY(att_metadata_integer(context, file, "epoch", 0, INT32_MAX, &epoch));
+    ATT_TRY(att_metadata_integer(context, file, "batch", 0, INT64_MAX, &state->batch));
+    ATT_TRY(att_metadata_integer(context, file, "update", 0, INT64_MAX, &state->update));
+    ATT_TRY(att_metadata_real(context, file, "loss_sum", &state->loss_sum));
+    ATT_TRY(att_metadata_integer(context, file, "loss_count", 0, INT64_MAX, &state->loss_count));
+    ATT_TRY(att_metadata_real(context, file, "metric", &state->metric));
+    const char *kept = att_metadata_text(file, "history");
+    if (!kept || !att_history_read(&state->history, kept))
+        return bad_value(context, file, "history", "epochs with the bits of their metrics");
+    ATT_TRY(att_metadata_real(context, file, "best_metric", &state->history.best_metric));
+    ATT_TRY(att_metadata_integer(context, file, "best_epoch", -1, epoch - 1, &best_epoch));
+    ATT_TRY(att_metadata_integer(context, file, "evicted", -1, epoch - 1, &evicted));
+    state->epoch = (int)epoch;
+    state->history.best_epoch = (int)best_epoch;
+    state->history.evicted = (int)evicted;
+    return ATT_OK;
+}

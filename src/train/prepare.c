@@ -1,0 +1,172 @@
+#include "train/prepare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/file.h"
+#include "train/network.h"
+#include "train/options.h"
+
+int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
+{
+    int steps = trainer->options->grad_accum_steps;
+    return trainer->batches / steps + (trainer->batches % steps != 0);
+}
+
+static att_status check_data(const att_trainer *trainer)
+{
+    const att_train_run *run = &trainer->run;
+    const att_train_data *data = run->data;
+    int classes = att_model_options_of(run->model).num_classes;
+    ATT_TRY(att_network_check_images(run->model, data->train_transform));
+    ATT_TRY(att_network_check_labels(run->context, data->train, classes));
+    if (!data->eval)
+        return ATT_OK;
+    ATT_TRY(att_network_check_images(run->model, data->eval_transform));
+    return att_network_check_labels(run->context, data->eval, classes);
+}
+
+static att_status check(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    ATT_TRY(att_train_options_check(trainer->context, options));
+    ATT_TRY(att_optimizer_find(trainer->context, options->optimizer, &trainer->optimizer));
+    ATT_TRY(att_schedule_find(trainer->context, options->schedule, &trainer->schedule));
+    if (!att_model_options_of(trainer->run.model).loss || att_graph_dtype(graph) != ATT_F32)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model made with a loss, in F32");
+    trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
+    return check_data(trainer);
+}
+
+static att_status compile(att_trainer *trainer, int lanes)
+{
+    const att_train_options *options = trainer->options;
+    att_plan_options plan = att_plan_options_defaults();
+    plan.purpose = ATT_TRAIN;
+    plan.backend = options->backend;
+    plan.optimizer = trainer->optimizer->op;
+    plan.ema = options->model_ema;
+    plan.lanes = lanes;
+    ATT_TRY(att_plan_compile(att_model_graph(trainer->run.model), &plan, &trainer->plan));
+    trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
+    trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
+    return att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session);
+}
+
+static att_status open_loader(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_transform_options *transform = trainer->run.data->train_transform;
+    att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
+    loader.transform = *transform;
+    loader.batch_size = options->batch_size;
+    loader.workers = options->workers;
+    loader.shuffle = true;
+    loader.drop_last = true;
+    loader.seed = options->seed;
+    ATT_TRY(att_loader_create(trainer->context, trainer->run.data->train, &loader, &trainer->loader));
+    trainer->batches = att_loader_batches(trainer->loader);
+    if (trainer->batches < 1)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                        "the training set has %lld images, fewer than one batch of %d",
+                        (long long)att_dataset_count(trainer->run.data->train), options->batch_size);
+    size_t bytes = (size_t)options->batch_size * sizeof *trainer->losses;
+    trainer->losses = att_allocate(trainer->context, bytes);
+    return trainer->losses ? ATT_OK : att_fail_memory(trainer->context, bytes, "the losses of a batch");
+}
+
+/* Slots may hold what an earlier training left. */
+static att_status clear_slots(att_context *context, att_weights *weights)
+{
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        float *zeros = att_allocate_array(context, (size_t)count, sizeof *zeros);
+        if (!zeros && count > 0)
+            return att_fail_memory(context, (size_t)count * sizeof *zeros, "zeros for the optimiser");
+        att_status status = ATT_OK;
+        for (int slot = 0; slot < att_weights_slot_count(weights) && status == ATT_OK; slot++)
+            status = att_weights_set(weights, slot, i, zeros, count);
+        att_free(context, zeros);
+        ATT_TRY(status);
+    }
+    return ATT_OK;
+}
+
+att_status att_trainer_remember(att_trainer *trainer, const char *path)
+{
+    char *copy = att_copy_string(trainer->context, path);
+    if (!copy)
+        return att_fail_memory(trainer->context, strlen(path), "a checkpoint's path");
+    att_free(trainer->context, trainer->good);
+    trainer->good = copy;
+    return ATT_OK;
+}
+
+/* A place within the training, at an update's end. */
+static bool is_place(const att_trainer *trainer)
+{
+    const att_train_state *state = &trainer->state;
+    int64_t steps = trainer->options->grad_accum_steps;
+    if (state->epoch > trainer->options->epochs || state->batch > trainer->batches ||
+        (state->epoch == trainer->options->epochs && state->batch > 0) ||
+        (state->batch % steps != 0 && state->batch != trainer->batches))
+        return false;
+    int64_t updates = state->batch / steps + (state->batch % steps != 0);
+    return state->update == state->epoch * att_trainer_updates_per_epoch(trainer) + updates &&
+           state->loss_count == state->batch * trainer->options->batch_size;
+}
+
+static att_status resume(att_trainer *trainer, const att_safetensors *file)
+{
+    const char *path = att_safetensors_path(file);
+    ATT_TRY(att_checkpoint_resume(&trainer->run, file, &trainer->state));
+    if (!is_place(trainer))
+        return att_fail(trainer->context, ATT_ERR_FORMAT,
+                        "%s: its counters (epoch %d, batch %lld, update %lld) contradict each other", path,
+                        trainer->state.epoch, (long long)trainer->state.batch, (long long)trainer->state.update);
+    ATT_TRY(att_trainer_remember(trainer, path));
+    if (trainer->options->output && trainer->state.epoch > 0 && trainer->state.batch == 0)
+        ATT_TRY(att_checkpoint_settle(&trainer->run, &trainer->state, path));
+    return ATT_OK;
+}
+
+/* file: NULL without a resume. */
+static att_status build(att_trainer *trainer, const att_safetensors *file)
+{
+    const att_train_options *options = trainer->options;
+    int lanes = options->lanes;
+    if (file && lanes == 0)
+        ATT_TRY(att_checkpoint_lanes(trainer->context, file, &lanes));
+    ATT_TRY(compile(trainer, lanes));
+    ATT_TRY(open_loader(trainer));
+    if (options->output)
+        ATT_TRY(att_file_make_folders(trainer->context, options->output));
+    trainer->state.metric = NAN;
+    ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist, strcmp(options->eval_metric, "loss") == 0,
+                               &trainer->state.history));
+    return file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights);
+}
+
+att_status att_trainer_prepare(att_trainer *trainer)
+{
+    att_safetensors *file = NULL;
+    ATT_TRY(check(trainer));
+    if (trainer->options->resume)
+        ATT_TRY(att_safetensors_open(trainer->context, trainer->options->resume, &file));
+    att_status status = build(trainer, file);
+    att_safetensors_close(&file);
+    return status;
+}
+
+void att_trainer_free(att_trainer *trainer)
+{
+    att_history_free(&trainer->state.history);
+    att_free(trainer->context, trainer->losses);
+    att_free(trainer->context, trainer->good);
+    att_loader_destroy(&trainer->loader);
+    att_session_destroy(&trainer->session);
+    att_plan_destroy(&trainer->plan);
+}

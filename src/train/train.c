@@ -1,0 +1,238 @@
+#include <attscope/train.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "train/clock.h"
+#include "train/prepare.h"
+
+/* --- one update ----------------------------------------------------------------------------------------------------
+ */
+
+/* The loss or the gradient is not finite: the weights are still those before the update. */
+static att_status explain_nonfinite(att_trainer *trainer)
+{
+    char node[256] = "";
+    if (att_session_blame(trainer->session, node, sizeof node) != ATT_OK || !node[0])
+        snprintf(node, sizeof node, "no node of the last batch, so the sum of the gradients");
+    return att_fail(trainer->context, ATT_ERR_NONFINITE,
+                    "update %lld (epoch %d) was not made: NaN or infinity, first in %s; the last good checkpoint is %s",
+                    (long long)trainer->state.update + 1, trainer->state.epoch, node,
+                    trainer->good ? trainer->good : "none");
+}
+
+static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)
+{
+    ATT_TRY(att_loader_next(trainer->loader, batch));
+    if (batch->count == trainer->options->batch_size && batch->number == number)
+        return ATT_OK;
+    return att_fail(trainer->context, ATT_ERR_INTERNAL, "batch %lld of epoch %d has %d images, expected %d",
+                    (long long)number, trainer->state.epoch, batch->count, trainer->options->batch_size);
+}
+
+/* Forward and backward of one batch among the `images` of the update. */
+static att_status accumulate(att_trainer *trainer, int64_t images)
+{
+    const att_train_options *options = trainer->options;
+    int size = options->batch_size;
+    att_batch batch;
+    ATT_TRY(next_batch(trainer, trainer->state.batch + trainer->partial_images / size, &batch));
+    ATT_TRY(att_session_bind(trainer->session, "image", batch.images));
+    ATT_TRY(att_session_bind(trainer->session, "target", batch.labels));
+    ATT_TRY(att_session_accumulate(trainer->session, size, 1.0 / (double)images, options->seed, trainer->state.update,
+                                   trainer->partial_images));
+    ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
+    for (int i = 0; i < size; i++)
+        trainer->partial_loss += trainer->losses[i];
+    trainer->partial_images += size;
+    trainer->epoch_pace.images += size;
+    trainer->update_pace.images += size;
+    return isfinite(trainer->partial_loss) ? ATT_OK : explain_nonfinite(trainer);
+}
+
+static att_status apply(att_trainer *trainer)
+{
+    att_status status = att_session_reduce(trainer->session, &trainer->grad_norm);
+    if (status == ATT_ERR_NONFINITE)
+        return explain_nonfinite(trainer);
+    ATT_TRY(status);
+    att_hyper hyper = att_optimizer_hyper(trainer->optimizer, trainer->options, trainer->lr, trainer->state.update);
+    return att_session_update(trainer->session, &hyper);
+}
+
+static void count_update(att_trainer *trainer)
+{
+    att_train_state *state = &trainer->state;
+    state->batch += trainer->partial_images / trainer->options->batch_size;
+    state->update++;
+    state->loss_sum += trainer->partial_loss;
+    state->loss_count += trainer->partial_images;
+    trainer->update_loss = trainer->partial_loss / (double)trainer->partial_images;
+    trainer->partial_images = 0;
+    trainer->partial_loss = 0;
+}
+
+static att_status run_update(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    int64_t left = trainer->batches - trainer->state.batch;
+    int64_t steps = left < options->grad_accum_steps ? left : options->grad_accum_steps;
+    trainer->partial_images = 0;
+    trainer->partial_loss = 0;
+    trainer->update_pace = att_pace_start(trainer->loader);
+    trainer->lr = att_schedule_lr(trainer->schedule, options, trainer->base_lr, att_trainer_updates_per_epoch(trainer),
+                                  trainer->state.epoch, trainer->state.update);
+    for (int64_t step = 0; step < steps; step++) {
+        ATT_TRY(accumulate(trainer, steps * options->batch_size));
+        att_trainer_progress(trainer);
+    }
+    ATT_TRY(apply(trainer));
+    count_update(trainer);
+    return ATT_OK;
+}
+
+/* --- epochs --------------------------------------------------------------------------------------------------------
+ */
+
+static att_status remember_last(att_trainer *trainer)
+{
+    char *path;
+    ATT_TRY(att_checkpoint_path(trainer->context, trainer->options->output, "last", &path));
+    att_status status = att_trainer_remember(trainer, path);
+    att_free(trainer->context, path);
+    return status;
+}
+
+/* `last`, within an epoch. */
+static att_status save(att_trainer *trainer)
+{
+    char *path;
+    if (!trainer->options->output)
+        return ATT_OK;
+    ATT_TRY(att_checkpoint_path(trainer->context, trainer->options->output, "last", &path));
+    att_status status = att_checkpoint_write(&trainer->run, &trainer->state, path);
+    att_free(trainer->context, path);
+    ATT_TRY(status);
+    return remember_last(trainer);
+}
+
+static att_status stop(att_trainer *trainer)
+{
+    ATT_TRY(save(trainer));
+    return att_fail(trainer->context, ATT_ERR_STOPPED,
+                    "the training was asked to stop, after update %lld (epoch %d)%s%s",
+                    (long long)trainer->state.update, trainer->state.epoch,
+                    trainer->options->output ? "; continue from " : "", trainer->options->output ? trainer->good : "");
+}
+
+static bool is_due(int64_t update, int64_t interval)
+{
+    return interval > 0 && update % interval == 0;
+}
+
+static att_status run_updates(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_train_state *state = &trainer->state;
+    while (state->batch < trainer->batches) {
+        ATT_TRY(run_update(trainer));
+        if (is_due(state->update, options->log_interval))
+            ATT_TRY(att_trainer_emit_step(trainer));
+        if (trainer->stop_asked)
+            return stop(trainer);
+        if (state->batch < trainer->batches && is_due(state->update, options->checkpoint_every_updates))
+            ATT_TRY(save(trainer));
+    }
+    return ATT_OK;
+}
+
+/* Speed and waiting, of the epoch into the result, and into the sums over the call. */
+static void count_epoch(att_trainer *trainer)
+{
+    const att_pace *pace = &trainer->epoch_pace;
+    double seconds = att_pace_seconds(pace);
+    trainer->result.images_per_second = att_pace_speed(pace);
+    trainer->result.wait_share = att_pace_wait_share(pace, trainer->loader);
+    trainer->images += pace->images;
+    trainer->seconds += seconds;
+    trainer->waited += trainer->result.wait_share * seconds;
+}
+
+static att_status finish_epoch(att_trainer *trainer)
+{
+    att_train_state *state = &trainer->state;
+    trainer->result.train_loss = state->loss_sum / (double)state->loss_count;
+    ATT_TRY(att_trainer_emit_epoch(trainer));
+    att_history_add(&state->history, state->epoch, state->metric);
+    state->epoch++;
+    state->batch = 0;
+    state->loss_sum = 0;
+    state->loss_count = 0;
+    if (!trainer->options->output)
+        return ATT_OK;
+    ATT_TRY(att_checkpoint_publish(&trainer->run, state));
+    return remember_last(trainer);
+}
+
+static att_status run_epoch(att_trainer *trainer)
+{
+    trainer->epoch_pace = att_pace_start(trainer->loader);
+    ATT_TRY(att_loader_start(trainer->loader, trainer->state.epoch, trainer->state.batch));
+    ATT_TRY(run_updates(trainer));
+    count_epoch(trainer);
+    if (trainer->run.data->eval) {
+        att_status status = att_trainer_evaluate(trainer);
+        ATT_TRY(status == ATT_ERR_STOPPED ? stop(trainer) : status);
+    }
+    return finish_epoch(trainer);
+}
+
+static att_status run_epochs(att_trainer *trainer)
+{
+    while (trainer->state.epoch < trainer->options->epochs)
+        ATT_TRY(run_epoch(trainer));
+    return ATT_OK;
+}
+
+static att_train_result result_of(const att_trainer *trainer)
+{
+    const att_train_state *state = &trainer->state;
+    att_train_result result = trainer->result;
+    bool evaluated = trainer->run.data->eval && !isnan(result.train_loss);
+    result.epochs = state->epoch;
+    result.updates = state->update;
+    result.eval_loss = evaluated ? trainer->evaluation.loss : NAN;
+    result.eval_top1 = evaluated ? trainer->evaluation.top1 : NAN;
+    result.eval_top5 = evaluated ? trainer->evaluation.top5 : NAN;
+    result.best_metric = state->history.best_metric;
+    result.best_epoch = state->history.best_epoch;
+    result.images_per_second = att_share((double)trainer->images, trainer->seconds);
+    result.wait_share = att_share(trainer->waited, trainer->seconds);
+    return result;
+}
+
+att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
+                     const att_train_options *options, att_train_result *result)
+{
+    att_context *context = att_graph_context(att_model_graph(model));
+    att_trainer trainer = {.context = context,
+                           .options = options,
+                           .run = {context, model, weights, data, options, NULL, 0},
+                           .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
+                           .started = att_seconds_now(),
+                           .lr = NAN,
+                           .result = {.train_loss = NAN}};
+    att_status status = att_trainer_prepare(&trainer);
+    if (status == ATT_OK) {
+        status = att_trainer_emit_begin(&trainer);
+        if (status == ATT_OK)
+            status = run_epochs(&trainer);
+        status = att_trainer_emit_end(&trainer, status);
+    }
+    if (result)
+        *result = result_of(&trainer);
+    att_trainer_free(&trainer);
+    return status;
+}

@@ -1,0 +1,91 @@
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "train/clock.h"
+#include "train/trainer.h"
+
+static bool pass_on(void *user, const att_progress *stage)
+{
+    const att_trainer *trainer = user;
+    if (!trainer->options->progress)
+        return true;
+    att_progress progress = *stage;
+    progress.epoch = trainer->state.epoch;
+    progress.epochs = trainer->options->epochs;
+    progress.lr = trainer->lr;
+    int further = trainer->options->epochs - trainer->state.epoch - 1;
+    double epoch_seconds = att_pace_seconds(&trainer->epoch_pace);
+    progress.seconds_left += further * epoch_seconds;
+    return trainer->options->progress(trainer->options->progress_user, &progress);
+}
+
+static att_status evaluate(att_trainer *trainer, att_weights *weights, const char *stage, att_evaluation *evaluation)
+{
+    const att_train_data *data = trainer->run.data;
+    att_evaluate_options options = {.backend = trainer->options->backend,
+                                    .batch_size = trainer->options->batch_size,
+                                    .workers = trainer->options->workers,
+                                    .stage = stage,
+                                    .progress = pass_on,
+                                    .progress_user = trainer};
+    return att_evaluate(trainer->run.model, weights, data->eval, data->eval_transform, &options, evaluation);
+}
+
+static int find_slot(const att_weights *weights, const char *name)
+{
+    int slot = att_weights_slot_count(weights) - 1;
+    while (slot >= 0 && strcmp(att_weights_slot_name(weights, slot), name) != 0)
+        slot--;
+    return slot;
+}
+
+static att_status copy_slot(att_context *context, const att_weights *from, int slot, att_weights *to)
+{
+    for (int i = 0; i < att_weights_count(from); i++) {
+        int64_t count = att_shape_count(att_weights_at(from, i).shape);
+        float *buffer = att_allocate_array(context, (size_t)count, sizeof *buffer);
+        if (!buffer && count > 0)
+            return att_fail_memory(context, (size_t)count * sizeof *buffer, "a tensor of the average");
+        att_status status = att_weights_get(from, slot, i, buffer, count);
+        if (status == ATT_OK)
+            status = att_weights_set(to, -1, i, buffer, count);
+        att_free(context, buffer);
+        ATT_TRY(status);
+    }
+    return ATT_OK;
+}
+
+static att_status evaluate_average(att_trainer *trainer)
+{
+    att_weights *average = NULL;
+    int slot = find_slot(trainer->run.weights, "ema");
+    if (slot < 0)
+        return att_fail(trainer->context, ATT_ERR_INTERNAL, "the plan keeps no average of the weights");
+    ATT_TRY(att_weights_create(att_model_graph(trainer->run.model), &average));
+    att_status status = copy_slot(trainer->context, trainer->run.weights, slot, average);
+    if (status == ATT_OK)
+        status = evaluate(trainer, average, "evaluate ema", &trainer->evaluation);
+    att_weights_destroy(&average);
+    return status;
+}
+
+static double metric_of(const att_trainer *trainer)
+{
+    const char *metric = trainer->options->eval_metric;
+    if (strcmp(metric, "loss") == 0)
+        return trainer->evaluation.loss;
+    return strcmp(metric, "top5") == 0 ? trainer->evaluation.top5 : trainer->evaluation.top1;
+}
+
+att_status att_trainer_evaluate(att_trainer *trainer)
+{
+    double started = att_seconds_now();
+    ATT_TRY(evaluate(trainer, trainer->run.weights, "evaluate", &trainer->plain));
+    trainer->evaluation = trainer->plain;
+    if (trainer->options->model_ema)
+        ATT_TRY(evaluate_average(trainer));
+    trainer->state.metric = metric_of(trainer);
+    trainer->eval_seconds = att_seconds_now() - started;
+    return ATT_OK;
+}

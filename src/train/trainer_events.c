@@ -1,0 +1,141 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "train/clock.h"
+#include "train/options.h"
+#include "train/trainer.h"
+
+enum { FIELDS_MAX = 48, MESSAGE_SIZE = 2048 };
+
+att_pace att_pace_start(const att_loader *loader)
+{
+    return (att_pace){.started = att_seconds_now(), .waited = att_loader_describe(loader).wait_seconds};
+}
+
+double att_pace_seconds(const att_pace *pace)
+{
+    return att_seconds_now() - pace->started;
+}
+
+double att_pace_speed(const att_pace *pace)
+{
+    return att_share((double)pace->images, att_pace_seconds(pace));
+}
+
+double att_pace_wait_share(const att_pace *pace, const att_loader *loader)
+{
+    return att_share(att_loader_describe(loader).wait_seconds - pace->waited, att_pace_seconds(pace));
+}
+
+static att_status emit(att_trainer *trainer, att_event_kind kind, int64_t epoch, const att_field *fields, int count)
+{
+    att_event event = {.kind = kind,
+                       .epoch = epoch,
+                       .step = trainer->state.update,
+                       .seconds = att_seconds_now() - trainer->started,
+                       .fields = fields,
+                       .field_count = count};
+    for (int i = 0; i < trainer->options->sink_count; i++) {
+        const att_sink *sink = &trainer->options->sinks[i];
+        ATT_TRY(sink->emit(sink->user, &event));
+    }
+    return ATT_OK;
+}
+
+att_status att_trainer_emit_begin(att_trainer *trainer)
+{
+    const att_train_run *run = &trainer->run;
+    att_field fields[FIELDS_MAX] = {
+        {.name = "model", .text = att_model_name(run->model)},
+        {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(run->model))},
+        {.name = "train_images", .number = (double)att_dataset_count(run->data->train)},
+        {.name = "fingerprint", .text = run->fingerprint},
+    };
+    int count = 4;
+    char texts[FIELDS_MAX][ATT_OPTION_TEXT];
+    for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
+        fields[count].name = att_train_option_name(i);
+        fields[count].text = att_train_option_text(run->options, i, texts[count]);
+    }
+    return emit(trainer, ATT_EVENT_RUN_BEGIN, trainer->state.epoch, fields, count);
+}
+
+att_status att_trainer_emit_step(att_trainer *trainer)
+{
+    const att_field fields[] = {
+        {.name = "loss", .number = trainer->update_loss},
+        {.name = "lr", .number = trainer->lr},
+        {.name = "grad_norm", .number = trainer->grad_norm},
+        {.name = "images_per_second", .number = att_pace_speed(&trainer->update_pace)},
+        {.name = "wait_share", .number = att_pace_wait_share(&trainer->update_pace, trainer->loader)},
+    };
+    return emit(trainer, ATT_EVENT_STEP, trainer->state.epoch, fields, sizeof fields / sizeof *fields);
+}
+
+static int put_evaluation(att_field *fields, const char *const names[3], const att_evaluation *evaluation)
+{
+    fields[0] = (att_field){.name = names[0], .number = evaluation->loss};
+    fields[1] = (att_field){.name = names[1], .number = evaluation->top1};
+    fields[2] = (att_field){.name = names[2], .number = evaluation->top5};
+    return 3;
+}
+
+att_status att_trainer_emit_epoch(att_trainer *trainer)
+{
+    static const char *const names[] = {"eval_loss", "eval_top1", "eval_top5"};
+    static const char *const plain_names[] = {"eval_plain_loss", "eval_plain_top1", "eval_plain_top5"};
+    att_field fields[FIELDS_MAX] = {{.name = "train_loss", .number = trainer->result.train_loss}};
+    int count = 1;
+    if (trainer->run.data->eval)
+        count += put_evaluation(fields + count, names, &trainer->evaluation);
+    if (trainer->run.data->eval && trainer->options->model_ema)
+        count += put_evaluation(fields + count, plain_names, &trainer->plain);
+    fields[count++] = (att_field){.name = "lr", .number = trainer->lr};
+    fields[count++] = (att_field){.name = "images_per_second", .number = trainer->result.images_per_second};
+    fields[count++] = (att_field){.name = "wait_share", .number = trainer->result.wait_share};
+    return emit(trainer, ATT_EVENT_EPOCH, trainer->state.epoch, fields, count);
+}
+
+att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
+{
+    char message[MESSAGE_SIZE] = "";
+    if (status != ATT_OK)
+        snprintf(message, sizeof message, "%s", att_context_message(trainer->context));
+    const att_field fields[] = {{.name = "status", .text = att_status_name(status)},
+                                {.name = "message", .text = message}};
+    att_status answer = emit(trainer, ATT_EVENT_RUN_END, trainer->state.epoch, fields, 2);
+    return status == ATT_OK ? answer : att_fail(trainer->context, status, "%s", message);
+}
+
+/* Of the whole call: the rest of this epoch and the further ones, at the pace so far. */
+static double seconds_left(const att_trainer *trainer, int64_t batch)
+{
+    int64_t images = trainer->images + trainer->epoch_pace.images;
+    double seconds = trainer->seconds + att_pace_seconds(&trainer->epoch_pace);
+    int epochs = trainer->options->epochs - trainer->state.epoch;
+    double batches = (double)epochs * (double)trainer->batches - (double)batch;
+    double of_training = images > 0 ? seconds / (double)images * trainer->options->batch_size * batches : NAN;
+    return of_training + epochs * trainer->eval_seconds;
+}
+
+void att_trainer_progress(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_train_state *state = &trainer->state;
+    if (!options->progress)
+        return;
+    int64_t batch = state->batch + trainer->partial_images / options->batch_size;
+    att_progress progress = {.stage = "train",
+                             .epoch = state->epoch,
+                             .epochs = options->epochs,
+                             .batch = batch,
+                             .batches = trainer->batches,
+                             .images_per_second = att_pace_speed(&trainer->epoch_pace),
+                             .seconds_left = seconds_left(trainer, batch),
+                             .loss = (state->loss_sum + trainer->partial_loss) /
+                                     (double)(state->loss_count + trainer->partial_images),
+                             .lr = trainer->lr};
+    if (!options->progress(options->progress_user, &progress))
+        trainer->stop_asked = true;
+}
