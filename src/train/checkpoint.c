@@ -7,9 +7,10 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "models/checkpoint.h"
 #include "train/metadata.h"
 
-static const char ema_slot[] = "ema";
+static const char ema_slot[] = "ema", ema_prefix[] = "ema.";
 enum { NO_SLOT = -1, PREFIX_SIZE = 96 };
 
 /* What stands before a parameter's name: "", "ema.", "optimizer.exp_avg.". */
@@ -18,85 +19,36 @@ static char *tensor_prefix(const char *slot, char prefix[PREFIX_SIZE])
     if (!slot)
         prefix[0] = '\0';
     else if (strcmp(slot, ema_slot) == 0)
-        snprintf(prefix, PREFIX_SIZE, "%s.", slot);
+        snprintf(prefix, PREFIX_SIZE, "%s", ema_prefix);
     else
         snprintf(prefix, PREFIX_SIZE, "optimizer.%s.", slot);
     return prefix;
 }
 
-static int tensor_index(const att_safetensors *file, const char *prefix, const char *parameter, att_text *name)
+/* ERR_MISMATCH where the parameter's tensor is missing or has another shape. name: scratch. */
+static att_status find_tensor(att_context *context, const att_safetensors *file, const char *prefix,
+                              const att_parameter_info *parameter, att_text *name, int *index)
 {
+    char found[96], expected[96];
     name->length = 0;
-    att_text_append(name, "%s%s", prefix, parameter);
-    return name->failed ? -1 : att_safetensors_find(file, name->data);
-}
-
-/* ERR_MISMATCH names the first tensor that is missing or has another shape. */
-static att_status check_tensors(att_context *context, const att_safetensors *file, const char *prefix,
-                                const att_weights *weights, att_text *name)
-{
-    for (int i = 0; i < att_weights_count(weights); i++) {
-        att_parameter_info parameter = att_weights_at(weights, i);
-        int index = tensor_index(file, prefix, parameter.name, name);
-        if (name->failed)
-            return att_fail_memory(context, strlen(parameter.name), "a tensor's name");
-        if (index < 0)
-            return att_fail(context, ATT_ERR_MISMATCH, "%s has no tensor %s", att_safetensors_path(file), name->data);
-        att_shape shape = att_safetensors_at(file, index).shape;
-        char found[96], expected[96];
-        if (!att_shape_equal(shape, parameter.shape))
-            return att_fail(context, ATT_ERR_MISMATCH, "%s: tensor %s has shape %s, expected %s",
-                            att_safetensors_path(file), name->data, att_shape_format(shape, found, sizeof found),
-                            att_shape_format(parameter.shape, expected, sizeof expected));
-    }
-    return ATT_OK;
-}
-
-static int64_t largest_parameter(const att_weights *weights)
-{
-    int64_t most = 1;
-    for (int i = 0; i < att_weights_count(weights); i++) {
-        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
-static att_status copy_tensors(const att_safetensors *file, const char *prefix, att_weights *weights, int slot,
-                               att_text *name, float *buffer)
-{
-    for (int i = 0; i < att_weights_count(weights); i++) {
-        att_parameter_info parameter = att_weights_at(weights, i);
-        int64_t count = att_shape_count(parameter.shape);
-        int index = tensor_index(file, prefix, parameter.name, name);
-        ATT_TRY(att_safetensors_read_f32(file, index, buffer, count));
-        ATT_TRY(att_weights_set(weights, slot, i, buffer, count));
-    }
-    return ATT_OK;
-}
-
-/* Fills weights (NO_SLOT) or one of their slots from the tensors with the prefix. */
-static att_status load_tensors(att_context *context, const att_safetensors *file, const char *prefix,
-                               att_weights *weights, int slot)
-{
-    att_text name = {.context = context};
-    size_t bytes = (size_t)largest_parameter(weights) * sizeof(float);
-    float *buffer = att_allocate(context, bytes);
-    att_status status = buffer ? check_tensors(context, file, prefix, weights, &name)
-                               : att_fail_memory(context, bytes, "a tensor being read");
-    if (status == ATT_OK)
-        status = copy_tensors(file, prefix, weights, slot, &name, buffer);
-    att_free(context, buffer);
-    att_text_free(&name);
-    return status;
+    att_text_append(name, "%s%s", prefix, parameter->name);
+    if (name->failed)
+        return att_fail_memory(context, strlen(parameter->name), "a tensor's name");
+    *index = att_safetensors_find(file, name->data);
+    if (*index < 0)
+        return att_fail(context, ATT_ERR_MISMATCH, "%s has no tensor %s", att_safetensors_path(file), name->data);
+    att_shape shape = att_safetensors_at(file, *index).shape;
+    if (att_shape_equal(shape, parameter->shape))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_MISMATCH, "%s: tensor %s has shape %s, expected %s", att_safetensors_path(file),
+                    name->data, att_shape_format(shape, found, sizeof found),
+                    att_shape_format(parameter->shape, expected, sizeof expected));
 }
 
 static bool has_ema(const att_safetensors *file)
 {
-    char prefix[PREFIX_SIZE];
-    tensor_prefix(ema_slot, prefix);
     for (int i = 0; i < att_safetensors_count(file); i++) {
-        if (strncmp(att_safetensors_at(file, i).name, prefix, strlen(prefix)) == 0)
+        if (strncmp(att_safetensors_at(file, i).name, ema_prefix, strlen(ema_prefix)) == 0)
             return true;
     }
     return false;
@@ -105,11 +57,10 @@ static bool has_ema(const att_safetensors *file)
 att_status att_checkpoint_load_ema(const att_model *model, const att_safetensors *file, att_weights *weights)
 {
     att_context *context = att_graph_context(att_model_graph(model));
-    char prefix[PREFIX_SIZE];
     if (!has_ema(file))
         return att_fail(context, ATT_ERR_NOT_FOUND, "%s holds no averaged weights: it was not trained with an EMA",
                         att_safetensors_path(file));
-    return load_tensors(context, file, tensor_prefix(ema_slot, prefix), weights, NO_SLOT);
+    return att_model_load_prefixed(model, file, ema_prefix, weights);
 }
 
 att_status att_checkpoint_describe(att_context *context, const att_safetensors *file, att_checkpoint_info *info)
@@ -232,33 +183,53 @@ att_status att_checkpoint_lanes(att_context *context, const att_safetensors *fil
     return ATT_OK;
 }
 
-static att_status check_slots(const att_train_run *run, const att_safetensors *file)
-{
-    att_text name = {.context = run->context};
-    att_status status = ATT_OK;
-    for (int slot = NO_SLOT; slot < att_weights_slot_count(run->weights) && status == ATT_OK; slot++) {
-        char prefix[PREFIX_SIZE];
-        tensor_prefix(slot < 0 ? NULL : att_weights_slot_name(run->weights, slot), prefix);
-        status = check_tensors(run->context, file, prefix, run->weights, &name);
-    }
-    att_text_free(&name);
-    return status;
-}
-
-static att_status load_slots(const att_train_run *run, const att_safetensors *file)
+/* Reads every tensor of weights and slots through `buffer`, or where that is NULL only looks whether all are there. */
+static att_status read_slots(const att_train_run *run, const att_safetensors *file, float *buffer, att_text *name)
 {
     for (int slot = NO_SLOT; slot < att_weights_slot_count(run->weights); slot++) {
         char prefix[PREFIX_SIZE];
         tensor_prefix(slot < 0 ? NULL : att_weights_slot_name(run->weights, slot), prefix);
-        ATT_TRY(load_tensors(run->context, file, prefix, run->weights, slot));
+        for (int i = 0; i < att_weights_count(run->weights); i++) {
+            att_parameter_info parameter = att_weights_at(run->weights, i);
+            int64_t count = att_shape_count(parameter.shape);
+            int index = -1;
+            ATT_TRY(find_tensor(run->context, file, prefix, &parameter, name, &index));
+            if (!buffer)
+                continue;
+            ATT_TRY(att_safetensors_read(file, index, ATT_SAFETENSORS_F32, buffer, count));
+            ATT_TRY(att_weights_set(run->weights, slot, i, buffer, count));
+        }
     }
     return ATT_OK;
+}
+
+static int64_t largest_parameter(const att_weights *weights)
+{
+    int64_t most = 1;
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static att_status load_slots(const att_train_run *run, const att_safetensors *file)
+{
+    att_text name = {.context = run->context};
+    size_t bytes = (size_t)largest_parameter(run->weights) * sizeof(float);
+    float *buffer = att_allocate(run->context, bytes);
+    att_status status =
+        buffer ? read_slots(run, file, NULL, &name) : att_fail_memory(run->context, bytes, "a tensor being read");
+    if (status == ATT_OK)
+        status = read_slots(run, file, buffer, &name);
+    att_free(run->context, buffer);
+    att_text_free(&name);
+    return status;
 }
 
 att_status att_checkpoint_resume(const att_train_run *run, const att_safetensors *file, att_train_state *state)
 {
     ATT_TRY(att_metadata_compare(run, file));
-    ATT_TRY(check_slots(run, file));
     ATT_TRY(att_metadata_state(run->context, file, state));
     return load_slots(run, file);
 }

@@ -10,7 +10,7 @@
 #include "train/numbers.h"
 #include "train/options.h"
 
-enum { KEY_SIZE = 96, VALUE_SIZE = 256 };
+enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 256 };
 static const char format_version[] = "1";
 
 void att_metadata_free(att_metadata *metadata)
@@ -88,7 +88,7 @@ static char *transform_text(const att_transform_options *options, char text[VALU
 
 static void each_line(const att_train_run *run, line_fn line, void *user)
 {
-    char what[KEY_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT];
+    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT];
     line(user, "version", format_version);
     for (int i = 0; i < att_train_option_count(); i++) {
         snprintf(what, sizeof what, "option.%s", att_train_option_name(i));

@@ -15,6 +15,12 @@ int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
     return trainer->batches / steps + (trainer->batches % steps != 0);
 }
 
+double att_trainer_lr(const att_trainer *trainer, int64_t update)
+{
+    return att_schedule_lr(trainer->schedule, trainer->options, trainer->base_lr,
+                           att_trainer_updates_per_epoch(trainer), trainer->state.epoch, update);
+}
+
 static att_status check_data(const att_trainer *trainer)
 {
     const att_train_run *run = &trainer->run;
@@ -128,6 +134,8 @@ static att_status resume(att_trainer *trainer, const att_safetensors *file)
                         "%s: its counters (epoch %d, batch %lld, update %lld) contradict each other", path,
                         trainer->state.epoch, (long long)trainer->state.batch, (long long)trainer->state.update);
     ATT_TRY(att_trainer_remember(trainer, path));
+    if (trainer->state.batch > 0)
+        trainer->lr = att_trainer_lr(trainer, trainer->state.update - 1);
     if (trainer->options->output && trainer->state.epoch > 0 && trainer->state.batch == 0)
         ATT_TRY(att_checkpoint_settle(&trainer->run, &trainer->state, path));
     return ATT_OK;

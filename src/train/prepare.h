@@ -14,5 +14,7 @@ att_status att_trainer_remember(att_trainer *trainer, const char *path);
 
 /* Updates in each epoch. */
 int64_t att_trainer_updates_per_epoch(const att_trainer *trainer);
+/* The rate of the update that follows `update` finished ones, in the epoch at hand. */
+double att_trainer_lr(const att_trainer *trainer, int64_t update);
 
 #endif

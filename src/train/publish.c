@@ -39,7 +39,7 @@ static bool link_file(att_context *context, const char *source, const char *path
 static att_status name_also(const att_train_run *run, const att_train_state *state, const char *source,
                             const char *name)
 {
-    char *path;
+    char *path = NULL;
     ATT_TRY(att_checkpoint_path(run->context, run->options->output, name, &path));
     att_status status = ATT_OK;
     if (strcmp(source, path) != 0 && !link_file(run->context, source, path))
@@ -56,7 +56,7 @@ static char *epoch_name(int epoch, char name[32])
 
 static att_status remove_evicted(const att_train_run *run, int epoch)
 {
-    char name[32], *path;
+    char name[32], *path = NULL;
     ATT_TRY(att_checkpoint_path(run->context, run->options->output, epoch_name(epoch, name), &path));
     if (unlink(path) != 0 && errno != ENOENT)
         att_log(run->context, ATT_LOG_WARNING, "%s could not be removed: %s", path, strerror(errno));
@@ -79,7 +79,7 @@ att_status att_checkpoint_settle(const att_train_run *run, const att_train_state
 
 att_status att_checkpoint_publish(const att_train_run *run, const att_train_state *state)
 {
-    char *last;
+    char *last = NULL;
     ATT_TRY(att_checkpoint_path(run->context, run->options->output, "last", &last));
     att_status status = att_checkpoint_write(run, state, last);
     if (status == ATT_OK)

@@ -98,7 +98,7 @@ static att_status run_update(att_trainer *trainer)
 
 static att_status remember_last(att_trainer *trainer)
 {
-    char *path;
+    char *path = NULL;
     ATT_TRY(att_checkpoint_path(trainer->context, trainer->options->output, "last", &path));
     att_status status = att_trainer_remember(trainer, path);
     att_free(trainer->context, path);
@@ -108,7 +108,7 @@ static att_status remember_last(att_trainer *trainer)
 /* `last`, within an epoch. */
 static att_status save(att_trainer *trainer)
 {
-    char *path;
+    char *path = NULL;
     if (!trainer->options->output)
         return ATT_OK;
     ATT_TRY(att_checkpoint_path(trainer->context, trainer->options->output, "last", &path));
