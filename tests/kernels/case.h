@@ -245,8 +245,8 @@ static inline double case_value(const case_result *result, int out, int64_t i)
     return att_element_load(result->desc[out].dtype, result->data[out], i);
 }
 
-/* max |a - b| / max |b| over elements first, first + stride, ... of an output; infinite where two elements differ and one
- * of them is NaN or infinite: no NaN passes. Output `out` must have been read in both. */
+/* max |a - b| / max |b| over elements first, first + stride, ... of an output; infinite where two elements differ and
+ * one of them is NaN or infinite: no NaN passes. Output `out` must have been read in both. */
 static inline double case_difference_strided(const case_result *a, const case_result *b, int out, int64_t first,
                                              int64_t stride)
 {

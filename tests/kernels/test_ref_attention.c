@@ -1,0 +1,92 @@
+/* The reference kernels of attention against values worked out by hand. */
+#include "kernels/direct.h"
+
+static const double tight = 1e-14;
+
+/* Two tokens, one head of one channel: q = (1, 0), k = (ln 3, 0), v = (10, 20), scale 1. Query 0 sees scores ln 3 and
+ * 0, so a = (3/4, 1/4); query 1 sees none and is uniform. */
+static const double qkv[] = {1, 1.0986122886681098, 10, 0, 0, 20};
+
+static void attention_is_softmax(void **state)
+{
+    (void)state;
+    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1}};
+    double o[2], lse[2], map[4], stats[2 * ATT_STAT_COUNT];
+    DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats, map), SAMPLE(qkv, 2, 3));
+    CLOSE(o, tight, 12.5, 15);
+    CLOSE(lse, tight, log(4), log(2));
+    CLOSE(map, tight, 0.75, 0.25, 0.5, 0.5);
+    double entropy = -0.75 * log(0.75) - 0.25 * log(0.25);
+    CLOSE(stats, tight, entropy, 0.625, 0.4375, 0, 0.75, 0.75, 0.75, 0, /* then the second query */
+          log(2), 0.5, 0.25, 0, 0.5, 0.5, 0.5, 0);
+}
+
+static void the_scale_multiplies_scores(void **state)
+{
+    (void)state;
+    const att_attrs attrs = {.attention = {.heads = 1, .scale = 2}};
+    double map[4];
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(qkv, 2, 3));
+    CLOSE(map, tight, 0.9, 0.1, 0.5, 0.5);
+}
+
+/* Two samples of two tokens, two heads of one channel: with zero queries each head averages its own v. */
+static void heads_and_samples_do_not_mix(void **state)
+{
+    (void)state;
+    const double x[] = {0, 0, 9, 9, 1, 10, 0, 0, 9, 9, 3, 30, 0, 0, 9, 9, 100, 1000, 0, 0, 9, 9, 300, 3000};
+    const att_attrs attrs = {.attention = {.heads = 2, .scale = 1}};
+    double o[8], lse[8];
+    DIRECT("attention", &attrs, 2, OUTPUTS(o, lse), SAMPLE(x, 2, 6));
+    CLOSE(o, tight, 2, 20, 2, 20, 200, 2000, 200, 2000);
+    CLOSE(lse, tight, log(2), log(2), log(2), log(2), log(2), log(2), log(2), log(2));
+}
+
+/* Uniform attention over a class token and a grid of 2 x 2. */
+static void distance_is_over_other_grid_tokens(void **state)
+{
+    (void)state;
+    const double zeros[5 * 3] = {0};
+    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 2, .grid_w = 2}};
+    double stats[5 * ATT_STAT_COUNT];
+    DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, stats), SAMPLE(zeros, 5, 3));
+    for (int i = 0; i < 5; i++) {
+        double distance = i == 0 ? 0 : (1 + 1 + sqrt(2)) / 5;
+        CLOSE(stats + ATT_STAT_COUNT * i, tight, log(5), 0.2, 0.04, distance, 0.2, 0.2, 0.2, 0);
+    }
+}
+
+/* Scores of +-1e6 must not overflow: all mass on one key, whatever the others are. */
+static void large_scores_stay_finite(void **state)
+{
+    (void)state;
+    const double x[] = {1e3, 1e3, 1, 1e3, -1e3, 2};
+    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1}};
+    double o[2], lse[2], stats[2 * ATT_STAT_COUNT];
+    DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats), SAMPLE(x, 2, 3));
+    CLOSE(o, tight, 1, 1);
+    CLOSE(lse, tight, 1e6, 1e6);
+    CLOSE(stats, tight, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0);
+}
+
+/* The case of attention_is_softmax() with do = (4, 0): da = do (v - o) = (-10, 30), ds = a da = (-7.5, 7.5). */
+static void gradients_follow_the_formula(void **state)
+{
+    (void)state;
+    const double d[] = {4, 0}, o[] = {12.5, 15}, lse[] = {1.3862943611198906, 0.69314718055994531};
+    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1}};
+    double dqkv[6];
+    DIRECT("attention_grad", &attrs, 1, OUTPUTS(dqkv), SAMPLE(d, 2, 1), SAMPLE(qkv, 2, 3), SAMPLE(o, 2, 1),
+           SAMPLE(lse, 1, 2));
+    CLOSE(dqkv, tight, -7.5 * 1.0986122886681098, -7.5, 3, 0, 7.5, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention_is_softmax),         cmocka_unit_test(the_scale_multiplies_scores),
+        cmocka_unit_test(heads_and_samples_do_not_mix), cmocka_unit_test(distance_is_over_other_grid_tokens),
+        cmocka_unit_test(large_scores_stay_finite),     cmocka_unit_test(gradients_follow_the_formula),
+    };
+    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
+}

@@ -1,0 +1,235 @@
+/* The reference kernels of loss, masks and updates: values from PyTorch 2.15 in f64 (torch.nn.functional.cross_entropy,
+ * torch.optim.AdamW and SGD), and statistics. */
+#include "kernels/direct.h"
+
+static const double tight = 1e-15;
+static const double logits[] = {1, 2, -1, 0, 0.5, 3};
+
+static void losses_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    const int32_t classes[] = {2, 1};
+    const double soft[] = {0.2, 0.5, 0.3, 0.1, 0.1, 0.1};
+    const att_attrs smoothed = {.cross_entropy.smoothing = 0.1};
+    double loss[2];
+    DIRECT("cross_entropy", NULL, 2, OUTPUTS(loss), SAMPLE(logits, 3), CLASSES(classes));
+    CLOSE(loss, tight, 3.349012216768186, 2.6238729583693674);
+    DIRECT("cross_entropy", &smoothed, 2, OUTPUTS(loss), SAMPLE(logits, 3), CLASSES(classes));
+    CLOSE(loss, tight, 3.1823455501015196, 2.557206291702701);
+    DIRECT("cross_entropy", NULL, 2, OUTPUTS(loss), SAMPLE(logits, 3), SAMPLE(soft, 3));
+    CLOSE(loss, tight, 1.4490122167681863, 0.5871618875108103);
+}
+
+/* softmax(ln 3, 0) = (3/4, 1/4). */
+static void the_loss_gradient_is_softmax_minus_target(void **state)
+{
+    (void)state;
+    const double dloss[] = {8, 1}, x[] = {1.0986122886681098, 0, 0, 1.0986122886681098}, soft[] = {0.5, 0, 0, 1};
+    const int32_t classes[] = {1, 0};
+    double d[4];
+    DIRECT("cross_entropy_grad", NULL, 2, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, 2), CLASSES(classes));
+    CLOSE(d, tight, 6, -6, -0.75, 0.75);
+    DIRECT("cross_entropy_grad", NULL, 2, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, 2), SAMPLE(soft, 2));
+    CLOSE(d, tight, 8 * (0.375 - 0.5), 1, 0.25, -0.25);
+}
+
+static void a_class_that_does_not_exist_makes_the_loss_nan(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 1, 2, 1, 2}, dloss[] = {1, 1, 1};
+    const int32_t classes[] = {2, 1, -1};
+    double loss[3], d[6];
+    DIRECT("cross_entropy", NULL, 3, OUTPUTS(loss), SAMPLE(x, 2), CLASSES(classes));
+    assert_true(isnan(loss[0]) && isfinite(loss[1]) && isnan(loss[2]));
+    DIRECT("cross_entropy_grad", NULL, 3, OUTPUTS(d), SCALARS(dloss), SAMPLE(x, 2), CLASSES(classes));
+    assert_true(isnan(d[0]) && isnan(d[1]) && isfinite(d[2]) && isfinite(d[3]) && isnan(d[4]));
+}
+
+static void a_logit_of_minus_infinity_is_a_class_ruled_out(void **state)
+{
+    (void)state;
+    const double x[] = {0, -INFINITY, 0};
+    const int32_t classes[] = {0};
+    double loss[1];
+    DIRECT("cross_entropy", NULL, 1, OUTPUTS(loss), SAMPLE(x, 3), CLASSES(classes));
+    CLOSE(loss, tight, log(2));
+}
+
+static void the_seed_of_the_backward_pass_is_the_weight(void **state)
+{
+    (void)state;
+    const double loss[] = {NAN, 3};
+    const att_run run = {.scale = 0.125};
+    double dloss[2];
+    direct_run("loss_seed", NULL, 2, (const direct_input[]){SCALARS(loss)}, 1, OUTPUTS(dloss), &run, 0);
+    CLOSE(dloss, 0, 0.125, 0.125);
+}
+
+static void nonfinite_elements_are_counted_by_sample(void **state)
+{
+    (void)state;
+    const double x[] = {1, NAN, INFINITY, 1e308, 0, 2, -INFINITY, 4, 5};
+    int32_t count[3];
+    DIRECT("nonfinite", NULL, 3, OUTPUTS(count), SAMPLE(x, 3));
+    assert_int_equal(count[0], 2);
+    assert_int_equal(count[1], 0);
+    assert_int_equal(count[2], 1);
+}
+
+enum { DRAWS = 4000 };
+
+static void masks(const char *op, int64_t group, int64_t position, int64_t step, uint32_t stream, double *y)
+{
+    static double ones[DRAWS];
+    for (int i = 0; i < DRAWS; i++)
+        ones[i] = 1;
+    const att_attrs attrs = {.drop = {.rate = 0.25, .stream = stream}};
+    const att_run run = {.seed = 42, .step = step};
+    direct_run(op, &attrs, group, (const direct_input[]){SAMPLE(ones, DRAWS / group)}, 1, OUTPUTS(y), &run, position);
+}
+
+static double mean(const double *y)
+{
+    double sum = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        assert_true(y[i] == 0 || y[i] == 1 / 0.75);
+        sum += y[i];
+    }
+    return sum / DRAWS;
+}
+
+/* The standard deviation of the mean is sqrt(1/3 / 4000) = 0.0091. */
+static void masks_keep_the_expected_share(void **state)
+{
+    (void)state;
+    double y[DRAWS];
+    masks("dropout", 1, 0, 0, 0, y);
+    assert_true(fabs(mean(y) - 1) < 4 * 0.0091);
+    masks("drop_path", DRAWS, 0, 0, 0, y);
+    assert_true(fabs(mean(y) - 1) < 4 * 0.0091);
+}
+
+static void masks_depend_on_position_step_and_stream_alone(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        const char *op = whole ? "drop_path" : "dropout";
+        double eight[DRAWS], four[DRAWS], other[DRAWS];
+        masks(op, 8, 16, 5, 1, eight); /* samples 16..23, 500 each */
+        masks(op, 8, 20, 5, 1, four);  /* 20..27 */
+        assert_memory_equal(eight + 4 * 500, four, 4 * 500 * sizeof *four);
+        masks(op, 100, 0, 5, 1, eight);
+        masks(op, 100, 0, 6, 1, other);
+        assert_memory_not_equal(eight, other, sizeof other);
+        masks(op, 100, 0, 5, 2, other);
+        assert_memory_not_equal(eight, other, sizeof other);
+    }
+}
+
+static void drop_path_zeroes_whole_samples(void **state)
+{
+    (void)state;
+    double y[DRAWS];
+    masks("drop_path", 40, 0, 0, 0, y);
+    for (int i = 0; i < DRAWS; i++)
+        assert_true(y[i] == y[i / 100 * 100]);
+}
+
+static void a_dropped_infinity_is_zero(void **state)
+{
+    (void)state;
+    const double x[] = {INFINITY};
+    const att_attrs attrs = {.drop = {.rate = 1 - 0x1p-40}};
+    const att_run run = {.seed = 1};
+    double y[1];
+    direct_run("dropout", &attrs, 1, (const direct_input[]){SAMPLE(x, 1)}, 1, OUTPUTS(y), &run, 0);
+    CLOSE(y, 0, 0);
+}
+
+static void lanes_are_summed_in_place(void **state)
+{
+    (void)state;
+    double lanes[2 * 4100], squares[2];
+    for (int i = 0; i < 4100; i++) {
+        lanes[i] = 1;
+        lanes[4100 + i] = i < 4096 ? 1 : 2;
+    }
+    DIRECT("sum_lanes", NULL, 1, OUTPUTS(lanes, squares), SHARED(lanes, 2, 4100));
+    CLOSE(squares, 0, 4096 * 4, 4 * 9);
+    for (int i = 0; i < 4100; i++)
+        assert_true(lanes[i] == (i < 4096 ? 2 : 3));
+}
+
+/* Three updates from p = (1, -2, 1/2); the gradients are given halved, which the gradient scale undoes. */
+static void three_updates(const char *op, const att_hyper *hyper, bool decay, double *const *slots)
+{
+    const double g[3][3] = {{0.25, -0.5, 1}, {0.125, 1.5, -0.0625}, {-0.75, 0, 0.5}};
+    const double start[] = {1, -2, 0.5};
+    const att_attrs attrs = {.update.decay = decay};
+    att_hyper now = *hyper;
+    const att_run run = {.hyper = &now, .gradient_scale = 2};
+    memcpy(slots[0], start, sizeof start);
+    for (now.update = 1; now.update <= 3; now.update++)
+        direct_run(op, &attrs, 1, (const direct_input[]){SHARED(g[now.update - 1], 3)}, 1,
+                   OUTPUTS(slots[0], slots[1], slots[2]), &run, 0);
+}
+
+static void adamw_is_that_of_pytorch(void **state)
+{
+    (void)state;
+    const att_hyper hyper = {.lr = 0.03, .weight_decay = 0.2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
+    double p[3], m[3] = {0}, v[3] = {0};
+    three_updates("adamw", &hyper, true, (double *const[]){p, m, v});
+    CLOSE(p, tight, 0.9351296803093806, -1.9607670655147529, 0.42132572442909794);
+    CLOSE(m, tight, -0.087, 0.189, 0.25075);
+    CLOSE(v, tight, 0.025569, 0.098901, 0.0493586875);
+}
+
+static void sgd_is_that_of_pytorch(void **state)
+{
+    (void)state;
+    att_hyper hyper = {.lr = 0.03, .weight_decay = 0.2, .momentum = 0.9};
+    double p[3], buffer[3] = {0};
+    three_updates("sgd", &hyper, true, (double *const[]){p, buffer, NULL});
+    CLOSE(p, tight, 0.956999044, -2.022868088, 0.299124632);
+    CLOSE(buffer, tight, -0.3424348, 0.8138696, 2.7434456);
+    hyper.nesterov = true;
+    memset(buffer, 0, sizeof buffer);
+    three_updates("sgd", &hyper, true, (double *const[]){p, buffer, NULL});
+    CLOSE(p, tight, 0.966880772596, -2.045037245192, 0.226536342788);
+    memset(buffer, 0, sizeof buffer);
+    three_updates("sgd", &hyper, false, (double *const[]){p, buffer, NULL});
+    CLOSE(p, tight, 1.01359, -2.14073, 0.2468225);
+}
+
+static void ema_moves_towards_the_weights(void **state)
+{
+    (void)state;
+    const double p[] = {1, 8};
+    const att_hyper hyper = {.ema_decay = 0.75};
+    const att_run run = {.hyper = &hyper};
+    double ema[] = {0, 4};
+    direct_run("ema", NULL, 1, (const direct_input[]){SHARED(p, 2)}, 1, OUTPUTS(ema), &run, 0);
+    CLOSE(ema, 0, 0.25, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_are_those_of_pytorch),
+        cmocka_unit_test(the_loss_gradient_is_softmax_minus_target),
+        cmocka_unit_test(a_class_that_does_not_exist_makes_the_loss_nan),
+        cmocka_unit_test(a_logit_of_minus_infinity_is_a_class_ruled_out),
+        cmocka_unit_test(the_seed_of_the_backward_pass_is_the_weight),
+        cmocka_unit_test(nonfinite_elements_are_counted_by_sample),
+        cmocka_unit_test(masks_keep_the_expected_share),
+        cmocka_unit_test(masks_depend_on_position_step_and_stream_alone),
+        cmocka_unit_test(drop_path_zeroes_whole_samples),
+        cmocka_unit_test(a_dropped_infinity_is_zero),
+        cmocka_unit_test(lanes_are_summed_in_place),
+        cmocka_unit_test(adamw_is_that_of_pytorch),
+        cmocka_unit_test(sgd_is_that_of_pytorch),
+        cmocka_unit_test(ema_moves_towards_the_weights),
+    };
+    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
+}
