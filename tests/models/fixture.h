@@ -1,0 +1,74 @@
+/* models/fixture.h - for tests of networks: goldens, and weights and images by the formula of tools/goldens. */
+#ifndef TESTS_MODELS_FIXTURE_H
+#define TESTS_MODELS_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/models.h>
+
+#define CHECK(context, call)                                                                 \
+    do {                                                                                     \
+        att_status check_status = (call);                                                    \
+        if (check_status != ATT_OK)                                                          \
+            fail_msg("%s: %s", att_status_name(check_status), att_context_message(context)); \
+    } while (0)
+
+/* tests/goldens/<name>, found beside this file. */
+static inline FILE *golden_open(const char *name)
+{
+    const char *here = __FILE__, *folder = strstr(here, "models/fixture.h");
+    char path[1024];
+    snprintf(path, sizeof path, "%.*sgoldens/%s", (int)(folder - here), here, name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail_msg("%s cannot be opened", path);
+    return file;
+}
+
+/* Element `index` of `key`: uniform in [-1/2, 1/2). FNV-1a of the key, a counter, the finalizer of MurmurHash3. */
+static inline double formula(const char *key, uint32_t index)
+{
+    uint32_t seed = 0x811c9dc5u;
+    for (; *key; key++)
+        seed = (seed ^ (unsigned char)*key) * 0x01000193u;
+    uint32_t z = seed + index * 0x9e3779b9u;
+    z = (z ^ (z >> 16)) * 0x85ebca6bu;
+    z = (z ^ (z >> 13)) * 0xc2b2ae35u;
+    return (double)(z ^ (z >> 16)) / 4294967296.0 - 0.5;
+}
+
+/* Element `index` of a parameter: around 1 for the weights of norms, around 0 for others. */
+static inline float formula_weight(const att_parameter_info *parameter, int64_t index)
+{
+    size_t length = strlen(parameter->name);
+    bool gain = strstr(parameter->name, "norm") && length > 6 && strcmp(parameter->name + length - 6, "weight") == 0;
+    double wide = parameter->shape.rank > 1 ? 0.4 : 0.2;
+    return (float)((gain ? 1 : 0) + wide * formula(parameter->name, (uint32_t)index));
+}
+
+/* Fills all parameters by the formula; the graph computes in f32 or f64. */
+static inline void formula_fill(att_context *context, const att_graph *graph, att_weights *weights)
+{
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        double *wide = malloc((size_t)count * sizeof *wide);
+        float *narrow = malloc((size_t)count * sizeof *narrow);
+        for (int64_t e = 0; e < count; e++)
+            wide[e] = narrow[e] = formula_weight(&parameter, e);
+        const void *host = att_graph_dtype(graph) == ATT_F64 ? (const void *)wide : (const void *)narrow;
+        CHECK(context, att_weights_set(weights, -1, i, host, count));
+        free(wide);
+        free(narrow);
+    }
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* Every model of the list against timm: tensor names and shapes, weight decay, classes and preprocessing. */
+#include <inttypes.h>
+
+#include "models/fixture.h"
+
+static uint64_t fnv(const char *text)
+{
+    uint64_t value = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        value = (value ^ (unsigned char)*text) * 0x100000001b3u;
+    return value;
+}
+
+typedef struct line {
+    char name[64], interpolation[16];
+    int64_t parameters, decayed;
+    uint64_t hash;
+    int classes, img_size;
+    double mean[3], std[3], crop_pct;
+} line;
+
+static bool read_line(FILE *file, line *l)
+{
+    return fscanf(file, "%63s %" SCNd64 " %" SCNx64 " %" SCNd64 " %d %d %lf %lf %lf %lf %lf %lf %lf %15s", l->name,
+                  &l->parameters, &l->hash, &l->decayed, &l->classes, &l->img_size, &l->mean[0], &l->mean[1],
+                  &l->mean[2], &l->std[0], &l->std[1], &l->std[2], &l->crop_pct, l->interpolation) == 14;
+}
+
+static void check_graph(const att_graph *graph, const line *l)
+{
+    uint64_t hash = 0;
+    int64_t decayed = 0;
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(graph, i);
+        char shape[96], text[256];
+        snprintf(text, sizeof text, "%s%s", parameter.name, att_shape_format(parameter.shape, shape, sizeof shape));
+        hash += fnv(text);
+        decayed += parameter.decay ? att_shape_count(parameter.shape) : 0;
+    }
+    assert_int_equal(att_graph_parameter_elements(graph), l->parameters);
+    assert_true(hash == l->hash);
+    assert_int_equal(decayed, l->decayed);
+}
+
+static void check_variant(att_context *context, const line *l)
+{
+    att_model *model;
+    CHECK(context, att_model_create(context, l->name, NULL, ATT_F32, &model));
+    check_graph(att_model_graph(model), l);
+    att_preprocess look = att_model_preprocess(model);
+    assert_int_equal(att_model_options_of(model).num_classes, l->classes);
+    assert_int_equal(look.img_size, l->img_size);
+    assert_int_equal(look.in_chans, 3);
+    assert_memory_equal(look.mean, l->mean, sizeof look.mean);
+    assert_memory_equal(look.std, l->std, sizeof look.std);
+    assert_true(look.crop_pct == l->crop_pct);
+    assert_string_equal(look.interpolation, l->interpolation);
+    att_model_destroy(&model);
+}
+
+static void every_variant_is_timms(void **state)
+{
+    FILE *file = golden_open("models.txt");
+    line l;
+    int count = 0;
+    while (read_line(file, &l)) {
+        print_message("%s\n", l.name);
+        check_variant(*state, &l);
+        count++;
+    }
+    assert_true(feof(file));
+    fclose(file);
+    assert_int_equal(count, att_model_count());
+}
+
+/* ptflops and fvcore count 1.25 to 1.26 GMACs for DeiT-Tiny at 224: all products, those of attention included. */
+static void work_is_counted(void **state)
+{
+    att_model_info info = {.name = "deit_tiny_patch16_224"};
+    CHECK(*state, att_model_measure(*state, &info));
+    assert_int_equal(info.parameters, 5717416);
+    assert_true(info.gmacs > 1.24 && info.gmacs < 1.27);
+}
+
+static void any_size_is_built(void **state)
+{
+    att_model_options options = att_model_options_defaults();
+    options.img_size = 28, options.in_chans = 1, options.num_classes = 10, options.patch_size = 4;
+    options.embed_dim = 64, options.depth = 4, options.num_heads = 4;
+    strcpy(options.broadcast, "cb_s");
+    options.loss = true;
+    att_model *model;
+    CHECK(*state, att_model_create(*state, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    /* embedding 64 (17 + 50), classes 650, last norm 128, and four blocks of 12 64^2 + 13 64, each with 64 for CB_S */
+    assert_int_equal(att_graph_parameter_elements(att_model_graph(model)),
+                     64 * (17 + 1 + 50) + 650 + 128 + 4 * (12 * 4096 + 13 * 64 + 64));
+    assert_int_equal(att_model_preprocess(model).img_size, 28);
+    assert_int_equal(att_model_preprocess(model).in_chans, 1);
+    assert_int_equal(att_model_options_of(model).qkv_bias, 1);
+    att_model_destroy(&model);
+}
+
+/* Hyeon-Woo et al., ICCV 2023: 12 x 384 = 4,608 parameters for ViT-S. */
+static void cb_s_costs_what_the_paper_says(void **state)
+{
+    att_model_options options = att_model_options_defaults();
+    strcpy(options.broadcast, "cb_s");
+    att_model *with, *without;
+    CHECK(*state, att_model_create(*state, "vit_small_patch16_224", &options, ATT_F32, &with));
+    strcpy(options.broadcast, "cb");
+    CHECK(*state, att_model_create(*state, "vit_small_patch16_224", &options, ATT_F32, &without));
+    assert_int_equal(att_graph_parameter_elements(att_model_graph(with)) -
+                         att_graph_parameter_elements(att_model_graph(without)),
+                     4608);
+    att_model_destroy(&with);
+    att_model_destroy(&without);
+}
+
+static void refuses(att_context *context, const char *name, const att_model_options *options, att_status status,
+                    const char *words)
+{
+    att_model *model = NULL;
+    assert_int_equal(att_model_create(context, name, options, ATT_F32, &model), status);
+    assert_null(model);
+    if (!strstr(att_context_message(context), words))
+        fail_msg("\"%s\" does not say \"%s\"", att_context_message(context), words);
+}
+
+static void what_cannot_be_built_is_said(void **state)
+{
+    const char *tiny = "vit_tiny_patch16_224";
+    att_model_options o = att_model_options_defaults();
+    refuses(*state, "vit_tiny_patch16_225", NULL, ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
+    refuses(*state, "resnet50", NULL, ATT_ERR_NOT_FOUND, "resnet50");
+    o.num_heads = 5;
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "embed_dim 192 is not a multiple of num_heads 5");
+    o = att_model_options_defaults(), o.img_size = 225;
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "img_size 225 is not a multiple of patch_size 16");
+    o = att_model_options_defaults(), o.class_token = 0;
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "avg");
+    o = att_model_options_defaults(), strcpy(o.global_pool, "max");
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "max");
+    o = att_model_options_defaults(), strcpy(o.broadcast, "cbs");
+    refuses(*state, tiny, &o, ATT_ERR_NOT_FOUND, "cb");
+    o = att_model_options_defaults(), o.drop_path_rate = 1;
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "drop_path_rate");
+    o = att_model_options_defaults(), o.depth = -3;
+    refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "depth");
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_variant_is_timms),
+        cmocka_unit_test(work_is_counted),
+        cmocka_unit_test(any_size_is_built),
+        cmocka_unit_test(cb_s_costs_what_the_paper_says),
+        cmocka_unit_test(what_cannot_be_built_is_said),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,28 @@
+"""DeiT-Tiny on the 200 photographs, from the JPEG on, as timm evaluates it (f32, CPU): a line for each photograph.
+
+folder/file, the five largest logits as class:value, and the logits of classes 0, 333 and 666.
+"""
+import glob
+import os
+import sys
+import torch
+import timm
+from PIL import Image
+from safetensors.torch import load_file
+from timm.data import create_transform, resolve_model_data_config
+
+shared = os.environ["ATT_SHARED"]
+weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
+if not os.path.exists(weights):
+    sys.exit(print(weights, "is absent: left as it is"))
+model = timm.create_model("deit_tiny_patch16_224").eval()
+model.load_state_dict(load_file(weights))
+transform = create_transform(**resolve_model_data_config(model), is_training=False)
+root = shared + "/data/imagenet200/val/"
+with open(sys.argv[1] + "/deit_tiny.txt", "w") as out, torch.inference_mode():
+    for path in sorted(glob.glob(root + "*/*")):
+        logits = model(transform(Image.open(path).convert("RGB"))[None])[0]
+        top = torch.topk(logits, 5)
+        best = " ".join(f"{c}:{v:.5f}" for c, v in zip(top.indices.tolist(), top.values.tolist()))
+        fixed = " ".join(f"{logits[c].item():.5f}" for c in (0, 333, 666))
+        out.write(f"{path[len(root):]} {best} {fixed}\n")

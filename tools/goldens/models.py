@@ -1,0 +1,56 @@
+"""Names, shapes, weight decay and preprocessing of timm's plain ViTs: one line for each model of our list.
+
+name parameters hash decayed classes img_size mean[3] std[3] crop_pct interpolation
+
+hash: sum modulo 2^64 of FNV-1a (64 bit) of "<tensor><shape as a Python list>" over the state dict; decayed: elements that
+timm gives weight decay.
+"""
+import re
+import sys
+import timm
+from timm.models.vision_transformer import Block
+from timm.optim import param_groups_weight_decay
+
+TENSOR = re.compile(r"(cls_token|pos_embed|patch_embed\.proj\.(weight|bias)|(fc_)?norm\.(weight|bias)|head\.(weight|bias)"
+                    r"|blocks\.\d+\.(norm[12]\.(weight|bias)|attn\.(qkv|proj)\.(weight|bias)|ls[12]\.gamma"
+                    r"|mlp\.fc[12]\.(weight|bias)))")
+# Plain, but without a classifier in timm, or not under a ViT's or DeiT's name.
+OTHERS = re.compile(r".*(siglip|dinov2|intern|eva|_gap_448|giant_patch16_gap|huge_patch14_gap)")
+
+
+def fnv(text):
+    value = 0xcbf29ce484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return value
+
+
+def is_plain(model):
+    return all(TENSOR.fullmatch(name) for name in model.state_dict()) and type(model.blocks[0]) is Block
+
+
+def line(name):
+    config = timm.get_pretrained_cfg(name)
+    classes = config.num_classes or 1000
+    model = timm.create_model(name, device="meta", num_classes=classes)
+    if not is_plain(model):
+        return None
+    assert model.blocks[0].norm1.eps == 1e-6 and model.blocks[0].mlp.act.approximate == "none", name
+    tensors = model.state_dict()
+    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=model.no_weight_decay())
+    fields = [name, sum(t.numel() for t in tensors.values()),
+              f"{sum(fnv(n + str(list(t.shape))) for n, t in tensors.items()) % 2**64:016x}",
+              sum(p.numel() for g in groups if g["weight_decay"] for p in g["params"]),
+              classes, config.input_size[1], *config.mean, *config.std, config.crop_pct, config.interpolation]
+    return " ".join(str(f) for f in fields)
+
+
+names = [n for m in ("vision_transformer", "deit") for n in timm.list_models(module=m) if not OTHERS.match(n)]
+with open(sys.argv[1] + "/models.txt", "w") as out:
+    for name in sorted(names):
+        try:
+            text = line(name)
+        except TypeError:  # a distilled DeiT and the like take other arguments
+            text = None
+        if text:
+            out.write(text + "\n")

@@ -1,0 +1,135 @@
+"""Pillow's and torchvision's bytes: of decoded files, of resized images, of preprocessed photographs, as FNV-1a (64 bit).
+
+preprocess.txt, by its first word:
+decode     file under images/, width, height, hash of RGB, hash of grey ("-" twice where it must be refused)
+resize     width, height, channels, to width, to height, filter, hash; the image is the high bytes of the generator
+           s = 1664525 s + 1013904223 mod 2^32 from 12345 on. One axis at a time: across, then down.
+photo      file under the 200 photographs, hash of 224 x 224 x 3 bytes after resize 248 bicubic and centre crop
+wide       the same for 160 x 224 with crop_pct 0.9 and bilinear, by timm
+normalise  hash of the floats (x / 255 - mean) / std for x = 0..255 and ImageNet's three means and deviations
+"""
+import glob
+import io
+import os
+import struct
+import sys
+import zlib
+import numpy as np
+import torch
+from PIL import Image
+from timm.data import create_transform
+from torchvision import transforms as T
+
+BILINEAR, BICUBIC = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC
+folder = sys.argv[1]
+root = os.environ["ATT_SHARED"] + "/data/imagenet200/val/"
+photographs = sorted(glob.glob(root + "*/*"))[::20]
+if not photographs:
+    sys.exit(print(root, "is absent: left as it is"))
+os.makedirs(folder + "/images", exist_ok=True)
+
+
+def fnv(data):
+    value = 0xcbf29ce484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return f"{value:016x}"
+
+
+def noise(count):
+    out, s = bytearray(), 12345
+    for _ in range(count):
+        s = (s * 1664525 + 1013904223) % 2**32
+        out.append(s >> 24)
+    return bytes(out)
+
+
+def png(width, height, depth, kind, row_bytes, between=b""):
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    rows = noise(height * row_bytes)
+    raw = b"".join(b"\0" + rows[y * row_bytes:(y + 1) * row_bytes] for y in range(height))
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + (between and chunk(*between)) +
+            chunk(b"IDAT", zlib.compress(raw, 9)) + chunk(b"IEND", b""))
+
+
+def saved(image, kind, **options):
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def files():
+    y, x = np.mgrid[0:19, 0:27]
+    colours = np.stack([x * 9, y * 13, (x + y) * 5], -1).astype(np.uint8)
+    colours[5:10, 8:14] = np.frombuffer(noise(90), np.uint8).reshape(5, 6, 3)
+    rgb = Image.fromarray(colours)
+    grey = rgb.convert("L")
+    rgba = rgb.copy()
+    rgba.putalpha(grey)
+    jpeg = {name: saved(rgb, "JPEG", **options) for name, options in {
+        "420.jpg": dict(quality=75, subsampling=2), "422.jpg": dict(quality=90, subsampling=1),
+        "444.jpg": dict(quality=30, subsampling=0), "progressive.jpg": dict(quality=80, progressive=True),
+        "restart.jpg": dict(restart_marker_blocks=1)}.items()}
+    yield from jpeg.items()
+    yield "grey.jpg", saved(grey, "JPEG")
+    yield "cmyk.jpg", saved(rgb.convert("CMYK"), "JPEG")
+    yield "stray.jpg", jpeg["420.jpg"][:-2] + b"stray\xff\xd9bytes"
+    yield "rgb.png", saved(rgb, "PNG")
+    yield "rgba.png", saved(rgba, "PNG")
+    yield "grey.png", saved(grey, "PNG")
+    yield "grey_alpha.png", saved(rgba.convert("LA"), "PNG")
+    for colours, bits in (2, 1), (4, 2), (16, 4), (256, 8):
+        yield f"palette{bits}.png", saved(rgb.quantize(colours), "PNG", bits=bits)
+    yield "transparent.png", saved(rgb.quantize(16), "PNG", transparency=3)
+    for bits in 1, 2, 4:
+        yield f"grey{bits}.png", png(11, 5, bits, 0, (11 * bits + 7) // 8)
+    yield "grey16.png", png(7, 5, 16, 0, 14)
+    yield "grey_alpha16.png", png(7, 5, 16, 4, 28)
+    yield "rgb16.png", png(7, 5, 16, 2, 42)
+    yield "rgba16.png", png(7, 5, 16, 6, 56)
+    yield "grey_key.png", png(7, 5, 8, 0, 7, (b"tRNS", b"\0\5"))
+    for name in "420.jpg", "progressive.jpg":
+        yield "cut_" + name, jpeg[name][:-40]
+    yield "cut.png", saved(rgb, "PNG")[:200]
+    yield "palette_short.png", png(7, 5, 8, 3, 7, (b"PLTE", bytes(range(9))))
+
+
+def resized(width, height, channels, to_width, to_height, method):
+    pixels = np.frombuffer(noise(width * height * channels), np.uint8)
+    image = Image.fromarray(pixels.reshape((height, width, 3) if channels == 3 else (height, width)))
+    return fnv(image.resize((to_width, height), method).resize((to_width, to_height), method).tobytes())
+
+
+def refused(name):
+    return name.startswith("cut") or name.endswith("short.png")
+
+
+with open(folder + "/preprocess.txt", "w") as out:
+    for name, data in files():
+        with open(f"{folder}/images/{name}", "wb") as file:
+            file.write(data)
+        if refused(name):
+            out.write(f"decode {name} 0 0 - -\n")
+            continue
+        image = Image.open(io.BytesIO(data))
+        hashes = [fnv(image.convert(mode).tobytes()) for mode in ("RGB", "L")]
+        out.write(f"decode {name} {image.width} {image.height} {' '.join(hashes)}\n")
+    for sizes in ((1, 1, 3, 5, 7), (9, 7, 1, 9, 3), (9, 7, 3, 4, 7), (33, 47, 3, 224, 20), (90, 61, 3, 31, 21),
+                  (61, 90, 1, 30, 45), (64, 64, 3, 32, 32), (28, 28, 1, 32, 32), (32, 32, 3, 248, 248), (500, 3, 3, 7, 3),
+                  (3, 500, 1, 8, 2), (97, 53, 3, 96, 52), (5, 4, 3, 1, 1)):
+        for filter_name, method in ("bilinear", BILINEAR), ("bicubic", BICUBIC):
+            out.write(f"resize {' '.join(map(str, sizes))} {filter_name} {resized(*sizes, method)}\n")
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    ramp = Image.fromarray(np.repeat(np.arange(256, dtype=np.uint8)[None, :, None], 3, axis=2))
+    floats = T.Normalize(mean, std)(T.ToTensor()(ramp)).permute(1, 2, 0).contiguous().numpy()
+    out.write(f"normalise {fnv(floats.tobytes())}\n")
+    crop = T.Compose([T.Resize(248, interpolation=T.InterpolationMode.BICUBIC), T.CenterCrop(224)])
+    wide = create_transform((3, 160, 224), crop_pct=0.9, interpolation="bilinear", mean=(0, 0, 0), std=(1, 1, 1))
+    for path in photographs:
+        image = Image.open(path).convert("RGB")
+        out.write(f"photo {path[len(root):]} {fnv(crop(image).tobytes())}\n")
+        floats = wide(image).permute(1, 2, 0)
+        pixels = torch.round(floats * 255).to(torch.uint8).contiguous().numpy()
+        out.write(f"wide {path[len(root):]} {fnv(pixels.tobytes())}\n")

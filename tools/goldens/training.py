@@ -1,0 +1,101 @@
+"""The first twenty updates of small ViTs in PyTorch, in f64: losses, and each tensor's gradient norm in the first one.
+
+Weights, images and labels follow from formulas (uniform() below), so that any program can make them. One file per case:
+lines "loss <value>", then "norm <tensor> <value>". The gradient of the key third of qkv.bias is 0 in theory (softmax does
+not see it): it is left out of that tensor's norm.
+"""
+import sys
+import numpy as np
+import torch
+from timm.models.vision_transformer import VisionTransformer
+from timm.optim import param_groups_weight_decay
+
+STEPS, BATCH, CLASSES, SIDE = 20, 8, 10, 28
+
+
+def uniform(key, count, first=0):
+    """count draws in [-1/2, 1/2): FNV-1a (32 bit) of the key, a counter, and the finalizer of MurmurHash3."""
+    seed = 0x811c9dc5
+    for byte in key.encode():
+        seed = (seed ^ byte) * 0x01000193 % 2**32
+    z = (seed + (first + np.arange(count, dtype=np.uint64)) * 0x9e3779b9) % 2**32
+    z = (z ^ (z >> np.uint64(16))) * 0x85ebca6b % 2**32
+    z = (z ^ (z >> np.uint64(13))) * 0xc2b2ae35 % 2**32
+    return (z ^ (z >> np.uint64(16))).astype(np.float64) / 2**32 - 0.5
+
+
+class Broadcast(torch.nn.Module):
+    def __init__(self, mlp, learned):
+        super().__init__()
+        self.fc1, self.act, self.fc2 = mlp.fc1, mlp.act, mlp.fc2
+        self.cb = torch.nn.Module()
+        if learned:
+            self.cb.weight = torch.nn.Parameter(torch.zeros(mlp.fc2.out_features, dtype=torch.float64))
+
+    def forward(self, x):
+        x = self.fc2(self.act(self.fc1(x)))
+        mean = x.mean(dim=1, keepdim=True)
+        return x + self.cb.weight * mean if hasattr(self.cb, "weight") else (x + mean) / 2
+
+
+def build(options):
+    options = dict(options)
+    broadcast = options.pop("broadcast", None)
+    model = VisionTransformer(img_size=SIDE, patch_size=7, in_chans=1, num_classes=CLASSES, embed_dim=32, depth=2,
+                              num_heads=2, **options).double()
+    for block in model.blocks if broadcast else []:
+        block.mlp = Broadcast(block.mlp, broadcast == "cb_s")
+    for name, parameter in model.named_parameters():
+        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+        wide = 0.4 if parameter.dim() > 1 else 0.2
+        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
+        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
+    return model
+
+
+def batch(step):
+    count = SIDE * SIDE
+    images = (4 * uniform("image", BATCH * count, step * BATCH * count)).astype(np.float32)
+    labels = np.floor((uniform("label", BATCH, step * BATCH) + 0.5) * CLASSES).astype(np.int64)
+    return torch.from_numpy(images).double().reshape(BATCH, 1, SIDE, SIDE), torch.from_numpy(labels)
+
+
+def gradient_norm(name, gradient):
+    if name.endswith("qkv.bias"):
+        query, _, value = gradient.chunk(3)
+        gradient = torch.cat((query, value))
+    return gradient.norm().item()
+
+
+def run(path, model_options, optimizer, smoothing):
+    model = build(model_options)
+    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=model.no_weight_decay())
+    if optimizer == "adamw":
+        update = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
+    else:
+        update = torch.optim.SGD(groups, lr=0.05, momentum=0.9, nesterov=True)
+    criterion = torch.nn.CrossEntropyLoss(label_smoothing=smoothing)
+    losses, norms = [], []
+    for step in range(STEPS):
+        images, labels = batch(step)
+        loss = criterion(model(images), labels)
+        update.zero_grad()
+        loss.backward()
+        if step == 0:
+            norms = [(n, gradient_norm(n, p.grad)) for n, p in model.named_parameters()]
+        update.step()
+        losses.append(loss.item())
+    with open(path, "w") as out:
+        out.writelines(f"loss {value:.12g}\n" for value in losses)
+        out.writelines(f"norm {name} {value:.9g}\n" for name, value in norms)
+
+
+CASES = {
+    "plain_adamw": ({}, "adamw", 0.0),
+    "plain_sgd_smoothing": ({}, "sgd", 0.1),
+    "cb_adamw": ({"broadcast": "cb"}, "adamw", 0.1),
+    "cb_s_layerscale_adamw": ({"broadcast": "cb_s", "init_values": 0.1, "no_embed_class": True}, "adamw", 0.0),
+    "mean_sgd": ({"class_token": False, "global_pool": "avg", "qkv_bias": False}, "sgd", 0.0),
+}
+for case, (model_options, optimizer, smoothing) in CASES.items():
+    run(f"{sys.argv[1]}/training_{case}.txt", model_options, optimizer, smoothing)
