@@ -1,8 +1,8 @@
 /* attscope/data.h - labelled images from files, transformed, in batches.
  *
  * A data set is opened once and may be read from several threads. A loader decodes and transforms its images on threads
- * of its own and hands out batches; what it hands out depends on the data set, the options, the epoch and the seed, never
- * on the number of threads.
+ * of its own and hands out batches; what it hands out depends on the data set, the options, the epoch and the seed,
+ * never on the number of threads.
  */
 #ifndef ATTSCOPE_DATA_H
 #define ATTSCOPE_DATA_H
@@ -27,18 +27,25 @@ typedef struct att_dataset_options {
 /* No split, no map, 4 GiB, the limits' defaults. */
 ATT_API att_dataset_options att_dataset_options_defaults(void);
 
-/* Opens what lies at `path`:
- *   "idx"     a folder (or its subfolder "raw") with train-images-idx3-ubyte, train-labels-idx1-ubyte and the t10k- pair,
- *             each plain or .gz; splits other than train are t10k
- *   "folder"  a folder of class folders, or of split folders (train, val, validation, test) of such
- *   "tar", "tar.gz", "zip"   an archive of such a folder, which may have folders around it
- * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order; others are left
- * out. Without a class map the class folders that hold images are numbered in timm's order: lower case, runs of digits by
- * value. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split(). "val"
- * and "test" each stand in for the other where only that one exists.
+/* Opens what lies at `path`.
+ *
+ * "idx": a folder (or its subfolder "raw") with train-images-idx3-ubyte, train-labels-idx1-ubyte and the t10k- pair,
+ * each plain or .gz. Splits other than train are t10k.
+ *
+ * "folder": a folder of class folders, or of split folders (train, val, validation, test) of such.
+ *
+ * "tar", "tar.gz", "zip": an archive of such a folder, which may have folders around it.
+ *
+ * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
+ * runs of digits by value); others are left out. Without a class map the class folders that hold images are numbered in
+ * timm's order. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split().
+ * "val" and "test" each stand in for the other where only that one exists.
+ *
  * options: NULL means the defaults; copied. On success *dataset is the caller's, freed by att_dataset_close().
- * Errors: ERR_NOT_FOUND (nothing there, no such split), ERR_FORMAT (no images, corrupt), ERR_MISMATCH (images and labels
- * differ in number, a class is missing in the map: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY. */
+ *
+ * Errors: ERR_NOT_FOUND (nothing there, no such split), ERR_FORMAT (no images, corrupt), ERR_MISMATCH (images and
+ * labels differ in number, a class is missing in the map: the message names the nearest), ERR_UNSUPPORTED, ERR_IO,
+ * ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const char *path,
                                                    const att_dataset_options *options, att_dataset **dataset);
 ATT_API void att_dataset_close(att_dataset **dataset);
@@ -68,32 +75,31 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, a
 typedef enum att_interpolation { ATT_BILINEAR, ATT_BICUBIC } att_interpolation;
 
 typedef enum att_crop {
-    ATT_CROP_CENTER,        /* resize, then cut the middle out: evaluation */
+    ATT_CROP_CENTER,         /* resize, then cut the middle out: evaluation */
     ATT_CROP_RANDOM_RESIZED, /* a random box, resized */
-    ATT_CROP_PAD            /* as ATT_CROP_CENTER, then shifted by up to `pad` in both directions over black */
+    ATT_CROP_PAD             /* as ATT_CROP_CENTER, then shifted by up to `pad` in both directions over black */
 } att_crop;
 
 /* From an 8-bit image to floats [height][width][channels]. Resizing is Pillow's to the byte (antialiased, two passes).
  *
  * ATT_CROP_CENTER is timm's evaluation: with target (H, W) and scale size s = floor(target / crop_pct), the image is
- * resized so that it covers s and keeps its aspect (square targets: shorter side s, longer int(s * long / short); others:
- * sides divided by min(h / s_h, w / s_w) and rounded), then the middle is cut out (offsets rounded half to even), with
- * black around where the image is smaller.
- * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest central
- * box whose aspect lies in `ratio`. */
+ * resized so that it covers s and keeps its aspect (square targets: shorter side s, longer int(s * long / short);
+ * others: sides divided by min(h / s_h, w / s_w) and rounded), then the middle is cut out (offsets rounded half to
+ * even). ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest
+ * central box whose aspect lies in `ratio`. */
 typedef struct att_transform_options {
     int height, width, channels; /* of the result; channels 1 or 3 */
     att_crop crop;
     att_interpolation interpolation;
-    double crop_pct;           /* (0, 1]: ATT_CROP_CENTER and ATT_CROP_PAD */
+    double crop_pct;           /* 0.01..1: ATT_CROP_CENTER and ATT_CROP_PAD */
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED */
     int pad;                   /* ATT_CROP_PAD, pixels */
     double flip;               /* probability of a left-right flip */
     float mean[3], std[3];     /* (x / 255 - mean) / std per channel */
 } att_transform_options;
 
-/* Centre crop with crop_pct 1, bicubic, no flip; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them; mean 0.5
- * and std 0.5. */
+/* Centre crop with crop_pct 1, bicubic, no flip; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them; mean
+ * 0.5 and std 0.5. */
 ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
 
 /* Transforms one image of the options' channels to `out`, height * width * channels floats. seed, epoch and index key
@@ -127,7 +133,8 @@ ATT_API ATT_MUST_CHECK att_status att_loader_create(att_context *context, const 
 /* Stops the threads at their next image and frees; at any time. */
 ATT_API void att_loader_destroy(att_loader **loader);
 
-/* Goes to batch `batch` (0..att_loader_batches()) of an epoch; batches handed out become invalid. Errors: ERR_ARGUMENT. */
+/* Goes to batch `batch` (0..att_loader_batches()) of an epoch; batches handed out become invalid. Errors: ERR_ARGUMENT.
+ */
 ATT_API ATT_MUST_CHECK att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch);
 /* Batches in each epoch. */
 ATT_API int64_t att_loader_batches(const att_loader *loader);

@@ -1,8 +1,9 @@
 /* io/archive.h - random access to the files in a .tar, .tar.gz or .zip.
  *
  * Opening walks the archive once (libarchive) and notes where each file's bytes begin; reading then goes straight
- * there. A gzipped tar cannot be sought: its files' bytes are kept in memory. The kind is found from the contents, never
- * from the name. Folders are not listed; links, devices, sparse and encrypted files, and names that are absolute or hold
+ * there. A gzipped tar cannot be sought: its files' bytes are kept in memory. The kind is found from the contents,
+ * never from the name. Folders are not listed; links, devices, sparse and encrypted files, and names that are absolute
+ * or hold
  * ".." are skipped and counted.
  */
 #ifndef ATT_IO_ARCHIVE_H

@@ -87,8 +87,8 @@ static att_status read_shape(idx_stream *stream, size_t cap, att_shape *shape)
         return att_fail(context, ATT_ERR_FORMAT, "%s: not an IDX file (it does not begin with two zero bytes)",
                         stream->path);
     if (header[2] != 8)
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: IDX element type 0x%02x; only unsigned bytes (0x08) are read",
-                        stream->path, header[2]);
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "%s: IDX element type 0x%02x; only unsigned bytes (0x08) are read", stream->path, header[2]);
     if (header[3] < 1 || header[3] > ATT_IDX_MAX_RANK)
         return att_fail(context, ATT_ERR_FORMAT, "%s: %d dimensions; 1 to %d are read", stream->path, header[3],
                         ATT_IDX_MAX_RANK);

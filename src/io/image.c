@@ -83,8 +83,7 @@ att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t hei
     if (width > side || height > side || width > (uint64_t)limits->pixels / height)
         return att_fail(job->context, ATT_ERR_UNSUPPORTED,
                         "%s: %llu x %llu pixels, more than the limits of %d a side and %lld in all", job->name,
-                        (unsigned long long)width, (unsigned long long)height, limits->side,
-                        (long long)limits->pixels);
+                        (unsigned long long)width, (unsigned long long)height, limits->side, (long long)limits->pixels);
     size_t bytes = (size_t)width * height * (size_t)job->channels;
     uint8_t *pixels = att_reallocate(job->context, NULL, bytes);
     if (!pixels)

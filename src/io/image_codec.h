@@ -22,7 +22,13 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
 att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image);
 
 /* Kinds of decoded rows, one byte a sample. */
-typedef enum att_row_kind { ATT_ROW_GREY, ATT_ROW_GREY_ALPHA, ATT_ROW_RGB, ATT_ROW_RGBA, ATT_ROW_CMYK_INVERTED } att_row_kind;
+typedef enum att_row_kind {
+    ATT_ROW_GREY,
+    ATT_ROW_GREY_ALPHA,
+    ATT_ROW_RGB,
+    ATT_ROW_RGBA,
+    ATT_ROW_CMYK_INVERTED
+} att_row_kind;
 /* Samples per pixel. */
 int att_row_samples(att_row_kind kind);
 /* Writes row `y` of the image from `width` pixels of the kind. */

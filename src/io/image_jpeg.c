@@ -106,6 +106,17 @@ static bool choose_colours(jpeg_run *run, att_row_kind *kind)
     }
 }
 
+/* A file of several scans is collected whole, as coefficients, before the first row comes out. */
+static att_status check_memory(jpeg_run *run)
+{
+    const att_image_job *job = run->job;
+    size_t coefficients = (size_t)run->info.image_width * run->info.image_height * (size_t)run->info.num_components;
+    if (jpeg_has_multiple_scans(&run->info) && coefficients > job->limits->memory / sizeof(JCOEF))
+        return att_fail(job->context, ATT_ERR_UNSUPPORTED, "%s: needs %zu bytes, more than the limit of %zu", job->name,
+                        coefficients * sizeof(JCOEF), job->limits->memory);
+    return ATT_OK;
+}
+
 /* Everything in here may leave by longjmp. */
 static att_status read_picture(jpeg_run *run)
 {
@@ -117,12 +128,12 @@ static att_status read_picture(jpeg_run *run)
     info->client_data = run;
     info->src = &run->source;
     info->progress = &run->progress;
-    info->mem->max_memory_to_use = (long)job->limits->memory;
     jpeg_read_header(info, TRUE);
     if (!choose_colours(run, &kind))
         return att_fail(job->context, ATT_ERR_UNSUPPORTED, "%s: a JPEG of %d components", job->name,
                         info->num_components);
     ATT_TRY(att_image_make(job, info->image_width, info->image_height, run->image));
+    ATT_TRY(check_memory(run));
     size_t row_bytes = (size_t)info->image_width * (size_t)att_row_samples(kind);
     run->row = att_allocate(job->context, row_bytes);
     if (!run->row)

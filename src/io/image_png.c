@@ -22,11 +22,11 @@ static att_status fail_png(const att_image_job *job, int code)
     return att_fail(job->context, status, "%s: not a PNG that can be decoded: %s", job->name, spng_strerror(code));
 }
 
-#define SPNG_TRY(job, call)                   \
-    do {                                      \
-        int code_ = (call);                   \
-        if (code_ != 0)                       \
-            return fail_png(job, code_);      \
+#define SPNG_TRY(job, call)              \
+    do {                                 \
+        int code_ = (call);              \
+        if (code_ != 0)                  \
+            return fail_png(job, code_); \
     } while (0)
 
 static att_row_kind kind_of(uint8_t color_type)

@@ -1,4 +1,4 @@
-"""Pillow's and torchvision's bytes: of decoded files, of resized images, of preprocessed photographs, as FNV-1a (64 bit).
+"""Pillow's and torchvision's bytes: of decoded files, resized images and preprocessed photographs, as FNV-1a (64 bit).
 
 preprocess.txt, by its first word:
 decode     file under images/, width, height, hash of RGB, hash of grey ("-" twice where it must be refused)
@@ -117,8 +117,8 @@ with open(folder + "/preprocess.txt", "w") as out:
         hashes = [fnv(image.convert(mode).tobytes()) for mode in ("RGB", "L")]
         out.write(f"decode {name} {image.width} {image.height} {' '.join(hashes)}\n")
     for sizes in ((1, 1, 3, 5, 7), (9, 7, 1, 9, 3), (9, 7, 3, 4, 7), (33, 47, 3, 224, 20), (90, 61, 3, 31, 21),
-                  (61, 90, 1, 30, 45), (64, 64, 3, 32, 32), (28, 28, 1, 32, 32), (32, 32, 3, 248, 248), (500, 3, 3, 7, 3),
-                  (3, 500, 1, 8, 2), (97, 53, 3, 96, 52), (5, 4, 3, 1, 1)):
+                  (61, 90, 1, 30, 45), (64, 64, 3, 32, 32), (28, 28, 1, 32, 32), (32, 32, 3, 248, 248),
+                  (500, 3, 3, 7, 3), (3, 500, 1, 8, 2), (97, 53, 3, 96, 52), (5, 4, 3, 1, 1)):
         for filter_name, method in ("bilinear", BILINEAR), ("bicubic", BICUBIC):
             out.write(f"resize {' '.join(map(str, sizes))} {filter_name} {resized(*sizes, method)}\n")
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

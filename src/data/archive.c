@@ -1,0 +1,80 @@
+/* Class folders in an archive. */
+#include "io/archive.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "data/class_tree.h"
+#include "io/image_codec.h"
+
+typedef struct archive_source {
+    att_archive *archive;
+    att_class_tree tree;
+} archive_source;
+
+static bool accepts(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static att_status open_archive(att_dataset *dataset, const att_dataset_options *options)
+{
+    att_context *context = dataset->context;
+    archive_source *source = att_allocate(context, sizeof *source);
+    if (!source)
+        return att_fail_memory(context, sizeof *source, dataset->path);
+    dataset->source = source;
+    source->tree.context = context;
+    ATT_TRY(att_archive_open(context, dataset->path, options->cache_bytes, &source->archive));
+    dataset->kind = att_archive_kind(source->archive);
+    for (int64_t i = 0; i < att_archive_count(source->archive); i++) {
+        const char *name = att_archive_name(source->archive, i);
+        if (att_tree_is_image(name))
+            ATT_TRY(att_class_tree_add(&source->tree, name, i));
+    }
+    ATT_TRY(att_class_tree_settle(&source->tree, dataset, options));
+    int64_t skipped = att_archive_skipped(source->archive);
+    if (skipped > 0)
+        att_log(context, ATT_LOG_WARNING, "%s: %lld links, devices or unsafe names were left out", dataset->path,
+                (long long)skipped);
+    return ATT_OK;
+}
+
+static void close_archive(att_dataset *dataset)
+{
+    archive_source *source = dataset->source;
+    att_class_tree_free(&source->tree);
+    att_archive_close(&source->archive);
+    att_free(dataset->context, source);
+}
+
+static void name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    const archive_source *source = dataset->source;
+    snprintf(text, size, "%s/%s", dataset->path, source->tree.files[index].path);
+}
+
+static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                             att_image *image)
+{
+    const archive_source *source = dataset->source;
+    int64_t member = source->tree.files[index].member;
+    size_t bytes = att_archive_size(source->archive, member);
+    char path[ATT_DATA_MAX_NAME];
+    name(dataset, index, path, sizeof path);
+    if (bytes > dataset->limits.file_bytes)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: %zu bytes, more than the limit of %zu", path, bytes,
+                        dataset->limits.file_bytes);
+    uint8_t *file = att_reallocate(context, NULL, bytes + 1);
+    if (!file)
+        return att_fail_memory(context, bytes + 1, path);
+    att_status status = att_archive_read(source->archive, context, member, file);
+    if (status == ATT_OK)
+        status = att_image_decode_named(context, path, file, bytes, channels, &dataset->limits, image);
+    att_free(context, file);
+    return status;
+}
+
+const att_data_format att_data_archive = {accepts, open_archive, close_archive, name, read_image};

@@ -1,0 +1,202 @@
+#include "data/classes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+
+enum { MAX_MAP_BYTES = 16 << 20, MAX_CLASSES = 1 << 20 };
+
+/* --- order ------------------------------------------------------------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
+}
+
+static bool ends_text(char c)
+{
+    return c == '\0' || is_digit(c);
+}
+
+/* Compares the runs of non-digits at *a and *b and moves past what is equal. A run that ends first is the smaller. */
+static int compare_text(const char **a, const char **b)
+{
+    while (!ends_text(**a) && lower(**a) == lower(**b)) {
+        ++*a;
+        ++*b;
+    }
+    if (ends_text(**a) || ends_text(**b))
+        return ends_text(**b) - ends_text(**a);
+    return lower(**a) - lower(**b);
+}
+
+static size_t skip_number(const char **text)
+{
+    size_t digits = 0;
+    while (is_digit((*text)[digits]))
+        digits++;
+    *text += digits;
+    return digits;
+}
+
+/* Compares the runs of digits at *a and *b by value and moves past them. A text that is at its end is the smaller. */
+static int compare_numbers(const char **a, const char **b)
+{
+    if (!is_digit(**a) || !is_digit(**b))
+        return is_digit(**a) - is_digit(**b);
+    while (**a == '0')
+        ++*a;
+    while (**b == '0')
+        ++*b;
+    const char *from_a = *a, *from_b = *b;
+    size_t digits_a = skip_number(a), digits_b = skip_number(b);
+    if (digits_a != digits_b)
+        return digits_a < digits_b ? -1 : 1;
+    return memcmp(from_a, from_b, digits_a);
+}
+
+int att_natural_compare(const char *a, const char *b)
+{
+    const char *at_a = a, *at_b = b;
+    while (*at_a || *at_b) {
+        int order = compare_text(&at_a, &at_b);
+        if (order == 0)
+            order = compare_numbers(&at_a, &at_b);
+        if (order != 0)
+            return order;
+    }
+    return strcmp(a, b);
+}
+
+/* --- lists ------------------------------------------------------------------------------------------------------- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    return strcmp(((const att_class_entry *)a)->name, ((const att_class_entry *)b)->name);
+}
+
+static att_status index_names(att_context *context, const char *origin, att_class_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        list->by_name[i] = (att_class_entry){list->names[i], i};
+    qsort(list->by_name, (size_t)list->count, sizeof *list->by_name, compare_entries);
+    for (int i = 1; i < list->count; i++) {
+        const att_class_entry *one = &list->by_name[i - 1], *other = &list->by_name[i];
+        if (strcmp(one->name, other->name) == 0)
+            return att_fail(context, ATT_ERR_FORMAT, "%s: class \"%s\" stands on lines %d and %d", origin, one->name,
+                            (one->number < other->number ? one : other)->number + 1,
+                            (one->number < other->number ? other : one)->number + 1);
+    }
+    return ATT_OK;
+}
+
+att_status att_class_list_make(att_context *context, const char *origin, const char *const *names, int count,
+                               att_class_list *list)
+{
+    list->arena.context = context;
+    list->names = att_arena_allocate(&list->arena, (size_t)count * sizeof *list->names);
+    list->by_name = att_arena_allocate(&list->arena, (size_t)count * sizeof *list->by_name);
+    if (!list->names || !list->by_name)
+        return att_fail_memory(context, (size_t)count * (sizeof *list->names + sizeof *list->by_name), "class names");
+    list->count = count;
+    for (int i = 0; i < count; i++) {
+        list->names[i] = att_arena_string(&list->arena, names[i]);
+        if (!list->names[i])
+            return att_fail_memory(context, strlen(names[i]) + 1, "a class name");
+    }
+    return index_names(context, origin, list);
+}
+
+/* Cuts `text` into the first words of its lines, in place; the line that holds none is given in *bad, from 1. Returns
+ * the number of lines, at most `room`. */
+static int first_words(char *text, const char **words, int room, int *bad)
+{
+    int count = 0;
+    *bad = 0;
+    for (char *line = text; line && *line && count < room; count++) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        char *word = line + strspn(line, " \t\r");
+        word[strcspn(word, " \t\r")] = '\0';
+        if (*word == '\0' && *bad == 0)
+            *bad = count + 1;
+        words[count] = word;
+        line = end ? end + 1 : NULL;
+    }
+    return count;
+}
+
+static int count_lines(const char *text)
+{
+    int lines = 1;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+static att_status parse_map(att_context *context, const char *path, char *text, att_class_list *list)
+{
+    size_t end = strlen(text);
+    while (end > 0 && strchr(" \t\r\n", text[end - 1]))
+        text[--end] = '\0';
+    int lines = count_lines(text), bad;
+    if (end == 0 || lines > MAX_CLASSES)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: a class map holds 1 to %d lines", path, MAX_CLASSES);
+    const char **words = att_allocate_array(context, (size_t)lines, sizeof *words);
+    if (!words)
+        return att_fail_memory(context, (size_t)lines * sizeof *words, path);
+    int count = first_words(text, words, lines, &bad);
+    att_status status = bad ? att_fail(context, ATT_ERR_FORMAT, "%s: line %d names no class", path, bad)
+                            : att_class_list_make(context, path, words, count, list);
+    att_free(context, words);
+    return status;
+}
+
+att_status att_class_list_read(att_context *context, const char *path, att_class_list *list)
+{
+    char *text;
+    size_t size;
+    ATT_TRY(att_file_read(context, path, MAX_MAP_BYTES, &text, &size));
+    att_status status = strlen(text) != size
+                            ? att_fail(context, ATT_ERR_FORMAT, "%s: a class map is text, this holds zero bytes", path)
+                            : parse_map(context, path, text, list);
+    att_free(context, text);
+    list->given = true;
+    return status;
+}
+
+int att_class_list_find(const att_class_list *list, const char *name)
+{
+    if (list->count == 0)
+        return -1;
+    att_class_entry key = {name, 0};
+    const att_class_entry *found =
+        bsearch(&key, list->by_name, (size_t)list->count, sizeof *list->by_name, compare_entries);
+    return found ? found->number : -1;
+}
+
+static const char *name_at(const void *list, int index)
+{
+    return ((const att_class_list *)list)->names[index];
+}
+
+const char *att_class_list_nearest(const att_class_list *list, const char *name)
+{
+    return att_text_nearest(name, name_at, list, list->count);
+}
+
+void att_class_list_free(att_class_list *list)
+{
+    if (list->arena.context)
+        att_arena_free(&list->arena);
+    *list = (att_class_list){0};
+}

@@ -1,0 +1,152 @@
+#include "data/dataset.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+
+static const att_data_format *const formats[] = {&att_data_idx, &att_data_folder, &att_data_archive};
+
+static const char *const any_split[] = {"train", "training", "val", "validation", "valid", "test", NULL};
+static const char *const train_splits[] = {"train", "training", NULL};
+static const char *const val_splits[] = {"val", "validation", "valid", "test", NULL};
+static const char *const test_splits[] = {"test", "val", "validation", "valid", NULL};
+
+static const struct {
+    const char *wanted;
+    const char *const *names;
+} splits[] = {{"train", train_splits},    {"training", train_splits}, {"val", val_splits},
+              {"validation", val_splits}, {"valid", val_splits},      {"test", test_splits}};
+
+const char *const *att_split_names(const char *wanted)
+{
+    if (!wanted)
+        return any_split;
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        if (strcmp(wanted, splits[i].wanted) == 0)
+            return splits[i].names;
+    return NULL;
+}
+
+att_status att_split_unknown(att_context *context, const char *wanted)
+{
+    return att_fail(context, ATT_ERR_ARGUMENT, "split \"%s\" is none of train, val, validation and test", wanted);
+}
+
+att_dataset_options att_dataset_options_defaults(void)
+{
+    return (att_dataset_options){.cache_bytes = (size_t)4 << 30, .limits = att_image_limits_defaults()};
+}
+
+static att_status open_format(att_dataset *dataset, const att_dataset_options *options)
+{
+    if (!att_split_names(options->split))
+        return att_split_unknown(dataset->context, options->split);
+    if (!att_file_exists(dataset->path))
+        return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s does not exist", dataset->path);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (!formats[i]->accepts(dataset->path))
+            continue;
+        dataset->format = formats[i];
+        return formats[i]->open(dataset, options);
+    }
+    return att_fail(dataset->context, ATT_ERR_FORMAT, "%s is neither a folder nor a file", dataset->path);
+}
+
+att_status att_dataset_open(att_context *context, const char *path, const att_dataset_options *options,
+                            att_dataset **out)
+{
+    att_dataset_options defaults = att_dataset_options_defaults();
+    att_dataset *dataset = att_allocate(context, sizeof *dataset);
+    if (!dataset)
+        return att_fail_memory(context, sizeof *dataset, path);
+    if (!options)
+        options = &defaults;
+    dataset->context = context;
+    dataset->limits = options->limits;
+    dataset->split = "";
+    dataset->path = att_copy_string(context, path);
+    att_status status = dataset->path ? open_format(dataset, options) : att_fail_memory(context, strlen(path), path);
+    if (status == ATT_OK)
+        *out = dataset;
+    else
+        att_dataset_close(&dataset);
+    return status;
+}
+
+void att_dataset_close(att_dataset **dataset)
+{
+    if (!dataset || !*dataset)
+        return;
+    att_dataset *it = *dataset;
+    if (it->format && it->source)
+        it->format->close(it);
+    att_class_list_free(&it->classes);
+    att_free(it->context, it->labels);
+    att_free(it->context, it->path);
+    att_free(it->context, it);
+    *dataset = NULL;
+}
+
+const char *att_dataset_format(const att_dataset *dataset)
+{
+    return dataset->kind;
+}
+
+const char *att_dataset_split(const att_dataset *dataset)
+{
+    return dataset->split;
+}
+
+int64_t att_dataset_count(const att_dataset *dataset)
+{
+    return dataset->count;
+}
+
+int att_dataset_class_count(const att_dataset *dataset)
+{
+    return dataset->classes.count;
+}
+
+bool att_dataset_class_numbers_given(const att_dataset *dataset)
+{
+    return dataset->classes.given;
+}
+
+const char *att_dataset_class_name(const att_dataset *dataset, int class_index)
+{
+    return class_index >= 0 && class_index < dataset->classes.count ? dataset->classes.names[class_index] : "";
+}
+
+static bool has_image(const att_dataset *dataset, int64_t index)
+{
+    return index >= 0 && index < dataset->count;
+}
+
+int32_t att_dataset_label(const att_dataset *dataset, int64_t index)
+{
+    return has_image(dataset, index) ? dataset->labels[index] : -1;
+}
+
+char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    if (has_image(dataset, index))
+        dataset->format->name(dataset, index, text, size);
+    else
+        snprintf(text, size, "%s[%lld]", dataset->path, (long long)index);
+    return text;
+}
+
+att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                            att_image *image)
+{
+    if (!has_image(dataset, index))
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: image %lld of %lld", dataset->path, (long long)index,
+                        (long long)dataset->count);
+    if (channels != 1 && channels != 3)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d were asked for", dataset->path,
+                        channels);
+    return dataset->format->read(dataset, context, index, channels, image);
+}

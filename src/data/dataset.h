@@ -1,0 +1,45 @@
+/* data/dataset.h - what the data formats share, and their descriptor. */
+#ifndef ATT_DATA_DATASET_H
+#define ATT_DATA_DATASET_H
+
+#include <attscope/data.h>
+
+#include "core/memory.h"
+#include "data/classes.h"
+
+/* One format: a file that ends in one of these. */
+typedef struct att_data_format {
+    /* Whether `path`, which exists, is of this format; the first that says so opens it. */
+    bool (*accepts)(const char *path);
+    /* Fills kind, source, classes, labels, count and split of a data set that has its context, path and limits. What it
+     * leaves in `source` after a failure is given to close. */
+    att_status (*open)(att_dataset *dataset, const att_dataset_options *options);
+    void (*close)(att_dataset *dataset);
+    /* As att_dataset_name(), att_dataset_read(); index and channels are valid. */
+    void (*name)(const att_dataset *dataset, int64_t index, char *text, size_t size);
+    att_status (*read)(const att_dataset *dataset, att_context *context, int64_t index, int channels, att_image *image);
+} att_data_format;
+
+enum { ATT_DATA_MAX_NAME = 8192 };
+
+struct att_dataset {
+    att_context *context;
+    const att_data_format *format;
+    const char *kind; /* "idx", "folder", ... */
+    char *path;
+    att_image_limits limits;
+    void *source; /* the format's own */
+    att_class_list classes;
+    int64_t count;
+    int32_t *labels;
+    const char *split; /* static, "" where there are none */
+};
+
+extern const att_data_format att_data_idx, att_data_folder, att_data_archive;
+
+/* Splits that stand for `wanted` (NULL: any), best first, ending in NULL; NULL where there is no such split. */
+const char *const *att_split_names(const char *wanted);
+/* ERR_ARGUMENT, naming the splits there are. */
+att_status att_split_unknown(att_context *context, const char *wanted);
+
+#endif

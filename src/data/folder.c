@@ -1,0 +1,133 @@
+/* A folder of class folders, or of split folders of such. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "data/class_tree.h"
+
+/* Links are followed, so that a loop of them must end somewhere. */
+enum { MAX_DEPTH = 8 };
+
+typedef struct folder_source {
+    att_class_tree tree;
+    att_arena names;
+} folder_source;
+
+typedef struct folder_walk {
+    att_dataset *dataset;
+    folder_source *source;
+    const char *only; /* at the top, the one split folder to go into; NULL: all folders */
+} folder_walk;
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* "a/b", or "b" where a is empty; false where it does not fit. */
+static bool join(char *text, size_t size, const char *a, const char *b)
+{
+    int length = snprintf(text, size, "%s%s%s", a, *a ? "/" : "", b);
+    return length >= 0 && (size_t)length < size;
+}
+
+static bool holds_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    bool found = false;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        char inside[ATT_DATA_MAX_NAME];
+        found = entry->d_name[0] != '.' && join(inside, sizeof inside, path, entry->d_name) && is_folder(inside);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* The first of the names, which end in NULL, that is a folder of folders under `root`. */
+static const char *find_split(const char *root, const char *const *names)
+{
+    char path[ATT_DATA_MAX_NAME];
+    for (; *names; names++)
+        if (join(path, sizeof path, root, *names) && holds_folder(path))
+            return *names;
+    return NULL;
+}
+
+static att_status walk_folder(const folder_walk *walk, const char *inner, int depth);
+
+static att_status visit(const folder_walk *walk, const char *inner, const struct dirent *entry, int depth)
+{
+    att_context *context = walk->dataset->context;
+    char path[ATT_DATA_MAX_NAME], full[ATT_DATA_MAX_NAME];
+    if (!join(path, sizeof path, inner, entry->d_name) || !join(full, sizeof full, walk->dataset->path, path))
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: paths in it are too long", walk->dataset->path, inner);
+    if (att_tree_is_image(entry->d_name)) {
+        const char *kept = att_arena_string(&walk->source->names, path);
+        return kept ? att_class_tree_add(&walk->source->tree, kept, 0) : att_fail_memory(context, strlen(path), full);
+    }
+    if (entry->d_type != DT_DIR && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+        return ATT_OK;
+    return is_folder(full) ? walk_folder(walk, path, depth + 1) : ATT_OK;
+}
+
+static att_status walk_folder(const folder_walk *walk, const char *inner, int depth)
+{
+    att_context *context = walk->dataset->context;
+    char path[ATT_DATA_MAX_NAME];
+    if (depth > MAX_DEPTH)
+        return ATT_OK;
+    if (!join(path, sizeof path, walk->dataset->path, inner))
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", walk->dataset->path);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return att_fail(context, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "folder %s could not be read", path);
+    att_status status = ATT_OK;
+    for (struct dirent *entry; status == ATT_OK && (entry = readdir(folder));)
+        if (entry->d_name[0] != '.' && (depth > 0 || !walk->only || strcmp(walk->only, entry->d_name) == 0))
+            status = visit(walk, inner, entry, depth);
+    closedir(folder);
+    return status;
+}
+
+static att_status open_folder(att_dataset *dataset, const att_dataset_options *options)
+{
+    att_context *context = dataset->context;
+    folder_source *source = att_allocate(context, sizeof *source);
+    if (!source)
+        return att_fail_memory(context, sizeof *source, dataset->path);
+    dataset->source = source;
+    dataset->kind = "folder";
+    source->tree.context = source->names.context = context;
+    folder_walk walk = {dataset, source, find_split(dataset->path, att_split_names(options->split))};
+    ATT_TRY(walk_folder(&walk, "", 0));
+    return att_class_tree_settle(&source->tree, dataset, options);
+}
+
+static void close_folder(att_dataset *dataset)
+{
+    folder_source *source = dataset->source;
+    att_class_tree_free(&source->tree);
+    att_arena_free(&source->names);
+    att_free(dataset->context, source);
+}
+
+static void name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    const folder_source *source = dataset->source;
+    snprintf(text, size, "%s/%s", dataset->path, source->tree.files[index].path);
+}
+
+static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                             att_image *image)
+{
+    char path[ATT_DATA_MAX_NAME];
+    name(dataset, index, path, sizeof path);
+    return att_image_read(context, path, channels, &dataset->limits, image);
+}
+
+const att_data_format att_data_folder = {is_folder, open_folder, close_folder, name, read_image};

@@ -1,0 +1,154 @@
+/* Pairs of IDX files under the names of MNIST and its relatives. */
+#include "io/idx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "data/dataset.h"
+#include "io/file.h"
+
+/* Of one file, unpacked. */
+static const size_t max_bytes = (size_t)8 << 30;
+
+typedef struct idx_source {
+    char images_path[ATT_DATA_MAX_NAME];
+    att_idx images; /* [count][height][width] */
+} idx_source;
+
+/* Finds <folder>[/raw]/<split>-<what>[.gz]; false where there is none. */
+static bool find_file(const char *folder, const char *split, const char *what, char *path, size_t size)
+{
+    for (int variant = 0; variant < 4; variant++) {
+        int length = snprintf(path, size, "%s%s/%s-%s%s", folder, variant & 2 ? "/raw" : "", split, what,
+                              variant & 1 ? ".gz" : "");
+        if (length >= 0 && (size_t)length < size && att_file_exists(path))
+            return true;
+    }
+    return false;
+}
+
+static bool find_images(const char *folder, const char *split, char *path, size_t size)
+{
+    return find_file(folder, split, "images-idx3-ubyte", path, size);
+}
+
+static bool accepts(const char *path)
+{
+    char file[ATT_DATA_MAX_NAME];
+    return find_images(path, "train", file, sizeof file) || find_images(path, "t10k", file, sizeof file);
+}
+
+static const char *choose_split(const char *folder, const char *wanted)
+{
+    char file[ATT_DATA_MAX_NAME];
+    if (wanted)
+        return strncmp(wanted, "train", 5) == 0 ? "train" : "t10k";
+    return find_images(folder, "train", file, sizeof file) ? "train" : "t10k";
+}
+
+static att_status read_images(att_dataset *dataset, idx_source *source)
+{
+    ATT_TRY(att_idx_read(dataset->context, source->images_path, max_bytes, &source->images));
+    const att_shape *shape = &source->images.shape;
+    if (shape->rank != 3 || shape->dims[0] < 1 || shape->dims[1] < 1 || shape->dims[2] < 1)
+        return att_fail(dataset->context, ATT_ERR_FORMAT, "%s: not a list of grey images", source->images_path);
+    if (shape->dims[1] > dataset->limits.side || shape->dims[2] > dataset->limits.side)
+        return att_fail(dataset->context, ATT_ERR_UNSUPPORTED, "%s: images larger than the limit of %d a side",
+                        source->images_path, dataset->limits.side);
+    dataset->count = shape->dims[0];
+    return ATT_OK;
+}
+
+/* Names "0".."max label", or those of the class map. */
+static att_status name_classes(att_dataset *dataset, int highest, const char *map)
+{
+    enum { LABELS = 256, DIGITS = 4 };
+    if (map)
+        return att_class_list_read(dataset->context, map, &dataset->classes);
+    char digits[LABELS][DIGITS];
+    const char *names[LABELS];
+    for (int i = 0; i <= highest; i++) {
+        snprintf(digits[i], sizeof digits[i], "%d", i & 0xff);
+        names[i] = digits[i];
+    }
+    dataset->classes.given = true;
+    return att_class_list_make(dataset->context, dataset->path, names, highest + 1, &dataset->classes);
+}
+
+static att_status take_labels(att_dataset *dataset, const char *path, const att_idx *labels, const char *map)
+{
+    att_context *context = dataset->context;
+    if (labels->shape.rank != 1)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: not a list of labels", path);
+    if (labels->shape.dims[0] != dataset->count)
+        return att_fail(context, ATT_ERR_MISMATCH, "%s: %lld labels for %lld images", path,
+                        (long long)labels->shape.dims[0], (long long)dataset->count);
+    dataset->labels = att_allocate_array(context, (size_t)dataset->count, sizeof *dataset->labels);
+    if (!dataset->labels)
+        return att_fail_memory(context, (size_t)dataset->count * sizeof *dataset->labels, path);
+    int highest = 0;
+    for (int64_t i = 0; i < dataset->count; i++) {
+        dataset->labels[i] = labels->bytes[i];
+        highest = labels->bytes[i] > highest ? labels->bytes[i] : highest;
+    }
+    ATT_TRY(name_classes(dataset, highest, map));
+    if (highest >= dataset->classes.count)
+        return att_fail(context, ATT_ERR_MISMATCH, "%s: label %d, but the class map %s has %d classes", path, highest,
+                        map, dataset->classes.count);
+    return ATT_OK;
+}
+
+static att_status open_idx(att_dataset *dataset, const att_dataset_options *options)
+{
+    att_context *context = dataset->context;
+    idx_source *source = att_allocate(context, sizeof *source);
+    if (!source)
+        return att_fail_memory(context, sizeof *source, dataset->path);
+    dataset->source = source;
+    dataset->kind = "idx";
+    dataset->split = choose_split(dataset->path, options->split);
+    char labels_path[ATT_DATA_MAX_NAME];
+    if (!find_images(dataset->path, dataset->split, source->images_path, sizeof source->images_path))
+        return att_fail(context, ATT_ERR_NOT_FOUND, "%s has no %s-images-idx3-ubyte", dataset->path, dataset->split);
+    if (!find_file(dataset->path, dataset->split, "labels-idx1-ubyte", labels_path, sizeof labels_path))
+        return att_fail(context, ATT_ERR_NOT_FOUND, "%s has no %s-labels-idx1-ubyte", dataset->path, dataset->split);
+    ATT_TRY(read_images(dataset, source));
+    att_idx labels;
+    ATT_TRY(att_idx_read(context, labels_path, max_bytes, &labels));
+    att_status status = take_labels(dataset, labels_path, &labels, options->class_map);
+    att_free(context, labels.bytes);
+    return status;
+}
+
+static void close_idx(att_dataset *dataset)
+{
+    idx_source *source = dataset->source;
+    att_free(dataset->context, source->images.bytes);
+    att_free(dataset->context, source);
+}
+
+static void name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    const idx_source *source = dataset->source;
+    snprintf(text, size, "%s[%lld]", source->images_path, (long long)index);
+}
+
+static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                             att_image *image)
+{
+    const idx_source *source = dataset->source;
+    int height = (int)source->images.shape.dims[1], width = (int)source->images.shape.dims[2];
+    size_t count = (size_t)height * (size_t)width;
+    const uint8_t *from = source->images.bytes + (size_t)index * count;
+    uint8_t *pixels = att_reallocate(context, NULL, count * (size_t)channels);
+    if (!pixels)
+        return att_fail_memory(context, count * (size_t)channels, source->images_path);
+    for (size_t i = 0; i < count; i++)
+        for (int c = 0; c < channels; c++)
+            pixels[i * (size_t)channels + (size_t)c] = from[i];
+    *image = (att_image){width, height, channels, pixels};
+    return ATT_OK;
+}
+
+const att_data_format att_data_idx = {accepts, open_idx, close_idx, name, read_image};

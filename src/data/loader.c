@@ -1,0 +1,475 @@
+/* The ring: batch number n of the epoch is made in slot n mod ring. Images of the batches released..released + ring - 1
+ * are claimed one by one, in the epoch's order; the consumer waits for batch `released` to be whole. */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/random.h"
+#include "data/transform.h"
+
+enum { MAX_BATCH = 1 << 20, MAX_WORKERS = 1024, MAX_PREFETCH = 1024, NAME_BYTES = 1024 };
+
+/* What became of an image that could not be read. */
+typedef struct failure {
+    att_status status; /* ATT_OK: none */
+    char *reason;      /* NULL where there was no memory for it */
+} failure;
+
+typedef struct slot {
+    float *images;
+    int32_t *labels;
+    int64_t *indices;
+    failure *failures;
+    int missing; /* images not made yet */
+} slot;
+
+/* A context belongs to one thread, so each worker has its own, on the loader's allocator. */
+typedef struct worker {
+    att_loader *loader;
+    att_context *context;
+    pthread_t thread;
+    bool started;
+} worker;
+
+struct att_loader {
+    att_context *context;
+    const att_dataset *dataset;
+    att_loader_options options;
+    int64_t *order; /* the epoch's images */
+    int64_t used;   /* images of an epoch, without a dropped last batch */
+    size_t image_floats;
+    slot *slots;
+    int ring;
+    worker *workers; /* one, without a thread, where none were asked for */
+    int worker_count;
+    att_loader_stats stats;
+    bool handed_out; /* the batch before `released` is in the caller's hands, its slot is not free */
+
+    pthread_mutex_t lock; /* for all below, and the slots' missing */
+    pthread_cond_t work, done;
+    int64_t epoch, released, claimed; /* claimed: next image of the epoch to be made */
+    int in_hand;                      /* images that workers are making */
+    bool stopping;
+};
+
+att_loader_options att_loader_options_defaults(int height, int width, int channels)
+{
+    return (att_loader_options){.transform = att_transform_options_defaults(height, width, channels),
+                                .batch_size = 32,
+                                .workers = 2,
+                                .prefetch = 4};
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* --- making images ----------------------------------------------------------------------------------------------- */
+
+static int64_t batch_begin(const att_loader *loader, int64_t batch)
+{
+    return batch * loader->options.batch_size;
+}
+
+static int batch_size(const att_loader *loader, int64_t batch)
+{
+    int64_t left = loader->used - batch_begin(loader, batch);
+    return left < loader->options.batch_size ? (int)left : loader->options.batch_size;
+}
+
+static slot *slot_of(const att_loader *loader, int64_t batch)
+{
+    return &loader->slots[batch % loader->ring];
+}
+
+static att_status make_image(const att_loader *loader, att_context *context, int64_t index, float *out)
+{
+    att_image image;
+    ATT_TRY(att_dataset_read(loader->dataset, context, index, loader->options.transform.channels, &image));
+    att_status status = att_transform_image(context, &loader->options.transform, &image, loader->options.seed,
+                                            loader->epoch, index, out);
+    att_image_free(context, &image);
+    if (status != ATT_OK) {
+        char name[NAME_BYTES];
+        att_dataset_name(loader->dataset, index, name, sizeof name);
+        return att_fail(context, status, "%s: %s", name, att_context_message(context));
+    }
+    return ATT_OK;
+}
+
+/* Makes the image at `place` of the epoch in its slot. */
+static void make_at(const att_loader *loader, att_context *context, int64_t place)
+{
+    int64_t batch = place / loader->options.batch_size, at = place - batch_begin(loader, batch);
+    slot *into = slot_of(loader, batch);
+    int64_t index = loader->order ? loader->order[place] : place;
+    into->indices[at] = index;
+    into->labels[at] = att_dataset_label(loader->dataset, index);
+    att_status status = make_image(loader, context, index, into->images + (size_t)at * loader->image_floats);
+    if (status != ATT_OK)
+        into->failures[at] = (failure){status, att_copy_string(loader->context, att_context_message(context))};
+}
+
+/* Whether there is an image to be claimed. */
+static bool has_work(const att_loader *loader)
+{
+    return loader->claimed < loader->used &&
+           loader->claimed / loader->options.batch_size < loader->released + loader->ring;
+}
+
+static void *work(void *user)
+{
+    worker *self = user;
+    att_loader *loader = self->loader;
+    pthread_mutex_lock(&loader->lock);
+    for (;;) {
+        while (!loader->stopping && !has_work(loader))
+            pthread_cond_wait(&loader->work, &loader->lock);
+        if (loader->stopping)
+            break;
+        int64_t place = loader->claimed++;
+        loader->in_hand++;
+        pthread_mutex_unlock(&loader->lock);
+        make_at(loader, self->context, place);
+        pthread_mutex_lock(&loader->lock);
+        loader->in_hand--;
+        if (--slot_of(loader, place / loader->options.batch_size)->missing == 0 || loader->in_hand == 0)
+            pthread_cond_signal(&loader->done);
+    }
+    pthread_mutex_unlock(&loader->lock);
+    return NULL;
+}
+
+/* --- slots ------------------------------------------------------------------------------------------------------- */
+
+/* Readies the slot of a batch that is not begun; past the end of the epoch there is nothing to ready. */
+static void ready_slot(att_loader *loader, int64_t batch)
+{
+    slot *into = slot_of(loader, batch);
+    for (int i = 0; i < loader->options.batch_size; i++) {
+        att_free(loader->context, into->failures[i].reason);
+        into->failures[i] = (failure){0};
+    }
+    into->missing = batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0;
+}
+
+static att_status make_slot(att_loader *loader, slot *made)
+{
+    att_context *context = loader->context;
+    size_t count = (size_t)loader->options.batch_size, floats = count * loader->image_floats;
+    made->images = att_allocate_array(context, floats, sizeof *made->images);
+    made->labels = att_allocate_array(context, count, sizeof *made->labels);
+    made->indices = att_allocate_array(context, count, sizeof *made->indices);
+    made->failures = att_allocate_array(context, count, sizeof *made->failures);
+    if (!made->images || !made->labels || !made->indices || !made->failures)
+        return att_fail_memory(context, floats * sizeof *made->images, "a batch of images");
+    return ATT_OK;
+}
+
+static void free_slot(att_loader *loader, slot *made)
+{
+    for (int i = 0; made->failures && i < loader->options.batch_size; i++)
+        att_free(loader->context, made->failures[i].reason);
+    att_free(loader->context, made->images);
+    att_free(loader->context, made->labels);
+    att_free(loader->context, made->indices);
+    att_free(loader->context, made->failures);
+}
+
+/* --- life -------------------------------------------------------------------------------------------------------- */
+
+static void *forward_allocation(void *user, void *old, size_t old_size, size_t size)
+{
+    (void)old_size;
+    if (size > 0)
+        return att_reallocate(user, old, size);
+    att_free(user, old);
+    return NULL;
+}
+
+static att_status make_worker(att_loader *loader, worker *made)
+{
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.allocate = forward_allocation;
+    settings.allocate_user = loader->context;
+    made->loader = loader;
+    att_status status = att_context_create_with(&settings, NULL, &made->context);
+    if (status != ATT_OK)
+        return att_fail(loader->context, status, "a loader's worker could not be made: %s", att_status_meaning(status));
+    return ATT_OK;
+}
+
+/* The threads take no signals, which are the caller's. */
+static att_status start_threads(att_loader *loader)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = 0;
+    for (int i = 0; i < loader->options.workers && code == 0; i++) {
+        code = pthread_create(&loader->workers[i].thread, NULL, work, &loader->workers[i]);
+        loader->workers[i].started = code == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code == 0 ? ATT_OK
+                     : att_fail(loader->context, ATT_ERR_INTERNAL, "%d loader threads could not be started",
+                                loader->options.workers);
+}
+
+static att_status check_options(att_context *context, const att_loader_options *options)
+{
+    const char *wrong = NULL;
+    if (options->batch_size < 1 || options->batch_size > MAX_BATCH)
+        wrong = "batch_size must lie in 1..1048576";
+    else if (options->workers < 0 || options->workers > MAX_WORKERS)
+        wrong = "workers must lie in 0..1024";
+    else if (options->prefetch < 2 || options->prefetch > MAX_PREFETCH)
+        wrong = "prefetch must lie in 2..1024";
+    if (wrong)
+        return att_fail(context, ATT_ERR_ARGUMENT, "loader: %s", wrong);
+    return att_transform_check(context, &options->transform);
+}
+
+static att_status fill_loader(att_loader *loader)
+{
+    att_context *context = loader->context;
+    const att_loader_options *options = &loader->options;
+    int64_t count = att_dataset_count(loader->dataset);
+    loader->used = options->drop_last ? count - count % options->batch_size : count;
+    loader->image_floats =
+        (size_t)options->transform.height * (size_t)options->transform.width * (size_t)options->transform.channels;
+    loader->ring = options->workers > 0 ? options->prefetch : 1;
+    loader->worker_count = options->workers > 0 ? options->workers : 1;
+    loader->slots = att_allocate_array(context, (size_t)loader->ring, sizeof *loader->slots);
+    loader->workers = att_allocate_array(context, (size_t)loader->worker_count, sizeof *loader->workers);
+    if (options->shuffle)
+        loader->order = att_allocate_array(context, (size_t)count, sizeof *loader->order);
+    if (!loader->slots || !loader->workers || (options->shuffle && !loader->order))
+        return att_fail_memory(context, (size_t)count * sizeof *loader->order, "a loader");
+    for (int i = 0; i < loader->ring; i++)
+        ATT_TRY(make_slot(loader, &loader->slots[i]));
+    for (int i = 0; i < loader->worker_count; i++)
+        ATT_TRY(make_worker(loader, &loader->workers[i]));
+    ATT_TRY(att_loader_start(loader, 0, 0));
+    return start_threads(loader);
+}
+
+att_status att_loader_create(att_context *context, const att_dataset *dataset, const att_loader_options *options,
+                             att_loader **out)
+{
+    ATT_TRY(check_options(context, options));
+    att_loader *loader = att_allocate(context, sizeof *loader);
+    if (!loader)
+        return att_fail_memory(context, sizeof *loader, "a loader");
+    loader->context = context;
+    loader->dataset = dataset;
+    loader->options = *options;
+    pthread_mutex_init(&loader->lock, NULL);
+    pthread_cond_init(&loader->work, NULL);
+    pthread_cond_init(&loader->done, NULL);
+    att_status status = fill_loader(loader);
+    if (status == ATT_OK)
+        *out = loader;
+    else
+        att_loader_destroy(&loader);
+    return status;
+}
+
+static void stop_threads(att_loader *loader)
+{
+    pthread_mutex_lock(&loader->lock);
+    loader->stopping = true;
+    pthread_cond_broadcast(&loader->work);
+    pthread_mutex_unlock(&loader->lock);
+    for (int i = 0; loader->workers && i < loader->worker_count; i++) {
+        if (loader->workers[i].started)
+            pthread_join(loader->workers[i].thread, NULL);
+        att_context_destroy(&loader->workers[i].context);
+    }
+}
+
+void att_loader_destroy(att_loader **loader)
+{
+    if (!loader || !*loader)
+        return;
+    att_loader *it = *loader;
+    stop_threads(it);
+    for (int i = 0; it->slots && i < it->ring; i++)
+        free_slot(it, &it->slots[i]);
+    pthread_cond_destroy(&it->done);
+    pthread_cond_destroy(&it->work);
+    pthread_mutex_destroy(&it->lock);
+    att_free(it->context, it->slots);
+    att_free(it->context, it->workers);
+    att_free(it->context, it->order);
+    att_free(it->context, it);
+    *loader = NULL;
+}
+
+/* --- the caller's side ------------------------------------------------------------------------------------------- */
+
+int64_t att_loader_batches(const att_loader *loader)
+{
+    return (loader->used + loader->options.batch_size - 1) / loader->options.batch_size;
+}
+
+att_loader_stats att_loader_describe(const att_loader *loader)
+{
+    return loader->stats;
+}
+
+/* Until no image is in the making; none is claimed meanwhile. The lock is held. */
+static void quiesce(att_loader *loader)
+{
+    loader->claimed = loader->used;
+    while (loader->in_hand > 0)
+        pthread_cond_wait(&loader->done, &loader->lock);
+}
+
+static void shuffle(att_loader *loader, int64_t epoch)
+{
+    att_random random =
+        att_random_from(att_random_key(loader->options.seed, (uint64_t)epoch, att_random_hash("order")));
+    att_random_permutation(&random, loader->order, att_dataset_count(loader->dataset));
+}
+
+att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
+{
+    int64_t batches = att_loader_batches(loader);
+    if (epoch < 0 || batch < 0 || batch > batches)
+        return att_fail(loader->context, ATT_ERR_ARGUMENT, "loader: batch %lld of epoch %lld, which has %lld",
+                        (long long)batch, (long long)epoch, (long long)batches);
+    pthread_mutex_lock(&loader->lock);
+    quiesce(loader);
+    if (loader->order)
+        shuffle(loader, epoch);
+    loader->epoch = epoch;
+    loader->released = batch;
+    loader->claimed = batch_begin(loader, batch);
+    loader->handed_out = false;
+    for (int i = 0; i < loader->ring; i++)
+        ready_slot(loader, batch + i);
+    pthread_cond_broadcast(&loader->work);
+    pthread_mutex_unlock(&loader->lock);
+    return ATT_OK;
+}
+
+/* Gives the batch in the caller's hands back. */
+static void release(att_loader *loader)
+{
+    if (!loader->handed_out)
+        return;
+    loader->handed_out = false;
+    pthread_mutex_lock(&loader->lock);
+    ready_slot(loader, loader->released + loader->ring);
+    loader->released++;
+    pthread_cond_broadcast(&loader->work);
+    pthread_mutex_unlock(&loader->lock);
+}
+
+/* Until the batch `released` is made. */
+static void await_batch(att_loader *loader)
+{
+    slot *wanted = slot_of(loader, loader->released);
+    if (loader->options.workers == 0) {
+        int64_t begin = batch_begin(loader, loader->released);
+        int size = batch_size(loader, loader->released);
+        for (; wanted->missing > 0; wanted->missing--)
+            make_at(loader, loader->workers[0].context, begin + size - wanted->missing);
+        return;
+    }
+    pthread_mutex_lock(&loader->lock);
+    while (wanted->missing > 0)
+        pthread_cond_wait(&loader->done, &loader->lock);
+    pthread_mutex_unlock(&loader->lock);
+}
+
+static bool may_be_skipped(const att_loader *loader, att_status status)
+{
+    return loader->options.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED);
+}
+
+static void move_image(const att_loader *loader, slot *made, int from, int to)
+{
+    if (from == to)
+        return;
+    size_t floats = loader->image_floats;
+    memcpy(made->images + (size_t)to * floats, made->images + (size_t)from * floats, floats * sizeof *made->images);
+    made->labels[to] = made->labels[from];
+    made->indices[to] = made->indices[from];
+}
+
+/* The first failure that may not be skipped. */
+static att_status check_failures(const att_loader *loader, const slot *made, int size)
+{
+    for (int i = 0; i < size; i++) {
+        const failure *failed = &made->failures[i];
+        if (failed->status != ATT_OK && !may_be_skipped(loader, failed->status))
+            return att_fail(loader->context, failed->status, "%s",
+                            failed->reason ? failed->reason : "an image could not be read");
+    }
+    return ATT_OK;
+}
+
+/* Closes the gaps that failed images leave; the number of images that remain. */
+static int close_gaps(att_loader *loader, slot *made, int size)
+{
+    int kept = 0;
+    for (int i = 0; i < size; i++) {
+        const failure *failed = &made->failures[i];
+        if (failed->status == ATT_OK) {
+            move_image(loader, made, i, kept++);
+            continue;
+        }
+        loader->stats.skipped++;
+        att_log(loader->context, ATT_LOG_WARNING, "image left out: %s", failed->reason ? failed->reason : "no reason");
+    }
+    return kept;
+}
+
+static att_status hand_out(att_loader *loader, att_batch *batch)
+{
+    slot *made = slot_of(loader, loader->released);
+    int size = batch_size(loader, loader->released);
+    ATT_TRY(check_failures(loader, made, size));
+    size = close_gaps(loader, made, size);
+    loader->handed_out = true;
+    loader->stats.images += size;
+    *batch = (att_batch){.epoch = loader->epoch,
+                         .number = loader->released,
+                         .count = size,
+                         .images = made->images,
+                         .labels = made->labels,
+                         .indices = made->indices};
+    return ATT_OK;
+}
+
+static att_status next_batch(att_loader *loader, att_batch *batch)
+{
+    att_batch next = {0};
+    while (next.count == 0) {
+        release(loader);
+        if (loader->released >= att_loader_batches(loader))
+            break;
+        await_batch(loader);
+        ATT_TRY(hand_out(loader, &next));
+    }
+    *batch = next;
+    return ATT_OK;
+}
+
+att_status att_loader_next(att_loader *loader, att_batch *batch)
+{
+    double begin = now();
+    att_status status = next_batch(loader, batch);
+    loader->stats.wait_seconds += now() - begin;
+    return status;
+}

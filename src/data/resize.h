@@ -1,0 +1,24 @@
+/* data/resize.h - Pillow's antialiased resize of 8-bit images, to the byte.
+ *
+ * Two passes, across and then down, each rounding to 8 bits. (From version 13 on Pillow goes down first where the
+ * height shrinks much more than the width; where the aspect is kept the two agree.) Output pixel x of a line of `in` to
+ * `out` pixels has its centre at c = (x + 1/2) s with s = in / out, and is the weighted sum of the input pixels i
+ * within c -+ r, where r = support * max(s, 1), clipped to the line; weights f((i + 1/2 - c) / max(s, 1)), scaled to
+ * the sum 1 and rounded to 22 fractional bits. f: the triangle of support 1, or Keys' cubic with a = -1/2 of support 2.
+ */
+#ifndef ATT_DATA_RESIZE_H
+#define ATT_DATA_RESIZE_H
+
+#include <attscope/data.h>
+
+typedef struct att_box {
+    int x, y, width, height;
+} att_box;
+
+/* Takes the part `from` of an image as a picture of its own, resizes it to width x height pixels, and writes the part
+ * `window` of that to `out`, [window.height][window.width][channels]. Boxes lie inside what they are boxes of. Only
+ * what the window needs is computed. Errors: ERR_MEMORY. */
+att_status att_resize(att_context *context, const att_image *image, att_box from, att_interpolation interpolation,
+                      int width, int height, att_box window, uint8_t *out);
+
+#endif

@@ -1,0 +1,47 @@
+/* io/golden.h - for tests: the lines of tests/goldens/preprocess.txt, and the hash they hold. */
+#ifndef TESTS_IO_GOLDEN_H
+#define TESTS_IO_GOLDEN_H
+
+#include <inttypes.h>
+
+#include "io/scratch.h"
+
+static inline uint64_t golden_hash(const void *bytes, size_t count)
+{
+    const uint8_t *byte = bytes;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* "<tests>/goldens/<name>", from where this file was compiled. */
+static inline void golden_path(const char *name, char *path, size_t size)
+{
+    snprintf(path, size, "%s", __FILE__);
+    char *end = strstr(path, "io/golden.h");
+    assert_non_null(end);
+    snprintf(end, size - (size_t)(end - path), "goldens/%s", name);
+}
+
+/* Calls check(self, rest of the line) for each golden line that begins with `word`; how many there were. */
+static inline int golden_each(scratch *self, const char *word, void (*check)(scratch *self, const char *line))
+{
+    char path[4096], line[512];
+    golden_path("preprocess.txt", path, sizeof(path));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t length = strlen(word);
+    int count = 0;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, word, length) != 0 || line[length] != ' ')
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        check(self, line + length + 1);
+        count++;
+    }
+    fclose(file);
+    return count;
+}
+
+#endif

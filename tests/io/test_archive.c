@@ -1,0 +1,268 @@
+#include "io/archive.h"
+
+#include <pthread.h>
+
+#include "core/memory.h"
+#include "io/pack.h"
+
+enum { LARGE = 100000, FILES = 4 };
+
+static const char *const kinds[] = {"ustar", "pax", "gnutar", "zip", "zip0", "ustar.gz", "pax.gz"};
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+
+static char large[LARGE];
+static char long_name[200];
+static pack_file files[FILES] = {
+    {"a/first", "first", 5}, {"a/empty", "", 0}, {long_name, "long name", 9}, {"b/large", large, LARGE}};
+
+static int prepare(void **state)
+{
+    uint32_t noise = 1;
+    for (int i = 0; i < LARGE; i++) {
+        noise = noise * 1664525 + 1013904223;
+        large[i] = (char)(i % 3 == 0 ? noise >> 24 : 7);
+    }
+    memset(long_name, 'x', sizeof(long_name) - 1);
+    memcpy(long_name + 98, "/", 1);
+    (void)state;
+    return 0;
+}
+
+static void write_files(const scratch *self, const char *kind)
+{
+    pack_files(self->path, kind, files, FILES);
+}
+
+static void assert_member(const att_archive *archive, att_context *context, int64_t index, const pack_file *expected)
+{
+    assert_string_equal(att_archive_name(archive, index), expected->name);
+    assert_int_equal(att_archive_size(archive, index), expected->size);
+    char *bytes = malloc(expected->size + 1);
+    att_status status = att_archive_read(archive, context, index, bytes);
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+    assert_memory_equal(bytes, expected->bytes, expected->size);
+    free(bytes);
+}
+
+static void test_every_kind_at_random(void **state)
+{
+    scratch *self = *state;
+    for (int k = 0; k < KINDS; k++) {
+        att_archive *archive;
+        write_files(self, kinds[k]);
+        att_status status = att_archive_open(self->context, self->path, 1 << 20, &archive);
+        if (status != ATT_OK)
+            fail_msg("%s: %s", kinds[k], att_context_message(self->context));
+        bool gzipped = strchr(kinds[k], '.') != NULL, zipped = strncmp(kinds[k], "zip", 3) == 0;
+        assert_string_equal(att_archive_kind(archive), gzipped ? "tar.gz" : zipped ? "zip" : "tar");
+        assert_int_equal(att_archive_count(archive), FILES);
+        assert_int_equal(att_archive_skipped(archive), 0);
+        for (int i = FILES - 1; i >= 0; i--)
+            assert_member(archive, self->context, i, &files[i]);
+        att_archive_close(&archive);
+        assert_null(archive);
+    }
+}
+
+typedef struct reader {
+    const att_archive *archive;
+    att_context *context;
+    bool wrong;
+} reader;
+
+static void *read_many(void *user)
+{
+    reader *self = user;
+    char *bytes = malloc(LARGE);
+    for (int round = 0; round < 50; round++)
+        if (att_archive_read(self->archive, self->context, 3, bytes) != ATT_OK || memcmp(bytes, large, LARGE) != 0)
+            self->wrong = true;
+    free(bytes);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    scratch *self = *state;
+    static const char *const some[] = {"pax", "zip", "ustar.gz"};
+    for (int k = 0; k < 3; k++) {
+        att_archive *archive;
+        pthread_t threads[4];
+        reader readers[4];
+        write_files(self, some[k]);
+        assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_OK);
+        for (int t = 0; t < 4; t++) {
+            readers[t] = (reader){archive, self->context, false};
+            assert_int_equal(pthread_create(&threads[t], NULL, read_many, &readers[t]), 0);
+        }
+        for (int t = 0; t < 4; t++) {
+            pthread_join(threads[t], NULL);
+            assert_false(readers[t].wrong);
+        }
+        att_archive_close(&archive);
+    }
+}
+
+static void test_unsafe_members_are_skipped(void **state)
+{
+    scratch *self = *state;
+    static const char *const skipped[] = {"../up", "a/../../up", "/absolute", "a/.."};
+    static const pack_file kept = {"..a/b..", "kept", 4};
+    att_archive *archive;
+    pack made = pack_open(self->path, "pax");
+    for (int i = 0; i < 4; i++)
+        pack_entry(&made, skipped[i], AE_IFREG, NULL, "evil", 4);
+    pack_entry(&made, "folder", AE_IFDIR, NULL, NULL, 0);
+    pack_entry(&made, "link", AE_IFLNK, "/etc/passwd", NULL, 0);
+    pack_entry(&made, "hard", AE_IFREG, "link", NULL, 0);
+    pack_entry(&made, "pipe", AE_IFIFO, NULL, NULL, 0);
+    pack_entry(&made, "././/..a/b..", AE_IFREG, NULL, "kept", 4);
+    pack_close(&made);
+    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_OK);
+    assert_int_equal(att_archive_count(archive), 1);
+    assert_int_equal(att_archive_skipped(archive), 7);
+    assert_member(archive, self->context, 0, &kept);
+    att_archive_close(&archive);
+}
+
+static void test_cache_has_a_limit(void **state)
+{
+    scratch *self = *state;
+    att_archive *archive = NULL;
+    write_files(self, "ustar.gz");
+    assert_int_equal(att_archive_open(self->context, self->path, LARGE + 13, &archive), ATT_ERR_UNSUPPORTED);
+    assert_message_has(self, "unpack it");
+    assert_null(archive);
+    assert_int_equal(att_archive_open(self->context, self->path, LARGE + 14, &archive), ATT_OK);
+    att_archive_close(&archive);
+    write_files(self, "ustar");
+    assert_int_equal(att_archive_open(self->context, self->path, 0, &archive), ATT_OK);
+    att_archive_close(&archive);
+}
+
+static size_t file_size(const scratch *self)
+{
+    struct stat info;
+    assert_int_equal(stat(self->path, &info), 0);
+    return (size_t)info.st_size;
+}
+
+/* Opens whatever lies there and reads all that it lists; how many failed to be read, -1 where it did not open. */
+static int open_and_read_all(scratch *self)
+{
+    att_archive *archive;
+    if (att_archive_open(self->context, self->path, 1 << 20, &archive) != ATT_OK)
+        return -1;
+    int failed = 0;
+    for (int64_t i = 0; i < att_archive_count(archive); i++) {
+        size_t size = att_archive_size(archive, i);
+        if (size > 1 << 20)
+            continue;
+        char *bytes = malloc(size + 1);
+        failed += att_archive_read(archive, self->context, i, bytes) != ATT_OK;
+        free(bytes);
+    }
+    att_archive_close(&archive);
+    return failed;
+}
+
+static void test_truncation(void **state)
+{
+    scratch *self = *state;
+    size_t allocated = att_context_allocations(self->context).bytes_now;
+    for (int k = 0; k < KINDS; k++) {
+        write_files(self, kinds[k]);
+        assert_int_equal(truncate(self->path, (off_t)(file_size(self) / 2)), 0);
+        if (open_and_read_all(self) == 0)
+            fail_msg("half a %s was read as if it were whole", kinds[k]);
+    }
+    assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
+}
+
+static void test_damage_never_crashes(void **state)
+{
+    scratch *self = *state;
+    size_t allocated = att_context_allocations(self->context).bytes_now;
+    uint32_t noise = 1;
+    for (int k = 0; k < KINDS; k++) {
+        pack_files(self->path, kinds[k], files, 3);
+        size_t size = file_size(self);
+        for (size_t at = 0; at < size && at < 2000; at += 11) {
+            noise = noise * 1664525 + 1013904223;
+            FILE *file = fopen(self->path, "r+b");
+            assert_non_null(file);
+            fseek(file, (long)at, SEEK_SET);
+            int before = fgetc(file);
+            fseek(file, (long)at, SEEK_SET);
+            fputc((int)(noise >> 24), file);
+            fclose(file);
+            open_and_read_all(self);
+            file = fopen(self->path, "r+b");
+            assert_non_null(file);
+            fseek(file, (long)at, SEEK_SET);
+            fputc(before, file);
+            fclose(file);
+        }
+        assert_int_equal(open_and_read_all(self), 0);
+    }
+    assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
+}
+
+static void test_no_archive(void **state)
+{
+    scratch *self = *state;
+    att_archive *archive;
+    scratch_write(self, "hello, this is text", 19);
+    assert_int_equal(att_archive_open(self->context, self->path, 1, &archive), ATT_ERR_FORMAT);
+    assert_message_has(self, self->path);
+    scratch_write(self, "", 0);
+    assert_int_equal(att_archive_open(self->context, self->path, 1, &archive), ATT_ERR_FORMAT);
+    assert_int_equal(att_archive_open(self->context, "/no/such.tar", 1, &archive), ATT_ERR_NOT_FOUND);
+}
+
+static att_status open_gzipped(scratch *self)
+{
+    att_archive *archive;
+    att_status status = att_archive_open(self->context, self->path, 1 << 20, &archive);
+    if (status == ATT_OK)
+        att_archive_close(&archive);
+    return status;
+}
+
+static att_status read_deflated(scratch *self)
+{
+    att_archive *archive;
+    att_status status = att_archive_open(self->context, self->path, 1 << 20, &archive);
+    if (status != ATT_OK)
+        return status;
+    char *bytes = malloc(LARGE);
+    status = att_archive_read(archive, self->context, 3, bytes);
+    free(bytes);
+    att_archive_close(&archive);
+    return status;
+}
+
+static void test_lack_of_memory(void **state)
+{
+    scratch *self = *state;
+    write_files(self, "ustar.gz");
+    assert_survives_lack_of_memory(self, open_gzipped);
+    write_files(self, "zip");
+    assert_survives_lack_of_memory(self, read_deflated);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_every_kind_at_random),
+        scratch_test(test_threads),
+        scratch_test(test_unsafe_members_are_skipped),
+        scratch_test(test_cache_has_a_limit),
+        scratch_test(test_truncation),
+        scratch_test(test_damage_never_crashes),
+        scratch_test(test_no_archive),
+        scratch_test(test_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, prepare, NULL);
+}

@@ -1,0 +1,175 @@
+#include <attscope/image.h>
+
+#include "core/memory.h"
+#include "io/file.h"
+#include "io/golden.h"
+
+static void read_file(scratch *self, const char *name, char **bytes, size_t *size)
+{
+    char relative[256], path[4096];
+    snprintf(relative, sizeof(relative), "images/%s", name);
+    golden_path(relative, path, sizeof(path));
+    assert_int_equal(att_file_read(self->context, path, 1 << 20, bytes, size), ATT_OK);
+}
+
+static void check_channels(scratch *self, const char *name, int channels, int width, int height, const char *hash)
+{
+    char *bytes, text[32];
+    size_t size;
+    att_image image;
+    read_file(self, name, &bytes, &size);
+    att_status status = att_image_decode(self->context, bytes, size, channels, NULL, &image);
+    att_free(self->context, bytes);
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    assert_int_equal(image.width, width);
+    assert_int_equal(image.height, height);
+    assert_int_equal(image.channels, channels);
+    snprintf(text, sizeof(text), "%016" PRIx64, golden_hash(image.pixels, (size_t)(width * height * channels)));
+    if (strcmp(text, hash) != 0)
+        fail_msg("%s with %d channels: %s, expected %s", name, channels, text, hash);
+    att_image_free(self->context, &image);
+    assert_null(image.pixels);
+}
+
+static void check_refused(scratch *self, const char *name)
+{
+    char *bytes;
+    size_t size;
+    att_image image = {0};
+    read_file(self, name, &bytes, &size);
+    assert_int_equal(att_image_decode(self->context, bytes, size, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_null(image.pixels);
+    att_free(self->context, bytes);
+}
+
+static void check_file(scratch *self, const char *line)
+{
+    char name[64], rgb[32], grey[32];
+    int width, height;
+    assert_int_equal(sscanf(line, "%63s %d %d %31s %31s", name, &width, &height, rgb, grey), 5);
+    if (strcmp(rgb, "-") == 0) {
+        check_refused(self, name);
+    } else {
+        check_channels(self, name, 3, width, height, rgb);
+        check_channels(self, name, 1, width, height, grey);
+    }
+}
+
+static void test_bytes_are_pillows(void **state)
+{
+    assert_int_equal(golden_each(*state, "decode", check_file), 29);
+}
+
+static void test_damage_never_crashes(void **state)
+{
+    scratch *self = *state;
+    static const char *const names[] = {"420.jpg", "progressive.jpg", "restart.jpg", "cmyk.jpg",
+                                        "rgb.png", "palette4.png",    "rgb16.png"};
+    size_t allocated = att_context_allocations(self->context).bytes_now;
+    uint32_t noise = 1;
+    for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+        char *bytes;
+        size_t size;
+        read_file(self, names[n], &bytes, &size);
+        for (size_t cut = 0; cut < size; cut += 7) {
+            att_image image;
+            noise = noise * 1664525 + 1013904223;
+            char before = bytes[cut];
+            bytes[cut] = (char)(noise >> 24);
+            if (att_image_decode(self->context, bytes, size, 3, NULL, &image) == ATT_OK)
+                att_image_free(self->context, &image);
+            bytes[cut] = before;
+            if (att_image_decode(self->context, bytes, cut, 3, NULL, &image) == ATT_OK)
+                att_image_free(self->context, &image);
+        }
+        att_free(self->context, bytes);
+    }
+    assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
+}
+
+static void test_limits(void **state)
+{
+    scratch *self = *state;
+    char *bytes;
+    size_t size;
+    att_image image;
+    const char *const names[] = {"progressive.jpg", "rgb.png"};
+    for (int n = 0; n < 2; n++) {
+        read_file(self, names[n], &bytes, &size);
+        att_image_limits limits = att_image_limits_defaults();
+        limits.side = 26;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "27 x 19");
+        limits = att_image_limits_defaults();
+        limits.pixels = 27 * 19 - 1;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        limits = att_image_limits_defaults();
+        limits.file_bytes = size - 1;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        limits = att_image_limits_defaults();
+        limits.memory = 100;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "limit of 100");
+        att_free(self->context, bytes);
+    }
+}
+
+static void test_a_bomb_is_refused(void **state)
+{
+    scratch *self = *state;
+    /* A PNG of 60,000 x 60,000 pixels: signature and header with its checksum. */
+    static const uint8_t bomb[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0,    0,
+                                   13,   'I',  'H', 'D', 'R',  0,    0,    0xea, 0x60, 0,    0,
+                                   0xea, 0x60, 8,   2,   0,    0,    0x00, 0x0f, 0xb0, 0xe2, 0x15};
+    att_image image;
+    assert_int_equal(att_image_decode(self->context, bomb, sizeof(bomb), 3, NULL, &image), ATT_ERR_UNSUPPORTED);
+    assert_true(att_context_allocations(self->context).bytes_peak < 1 << 20);
+}
+
+static void test_what_is_wrong_is_said(void **state)
+{
+    scratch *self = *state;
+    att_image image;
+    scratch_write(self, "GIF89a", 6);
+    assert_int_equal(att_image_read(self->context, self->path, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, self->path);
+    assert_message_has(self, "neither");
+    assert_int_equal(att_image_read(self->context, self->path, 4, NULL, &image), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_read(self->context, "/no/such.jpg", 3, NULL, &image), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_image_decode(self->context, "", 0, 3, NULL, &image), ATT_ERR_FORMAT);
+}
+
+static att_status decode_all(scratch *self)
+{
+    static const char *const names[] = {"progressive.jpg", "grey4.png"};
+    for (int n = 0; n < 2; n++) {
+        char relative[64], path[4096];
+        att_image image;
+        snprintf(relative, sizeof(relative), "images/%s", names[n]);
+        golden_path(relative, path, sizeof(path));
+        att_status status = att_image_read(self->context, path, 1, NULL, &image);
+        if (status != ATT_OK)
+            return status;
+        att_image_free(self->context, &image);
+    }
+    return ATT_OK;
+}
+
+static void test_lack_of_memory(void **state)
+{
+    assert_survives_lack_of_memory(*state, decode_all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_bytes_are_pillows),
+        scratch_test(test_damage_never_crashes),
+        scratch_test(test_limits),
+        scratch_test(test_a_bomb_is_refused),
+        scratch_test(test_what_is_wrong_is_said),
+        scratch_test(test_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
