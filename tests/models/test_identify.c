@@ -1,0 +1,617 @@
+/* Which network is this file? And what of it does not fit. Files are made here, in a folder of the test's own. */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "models/fixture.h"
+
+typedef struct place {
+    att_context *context;
+    char folder[64], weights[96];
+} place;
+
+static void path_in(const place *p, const char *name, char path[128])
+{
+    snprintf(path, 128, "%s/%s", p->folder, name);
+}
+
+static void write_beside(const place *p, const char *name, const char *text)
+{
+    char path[128];
+    path_in(p, name, path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* --- made checkpoints -------------------------------------------------------------------------------------------- */
+
+enum { MOST = 400 };
+
+typedef struct tensors {
+    att_safetensors_tensor items[MOST];
+    int count;
+} tensors;
+
+/* Tensor i holds the formula's numbers for its name. */
+static att_status fill_formula(void *user, int index, void *out, size_t bytes)
+{
+    const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
+    float *values = out;
+    for (size_t i = 0; i < bytes / sizeof *values; i++)
+        values[i] = (float)formula(tensor->name, (uint32_t)i);
+    return ATT_OK;
+}
+
+static tensors tensors_of(const att_model *model)
+{
+    tensors made = {0};
+    const att_graph *graph = att_model_graph(model);
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(graph, i);
+        made.items[made.count++] =
+            (att_safetensors_tensor){.name = parameter.name, .dtype = ATT_SAFETENSORS_F32, .shape = parameter.shape};
+    }
+    return made;
+}
+
+static void add_tensor(tensors *t, const char *name, att_shape shape)
+{
+    t->items[t->count++] = (att_safetensors_tensor){.name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape};
+}
+
+static void write_tensors(const place *p, tensors *t, const char *identity)
+{
+    att_safetensors_pair metadata[] = {{"format", "pt"}, {ATT_IDENTITY_KEY, identity}};
+    att_safetensors_content content = {.tensors = t->items,
+                                       .tensor_count = t->count,
+                                       .metadata = metadata,
+                                       .metadata_count = identity ? 2 : 1,
+                                       .fill = fill_formula,
+                                       .fill_user = t};
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+}
+
+/* Small ones: 32 wide, 2 deep, 2 heads, patches of 8 in images of 32. */
+static att_model_options small(void)
+{
+    att_model_options options = att_model_options_defaults();
+    options.img_size = 32, options.patch_size = 8, options.embed_dim = 32, options.depth = 2, options.num_heads = 2;
+    options.num_classes = 7;
+    return options;
+}
+
+static att_model *make(const place *p, const char *name, const att_model_options *options)
+{
+    att_model *model;
+    CHECK(p->context, att_model_create(p->context, name, options, ATT_F32, &model));
+    return model;
+}
+
+/* Writes a checkpoint of the model; with_identity: as ours, else as timm's. */
+static void write_model(const place *p, const char *name, const att_model_options *options, bool with_identity)
+{
+    att_model *model = make(p, name, options);
+    tensors t = tensors_of(model);
+    char text[ATT_IDENTITY_TEXT];
+    att_identity identity = att_model_identity(model);
+    CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
+    write_tensors(p, &t, with_identity ? text : NULL);
+    att_model_destroy(&model);
+}
+
+static att_status identify(const place *p, const char *name, const att_model_options *flags, att_identity *identity)
+{
+    att_safetensors *file;
+    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_status status = att_model_identify(p->context, file, p->weights, name, flags, identity);
+    att_safetensors_close(&file);
+    return status;
+}
+
+static void says(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        fail_msg("\"%s\" does not say \"%s\"", text, words);
+}
+
+static void refused(const place *p, const char *name, att_status status, const char *words)
+{
+    att_identity identity = {.name = "untouched"};
+    assert_int_equal(identify(p, name, NULL, &identity), status);
+    assert_string_equal(identity.name, "untouched");
+    says(att_context_message(p->context), words);
+}
+
+static void same_options(const att_model_options *a, const att_model_options *b)
+{
+    assert_int_equal(a->img_size, b->img_size);
+    assert_int_equal(a->in_chans, b->in_chans);
+    assert_int_equal(a->num_classes, b->num_classes);
+    assert_int_equal(a->patch_size, b->patch_size);
+    assert_int_equal(a->embed_dim, b->embed_dim);
+    assert_int_equal(a->depth, b->depth);
+    assert_int_equal(a->num_heads, b->num_heads);
+    assert_true(a->mlp_ratio == b->mlp_ratio);
+    assert_string_equal(a->global_pool, b->global_pool);
+    assert_int_equal(a->fc_norm, b->fc_norm);
+    assert_int_equal(a->class_token, b->class_token);
+    assert_int_equal(a->embed_class, b->embed_class);
+    assert_int_equal(a->qkv_bias, b->qkv_bias);
+    assert_true(a->init_values == b->init_values);
+    assert_string_equal(a->broadcast, b->broadcast);
+}
+
+/* --- where it is said -------------------------------------------------------------------------------------------- */
+
+static void our_own_checkpoint_says_all(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.class_token = 0, options.qkv_bias = 0, options.init_values = 0.25, options.mlp_ratio = 2.7;
+    strcpy(options.global_pool, "avg");
+    strcpy(options.broadcast, "cb");
+    write_model(p, "deit_tiny_patch16_224", &options, true);
+    att_model *model = make(p, "deit_tiny_patch16_224", &options);
+    att_model_options expected = att_model_options_of(model);
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_string_equal(identity.name, "deit_tiny_patch16_224");
+    same_options(&identity.options, &expected);
+    assert_true(identity.preprocess.mean[0] == 0.485 && identity.preprocess.crop_pct == 0.9);
+    assert_int_equal(identity.preprocess.img_size, 32);
+    says(identity.origin, "architecture: the file's metadata (deit_tiny_patch16_224)");
+    says(identity.origin, "preprocessing: the file's metadata");
+    att_model_destroy(&model);
+}
+
+/* What tensors show is found without any side file: a model of any kind, and a name. */
+static void dimensions_come_from_tensors(void **state)
+{
+    const place *p = *state;
+    att_model_options kinds[4];
+    for (int i = 0; i < 4; i++) {
+        kinds[i] = small();
+        kinds[i].embed_dim = 192, kinds[i].num_heads = 3; /* heads cannot be seen */
+    }
+    kinds[0].mlp_ratio = 2.7, kinds[0].in_chans = 1;
+    kinds[1].init_values = 1e-5, kinds[1].embed_class = 0;
+    kinds[2].class_token = 0, kinds[2].qkv_bias = 0, strcpy(kinds[2].global_pool, "avg");
+    kinds[3].fc_norm = 0, kinds[3].class_token = 0, strcpy(kinds[3].global_pool, "avg");
+    strcpy(kinds[3].broadcast, "cb_s");
+    for (int i = 0; i < 4; i++) {
+        write_model(p, "vit_tiny_patch16_224", &kinds[i], false);
+        att_model *model = make(p, "vit_tiny_patch16_224", &kinds[i]);
+        att_model_options expected = att_model_options_of(model);
+        att_identity identity;
+        CHECK(p->context, identify(p, "vit_tiny_patch16_224.augreg_in21k", NULL, &identity));
+        assert_true((int)(192 * identity.options.mlp_ratio) == (int)(192 * expected.mlp_ratio));
+        identity.options.mlp_ratio = expected.mlp_ratio;
+        same_options(&identity.options, &expected);
+        says(identity.origin, "architecture: the caller");
+        says(identity.origin, "preprocessing: the model's defaults");
+        says(identity.origin, "patch_size 8");
+        att_model_destroy(&model);
+    }
+}
+
+static void heads_must_be_said(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "num_heads");
+    att_model_options flags = att_model_options_defaults();
+    flags.num_heads = 4;
+    att_identity identity;
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &identity));
+    assert_int_equal(identity.options.num_heads, 4);
+    assert_int_equal(identity.options.embed_dim, 32);
+    flags.num_heads = 5;
+    assert_int_equal(identify(p, "vit_tiny_patch16_224", &flags, &identity), ATT_ERR_ARGUMENT);
+}
+
+static void nothing_said_lists_what_fits(void **state)
+{
+    const place *p = *state;
+    write_model(p, "vit_tiny_patch16_224", NULL, false);
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "vit_tiny_patch16_224, deit_tiny_patch16_224, which may differ");
+    write_model(p, "deit3_small_patch16_384", NULL, false);
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "fit deit3_small_patch16_384, which");
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "8 x 8 patches, 32 wide, 2 deep, images of 32 x 32");
+    refused(p, "vit_tny_patch16_224", ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
+}
+
+/* As timm writes it for the hub. */
+static const char hub_config[] =
+    "{\"architecture\": \"deit_tiny_patch16_224\", \"num_classes\": 7, \"num_features\": 192, \"global_pool\": "
+    "\"token\","
+    "\"model_args\": {\"patch_size\": [8, 8], \"embed_dim\": 32, \"num_heads\": 4, \"qk_norm\": false, \"depth\": 2,"
+    "\"drop_path_rate\": 0.1, \"no_embed_class\": false},"
+    "\"pretrained_cfg\": {\"tag\": \"fb_in1k\", \"input_size\": [3, 32, 32], \"num_classes\": 1000,"
+    "\"interpolation\": \"bilinear\", \"crop_pct\": 0.75, \"mean\": [0.1, 0.2, 0.3], \"std\": [0.4, 0.5, 0.6],"
+    "\"pool_size\": null, \"first_conv\": \"patch_embed.proj\", \"license\": \"apache-2.0\"}}";
+
+static void hub_config_is_read(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    write_beside(p, "config.json", hub_config);
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_string_equal(identity.name, "deit_tiny_patch16_224");
+    assert_int_equal(identity.options.num_heads, 4);
+    assert_int_equal(identity.options.num_classes, 7);
+    assert_int_equal(identity.options.img_size, 32);
+    assert_true(identity.preprocess.mean[1] == 0.2 && identity.preprocess.std[2] == 0.6);
+    assert_true(identity.preprocess.crop_pct == 0.75);
+    assert_string_equal(identity.preprocess.interpolation, "bilinear");
+    says(identity.origin, "architecture: config.json (deit_tiny_patch16_224)");
+    says(identity.origin, "preprocessing: config.json");
+}
+
+static void run_folder_goes_before_config(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "deit_tiny_patch16_224", &options, true);
+    write_beside(p, "config.json", hub_config);
+    write_beside(p, "args.yaml",
+                 "model: vit_tiny_patch16_224\nnum_heads: 2\nlr: 0.1\ncrop_pct: 0.5\nmean:\n- 0.25\n"
+                 "- 0.25\n- 0.25\nimg_size: null\nmodel_ema: true\n");
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_string_equal(identity.name, "vit_tiny_patch16_224");
+    assert_int_equal(identity.options.num_heads, 2);
+    assert_true(identity.preprocess.crop_pct == 0.5 && identity.preprocess.mean[0] == 0.25);
+    assert_true(identity.preprocess.std[0] == 0.5); /* the variant's: nobody who names it says more */
+    says(identity.origin, "architecture: args.yaml");
+    says(identity.origin, "config.json, which names deit_tiny_patch16_224, was left out");
+    says(identity.origin, "metadata, which names deit_tiny_patch16_224, was left out");
+}
+
+static void the_caller_goes_before_all(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, true);
+    write_beside(p, "config.json", hub_config);
+    att_identity identity;
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", NULL, &identity));
+    assert_true(identity.preprocess.mean[0] == 0.5);
+    assert_int_equal(identity.options.num_heads, 2); /* from the metadata, which agrees */
+    says(identity.origin, "config.json, which names deit_tiny_patch16_224, was left out");
+}
+
+/* --- what is refused --------------------------------------------------------------------------------------------- */
+
+static void strangers_are_named(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *tensor, *sign;
+    } strangers[] = {{"dist_token", "distilled"},
+                     {"reg_token", "register"},
+                     {"norm_pre.weight", "CLIP"},
+                     {"blocks.0.attn.q_norm.weight", "normalised queries"},
+                     {"blocks.1.attns.0.qkv.weight", "parallel"},
+                     {"attn_pool.latent", "attention"},
+                     {"patch_embed.backbone.stem.conv.weight", "hybrid"},
+                     {"vit.encoder.layer.0.output.dense.weight", "transformers library"},
+                     {"optimizer.exp_avg.head.weight", "no plain ViT"}, /* not ours without our metadata */
+                     {"blocks.00.norm1.weight", "no plain ViT"},
+                     {"blocks.99999999999999999999.norm1.weight", "no plain ViT"}};
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+        att_model_options options = small();
+        att_model *model = make(p, "vit_tiny_patch16_224", &options);
+        tensors t = tensors_of(model);
+        add_tensor(&t, "a_name_nobody_knows", att_shape_of(3));
+        add_tensor(&t, strangers[i].tensor, att_shape_of(3));
+        write_tensors(p, &t, NULL);
+        refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, strangers[i].sign);
+        refused(p, NULL, ATT_ERR_UNSUPPORTED, strangers[i].sign);
+        att_model_destroy(&model);
+    }
+}
+
+static void odd_shapes_are_refused(void **state)
+{
+    const place *p = *state;
+    tensors t = {0};
+    add_tensor(&t, "head.weight", att_shape_of(3, 4));
+    write_tensors(p, &t, NULL);
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "no patch embedding");
+    t.count = 0;
+    add_tensor(&t, "patch_embed.proj.weight", att_shape_of(32, 3, 8, 4));
+    write_tensors(p, &t, NULL);
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "8 x 4");
+    t.count = 0;
+    add_tensor(&t, "patch_embed.proj.weight", att_shape_of(192, 3, 8, 8));
+    add_tensor(&t, "pos_embed", att_shape_of(1, 15, 192));
+    write_tensors(p, &t, NULL);
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "15 positions");
+    t.count = 0;
+    add_tensor(&t, "patch_embed.proj.weight", att_shape_of(192, 5, 8, 8));
+    write_tensors(p, &t, NULL);
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_FORMAT, "dimensions");
+}
+
+static void side_files_are_hostile(void **state)
+{
+    const place *p = *state;
+    write_model(p, "vit_tiny_patch16_224", NULL, false);
+    static const struct {
+        const char *text;
+        att_status status;
+        const char *words;
+    } configs[] = {
+        {"{", ATT_ERR_FORMAT, "config.json"},
+        {"[]", ATT_ERR_FORMAT, "object"},
+        {"{\"architecture\": 3}", ATT_ERR_FORMAT, "architecture"},
+        {"{\"architecture\": \"vit_base_patch16_rpn_224\"}", ATT_ERR_UNSUPPORTED, "vit_base_patch16_rpn_224"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": -1}", ATT_ERR_FORMAT, "num_classes"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 1e300}", ATT_ERR_FORMAT, "num_classes"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"crop_pct\": 0}", ATT_ERR_FORMAT, "crop_pct"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"std\": [0, 1, 1]}", ATT_ERR_FORMAT, "std"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"mean\": [0, \"x\", 1]}", ATT_ERR_FORMAT, "mean"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"mean\": [0, 1]}", ATT_ERR_FORMAT, "mean"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"interpolation\": \"lanczos\"}", ATT_ERR_FORMAT,
+         "interpolation"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"input_size\": [3, 224, 448]}", ATT_ERR_UNSUPPORTED, "square"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"qk_norm\": true}}", ATT_ERR_UNSUPPORTED,
+         "qk_norm"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"num_heads\": 5}}", ATT_ERR_ARGUMENT,
+         "num_heads 5"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"broadcast\": \"cc\"}}", ATT_ERR_NOT_FOUND,
+         "cc"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"global_pool\": \"map\"}", ATT_ERR_ARGUMENT, "map"},
+    };
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        write_beside(p, "config.json", configs[i].text);
+        refused(p, NULL, configs[i].status, configs[i].words);
+    }
+}
+
+static void metadata_is_hostile(void **state)
+{
+    const place *p = *state;
+    att_model *model = make(p, "vit_tiny_patch16_224", NULL);
+    tensors t = tensors_of(model);
+    write_tensors(p, &t, "not json");
+    refused(p, NULL, ATT_ERR_FORMAT, "metadata");
+    write_tensors(p, &t, "{\"model\": \"vit_tiny_patch16_224\", \"depth\": 1000000000}");
+    refused(p, NULL, ATT_ERR_FORMAT, "depth");
+    write_tensors(p, &t, "{\"model\": \"vit_tiny_patch16_224\", \"depth\": 2.5}");
+    refused(p, NULL, ATT_ERR_FORMAT, "depth");
+    write_tensors(p, &t, "{\"model\": \"vit_tiny_patch16_224\", \"from_a_later_version\": {\"a\": []}}");
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    att_model_destroy(&model);
+}
+
+/* --- loading ----------------------------------------------------------------------------------------------------- */
+
+static att_status load(const place *p, const att_model *model, att_weights *weights)
+{
+    att_safetensors *file;
+    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_status status = att_model_load(model, file, weights);
+    att_safetensors_close(&file);
+    return status;
+}
+
+static void load_copies_every_tensor(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    for (int wide = 0; wide < 2; wide++) {
+        att_model *model;
+        att_weights *weights;
+        CHECK(p->context,
+              att_model_create(p->context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
+        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+        CHECK(p->context, load(p, model, weights));
+        for (int i = 0; i < att_weights_count(weights); i++) {
+            att_parameter_info parameter = att_weights_at(weights, i);
+            int64_t count = att_shape_count(parameter.shape);
+            void *values = malloc((size_t)count * sizeof(double));
+            CHECK(p->context, att_weights_get(weights, -1, i, values, count));
+            for (int64_t e = 0; e < count; e++) {
+                float value = wide ? (float)((double *)values)[e] : ((float *)values)[e];
+                assert_true(value == (float)formula(parameter.name, (uint32_t)e));
+            }
+            free(values);
+        }
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+}
+
+static void load_lists_all_that_does_not_fit(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    att_weights *weights;
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++) {
+        if (strcmp(t.items[i].name, "cls_token") == 0)
+            t.items[i].name = "blocks.5.norm1.weight";
+        if (strcmp(t.items[i].name, "head.bias") == 0)
+            t.items[i].shape = att_shape_of(8);
+        if (strcmp(t.items[i].name, "norm.weight") == 0)
+            t.items[i].dtype = ATT_SAFETENSORS_I32;
+    }
+    write_tensors(p, &t, NULL);
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    const char *message = att_context_message(p->context);
+    says(message, "1 missing: cls_token");
+    says(message, "1 extra: blocks.5.norm1.weight");
+    says(message, "2 mis-shaped: ");
+    says(message, "head.bias F32 [8] instead of [7]");
+    says(message, "norm.weight I32");
+    float bias[7];
+    CHECK(p->context, att_weights_get(weights, -1, att_weights_find(weights, "head.bias"), bias, 7));
+    for (int i = 0; i < 7; i++)
+        assert_true(bias[i] == 0); /* untouched */
+    t.count = 0;
+    add_tensor(&t, "only", att_shape_of(1));
+    write_tensors(p, &t, NULL);
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "32 missing: ");
+    says(att_context_message(p->context), ", ...");
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+/* What a training left beside the weights is no stranger in a file of ours. */
+static void a_trainings_tensors_are_passed_over(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    tensors t = tensors_of(model);
+    add_tensor(&t, "ema.head.bias", att_shape_of(7));
+    add_tensor(&t, "optimizer.exp_avg.head.bias", att_shape_of(7));
+    char text[ATT_IDENTITY_TEXT];
+    att_identity identity = att_model_identity(model);
+    CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
+    assert_int_equal(att_model_identity_text(p->context, &identity, text, 100), ATT_ERR_ARGUMENT);
+    write_tensors(p, &t, text);
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    att_weights *weights;
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, load(p, model, weights));
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+typedef struct meter {
+    long left; /* allocations until they fail; -1: never */
+} meter;
+
+static void *metered(void *user, void *old, size_t old_size, size_t size)
+{
+    meter *m = user;
+    if (size == 0) {
+        free(old);
+        return NULL;
+    }
+    if (m->left == 0)
+        return NULL;
+    m->left -= m->left > 0;
+    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
+    if (block && old)
+        memcpy(block, old, old_size < size ? old_size : size);
+    if (block)
+        free(old);
+    return block;
+}
+
+static att_status identify_and_load(att_context *context, const char *path)
+{
+    att_safetensors *file = NULL;
+    att_model *model = NULL;
+    att_weights *weights = NULL;
+    att_identity identity;
+    att_status status = att_safetensors_open(context, path, &file);
+    if (status == ATT_OK)
+        status = att_model_identify(context, file, path, NULL, NULL, &identity);
+    if (status == ATT_OK)
+        status = att_model_create(context, identity.name, &identity.options, ATT_F32, &model);
+    if (status == ATT_OK)
+        status = att_weights_create(att_model_graph(model), &weights);
+    if (status == ATT_OK)
+        status = att_model_load(model, file, weights);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    att_safetensors_close(&file);
+    return status;
+}
+
+static void every_failed_allocation_is_survived(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.depth = 1;
+    write_model(p, "deit_tiny_patch16_224", &options, true);
+    write_beside(p, "config.json", "{\"architecture\": \"deit_tiny_patch16_224\"}");
+    write_beside(p, "args.yaml", "model: deit_tiny_patch16_224\n");
+    meter m = {.left = -1};
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1, settings.allocate = metered, settings.allocate_user = &m;
+    att_context *context;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    size_t before = att_context_allocations(context).bytes_now;
+    att_status status = ATT_ERR_MEMORY;
+    long n = 0;
+    for (; status != ATT_OK && n < 2000; n++) {
+        m.left = n;
+        status = identify_and_load(context, p->weights);
+        assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
+        assert_int_equal(att_context_allocations(context).bytes_now, before);
+    }
+    assert_int_equal(status, ATT_OK);
+    assert_true(n > 20);
+    m.left = -1;
+    att_context_destroy(&context);
+}
+
+/* --- the program ------------------------------------------------------------------------------------------------- */
+
+static int setup(void **state)
+{
+    place *p = calloc(1, sizeof *p);
+    strcpy(p->folder, "/tmp/att_models_XXXXXX");
+    if (!mkdtemp(p->folder))
+        return -1;
+    snprintf(p->weights, sizeof p->weights, "%s/model.safetensors", p->folder);
+    *state = p;
+    return att_context_create(NULL, &p->context) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    place *p = *state;
+    static const char *const names[] = {"model.safetensors", "config.json", "args.yaml"};
+    for (int i = 0; i < 3; i++) {
+        char path[128];
+        path_in(p, names[i], path);
+        unlink(path);
+    }
+    rmdir(p->folder);
+    att_context_destroy(&p->context);
+    free(p);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(our_own_checkpoint_says_all),
+        TEST(dimensions_come_from_tensors),
+        TEST(heads_must_be_said),
+        TEST(nothing_said_lists_what_fits),
+        TEST(hub_config_is_read),
+        TEST(run_folder_goes_before_config),
+        TEST(the_caller_goes_before_all),
+        TEST(strangers_are_named),
+        TEST(odd_shapes_are_refused),
+        TEST(side_files_are_hostile),
+        TEST(metadata_is_hostile),
+        TEST(load_copies_every_tensor),
+        TEST(load_lists_all_that_does_not_fit),
+        TEST(a_trainings_tensors_are_passed_over),
+        TEST(every_failed_allocation_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
