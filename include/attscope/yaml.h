@@ -32,8 +32,8 @@ typedef struct att_yaml_entry {
 
 typedef struct att_yaml att_yaml;
 
-/* Reads a file of at most 1 MiB and 4096 keys. On success *yaml is the caller's, freed by att_yaml_destroy(). Errors, with the line:
- * ERR_FORMAT; ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+/* Reads a file of at most 1 MiB and 4096 keys. On success *yaml is the caller's, freed by att_yaml_destroy(). Errors,
+ * with the line: ERR_FORMAT; ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_yaml_read(att_context *context, const char *path, att_yaml **yaml);
 /* The same from bytes; what: the source's name in messages. */
 ATT_API ATT_MUST_CHECK att_status att_yaml_parse(att_context *context, const char *what, const char *bytes, size_t size,

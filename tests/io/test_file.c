@@ -1,0 +1,336 @@
+#include "io/file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "core/memory.h"
+#include "io/scratch.h"
+
+/* The library calls these instead of the C library's: the linker takes the program's own first. */
+static bool fail_fsync, fail_rename;
+
+int fsync(int descriptor)
+{
+    if (fail_fsync) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, descriptor);
+}
+
+int rename(const char *from, const char *to)
+{
+    if (fail_rename) {
+        errno = EIO;
+        return -1;
+    }
+    return renameat(-100 /* AT_FDCWD */, from, -100, to);
+}
+
+static int setup(void **state)
+{
+    fail_fsync = fail_rename = false;
+    return scratch_setup(state);
+}
+
+static void test_read(void **state)
+{
+    scratch *self = *state;
+    char *bytes;
+    size_t size;
+    scratch_write(self, "hello", 5);
+    assert_int_equal(att_file_read(self->context, self->path, 5, &bytes, &size), ATT_OK);
+    assert_int_equal(size, 5);
+    assert_string_equal(bytes, "hello");
+    att_free(self->context, bytes);
+
+    assert_int_equal(att_file_read(self->context, self->path, 4, &bytes, &size), ATT_ERR_FORMAT);
+    assert_message_has(self, self->path);
+    assert_message_has(self, "4 bytes");
+    assert_int_equal(att_file_read(self->context, self->folder, 4, &bytes, &size), ATT_ERR_IO);
+    assert_int_equal(att_file_read(self->context, "/no/such/file", 4, &bytes, &size), ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "/no/such/file");
+
+    scratch_write(self, "", 0);
+    assert_int_equal(att_file_read(self->context, self->path, 0, &bytes, &size), ATT_OK);
+    assert_int_equal(size, 0);
+    assert_string_equal(bytes, "");
+    att_free(self->context, bytes);
+}
+
+static void test_read_large(void **state)
+{
+    scratch *self = *state;
+    enum { SIZE = 300001 };
+    char *written = malloc(SIZE), *bytes;
+    for (int i = 0; i < SIZE; i++)
+        written[i] = (char)(i * 7 + i / 256);
+    scratch_write(self, written, SIZE);
+    size_t size;
+    assert_int_equal(att_file_read(self->context, self->path, SIZE_MAX, &bytes, &size), ATT_OK);
+    assert_int_equal(size, SIZE);
+    assert_memory_equal(bytes, written, SIZE);
+    att_free(self->context, bytes);
+    assert_int_equal(att_file_read(self->context, self->path, SIZE - 1, &bytes, &size), ATT_ERR_FORMAT);
+    free(written);
+}
+
+static void test_map(void **state)
+{
+    scratch *self = *state;
+    att_file_map map;
+    scratch_write(self, "mapped", 6);
+    assert_int_equal(att_file_map_open(self->context, self->path, &map), ATT_OK);
+    assert_int_equal(map.size, 6);
+    assert_memory_equal(map.bytes, "mapped", 6);
+    att_file_map_close(&map);
+    scratch_write(self, "", 0);
+    assert_int_equal(att_file_map_open(self->context, self->path, &map), ATT_OK);
+    assert_int_equal(map.size, 0);
+    assert_null(map.bytes);
+    att_file_map_close(&map);
+    assert_int_equal(att_file_map_open(self->context, self->folder, &map), ATT_ERR_IO);
+    assert_int_equal(unlink(self->path), 0);
+    assert_int_equal(mkfifo(self->path, 0600), 0);
+    assert_int_equal(att_file_map_open(self->context, self->path, &map), ATT_ERR_IO);
+}
+
+static void test_folders(void **state)
+{
+    scratch *self = *state;
+    char path[200];
+    snprintf(path, sizeof(path), "%s/a//b/c/", self->folder);
+    assert_false(att_file_exists(path));
+    assert_int_equal(att_file_make_folders(self->context, path), ATT_OK);
+    assert_true(att_file_exists(path));
+    assert_int_equal(att_file_make_folders(self->context, path), ATT_OK);
+    scratch_write(self, "", 0);
+    snprintf(path, sizeof(path), "%s/file/below", self->folder);
+    assert_int_equal(att_file_make_folders(self->context, path), ATT_ERR_IO);
+    assert_message_has(self, "/file");
+    assert_int_equal(att_file_make_folders(self->context, "/"), ATT_OK);
+    assert_int_equal(att_file_make_folders(self->context, ""), ATT_ERR_NOT_FOUND);
+}
+
+static void test_replace(void **state)
+{
+    scratch *self = *state;
+    assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
+    att_file_writer *writer;
+    assert_int_equal(att_file_writer_open(self->context, self->path, &writer), ATT_OK);
+    assert_int_equal(att_file_writer_write(writer, "ne", 2), ATT_OK);
+    assert_text_file(self->path, "old");
+    assert_int_equal(att_file_writer_write(writer, "w", 1), ATT_OK);
+    assert_int_equal(att_file_writer_commit(&writer), ATT_OK);
+    assert_null(writer);
+    assert_text_file(self->path, "new");
+    assert_int_equal(scratch_file_count(self), 1);
+
+    assert_int_equal(att_file_writer_open(self->context, self->path, &writer), ATT_OK);
+    assert_int_equal(att_file_writer_write(writer, "unwanted", 8), ATT_OK);
+    att_file_writer_abort(&writer);
+    assert_null(writer);
+    att_file_writer_abort(&writer);
+    assert_text_file(self->path, "new");
+    assert_int_equal(scratch_file_count(self), 1);
+
+    struct stat info;
+    mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(stat(self->path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
+}
+
+static void test_leftover_is_overwritten(void **state)
+{
+    scratch *self = *state;
+    char leftover[200];
+    snprintf(leftover, sizeof(leftover), "%s.tmp", self->path);
+    FILE *file = fopen(leftover, "w");
+    fputs("the half of a checkpoint, left by a process that was killed", file);
+    fclose(file);
+    assert_int_equal(att_file_replace(self->context, self->path, "whole", 5), ATT_OK);
+    assert_text_file(self->path, "whole");
+    assert_int_equal(scratch_file_count(self), 1);
+}
+
+static void test_refused_targets(void **state)
+{
+    scratch *self = *state;
+    att_file_writer *first, *second;
+    assert_int_equal(att_file_writer_open(self->context, self->path, &first), ATT_OK);
+    assert_int_equal(att_file_writer_open(self->context, self->path, &second), ATT_ERR_IO);
+    assert_message_has(self, "being written");
+    assert_int_equal(att_file_writer_write(first, "1", 1), ATT_OK);
+    assert_int_equal(att_file_writer_commit(&first), ATT_OK);
+    assert_text_file(self->path, "1");
+    assert_int_equal(att_file_writer_open(self->context, "/dev/null", &first), ATT_ERR_IO);
+    assert_int_equal(att_file_writer_open(self->context, self->folder, &first), ATT_ERR_IO);
+    assert_int_equal(att_file_writer_open(self->context, "/no/such/folder/file", &first), ATT_ERR_NOT_FOUND);
+}
+
+static void test_failing_flush_and_rename(void **state)
+{
+    scratch *self = *state;
+    assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
+    fail_fsync = true;
+    assert_int_equal(att_file_replace(self->context, self->path, "new", 3), ATT_ERR_IO);
+    fail_fsync = false;
+    assert_message_has(self, "No space left");
+    assert_text_file(self->path, "old");
+    assert_int_equal(scratch_file_count(self), 1);
+    fail_rename = true;
+    assert_int_equal(att_file_replace(self->context, self->path, "new", 3), ATT_ERR_IO);
+    fail_rename = false;
+    assert_text_file(self->path, "old");
+    assert_int_equal(scratch_file_count(self), 1);
+}
+
+/* Runs `call` where files may not grow beyond `limit` bytes, as on a full disk. */
+static att_status call_with_full_disk(scratch *self, size_t limit, att_status (*call)(scratch *self))
+{
+    struct rlimit before, small;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = limit;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    att_status status = call(self);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    return status;
+}
+
+static char block[10000];
+
+static att_status replace_in_pieces(scratch *self)
+{
+    att_file_writer *writer;
+    att_status status = att_file_writer_open(self->context, self->path, &writer);
+    for (int i = 0; i < 3 && status == ATT_OK; i++)
+        status = att_file_writer_write(writer, block, sizeof(block));
+    /* A failed writer cannot be committed by mistake. */
+    assert_int_equal(att_file_writer_commit(&writer), status);
+    return status;
+}
+
+static void test_full_disk(void **state)
+{
+    scratch *self = *state;
+    assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
+    assert_int_equal(call_with_full_disk(self, 15000, replace_in_pieces), ATT_ERR_IO);
+    assert_message_has(self, self->path);
+    assert_text_file(self->path, "old");
+    assert_int_equal(scratch_file_count(self), 1);
+    assert_int_equal(call_with_full_disk(self, 30000, replace_in_pieces), ATT_OK);
+}
+
+static att_status append_too_much(scratch *self)
+{
+    att_file_appender *appender;
+    att_status status = att_file_appender_open(self->context, self->path, 4, &appender);
+    assert_int_equal(status, ATT_OK);
+    assert_int_equal(att_file_appender_write(appender, "two\n", 4), ATT_OK);
+    status = att_file_appender_write(appender, block, sizeof(block));
+    assert_int_equal(att_file_appender_size(appender), 8);
+    assert_int_equal(att_file_appender_write(appender, "three\n", 6), ATT_OK);
+    att_file_appender_close(&appender);
+    return status;
+}
+
+static void test_append(void **state)
+{
+    scratch *self = *state;
+    att_file_appender *appender;
+    assert_int_equal(att_file_appender_open(self->context, self->path, 0, &appender), ATT_OK);
+    assert_int_equal(att_file_appender_write(appender, "one\n", 4), ATT_OK);
+    assert_int_equal(att_file_appender_write(appender, "lost\n", 5), ATT_OK);
+    assert_int_equal(att_file_appender_sync(appender), ATT_OK);
+    assert_int_equal(att_file_appender_size(appender), 9);
+    att_file_appender_close(&appender);
+    assert_null(appender);
+    /* No half record stays where the disk is full. */
+    assert_int_equal(call_with_full_disk(self, 1000, append_too_much), ATT_ERR_IO);
+    assert_text_file(self->path, "one\ntwo\nthree\n");
+    assert_int_equal(att_file_appender_open(self->context, self->path, 15, &appender), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_file_appender_open(self->context, "/dev/full", 0, &appender), ATT_ERR_IO);
+    assert_int_equal(att_file_appender_open(self->context, "/no/such/log", 0, &appender), ATT_ERR_NOT_FOUND);
+}
+
+static att_status use_everything(scratch *self)
+{
+    char *bytes;
+    size_t size;
+    att_status status = att_file_make_folders(self->context, self->folder);
+    if (status == ATT_OK)
+        status = att_file_replace(self->context, self->path, "x", 1);
+    if (status != ATT_OK)
+        return status;
+    status = att_file_read(self->context, self->path, 10, &bytes, &size);
+    if (status != ATT_OK)
+        return status;
+    att_free(self->context, bytes);
+    att_file_appender *appender;
+    status = att_file_appender_open(self->context, self->path, 0, &appender);
+    if (status == ATT_OK)
+        att_file_appender_close(&appender);
+    return status;
+}
+
+static void test_lack_of_memory(void **state)
+{
+    scratch *self = *state;
+    assert_survives_lack_of_memory(self, use_everything);
+    assert_int_equal(scratch_file_count(self), 1);
+}
+
+/* A process killed between any two system calls leaves the old file or the new one. */
+static void test_kill(void **state)
+{
+    scratch *self = *state;
+    for (int round = 0; round < 20; round++) {
+        assert_int_equal(att_file_replace(self->context, self->path, "0", 1), ATT_OK);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            memset(block, '1', sizeof(block));
+            for (;;)
+                if (att_file_replace(self->context, self->path, block, sizeof(block)) != ATT_OK)
+                    _exit(1);
+        }
+        usleep((useconds_t)(round * 500));
+        kill(child, SIGKILL);
+        int how;
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_true(WIFSIGNALED(how));
+        char *bytes;
+        size_t size;
+        assert_int_equal(att_file_read(self->context, self->path, sizeof(block), &bytes, &size), ATT_OK);
+        assert_true((size == 1 && bytes[0] == '0') || (size == sizeof(block) && bytes[size - 1] == '1'));
+        att_free(self->context, bytes);
+    }
+}
+
+#define file_test(function) cmocka_unit_test_setup_teardown(function, setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        file_test(test_read),
+        file_test(test_read_large),
+        file_test(test_map),
+        file_test(test_folders),
+        file_test(test_replace),
+        file_test(test_leftover_is_overwritten),
+        file_test(test_refused_targets),
+        file_test(test_failing_flush_and_rename),
+        file_test(test_full_disk),
+        file_test(test_append),
+        file_test(test_lack_of_memory),
+        file_test(test_kill),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
