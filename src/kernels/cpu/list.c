@@ -1,0 +1,22 @@
+#include "kernels/cpu/list.h"
+
+#include <stddef.h>
+
+#include "kernels/cpu/tiered.h"
+
+#define ADDRESS(name) &att_cpu_##name,
+#define TIERED_ADDRESSES(name) ATT_EACH_TIER(ADDRESS, name)
+
+const att_kernel *const att_kernels_cpu[] = {ATT_CPU_KERNELS(ADDRESS) ATT_TIER_KERNELS(TIERED_ADDRESSES) NULL};
+
+const att_tier_functions *att_cpu_functions(const att_context *context)
+{
+#if defined(__x86_64__)
+    if (att_context_tier(context) >= ATT_TIER_AVX512)
+        return &att_cpu_functions_avx512;
+    if (att_context_tier(context) >= ATT_TIER_AVX2)
+        return &att_cpu_functions_avx2;
+#endif
+    (void)context;
+    return &att_cpu_functions_baseline;
+}

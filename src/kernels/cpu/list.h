@@ -1,0 +1,31 @@
+/* kernels/cpu/list.h - the kernels of the CPU backend: f32, oneDNN for the products with weights, own SIMD elsewhere.
+ */
+#ifndef ATT_KERNELS_CPU_LIST_H
+#define ATT_KERNELS_CPU_LIST_H
+
+#include "graph/kernel.h"
+
+/* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
+#define ATT_CPU_KERNELS(X) \
+    X(linear)              \
+    X(linear_weight_grad)  \
+    X(patchify)            \
+    X(patchify_grad)       \
+    X(prepend_tokens)      \
+    X(slice_tokens)        \
+    X(slice_tokens_grad)   \
+    X(dropout)             \
+    X(drop_path)           \
+    X(loss_seed)
+
+#define ATT_CPU_DECLARE(name) extern const att_kernel att_cpu_##name;
+ATT_CPU_KERNELS(ATT_CPU_DECLARE)
+#undef ATT_CPU_DECLARE
+
+/* NULL-terminated, each op's highest tier first. */
+extern const att_kernel *const att_kernels_cpu[];
+
+/* What the bits depend on besides the tier: "onednn-2.6.3". */
+extern const char att_cpu_version[];
+
+#endif

@@ -1,0 +1,377 @@
+#include "kernels/cpu/onednn.h"
+
+#include <string.h>
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/random.h"
+#include "kernels/cpu/list.h"
+
+/* Of libgomp, which oneDNN runs on. Its header is not there for every compiler. */
+int omp_get_max_threads(void);
+void omp_set_num_threads(int threads);
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+const char att_cpu_version[] =
+    "onednn-" TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) "." TEXT(DNNL_VERSION_PATCH);
+
+/* --- what differs between the versions -----------------------------------------------------------------------------
+ */
+
+#if DNNL_VERSION_MAJOR >= 3
+
+typedef const_dnnl_memory_desc_t desc_ref;
+
+static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, const dnnl_dims_t dims, const dnnl_dims_t strides)
+{
+    return strides ? dnnl_memory_desc_create_with_strides(desc, 2, dims, dnnl_f32, strides)
+                   : dnnl_memory_desc_create_with_tag(desc, 2, dims, dnnl_f32, dnnl_format_tag_any);
+}
+
+static void desc_free(dnnl_memory_desc_t *desc)
+{
+    dnnl_memory_desc_destroy(*desc);
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef);
+}
+
+static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
+                                 bool bias, dnnl_primitive_attr_t attr)
+{
+    return dnnl_matmul_primitive_desc_create(made, engine, desc[0], desc[1], bias ? desc[2] : NULL, desc[3], attr);
+}
+
+static uint64_t layout_hash(desc_ref desc)
+{
+    uint8_t blob[1024];
+    size_t size = 0;
+    if (dnnl_memory_desc_get_blob(NULL, &size, desc) != dnnl_success || size > sizeof blob ||
+        dnnl_memory_desc_get_blob(blob, &size, desc) != dnnl_success)
+        return 0;
+    uint64_t hash = size;
+    for (size_t i = 0; i < size; i++)
+        hash = att_random_key(hash, blob[i], i);
+    return hash;
+}
+
+#else
+
+typedef const dnnl_memory_desc_t *desc_ref;
+
+static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, const dnnl_dims_t dims, const dnnl_dims_t strides)
+{
+    return strides ? dnnl_memory_desc_init_by_strides(desc, 2, dims, dnnl_f32, strides)
+                   : dnnl_memory_desc_init_by_tag(desc, 2, dims, dnnl_f32, dnnl_format_tag_any);
+}
+
+static void desc_free(dnnl_memory_desc_t *desc)
+{
+    (void)desc;
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1);
+}
+
+static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
+                                 bool bias, dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t matmul;
+    dnnl_status_t status = dnnl_matmul_desc_init(&matmul, &desc[0], &desc[1], bias ? &desc[2] : NULL, &desc[3]);
+    return status == dnnl_success ? dnnl_primitive_desc_create(made, &matmul, attr, engine, NULL) : status;
+}
+
+/* Of what tells two blocked layouts of one matrix apart. */
+static uint64_t layout_hash(desc_ref desc)
+{
+    const dnnl_blocking_desc_t *blocking = &desc->format_desc.blocking;
+    uint64_t hash =
+        att_random_key((uint64_t)desc->padded_dims[0], (uint64_t)desc->padded_dims[1], (uint64_t)desc->extra.flags);
+    for (int i = 0; i < 2; i++)
+        hash = att_random_key(hash, (uint64_t)desc->dims[i], (uint64_t)blocking->strides[i]);
+    for (int i = 0; i < blocking->inner_nblks; i++)
+        hash = att_random_key(hash, (uint64_t)blocking->inner_blks[i], (uint64_t)blocking->inner_idxs[i]);
+    return hash;
+}
+
+#endif
+
+/* --- process state -------------------------------------------------------------------------------------------------
+ */
+
+/* Both return what was before. */
+static int enter_one_thread(void)
+{
+    int before = omp_get_max_threads();
+    if (before != 1)
+        omp_set_num_threads(1);
+    return before;
+}
+
+static void leave_one_thread(int before)
+{
+    if (before != 1)
+        omp_set_num_threads(before);
+}
+
+static void cap_instructions(const att_context *context)
+{
+#if defined(__x86_64__)
+    att_tier tier = att_context_tier(context);
+    if (tier < ATT_TIER_AVX512)
+        (void)dnnl_set_max_cpu_isa(tier == ATT_TIER_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41);
+#else
+    (void)context;
+#endif
+}
+
+/* --- products ------------------------------------------------------------------------------------------------------
+ */
+
+struct att_product {
+    att_context *context;
+    att_product_spec spec;
+    dnnl_engine_t engine;
+    dnnl_primitive_desc_t desc, pack_desc;
+    dnnl_primitive_t matmul, pack;
+    desc_ref a, b, bias, to, scratch; /* of desc */
+    desc_ref plain, pack_scratch;     /* of pack_desc */
+};
+
+enum { A, B, BIAS, TO, DESCS };
+
+static att_status check(att_context *context, dnnl_status_t status, const char *what)
+{
+    if (status == dnnl_success)
+        return ATT_OK;
+    if (status == dnnl_out_of_memory)
+        return att_fail(context, ATT_ERR_MEMORY, "oneDNN has no memory for %s", what);
+    return att_fail(context, ATT_ERR_INTERNAL, "oneDNN refuses %s with status %d", what, (int)status);
+}
+
+static dnnl_status_t matrix_desc(dnnl_memory_desc_t *desc, int64_t rows, int64_t columns, bool transposed)
+{
+    const dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : columns, transposed ? rows : 1};
+    return desc_make(desc, dims, strides);
+}
+
+static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, int64_t rows, int64_t columns)
+{
+    const dnnl_dims_t dims = {rows, columns};
+    return desc_make(desc, dims, NULL);
+}
+
+static dnnl_status_t make_attr(bool accumulate, dnnl_primitive_attr_t *attr)
+{
+    dnnl_status_t status = dnnl_primitive_attr_create(attr);
+    if (status != dnnl_success)
+        return status;
+    dnnl_post_ops_t ops = NULL;
+    status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success && accumulate) {
+        status = dnnl_post_ops_create(&ops);
+        status = status == dnnl_success ? append_sum(ops) : status;
+        status = status == dnnl_success ? dnnl_primitive_attr_set_post_ops(*attr, ops) : status;
+        dnnl_post_ops_destroy(ops);
+    }
+    if (status != dnnl_success)
+        dnnl_primitive_attr_destroy(*attr);
+    return status;
+}
+
+static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
+{
+    if (which == A)
+        return matrix_desc(desc, spec->rows, spec->inner, spec->a_transposed);
+    if (which == BIAS)
+        return matrix_desc(desc, 1, spec->columns, false);
+    if (which == TO)
+        return matrix_desc(desc, spec->rows, spec->columns, false);
+    return spec->pack ? any_desc(desc, spec->inner, spec->columns)
+                      : matrix_desc(desc, spec->inner, spec->columns, spec->b_transposed);
+}
+
+static dnnl_status_t make_matmul(att_product *product)
+{
+    dnnl_memory_desc_t desc[DESCS];
+    dnnl_primitive_attr_t attr;
+    int made = 0;
+    dnnl_status_t status = dnnl_success;
+    while (made < DESCS && status == dnnl_success) {
+        status = make_desc(&product->spec, made, &desc[made]);
+        made += status == dnnl_success;
+    }
+    if (status == dnnl_success)
+        status = make_attr(product->spec.accumulate, &attr);
+    if (status == dnnl_success) {
+        status = matmul_make(&product->desc, product->engine, desc, product->spec.bias, attr);
+        dnnl_primitive_attr_destroy(attr);
+    }
+    while (made-- > 0)
+        desc_free(&desc[made]);
+    if (status != dnnl_success)
+        return status;
+    product->a = dnnl_primitive_desc_query_md(product->desc, dnnl_query_src_md, 0);
+    product->b = dnnl_primitive_desc_query_md(product->desc, dnnl_query_weights_md, 0);
+    product->bias = dnnl_primitive_desc_query_md(product->desc, dnnl_query_weights_md, 1);
+    product->to = dnnl_primitive_desc_query_md(product->desc, dnnl_query_dst_md, 0);
+    product->scratch = dnnl_primitive_desc_query_md(product->desc, dnnl_query_scratchpad_md, 0);
+    return dnnl_primitive_create(&product->matmul, product->desc);
+}
+
+static dnnl_status_t make_pack(att_product *product)
+{
+    dnnl_memory_desc_t plain;
+    dnnl_primitive_attr_t attr;
+    const att_product_spec *spec = &product->spec;
+    dnnl_status_t status = matrix_desc(&plain, spec->inner, spec->columns, spec->b_transposed);
+    if (status != dnnl_success)
+        return status;
+    status = make_attr(false, &attr);
+    if (status == dnnl_success) {
+#if DNNL_VERSION_MAJOR >= 3
+        desc_ref from = plain;
+#else
+        desc_ref from = &plain;
+#endif
+        status = dnnl_reorder_primitive_desc_create(&product->pack_desc, from, product->engine, product->b,
+                                                    product->engine, attr);
+        dnnl_primitive_attr_destroy(attr);
+    }
+    desc_free(&plain);
+    if (status != dnnl_success)
+        return status;
+    product->plain = dnnl_primitive_desc_query_md(product->pack_desc, dnnl_query_src_md, 0);
+    product->pack_scratch = dnnl_primitive_desc_query_md(product->pack_desc, dnnl_query_scratchpad_md, 0);
+    return dnnl_primitive_create(&product->pack, product->pack_desc);
+}
+
+static dnnl_status_t make_all(att_product *product)
+{
+    dnnl_status_t status = dnnl_engine_create(&product->engine, dnnl_cpu, 0);
+    if (status == dnnl_success)
+        status = make_matmul(product);
+    if (status == dnnl_success && product->spec.pack)
+        status = make_pack(product);
+    return status;
+}
+
+att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product)
+{
+    att_product *made = att_allocate(context, sizeof *made);
+    if (!made)
+        return att_fail_memory(context, sizeof *made, "a matrix product");
+    made->context = context;
+    made->spec = *spec;
+    cap_instructions(context);
+    int before = enter_one_thread();
+    dnnl_status_t status = make_all(made);
+    leave_one_thread(before);
+    if (status != dnnl_success) {
+        att_product_destroy(context, made);
+        return check(context, status, "a matrix product");
+    }
+    *product = made;
+    return ATT_OK;
+}
+
+void att_product_destroy(att_context *context, att_product *product)
+{
+    if (!product)
+        return;
+    dnnl_primitive_destroy(product->matmul);
+    dnnl_primitive_destroy(product->pack);
+    dnnl_primitive_desc_destroy(product->desc);
+    dnnl_primitive_desc_destroy(product->pack_desc);
+    dnnl_engine_destroy(product->engine);
+    att_free(context, product);
+}
+
+size_t att_product_scratch_bytes(const att_product *product)
+{
+    return dnnl_memory_desc_get_size(product->scratch);
+}
+
+static size_t packed_part(const att_product *product)
+{
+    return (dnnl_memory_desc_get_size(product->b) + 63) / 64 * 64;
+}
+
+size_t att_product_packed_bytes(const att_product *product)
+{
+    return product->spec.pack ? packed_part(product) + dnnl_memory_desc_get_size(product->pack_scratch) : 0;
+}
+
+uint64_t att_product_packed_key(const att_product *product)
+{
+    return att_random_key(layout_hash(product->b), product->spec.b_transposed, att_product_packed_bytes(product));
+}
+
+const char *att_product_implementation(const att_product *product)
+{
+    const char *name = NULL;
+    dnnl_status_t status = dnnl_primitive_desc_query(product->desc, dnnl_query_impl_info_str, 0, &name);
+    return status == dnnl_success && name ? name : "";
+}
+
+/* --- running -------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct argument {
+    int name;
+    desc_ref desc;
+    const void *data;
+} argument;
+
+enum { MAX_ARGUMENTS = 5 };
+
+static dnnl_status_t execute(dnnl_engine_t engine, dnnl_primitive_t primitive, const argument *arguments, int count)
+{
+    dnnl_exec_arg_t given[MAX_ARGUMENTS];
+    dnnl_stream_t stream = NULL;
+    dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_in_order);
+    int made = 0;
+    while (made < count && status == dnnl_success) {
+        given[made].arg = arguments[made].name;
+        status = dnnl_memory_create(&given[made].memory, arguments[made].desc, engine, (void *)arguments[made].data);
+        made += status == dnnl_success;
+    }
+    if (status == dnnl_success) {
+        int before = enter_one_thread();
+        status = dnnl_primitive_execute(primitive, stream, count, given);
+        leave_one_thread(before);
+    }
+    while (made-- > 0)
+        dnnl_memory_destroy(given[made].memory);
+    dnnl_stream_destroy(stream);
+    return status;
+}
+
+att_status att_product_pack(const att_product *product, const float *b, void *packed)
+{
+    argument arguments[] = {{DNNL_ARG_FROM, product->plain, b},
+                            {DNNL_ARG_TO, product->b, packed},
+                            {DNNL_ARG_SCRATCHPAD, product->pack_scratch, (char *)packed + packed_part(product)}};
+    int count = dnnl_memory_desc_get_size(product->pack_scratch) ? 3 : 2;
+    return check(product->context, execute(product->engine, product->pack, arguments, count), "to pack a weight");
+}
+
+att_status att_product_run(const att_product *product, const float *a, const void *b, const float *bias, float *to,
+                           void *scratch)
+{
+    argument arguments[MAX_ARGUMENTS] = {
+        {DNNL_ARG_SRC, product->a, a}, {DNNL_ARG_WEIGHTS, product->b, b}, {DNNL_ARG_DST, product->to, to}};
+    int count = 3;
+    if (product->spec.bias)
+        arguments[count++] = (argument){DNNL_ARG_BIAS, product->bias, bias};
+    if (att_product_scratch_bytes(product))
+        arguments[count++] = (argument){DNNL_ARG_SCRATCHPAD, product->scratch, scratch};
+    return check(product->context, execute(product->engine, product->matmul, arguments, count), "to run a product");
+}

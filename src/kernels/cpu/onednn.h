@@ -1,0 +1,45 @@
+/* kernels/cpu/onednn.h - matrix products by oneDNN 2.x or 3.x: onednn.c alone knows which, and alone touches what
+ * oneDNN and libgomp keep per process and per thread.
+ *
+ * Primitives are made under one OpenMP thread (they latch the number) and run under one; the caller's number is
+ * restored. A context whose tier was capped caps oneDNN's instruction set as well, for the whole process and only
+ * where it is the first to use oneDNN: oneDNN allows no later change.
+ */
+#ifndef ATT_KERNELS_CPU_ONEDNN_H
+#define ATT_KERNELS_CPU_ONEDNN_H
+
+#include <attscope/context.h>
+
+/* to [rows, columns] = a [rows, inner] b [inner, columns] (+ bias [columns]), f32. */
+typedef struct att_product_spec {
+    int64_t rows, inner, columns;
+    bool a_transposed; /* a lies as [inner, rows] */
+    bool b_transposed; /* b lies as [columns, inner] */
+    bool pack;         /* b is given in the product's own layout, made by att_product_pack() */
+    bool bias;
+    bool accumulate; /* to += instead of = */
+} att_product_spec;
+
+typedef struct att_product att_product;
+
+/* On success *product is the caller's, to be freed with att_product_destroy(); it may then be run by several threads at
+ * a time. Errors: ERR_MEMORY, ERR_INTERNAL with oneDNN's reason. */
+att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product);
+/* NULL is allowed. */
+void att_product_destroy(att_context *context, att_product *product);
+
+/* Bytes that each running thread brings, aligned to 64. */
+size_t att_product_scratch_bytes(const att_product *product);
+/* Bytes of packed b, with what packing itself needs behind it. */
+size_t att_product_packed_bytes(const att_product *product);
+/* Equal keys mean equal layouts of packed b. */
+uint64_t att_product_packed_key(const att_product *product);
+/* oneDNN's name for what it chose: "brg:avx512_core". */
+const char *att_product_implementation(const att_product *product);
+
+att_status att_product_pack(const att_product *product, const float *b, void *packed);
+/* b: packed where the product was made so. bias: NULL without one. */
+att_status att_product_run(const att_product *product, const float *a, const void *b, const float *bias, float *to,
+                           void *scratch);
+
+#endif

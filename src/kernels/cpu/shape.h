@@ -1,0 +1,48 @@
+/* kernels/cpu/shape.h - how the kernels here see a problem: rows of one width, or one long run of elements. Static
+ * functions only, so that tier objects may use it. */
+#ifndef ATT_KERNELS_CPU_SHAPE_H
+#define ATT_KERNELS_CPU_SHAPE_H
+
+#include "graph/kernel.h"
+
+/* The last axis; 1 for a scalar. */
+static inline int64_t att_columns(const att_desc *desc)
+{
+    return desc->shape.rank > 0 ? desc->shape.dims[desc->shape.rank - 1] : 1;
+}
+
+/* Elements in one call: all samples' for sample values. (Shapes were checked when the graph was built.) */
+static inline int64_t att_elements(const att_call *call, const att_desc *desc)
+{
+    int64_t count = desc->kind == ATT_SAMPLE ? call->problem->group : 1;
+    for (int i = 0; i < desc->shape.rank; i++)
+        count *= desc->shape.dims[i];
+    return count;
+}
+
+/* All axes but the last, times the group. */
+static inline int64_t att_rows(const att_call *call, const att_desc *desc)
+{
+    int64_t columns = att_columns(desc);
+    return columns > 0 ? att_elements(call, desc) / columns : 0;
+}
+
+/* A part's share of something. */
+typedef struct att_range {
+    int64_t begin, end;
+} att_range;
+
+static inline att_range att_part_of(const att_call *call, int64_t count, int64_t grain)
+{
+    att_range range;
+    att_share(count, grain, call->part, call->parts, &range.begin, &range.end);
+    return range;
+}
+
+/* Every float of a problem has the type of its first input. */
+static inline bool att_takes_f32(const att_problem *problem)
+{
+    return problem->in[0].dtype == ATT_F32;
+}
+
+#endif

@@ -1,0 +1,289 @@
+#include "kernels/cpu/tier/attention.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "kernels/cpu/tiered.h"
+
+enum { OUT, LSE, STATS, MAP };
+
+/* What grows over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). */
+typedef struct row_sums {
+    float largest, p, p_log_p, p2, p3, distance, prefix, self;
+    int64_t argmax;
+} row_sums;
+
+typedef struct block {
+    const att_call *call;
+    head_shape h;
+    const float *q;
+    int64_t first, rows;        /* queries */
+    const float *keys, *values; /* panels of all tiles; rows */
+    float *scores, *out;        /* [rows, tile], [rows, padded] */
+    float *map;                 /* of the block's first query, or NULL */
+    const float *distances;     /* by [vertical][horizontal + grid_w - 1], or NULL */
+    row_sums sums[ATTENTION_ROWS];
+} block;
+
+/* 0 in the first `count` lanes, as good as minus infinity in the others. */
+static vf padding_after(int64_t count)
+{
+    float lane[VW];
+    for (int64_t i = 0; i < VW; i++)
+        lane[i] = i < count ? 0 : -FLT_MAX;
+    return v_load(lane);
+}
+
+static int64_t first_equal(const float *x, float value, int64_t count)
+{
+    vf wanted = v_set(value);
+    int64_t i = 0;
+    while (i + VW < count && !v_any(v_load(x + i) == wanted))
+        i += VW;
+    while (i < count - 1 && x[i] != value)
+        i++;
+    return i;
+}
+
+static float dot_part(const float *a, const float *b, int64_t count)
+{
+    vf sum = {0};
+    int64_t i = 0;
+    for (; i + VW <= count; i += VW)
+        sum = v_fma(v_load(a + i), v_load(b + i), sum);
+    if (i < count)
+        sum = v_fma(v_load_part(a + i, count - i), v_load_part(b + i, count - i), sum);
+    return v_sum(sum);
+}
+
+/* sum of p_j |position of query - position of j| over keys [first, first + count), whose p these are. */
+static float distance_sum(const block *b, int64_t query, const float *p, int64_t first, int64_t count)
+{
+    const att_attention_attrs *attrs = &b->call->problem->attrs->attention;
+    int64_t prefix = attrs->prefix, width = attrs->grid_w;
+    if (!b->distances || query < prefix)
+        return 0;
+    int64_t y = (query - prefix) / width, x = (query - prefix) % width;
+    int64_t key = first > prefix ? first : prefix;
+    float sum = 0;
+    while (key < first + count) {
+        int64_t key_y = (key - prefix) / width, key_x = (key - prefix) % width;
+        int64_t run = width - key_x < first + count - key ? width - key_x : first + count - key;
+        const float *row = b->distances + (key_y > y ? key_y - y : y - key_y) * (2 * width - 1);
+        sum += dot_part(p + key - first, row + width - 1 - x + key_x, run);
+        key += run;
+    }
+    return sum;
+}
+
+static void add_statistics(const block *b, row_sums *sums, int64_t query, const float *p, int64_t first, int64_t count)
+{
+    int64_t prefix = b->call->problem->attrs->attention.prefix;
+    for (int64_t j = first; j < prefix && j < first + count; j++)
+        sums->prefix += p[j - first];
+    if (query >= first && query < first + count)
+        sums->self += p[query - first];
+    sums->distance += distance_sum(b, query, p, first, count);
+}
+
+/* Makes everything relative to a larger score. */
+static void raise(const block *b, row_sums *sums, float largest, float *out)
+{
+    float down = sums->largest - largest, factor = expf(down);
+    sums->p_log_p = factor * (sums->p_log_p + down * sums->p);
+    sums->p *= factor;
+    sums->p2 *= factor * factor;
+    sums->p3 *= factor * factor * factor;
+    sums->distance *= factor;
+    sums->prefix *= factor;
+    sums->self *= factor;
+    for (int64_t i = 0; i < b->h.padded; i += VW)
+        v_store(out + i, v_load(out + i) * factor);
+}
+
+/* Scores become p. `length` is whole vectors; what pads them is p = 0. */
+ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool statistics)
+{
+    vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, p2_sum = {0}, p3_sum = {0};
+    for (int64_t i = 0; i < length; i += VW) {
+        vf t = v_load(scores + i) - largest, p = v_exp(t);
+        v_store(scores + i, p);
+        p_sum += p;
+        if (statistics) {
+            vf square = p * p;
+            log_sum = v_fma(p, v_max(v_set(-FLT_MAX), t), log_sum);
+            p2_sum += square;
+            p3_sum = v_fma(square, p, p3_sum);
+        }
+    }
+    sums->p += v_sum(p_sum);
+    if (statistics) {
+        sums->p_log_p += v_sum(log_sum);
+        sums->p2 += v_sum(p2_sum);
+        sums->p3 += v_sum(p3_sum);
+    }
+}
+
+static void row_softmax(block *b, int64_t row, int64_t first, int64_t count, vf padding)
+{
+    row_sums *sums = &b->sums[row];
+    float *scores = b->scores + row * b->h.tile;
+    int64_t length = whole_vectors(count);
+    bool statistics = b->call->out[STATS];
+    if (b->map)
+        memcpy(b->map + row * b->h.tokens + first, scores, (size_t)count * sizeof(float));
+    v_store(scores + length - VW, v_load(scores + length - VW) + padding);
+    vf most = v_load(scores);
+    for (int64_t i = VW; i < length; i += VW)
+        most = v_max(most, v_load(scores + i));
+    float largest = v_largest(most);
+    if (first == 0 || largest > sums->largest) {
+        if (first > 0)
+            raise(b, sums, largest, b->out + row * b->h.padded);
+        sums->largest = largest;
+        if (statistics)
+            sums->argmax = first + first_equal(scores, largest, count);
+    }
+    if (statistics) {
+        exponentials(scores, length, sums, true);
+        add_statistics(b, sums, b->first + row, scores, first, count);
+    } else {
+        exponentials(scores, length, sums, false);
+    }
+}
+
+static void run_tile(block *b, int64_t first, int64_t count)
+{
+    const head_shape *h = &b->h;
+    gemm(b->rows, whole_vectors(count), h->width, (gemm_a){b->q, head_stride(h), 1},
+         (gemm_b){b->keys + first * h->width, 0}, (gemm_c){b->scores, h->tile, h->scale, false});
+    vf padding = padding_after(count - (whole_vectors(count) - VW));
+    for (int64_t row = 0; row < b->rows; row++)
+        row_softmax(b, row, first, count, padding);
+    gemm(b->rows, h->padded, count, (gemm_a){b->scores, h->tile, 1}, (gemm_b){b->values + first * h->padded, h->padded},
+         (gemm_c){b->out, h->padded, 1, first > 0});
+}
+
+static void write_statistics(const row_sums *sums, float *stats)
+{
+    float share = 1 / sums->p;
+    stats[ATT_STAT_ENTROPY] = logf(sums->p) - sums->p_log_p * share;
+    stats[ATT_STAT_SUM2] = sums->p2 * share * share;
+    stats[ATT_STAT_SUM3] = sums->p3 * share * share * share;
+    stats[ATT_STAT_DISTANCE] = sums->distance * share;
+    stats[ATT_STAT_PREFIX] = sums->prefix * share;
+    stats[ATT_STAT_SELF] = sums->self * share;
+    stats[ATT_STAT_MAX] = share;
+    stats[ATT_STAT_ARGMAX] = (float)sums->argmax;
+}
+
+static void write_map_row(float *map, float lse, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + VW <= count; i += VW)
+        v_store(map + i, v_exp(v_load(map + i) - lse));
+    if (i < count)
+        v_store_part(map + i, v_exp(v_load_part(map + i, count - i) - lse), count - i);
+}
+
+static void write_out_row(const float *from, float share, float *to, int64_t width)
+{
+    int64_t i = 0;
+    for (; i + VW <= width; i += VW)
+        v_store(to + i, v_load(from + i) * share);
+    if (i < width)
+        v_store_part(to + i, v_load(from + i) * share, width - i);
+}
+
+static void write_block(const block *b, int64_t sample, int64_t head)
+{
+    const head_shape *h = &b->h;
+    float *out = b->call->out[OUT], *lse_out = b->call->out[LSE], *stats = b->call->out[STATS];
+    for (int64_t row = 0; row < b->rows; row++) {
+        const row_sums *sums = &b->sums[row];
+        int64_t token = b->first + row, at = (sample * h->heads + head) * h->tokens + token;
+        float lse = sums->largest + logf(sums->p);
+        if (out)
+            write_out_row(b->out + row * h->padded, 1 / sums->p,
+                          out + ((sample * h->tokens + token) * h->heads + head) * h->width, h->width);
+        if (lse_out)
+            lse_out[at] = lse;
+        if (stats)
+            write_statistics(sums, stats + at * ATT_STAT_COUNT);
+        if (b->map)
+            write_map_row(b->map + row * h->tokens, lse, h->tokens);
+    }
+}
+
+static void run_block(block *b, int64_t sample, int64_t head)
+{
+    const head_shape *h = &b->h;
+    b->q = (const float *)b->call->in[0] + head_at(h, sample, head, 0) + b->first * head_stride(h);
+    if (b->call->out[MAP])
+        b->map = (float *)b->call->out[MAP] + ((sample * h->heads + head) * h->tokens + b->first) * h->tokens;
+    memset(b->sums, 0, sizeof b->sums);
+    for (int64_t first = 0; first < h->tokens; first += h->tile)
+        run_tile(b, first, h->tokens - first < h->tile ? h->tokens - first : h->tile);
+    write_block(b, sample, head);
+}
+
+/* Parts share the blocks of queries of all heads of all samples. */
+static att_status attention_run(const att_call *call)
+{
+    block b = {.call = call, .h = head_shape_of(call->problem, &call->problem->in[0]), .distances = call->state};
+    const head_shape *h = &b.h;
+    float *keys = call->scratch, *values = keys + head_elements(h);
+    b.keys = keys, b.values = values;
+    b.scores = values + head_elements(h);
+    b.out = b.scores + ATTENTION_ROWS * h->tile;
+    int64_t blocks = (h->tokens + ATTENTION_ROWS - 1) / ATTENTION_ROWS, packed = -1;
+    att_range part = att_part_of(call, call->problem->group * h->heads * blocks, 1);
+    for (int64_t i = part.begin; i < part.end; i++) {
+        int64_t sample = i / blocks / h->heads, head = i / blocks % h->heads;
+        if (packed != i / blocks) {
+            packed = i / blocks;
+            const float *qkv = call->in[0];
+            pack_tiles(h, qkv + head_at(h, sample, head, 1), keys);
+            gemm_copy_rows(qkv + head_at(h, sample, head, 2), head_stride(h), h->tokens, h->width, values, h->padded);
+        }
+        b.first = i % blocks * ATTENTION_ROWS;
+        b.rows = h->tokens - b.first < ATTENTION_ROWS ? h->tokens - b.first : ATTENTION_ROWS;
+        run_block(&b, sample, head);
+    }
+    return ATT_OK;
+}
+
+/* The state is the table of distances, where statistics want one. */
+static att_status attention_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    const att_attention_attrs *attrs = &problem->attrs->attention;
+    head_shape h = head_shape_of(problem, &problem->in[0]);
+    int64_t elements = 2 * head_elements(&h) + ATTENTION_ROWS * (h.tile + h.padded);
+    prepared->scratch_bytes = (size_t)elements * sizeof(float);
+    if (!att_desc_present(&problem->out[STATS]) || attrs->grid_w < 1)
+        return ATT_OK;
+    int64_t height = attrs->grid_h, width = attrs->grid_w, row = 2 * width - 1;
+    float *distances = att_allocate_array(problem->context, (size_t)(height * row), sizeof *distances);
+    if (!distances)
+        return att_fail_memory(problem->context, (size_t)(height * row) * sizeof *distances, "distances in a grid");
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < row; x++)
+            distances[y * row + x] = (float)hypot((double)y, (double)(x - width + 1));
+    prepared->state = distances;
+    return ATT_OK;
+}
+
+static void attention_release(att_context *context, void *state)
+{
+    att_free(context, state);
+}
+
+const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",
+                                                  .name = "simd",
+                                                  .tier = ATT_TIER_VALUE,
+                                                  .accepts = att_takes_f32,
+                                                  .prepare = attention_prepare,
+                                                  .run = attention_run,
+                                                  .release = attention_release};

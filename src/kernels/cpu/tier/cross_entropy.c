@@ -1,0 +1,123 @@
+#include <math.h>
+
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/vmath.h"
+#include "kernels/cpu/tiered.h"
+
+/* One sample's target: t itself, or a class with smoothing. `class` is -1 where it lies outside the classes. */
+typedef struct target {
+    const float *soft;
+    int32_t class;
+    float low, high;
+} target;
+
+static target target_of(const att_call *call, int input, int64_t sample, int64_t classes)
+{
+    double smoothing = call->problem->attrs->cross_entropy.smoothing, low = smoothing / (double)classes;
+    if (call->problem->in[input].dtype != ATT_I32)
+        return (target){.soft = (const float *)call->in[input] + sample * classes};
+    int32_t class = ((const int32_t *)call->in[input])[sample];
+    class = class >= 0 && class < classes ? class : -1;
+    return (target){.class = class, .low = (float)low, .high = (float)(1 - smoothing + low)};
+}
+
+static float largest_of(const float *x, int64_t count)
+{
+    float largest = x[0];
+    for (int64_t i = 1; i < count; i++)
+        largest = x[i] > largest ? x[i] : largest;
+    return largest;
+}
+
+/* Sum of e^(x - largest); where `out` is not NULL the terms go there. */
+ATT_INLINE float sum_exp(const float *x, float largest, int64_t count, float *out)
+{
+    vf sum = {0};
+    int64_t i = 0;
+    for (; i + VW <= count; i += VW) {
+        vf e = v_exp(v_load(x + i) - largest);
+        sum += e;
+        if (out)
+            v_store(out + i, e);
+    }
+    if (i < count) {
+        float lane[VW];
+        v_store(lane, v_exp(v_load_part(x + i, count - i) - largest));
+        vf e = v_load_part(lane, count - i);
+        sum += e;
+        if (out)
+            v_store_part(out + i, e, count - i);
+    }
+    return v_sum(sum);
+}
+
+/* sum_c t_c (lse - x_c), with x taken relative to its maximum so that nothing cancels. */
+static float loss_of(const float *x, const target *t, int64_t count)
+{
+    if (!t->soft && t->class < 0)
+        return NAN;
+    float largest = largest_of(x, count);
+    double log_sum = log((double)sum_exp(x, largest, count, NULL)), loss = 0;
+    if (t->soft || t->low != 0) {
+        for (int64_t c = 0; c < count; c++)
+            loss += (double)(t->soft ? t->soft[c] : t->low) * (log_sum - ((double)x[c] - largest));
+    }
+    if (!t->soft)
+        loss += (double)(t->high - t->low) * (log_sum - ((double)x[t->class] - largest));
+    return (float)loss;
+}
+
+static att_status cross_entropy_run(const att_call *call)
+{
+    int64_t classes = att_columns(&call->problem->in[0]);
+    att_range part = att_part_of(call, call->problem->group, 1);
+    for (int64_t sample = part.begin; sample < part.end; sample++) {
+        target t = target_of(call, 1, sample, classes);
+        ((float *)call->out[0])[sample] = loss_of((const float *)call->in[0] + sample * classes, &t, classes);
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_cross_entropy) = {
+    .op = "cross_entropy", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = cross_entropy_run};
+
+/* dlogits = dloss (softmax sum_c t_c - t). */
+static void gradient_of(float dloss, const float *x, const target *t, int64_t count, float *dx)
+{
+    if (!t->soft && t->class < 0)
+        dloss = NAN;
+    float total = 0;
+    for (int64_t c = 0; t->soft && c < count; c++)
+        total += t->soft[c];
+    float sum = sum_exp(x, largest_of(x, count), count, dx), share = (t->soft ? total : 1) / sum;
+    if (t->soft) {
+#pragma omp simd
+        for (int64_t c = 0; c < count; c++)
+            dx[c] = dloss * (dx[c] * share - t->soft[c]);
+        return;
+    }
+    float at_class = t->class >= 0 ? dx[t->class] : 0;
+#pragma omp simd
+    for (int64_t c = 0; c < count; c++)
+        dx[c] = dloss * (dx[c] * share - t->low);
+    if (t->class >= 0)
+        dx[t->class] = dloss * (at_class * share - t->high);
+}
+
+static att_status cross_entropy_grad_run(const att_call *call)
+{
+    int64_t classes = att_columns(&call->problem->in[1]);
+    att_range part = att_part_of(call, call->problem->group, 1);
+    for (int64_t sample = part.begin; sample < part.end; sample++) {
+        target t = target_of(call, 2, sample, classes);
+        gradient_of(((const float *)call->in[0])[sample], (const float *)call->in[1] + sample * classes, &t, classes,
+                    (float *)call->out[0] + sample * classes);
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_cross_entropy_grad) = {.op = "cross_entropy_grad",
+                                                           .name = "simd",
+                                                           .tier = ATT_TIER_VALUE,
+                                                           .accepts = att_takes_f32,
+                                                           .run = cross_entropy_grad_run};

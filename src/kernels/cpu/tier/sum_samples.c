@@ -1,0 +1,17 @@
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/rows.h"
+#include "kernels/cpu/tiered.h"
+
+/* All samples and leading axes are rows of the axes that stay. */
+static att_status sum_samples_run(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    int64_t columns = att_elements(call, &problem->out[0]);
+    int64_t rows = att_elements(call, &problem->in[0]) / columns;
+    att_range part = att_part_of(call, columns, VW);
+    rows_add(call->in[0], NULL, rows, columns, part.begin, part.end, call->out[0]);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_sum_samples) = {
+    .op = "sum_samples", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sum_samples_run};

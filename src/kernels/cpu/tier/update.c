@@ -1,0 +1,111 @@
+#include <math.h>
+
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tiered.h"
+
+enum { GRAIN = 4096 }; /* elements to one sum of squares, and of which each belongs to one part */
+
+static double sum_of_squares(const float *x, int64_t count)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+/* Adds the lanes in order, a block at a time, so that the total may be the memory of lane 0. */
+static att_status sum_lanes_run(const att_call *call)
+{
+    const float *lanes = call->in[0];
+    float *total = call->out[0];
+    double *squares = call->out[1];
+    int64_t count = call->problem->in[0].shape.dims[0], n = call->problem->in[0].shape.dims[1];
+    att_range part = att_part_of(call, n, GRAIN);
+    for (int64_t begin = part.begin; begin < part.end; begin += GRAIN) {
+        int64_t end = begin + GRAIN < part.end ? begin + GRAIN : part.end;
+        if (total != lanes)
+            memcpy(total + begin, lanes + begin, (size_t)(end - begin) * sizeof(float));
+        for (int64_t lane = 1; lane < count; lane++) {
+            const float *from = lanes + lane * n;
+#pragma omp simd
+            for (int64_t i = begin; i < end; i++)
+                total[i] += from[i];
+        }
+        if (squares)
+            squares[begin / GRAIN] = sum_of_squares(total + begin, end - begin);
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_sum_lanes) = {
+    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sum_lanes_run};
+
+static float decay_of(const att_call *call)
+{
+    return call->problem->attrs->update.decay ? (float)call->run->hyper->weight_decay : 0;
+}
+
+/* torch.optim.AdamW: p -= lr wd p; m += (1 - b1)(g - m); v = b2 v + (1 - b2) g^2;
+ * p -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps). */
+static att_status adamw_run(const att_call *call)
+{
+    const att_hyper *hyper = call->run->hyper;
+    const float *restrict g = call->in[0];
+    float *restrict p = call->out[0], *restrict m = call->out[1], *restrict v = call->out[2];
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), GRAIN);
+    double correction1 = 1 - pow(hyper->beta1, (double)hyper->update);
+    double correction2 = 1 - pow(hyper->beta2, (double)hyper->update);
+    float keep = (float)(1 - hyper->lr * (double)decay_of(call)), step = (float)(hyper->lr / correction1);
+    float share1 = (float)(1 - hyper->beta1), beta2 = (float)hyper->beta2, share2 = (float)(1 - hyper->beta2);
+    float root = (float)(1 / sqrt(correction2)), eps = (float)hyper->eps, scale = (float)call->run->gradient_scale;
+#pragma omp simd
+    for (int64_t i = part.begin; i < part.end; i++) {
+        float gradient = g[i] * scale;
+        m[i] += share1 * (gradient - m[i]);
+        v[i] = beta2 * v[i] + share2 * gradient * gradient;
+        p[i] = p[i] * keep - step * m[i] / (sqrtf(v[i]) * root + eps);
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_adamw) = {
+    .op = "adamw", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = adamw_run};
+
+/* torch.optim.SGD: g += wd p; buf = momentum buf + g; p -= lr (nesterov ? g + momentum buf : buf). */
+static att_status sgd_run(const att_call *call)
+{
+    const att_hyper *hyper = call->run->hyper;
+    const float *restrict g = call->in[0];
+    float *restrict p = call->out[0], *restrict buffer = call->out[1];
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), GRAIN);
+    float decay = decay_of(call), momentum = (float)hyper->momentum, rate = (float)hyper->lr;
+    float scale = (float)call->run->gradient_scale;
+    float ahead = hyper->nesterov ? momentum : 1, now = hyper->nesterov ? 1 : 0;
+#pragma omp simd
+    for (int64_t i = part.begin; i < part.end; i++) {
+        float gradient = g[i] * scale + decay * p[i];
+        buffer[i] = momentum * buffer[i] + gradient;
+        p[i] -= rate * (now * gradient + ahead * buffer[i]);
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_sgd) = {
+    .op = "sgd", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sgd_run};
+
+static att_status ema_run(const att_call *call)
+{
+    const float *restrict p = call->in[0];
+    float *restrict ema = call->out[0];
+    float share = (float)(1 - call->run->hyper->ema_decay);
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), GRAIN);
+#pragma omp simd
+    for (int64_t i = part.begin; i < part.end; i++)
+        ema[i] += share * (p[i] - ema[i]);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_ema) = {
+    .op = "ema", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = ema_run};

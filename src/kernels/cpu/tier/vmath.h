@@ -1,0 +1,71 @@
+/* kernels/cpu/tier/vmath.h - exponential and GELU of a vector. Coefficients are minimax fits made for this file by
+ * iteratively reweighted least squares; errors are measured on 400,000 points in f32. NaN stays NaN. */
+#ifndef ATT_KERNELS_CPU_TIER_VMATH_H
+#define ATT_KERNELS_CPU_TIER_VMATH_H
+
+#include "kernels/cpu/tier/simd.h"
+
+/* e^x for x <= 88, relative error at most 2e-7; 0 below -87.3 (AVX-512: below -103.9, subnormal before).
+ * x = n ln 2 + r, |r| <= ln(2) / 2; e^r by a polynomial of degree 5. Adding 1.5 2^23 rounds to a whole number n, which
+ * then stands in the sum's low bits. */
+ATT_INLINE vf v_exp(vf x)
+{
+#if defined(__AVX512F__)
+    const vf lowest = v_set(-110.0f);
+#else
+    const vf lowest = v_set(-87.3f);
+    vi keep = ~(x < lowest);
+#endif
+    x = v_max(lowest, x);
+    const vf shift = v_set(0x1.8p23f);
+    vf shifted = v_fma(x, v_set(0x1.715476p0f), shift);
+    vf n = shifted - shift;
+    vf r = v_fma(n, v_set(-0x1.62e4p-1f), x);
+    r = v_fma(n, v_set(-0x1.7f7d1cp-20f), r);
+    vf p = v_fma(r, v_set(0.00831252505f), v_set(0.0418901134f));
+    p = v_fma(p, r, v_set(0.166671145f));
+    p = v_fma(p, r, v_set(0.499992318f));
+    p = v_fma(p, r, v_set(1.0f));
+    p = v_fma(p, r, v_set(1.0f));
+#if defined(__AVX512F__)
+    return (vf)_mm512_scalef_ps((__m512)p, (__m512)n);
+#else
+    return v_where(keep, p * (vf)(((vi)shifted + 127) << 23));
+#endif
+}
+
+/* x P(x^2) / Q(x^2) with x clamped to [-limit, limit]. */
+ATT_INLINE vf v_odd_rational(vf x, float limit, const float p[6], const float q[5])
+{
+    vf c = v_min(v_set(limit), v_max(v_set(-limit), x));
+    vf u = c * c;
+    vf top = v_set(p[5]), bottom = v_set(q[4]);
+    for (int i = 4; i >= 0; i--)
+        top = v_fma(top, u, v_set(p[i]));
+    for (int i = 3; i >= 0; i--)
+        bottom = v_fma(bottom, u, v_set(q[i]));
+    bottom = v_fma(bottom, u, v_set(1.0f));
+    return c * (top / bottom);
+}
+
+/* x Phi(x), Phi the normal distribution function: absolute error at most 4e-7 for |x| <= 3, 1e-6 max(1, |x|) for all.
+ * Phi(x) - 1/2 by an odd rational function; below -5.5 the result is 0. */
+ATT_INLINE vf v_gelu(vf x)
+{
+    static const float p[6] = {0.398942009f,    0.0351072314f,   0.0047592739f,
+                               0.000182453285f, 6.52330875e-06f, 2.22177137e-08f};
+    static const float q[5] = {0.254664531f, 0.0293780147f, 0.00196026313f, 7.84530884e-05f, 1.19487726e-06f};
+    vf y = x * (v_odd_rational(x, 5.5f, p, q) + 0.5f);
+    return v_where(~(x < v_set(-5.5f)), y);
+}
+
+/* d/dx x Phi(x) = Phi(x) + x phi(x): absolute error at most 4e-7. */
+ATT_INLINE vf v_gelu_slope(vf x)
+{
+    static const float p[6] = {0.797884689f,   -0.0307659867f, 0.0142108021f,
+                               2.3762891e-05f, 3.5852066e-05f, 1.90991478e-07f};
+    static const float q[5] = {0.294778228f, 0.0410565269f, 0.0035282802f, 0.000193360794f, 8.89059106e-06f};
+    return v_odd_rational(x, 6.0f, p, q) + 0.5f;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* kernels/cpu/tiered.h - what tier/ gives: kernels and functions, once per processor tier, each under its own name. */
+#ifndef ATT_KERNELS_CPU_TIERED_H
+#define ATT_KERNELS_CPU_TIERED_H
+
+#include "graph/kernel.h"
+
+/* X(name) */
+#define ATT_TIER_KERNELS(X)         \
+    X(layer_norm)                   \
+    X(layer_norm_grad)              \
+    X(gelu)                         \
+    X(gelu_grad)                    \
+    X(add)                          \
+    X(sum_samples)                  \
+    X(scale)                        \
+    X(scale_grad)                   \
+    X(token_mean)                   \
+    X(token_mean_grad)              \
+    X(attention)                    \
+    X(attention_grad)               \
+    X(context_broadcast)            \
+    X(context_broadcast_scale_grad) \
+    X(cross_entropy)                \
+    X(cross_entropy_grad)           \
+    X(nonfinite)                    \
+    X(sum_lanes)                    \
+    X(adamw)                        \
+    X(sgd)                          \
+    X(ema)
+
+/* What kernels around a matrix product need. */
+typedef struct att_tier_functions {
+    /* sum[c] += the sum over rows of x[row * columns + c], for c in [begin, end). The result does not depend on how
+     * columns are cut. */
+    void (*add_rows)(const float *x, int64_t rows, int64_t columns, int64_t begin, int64_t end, float *sum);
+    /* y[i] = gelu(y[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked. */
+    void (*finish)(float *y, const float *residual, bool gelu, int64_t count);
+} att_tier_functions;
+
+#if defined(__x86_64__)
+#define ATT_EACH_TIER(X, name) X(name##_avx512) X(name##_avx2) X(name##_baseline)
+#else
+#define ATT_EACH_TIER(X, name) X(name##_baseline)
+#endif
+
+#define ATT_TIER_DECLARE_(name) extern const att_kernel att_cpu_##name;
+#define ATT_TIER_DECLARE(name) ATT_EACH_TIER(ATT_TIER_DECLARE_, name)
+ATT_TIER_KERNELS(ATT_TIER_DECLARE)
+#undef ATT_TIER_DECLARE
+#undef ATT_TIER_DECLARE_
+
+#define ATT_TIER_DECLARE(name) extern const att_tier_functions att_cpu_##name;
+ATT_EACH_TIER(ATT_TIER_DECLARE, functions)
+#undef ATT_TIER_DECLARE
+
+/* Those of the context's tier. */
+const att_tier_functions *att_cpu_functions(const att_context *context);
+
+#endif

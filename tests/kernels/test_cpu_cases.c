@@ -1,0 +1,221 @@
+/* Every CPU kernel against the reference on every case of its op, on each processor tier this machine has: a tier is a
+ * process of its own, because the context and oneDNN read it once. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/case.h"
+#include "kernels/cpu/list.h"
+#include "kernels/ref/list.h"
+#include "ops/list.h"
+
+/* Largest difference allowed, relative to the output's largest magnitude; beside each the worst measured over all tiers
+ * and cases. `name` NULL: every case of the op; the first that fits counts. */
+typedef struct tolerance {
+    const char *op, *name;
+    double limit;
+} tolerance;
+
+static const tolerance tolerances[] = {
+    {"linear", NULL, 2e-6},             /* 8.7e-7 */
+    {"linear_weight_grad", NULL, 2e-6}, /* 7.7e-7 */
+    /* 1e-5: the mean, 1e4, is known to 5e-4 in f32, and that is what the deviations of 1 are measured from. */
+    {"layer_norm", "large_mean", 2e-5},
+    {"layer_norm", NULL, 2e-6},
+    {"layer_norm_grad", NULL, 4e-6},
+    /* 2.9e-5: scores of several thousands are known to 1e-4 in f32, and so are the exponents of e. */
+    {"attention", "sharp", 6e-5},
+    {"attention", NULL, 4e-6},      /* 1.4e-6 */
+    {"attention_grad", NULL, 4e-6}, /* 9.5e-7 */
+    {NULL, NULL, 1e-6},             /* 4.9e-7, in sums over rows */
+};
+
+static att_context *context;
+
+static size_t bytes_at_start;
+
+static double limit_of(const case_setup *setup)
+{
+    const tolerance *t = tolerances;
+    while (t->op && (strcmp(t->op, setup->op->name) || (t->name && strcmp(t->name, setup->definition->name))))
+        t++;
+    return t->limit;
+}
+
+static const att_kernel *kernel_of(const char *op)
+{
+    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(context))
+            return *kernel;
+    fail_msg("the CPU backend has no kernel for %s", op);
+    return NULL;
+}
+
+/* Updates share one range between threads; everything else works on groups of samples. */
+static bool works_on_groups(const char *op)
+{
+    return strcmp(op, "sum_lanes") && strcmp(op, "adamw") && strcmp(op, "sgd") && strcmp(op, "ema");
+}
+
+static bool is_statistics(const att_op *op, int out)
+{
+    return !strcmp(op->name, "attention") && out == 2;
+}
+
+static double statistics_difference(const case_result *ours, const case_result *truth)
+{
+    double worst = 0;
+    for (int column = 0; column < ATT_STAT_COUNT; column++)
+        worst = fmax(worst, case_difference_column(ours, truth, 2, column));
+    return worst;
+}
+
+static double worst_measured;
+
+static void compare(const case_setup *setup, const case_result *ours, const case_result *truth)
+{
+    for (int out = 0; out < truth->out_count; out++) {
+        if (!truth->data[out])
+            continue;
+        double difference =
+            is_statistics(setup->op, out) ? statistics_difference(ours, truth) : case_difference(ours, truth, out);
+        worst_measured = fmax(worst_measured, difference);
+        if (!(difference <= limit_of(setup)))
+            fail_msg("%s, case %s, %lld samples: output %d differs by %g", setup->op->name, setup->definition->name,
+                     (long long)setup->group, out, difference);
+    }
+}
+
+static void run_case(case_setup setup)
+{
+    static const int parts[] = {1, 3, 7};
+    const att_kernel *kernel = kernel_of(setup.op->name);
+    case_drawn drawn = case_draw(setup);
+    case_result truth, ours;
+    assert_true(case_run(&drawn, case_kernel(att_kernels_ref, setup.op->name), 1, 0, &truth));
+    for (int i = 0; i < 3; i++) {
+        assert_true(case_run(&drawn, kernel, parts[i], 0, &ours));
+        compare(&setup, &ours, &truth);
+        case_result_free(&ours);
+    }
+    case_result_free(&truth);
+    case_free(&drawn);
+}
+
+static void every_kernel_agrees_with_the_reference(void **state)
+{
+    (void)state;
+    for (const att_op *const *op = att_ops; *op; op++) {
+        worst_measured = 0;
+        for (int i = 0; i < (*op)->case_count; i++) {
+            run_case((case_setup){context, *op, &(*op)->cases[i], ATT_F32, 1, false});
+            if (!(*op)->cases[i].bench && works_on_groups((*op)->name))
+                run_case((case_setup){context, *op, &(*op)->cases[i], ATT_F32, 3, true});
+        }
+        if (getenv("ATT_SHOW_ERRORS"))
+            print_message("%-30s %.2g\n", (*op)->name, worst_measured);
+    }
+}
+
+/* Outputs that nobody reads are NULL; the others are as if all were read. */
+static void unread_outputs_are_left_out(void **state)
+{
+    (void)state;
+    for (const att_op *const *op = att_ops; *op; op++) {
+        case_drawn drawn = case_draw(
+            (case_setup){context, *op, &(*op)->cases[0], ATT_F32, works_on_groups((*op)->name) ? 2 : 1, false});
+        case_result all, some;
+        assert_true(case_run(&drawn, kernel_of((*op)->name), 1, 0, &all));
+        for (int out = 0; out < drawn.out_count && drawn.out_count > 1; out++) {
+            if (drawn.out[out].kind == ATT_SHARED && works_on_groups((*op)->name) == false)
+                continue;
+            assert_true(case_run(&drawn, kernel_of((*op)->name), 1, 1u << out, &some));
+            for (int other = 0; other < drawn.out_count; other++)
+                if (other != out)
+                    assert_true(case_difference(&some, &all, other) == 0);
+            case_result_free(&some);
+        }
+        case_result_free(&all);
+        case_free(&drawn);
+    }
+}
+
+/* Bits of our own kernels do not depend on how many threads share a call. */
+static void parts_change_no_bit(void **state)
+{
+    (void)state;
+    for (const att_op *const *op = att_ops; *op; op++) {
+        if (!strncmp((*op)->name, "linear", 6))
+            continue;
+        for (int i = 0; i < (*op)->case_count; i++) {
+            case_drawn drawn = case_draw((case_setup){context, *op, &(*op)->cases[i], ATT_F32, 1, false});
+            case_result one, many;
+            assert_true(case_run(&drawn, kernel_of((*op)->name), 1, 0, &one));
+            assert_true(case_run(&drawn, kernel_of((*op)->name), 5, 0, &many));
+            for (int out = 0; out < one.out_count; out++)
+                if (case_difference(&one, &many, out) != 0)
+                    fail_msg("%s, case %s: output %d depends on parts", (*op)->name, (*op)->cases[i].name, out);
+            case_result_free(&one);
+            case_result_free(&many);
+            case_free(&drawn);
+        }
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (att_context_create(NULL, &context) != ATT_OK)
+        return -1;
+    bytes_at_start = att_context_allocations(context).bytes_now;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    int left = att_context_allocations(context).bytes_now != bytes_at_start;
+    att_context_destroy(&context);
+    return left;
+}
+
+static int run_tier(const char *program, const char *tier)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("ATTSCOPE_CPU", tier, 1);
+        execl("/proc/self/exe", program, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
+
+static int run_tiers(const char *program)
+{
+    att_context *probe = NULL;
+    if (att_context_create(NULL, &probe) != ATT_OK)
+        return 1;
+    att_tier highest = att_context_tier(probe);
+    att_context_destroy(&probe);
+    int failed = 0;
+    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512; tier++) {
+        if (tier <= (int)highest)
+            failed |= run_tier(program, att_tier_name(tier));
+        else
+            printf("skipped: this processor has no %s\n", att_tier_name(tier));
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (!getenv("ATTSCOPE_CPU"))
+        return run_tiers(argv[0]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_agrees_with_the_reference),
+        cmocka_unit_test(unread_outputs_are_left_out),
+        cmocka_unit_test(parts_change_no_bit),
+    };
+    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+}
