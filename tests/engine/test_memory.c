@@ -226,11 +226,11 @@ static void *limited_allocate(void *user, void *old, size_t old_size, size_t siz
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    budget budget = {.left = 1 << 20};
+    budget limit = {.left = 1 << 20};
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
     settings.allocate = limited_allocate;
-    settings.allocate_user = &budget;
+    settings.allocate_user = &limit;
     objects it = {0};
     float logits[BATCH * NETWORK_CLASSES];
     assert_int_equal(att_context_create(&settings, &it.context), ATT_OK);
@@ -238,7 +238,7 @@ static void every_allocation_may_fail(void **state)
     att_status status = ATT_ERR_MEMORY;
     int failures = 0;
     for (int n = 0; status != ATT_OK; n++) {
-        budget.left = n;
+        limit.left = n;
         status = work(&it, SIZE, logits);
         assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
         if (status != ATT_OK)
