@@ -1,0 +1,196 @@
+/* The backward rule of every op, alone and in a network, against central differences. */
+#include "ops/finite_difference.h"
+
+/* Measured: 2.8e-10 at most over all cases, 9.1e-10 for the network (central differences with h = 1e-5 in f64). */
+static const double tolerance = 1e-8;
+
+/* Sample values become input + parameter, so that their gradient is seen as a parameter's. */
+static att_value operand(fd_model *model, const att_case_input *input, int number)
+{
+    if (!att_desc_present(&input->desc))
+        return ATT_NONE;
+    char name[32];
+    snprintf(name, sizeof name, "in%d", number);
+    att_init init = {ATT_INIT_NORMAL, input->scale};
+    if (input->desc.kind == ATT_SHARED)
+        return att_graph_parameter(model->graph, name, input->desc.shape, init, false);
+    att_value x = fd_input(model, input->desc.dtype == ATT_I32 ? ATT_I32 : ATT_F64, input->desc.shape, input->scale,
+                           input->shift, input->limit);
+    if (input->desc.dtype == ATT_I32)
+        return x;
+    return att_add(model->graph, x, att_graph_parameter(model->graph, name, input->desc.shape, init, false));
+}
+
+static double check_case(const att_op *op, const att_op_case *definition)
+{
+    fd_model model = fd_create();
+    att_value in[ATT_MAX_IN];
+    for (int i = 0; i < definition->in_count; i++)
+        in[i] = operand(&model, &definition->in[i], i);
+    att_value y = att_emit(model.graph, op->name, &definition->attrs, in, definition->in_count, NULL);
+    FD_OK(att_graph_status(model.graph));
+    fd_loss_of(&model, y);
+    char what[96];
+    snprintf(what, sizeof what, "%s, case %s", op->name, definition->name);
+    double error = fd_check(&model, what, 1, tolerance);
+    fd_destroy(&model);
+    return error;
+}
+
+static void every_backward_rule_is_right(void **state)
+{
+    (void)state;
+    double largest = 0;
+    for (const att_op *const *op = att_ops; *op; op++) {
+        int checked = 0;
+        for (int i = 0; i < (*op)->case_count; i++) {
+            if (!(*op)->cases[i].gradient)
+                continue;
+            largest = fmax(largest, check_case(*op, &(*op)->cases[i]));
+            checked++;
+        }
+        if (((*op)->backward != NULL) != (checked > 0))
+            fail_msg("%s has %s backward rule, and %d gradient cases", (*op)->name, (*op)->backward ? "a" : "no",
+                     checked);
+    }
+    print_message("largest relative error of a gradient: %.2g\n", largest);
+}
+
+/* A soft target cannot go through check_case(): it is no value that gradients reach. */
+static void soft_targets_have_gradients_for_logits(void **state)
+{
+    (void)state;
+    fd_model model = fd_create();
+    att_value p = att_graph_parameter(model.graph, "p", att_shape_of(5), (att_init){ATT_INIT_NORMAL, 1}, false);
+    att_value logits = att_add(model.graph, fd_input(&model, ATT_F64, att_shape_of(5), 1, 0, 0), p);
+    att_value target = fd_input(&model, ATT_F64, att_shape_of(5), 0.1, 0.3, 0);
+    att_graph_output(model.graph, "loss", att_cross_entropy(model.graph, logits, target, 0));
+    fd_check(&model, "soft targets", 1, tolerance);
+    fd_destroy(&model);
+}
+
+static void a_target_with_parameters_is_refused(void **state)
+{
+    (void)state;
+    fd_model model = fd_create();
+    att_value p = att_graph_parameter(model.graph, "p", att_shape_of(5), (att_init){ATT_INIT_NORMAL, 1}, false);
+    att_value x = fd_input(&model, ATT_F64, att_shape_of(5), 1, 0, 0);
+    att_graph_output(model.graph, "loss", att_cross_entropy(model.graph, x, att_add(model.graph, x, p), 0));
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = ATT_TRAIN;
+    options.backend = "ref";
+    att_plan *plan = NULL;
+    assert_int_equal(att_plan_compile(model.graph, &options, &plan), ATT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(att_context_message(fd_context), "target depends on parameters"));
+    fd_destroy(&model);
+}
+
+/* --- all together ------------------------------------------------------------------------------------------------- */
+
+enum { WIDTH = 6, HEADS = 2, CLASSES = 3 };
+
+static att_value weight(att_graph *graph, const char *scope, const char *name, att_shape shape, double spread)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%s.%s", scope, name);
+    return att_graph_parameter(graph, full, shape, (att_init){ATT_INIT_NORMAL, spread}, true);
+}
+
+static att_value linear(att_graph *graph, const char *scope, att_value x, int64_t inputs, int64_t outputs)
+{
+    att_value w = weight(graph, scope, "weight", att_shape_of(outputs, inputs), 0.5);
+    return att_linear(graph, x, w, weight(graph, scope, "bias", att_shape_of(outputs), 0.5));
+}
+
+static att_value norm(att_graph *graph, const char *scope, att_value x)
+{
+    att_value gamma = weight(graph, scope, "weight", att_shape_of(WIDTH), 1);
+    return att_layer_norm(graph, x, gamma, weight(graph, scope, "bias", att_shape_of(WIDTH), 0.5), 1e-2);
+}
+
+static att_value attention_branch(att_graph *graph, att_value x, double rate)
+{
+    const att_attention_options options = {.heads = HEADS, .prefix = 1, .grid_h = 2, .grid_w = 2};
+    att_value y = linear(graph, "qkv", norm(graph, "norm1", x), WIDTH, 3 * WIDTH);
+    y = linear(graph, "proj", att_attention(graph, y, &options), WIDTH, WIDTH);
+    y = att_scale(graph, y, weight(graph, "ls1", "gamma", att_shape_of(WIDTH), 1));
+    return att_drop_path(graph, y, rate);
+}
+
+static att_value mlp_branch(att_graph *graph, att_value x, double rate)
+{
+    att_value y = att_gelu(graph, linear(graph, "fc1", norm(graph, "norm2", x), WIDTH, 2 * WIDTH));
+    y = linear(graph, "fc2", att_dropout(graph, y, rate), 2 * WIDTH, WIDTH);
+    return att_context_broadcast(graph, y, 1, 0, weight(graph, "cb", "scale", att_shape_of(WIDTH), 1));
+}
+
+/* A network of one block with everything in it; its logits. */
+static att_value network(fd_model *model, double rate)
+{
+    att_graph *graph = model->graph;
+    att_value x = att_patchify(graph, fd_input(model, ATT_F64, att_shape_of(4, 4, 2), 1, 0, 0), 2);
+    x = att_linear(graph, x, weight(graph, "patch", "weight", att_shape_of(WIDTH, 2, 2, 2), 0.5), ATT_NONE);
+    x = att_prepend_tokens(graph, weight(graph, "cls", "token", att_shape_of(1, 1, WIDTH), 1), x);
+    x = att_add(graph, x, weight(graph, "pos", "embed", att_shape_of(1, 5, WIDTH), 1));
+    x = att_add(graph, x, attention_branch(graph, x, rate));
+    x = att_add(graph, mlp_branch(graph, x, rate), x);
+    x = norm(graph, "norm", x);
+    att_value first = att_token_mean(graph, att_slice_tokens(graph, x, 0, 1), 0);
+    att_value pooled = att_add(graph, first, att_token_mean(graph, x, 1));
+    return linear(graph, "head", pooled, WIDTH, CLASSES);
+}
+
+static void a_network_has_the_right_gradients(void **state)
+{
+    (void)state;
+    for (int dropping = 0; dropping < 2; dropping++) {
+        fd_model model = fd_create();
+        att_value logits = network(&model, dropping ? 0.4 : 0);
+        att_value target = fd_input(&model, ATT_I32, (att_shape){.rank = 0}, 0, 0, CLASSES);
+        att_graph_output(model.graph, "loss", att_cross_entropy(model.graph, logits, target, 0.1));
+        fd_check(&model, "network", 1, tolerance);
+        fd_destroy(&model);
+    }
+}
+
+/* The inference plan fuses more and leaves dropout out; without dropout it must agree with training. */
+static void inference_agrees_with_training(void **state)
+{
+    (void)state;
+    double trained[FD_BATCH * CLASSES], inferred[FD_BATCH * CLASSES];
+    for (int dropping = 0; dropping < 2; dropping++) {
+        fd_model model = fd_create();
+        att_value logits = network(&model, dropping ? 0.4 : 0);
+        att_graph_output(model.graph, "logits", logits);
+        fd_loss_of(&model, logits);
+        fd_run run = fd_open(&model, 1);
+        fd_evaluate(&run);
+        if (!dropping)
+            FD_OK(att_session_output(run.session, "logits", 0, FD_BATCH, trained));
+        att_plan_options options = att_plan_options_defaults();
+        options.backend = "ref";
+        fd_run other = {.weights = run.weights};
+        FD_OK(att_plan_compile(model.graph, &options, &other.plan));
+        FD_OK(att_session_create(other.plan, run.weights, FD_BATCH, &other.session));
+        for (int i = 0; i < model.input_count; i++)
+            FD_OK(att_session_bind(other.session, model.input[i].name, model.input[i].rows));
+        FD_OK(att_session_run(other.session, FD_BATCH));
+        FD_OK(att_session_output(other.session, "logits", 0, FD_BATCH, inferred));
+        for (int i = 0; i < FD_BATCH * CLASSES; i++)
+            assert_true(fabs(inferred[i] - trained[i]) < 1e-12); /* measured 0 */
+        other.weights = NULL;
+        fd_close(&other);
+        fd_close(&run);
+        fd_destroy(&model);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_backward_rule_is_right),        cmocka_unit_test(soft_targets_have_gradients_for_logits),
+        cmocka_unit_test(a_target_with_parameters_is_refused), cmocka_unit_test(a_network_has_the_right_gradients),
+        cmocka_unit_test(inference_agrees_with_training),
+    };
+    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
+}
