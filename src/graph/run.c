@@ -34,7 +34,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static att_status call_kernel(att_session *session, const att_unit *unit, const att_call *call, int thread)
+att_status att_session_call(att_session *session, const att_unit *unit, const att_call *call, int thread)
 {
     const att_memory *memory = session->memory;
     double begin = session->profiling ? seconds_now() : 0;
@@ -75,7 +75,7 @@ att_status att_session_step(att_session *session, const att_program *program, co
         .parts = program->parts,
         .position = session->batch.first + row,
         .run = &session->batch.run};
-    return call_kernel(session, unit, &call, team * program->parts + part);
+    return att_session_call(session, unit, &call, team * program->parts + part);
 }
 
 /* --- the body ---------------------------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ int att_session_group(int count, int group, int index, int64_t *row)
     return 0;
 }
 
-static void fail_body(att_session *session, att_status status)
+void att_session_fail(att_session *session, att_status status)
 {
     int none = ATT_OK;
     atomic_compare_exchange_strong(&session->status, &none, (int)status);
@@ -112,7 +112,7 @@ static void run_group(att_session *session, int group, int parts, int team, int 
     for (int i = 0; i < program->step_count; i++) {
         att_status status = att_session_step(session, program, &program->steps[i], team, part, row, lane);
         if (status != ATT_OK)
-            fail_body(session, status);
+            att_session_fail(session, status);
         if (parts > 1)
             att_barrier_wait(&session->teams[team].barrier);
     }
@@ -171,7 +171,7 @@ static void pack_thread(void *user, int thread)
         if (session->memory->leave)
             session->memory->leave();
         if (status != ATT_OK)
-            fail_body(session, status);
+            att_session_fail(session, status);
     }
 }
 

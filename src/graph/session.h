@@ -49,6 +49,10 @@ struct att_session {
     att_counter *counters; /* by thread, then profile row */
 };
 
+/* Runs a kernel, timed where a profile is wanted. */
+att_status att_session_call(att_session *session, const att_unit *unit, const att_call *call, int thread);
+/* Keeps the first failure of the threads that work at once. */
+void att_session_fail(att_session *session, att_status status);
 /* Runs one step for the group that begins at row `row` of the batch. */
 att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
                             int64_t row, int lane);

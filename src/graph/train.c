@@ -9,7 +9,6 @@ static const double CLIP_EPSILON = 1e-6;
 
 static void call_flat(att_session *session, const att_unit *unit, const void *const *in, void *const *out, int part)
 {
-    const att_memory *memory = session->memory;
     att_call call = {.problem = &unit->problem,
                      .in = in,
                      .out = out,
@@ -17,14 +16,9 @@ static void call_flat(att_session *session, const att_unit *unit, const void *co
                      .part = part,
                      .parts = unit->problem.parts,
                      .run = &session->batch.run};
-    if (memory->enter)
-        memory->enter();
-    att_status status = unit->kernel->run(&call);
-    if (memory->leave)
-        memory->leave();
-    int none = ATT_OK;
+    att_status status = att_session_call(session, unit, &call, part);
     if (status != ATT_OK)
-        atomic_compare_exchange_strong(&session->status, &none, (int)status);
+        att_session_fail(session, status);
 }
 
 /* --- reduction --------------------------------------------------------------------------------------------------- */
