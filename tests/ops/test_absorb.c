@@ -1,0 +1,207 @@
+/* What ops swallow, what they cost, and what attention can be asked. */
+#include <attscope/ops.h>
+
+#include "graph/graph.h"
+#include "ops/finite_difference.h"
+
+/* A graph of x, z [5, 4], and linear(x) in node 0. */
+typedef struct fixture {
+    att_graph *graph;
+    att_value x, z, y;
+} fixture;
+
+static fixture new_fixture(void)
+{
+    fixture f;
+    FD_OK(att_graph_create(fd_context, ATT_F32, &f.graph));
+    f.x = att_graph_input(f.graph, "x", ATT_F32, att_shape_of(5, 4));
+    f.z = att_graph_input(f.graph, "z", ATT_F32, att_shape_of(5, 4));
+    att_value weight = att_graph_parameter(f.graph, "w", att_shape_of(4, 4), (att_init){ATT_INIT_CONSTANT, 0}, true);
+    f.y = att_linear(f.graph, f.x, weight, ATT_NONE);
+    return f;
+}
+
+/* Whether node 0 takes over the last node's work. */
+static bool absorbs(fixture *f)
+{
+    FD_OK(att_graph_status(f->graph));
+    att_node *nodes = f->graph->nodes.items;
+    return nodes[0].op->absorb(&nodes[0], &nodes[f->graph->nodes.count - 1]);
+}
+
+static void linear_absorbs_one_gelu_and_one_residual(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    const att_node *linear = &f.graph->nodes.items[0];
+    att_gelu(f.graph, f.y);
+    assert_true(absorbs(&f));
+    assert_int_equal(linear->attrs.linear.activation, ATT_ACT_GELU);
+    assert_false(absorbs(&f)); /* no second activation */
+    att_add(f.graph, f.z, f.y);
+    linear = &f.graph->nodes.items[0];
+    assert_true(absorbs(&f));
+    assert_int_equal(linear->in[3], f.z);
+    assert_int_equal(linear->attrs.linear.activation, ATT_ACT_GELU);
+    assert_false(absorbs(&f));
+    att_gelu(f.graph, f.y);
+    f.graph->nodes.items[0].attrs.linear.activation = ATT_ACT_NONE;
+    assert_false(absorbs(&f)); /* an activation after the residual */
+    att_graph_destroy(&f.graph);
+}
+
+static void sums_that_are_no_residual_stay(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_add(f.graph, f.y, f.y);
+    assert_false(absorbs(&f));
+    att_value bias = att_graph_parameter(f.graph, "b", att_shape_of(4), (att_init){ATT_INIT_CONSTANT, 0}, false);
+    att_add(f.graph, f.y, bias);
+    assert_false(absorbs(&f));
+    att_add(f.graph, f.x, f.z);
+    assert_false(absorbs(&f));
+    att_scale(f.graph, f.y, bias);
+    assert_false(absorbs(&f));
+    att_graph_destroy(&f.graph);
+}
+
+static void context_broadcast_absorbs_a_residual(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value y = att_context_broadcast(f.graph, f.x, 0.5, 0.5, ATT_NONE);
+    att_add(f.graph, y, f.z);
+    FD_OK(att_graph_status(f.graph));
+    att_node *nodes = f.graph->nodes.items;
+    assert_true(nodes[1].op->absorb(&nodes[1], &nodes[2]));
+    assert_int_equal(nodes[1].in[2], f.z);
+    assert_false(nodes[1].op->absorb(&nodes[1], &nodes[2]));
+    att_graph_destroy(&f.graph);
+}
+
+static void layer_norm_grad_absorbs_an_addend(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value gamma = att_graph_parameter(f.graph, "g", att_shape_of(4), (att_init){ATT_INIT_CONSTANT, 1}, false);
+    att_value stats = att_graph_input(f.graph, "stats", ATT_F32, att_shape_of(5, 2));
+    att_value in[] = {f.y, f.x, gamma, stats, ATT_NONE};
+    att_value dx = att_emit(f.graph, "layer_norm_grad", NULL, in, 5, NULL);
+    att_add(f.graph, f.z, dx);
+    FD_OK(att_graph_status(f.graph));
+    att_node *nodes = f.graph->nodes.items;
+    assert_true(nodes[1].op->absorb(&nodes[1], &nodes[2]));
+    assert_int_equal(nodes[1].in[4], f.z);
+    assert_false(nodes[1].op->absorb(&nodes[1], &nodes[2]));
+    att_graph_destroy(&f.graph);
+}
+
+/* 5 x 4 x 4 multiply-adds. */
+static void products_cost_their_multiply_adds(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_cost cost = att_graph_cost(f.graph);
+    assert_true(cost.macs == 80 && cost.flops == 160);
+    att_attention(f.graph, att_graph_input(f.graph, "qkv", ATT_F32, att_shape_of(7, 36)),
+                  &(att_attention_options){.heads = 3});
+    cost = att_graph_cost(f.graph);
+    assert_true(cost.macs == 80 + 2 * 7 * 7 * 12);
+    att_graph_destroy(&f.graph);
+}
+
+static void every_case_has_a_cost(void **state)
+{
+    (void)state;
+    for (const att_op *const *op = att_ops; *op; op++) {
+        for (int i = 0; (*op)->cost && i < (*op)->case_count; i++) {
+            const att_op_case *definition = &(*op)->cases[i];
+            att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+            for (int j = 0; j < definition->in_count; j++)
+                in[j] = definition->in[j].desc;
+            att_infer infer = {fd_context, &definition->attrs, in, definition->in_count, out, 0};
+            assert_int_equal((*op)->infer(&infer), ATT_OK);
+            att_cost cost = {.flops = -1};
+            (*op)->cost(in, out, &definition->attrs, &cost);
+            assert_true(cost.flops >= 2 * cost.macs && cost.macs >= 0);
+        }
+    }
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+static void add_attention(att_graph *graph, const char *scope, att_value qkv)
+{
+    att_graph_scope(graph, scope);
+    att_attention(graph, qkv, &(att_attention_options){.heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 2});
+}
+
+static void attention_is_asked_by_scope(void **state)
+{
+    (void)state;
+    att_graph *graph;
+    FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
+    att_value qkv = att_graph_input(graph, "qkv", ATT_F32, att_shape_of(5, 18));
+    add_attention(graph, "blocks.0.attn", qkv);
+    add_attention(graph, "blocks.1.attn", qkv);
+    FD_OK(att_ask_attention_stats(graph, "blocks.*.attn"));
+    FD_OK(att_ask_attention_map(graph, "blocks.1.attn"));
+    FD_OK(att_ask_attention_stats(graph, "*")); /* asked already: no second output */
+    assert_int_equal(graph->outputs.count, 3);
+    assert_string_equal(graph->outputs.items[0].name, "blocks.0.attn.stats");
+    assert_string_equal(graph->outputs.items[2].name, "blocks.1.attn.map");
+    assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[0].value), att_shape_of(2, 5, 8)));
+    assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[2].value), att_shape_of(2, 5, 5)));
+    assert_int_equal(att_ask_attention_map(graph, "block.*"), ATT_ERR_NOT_FOUND);
+    assert_string_equal(att_context_message(fd_context), "no attention is named \"block.*\"");
+    FD_OK(att_graph_status(graph)); /* asking in vain spoils nothing */
+    att_graph_destroy(&graph);
+}
+
+static void a_failed_graph_is_not_asked(void **state)
+{
+    (void)state;
+    att_graph *graph;
+    FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
+    att_gelu(graph, ATT_NONE);
+    assert_int_equal(att_ask_attention_stats(graph, "*"), ATT_ERR_ARGUMENT);
+    att_graph_destroy(&graph);
+}
+
+static void statistics_come_back_from_a_run(void **state)
+{
+    (void)state;
+    fd_model model = fd_create();
+    att_value p = att_graph_parameter(model.graph, "p", att_shape_of(18), (att_init){ATT_INIT_CONSTANT, 0}, false);
+    add_attention(model.graph, "attn",
+                  att_add(model.graph, fd_input(&model, ATT_F64, att_shape_of(5, 18), 0, 1, 0), p));
+    FD_OK(att_ask_attention_stats(model.graph, "attn"));
+    FD_OK(att_ask_attention_map(model.graph, "attn"));
+    fd_loss_of(&model, model.graph->nodes.items[1].out[0]);
+    fd_run run = fd_open(&model, 1);
+    fd_evaluate(&run);
+    double stats[FD_BATCH][2][5][ATT_ATTENTION_STATS], map[FD_BATCH][2][5][5];
+    FD_OK(att_session_output(run.session, "attn.stats", 0, FD_BATCH, stats));
+    FD_OK(att_session_output(run.session, "attn.map", 0, FD_BATCH, map));
+    assert_true(fabs(stats[4][1][4][ATT_STAT_ENTROPY] - log(5)) < 1e-12); /* all tokens alike: uniform */
+    assert_true(fabs(map[4][1][4][4] - 0.2) < 1e-12);
+    fd_close(&run);
+    fd_destroy(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_absorbs_one_gelu_and_one_residual),
+        cmocka_unit_test(sums_that_are_no_residual_stay),
+        cmocka_unit_test(context_broadcast_absorbs_a_residual),
+        cmocka_unit_test(layer_norm_grad_absorbs_an_addend),
+        cmocka_unit_test(products_cost_their_multiply_adds),
+        cmocka_unit_test(every_case_has_a_cost),
+        cmocka_unit_test(attention_is_asked_by_scope),
+        cmocka_unit_test(a_failed_graph_is_not_asked),
+        cmocka_unit_test(statistics_come_back_from_a_run),
+    };
+    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
+}

@@ -1,0 +1,216 @@
+/* Shape rules: what each builder yields, and what it says of what it cannot take. */
+#include <attscope/ops.h>
+
+#include "graph/graph.h"
+#include "ops/finite_difference.h"
+
+static const att_init zero = {ATT_INIT_CONSTANT, 0};
+
+static att_graph *new_graph(void)
+{
+    att_graph *graph;
+    FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
+    return graph;
+}
+
+/* Names need only be unique. */
+static att_value sample(att_graph *graph, att_shape shape)
+{
+    char name[32];
+    snprintf(name, sizeof name, "x%d", graph->values.count);
+    return att_graph_input(graph, name, ATT_F32, shape);
+}
+
+static att_value shared(att_graph *graph, att_shape shape)
+{
+    char name[32];
+    snprintf(name, sizeof name, "p%d", graph->values.count);
+    return att_graph_parameter(graph, name, shape, zero, false);
+}
+
+static void assert_shape(const att_graph *graph, att_value value, att_shape shape)
+{
+    char text[96];
+    FD_OK(att_graph_status(graph));
+    if (!att_shape_equal(att_value_shape(graph, value), shape))
+        fail_msg("shape is %s", att_shape_format(att_value_shape(graph, value), text, sizeof text));
+    assert_int_equal(att_value_kind(graph, value), ATT_SAMPLE);
+    assert_int_equal(att_value_dtype(graph, value), ATT_F32);
+}
+
+static void builders_yield_the_stated_shapes(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    const att_attention_options options = {.heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 2};
+    att_value x = sample(g, att_shape_of(5, 6)), c6 = shared(g, att_shape_of(6));
+    att_value target = att_graph_input(g, "target", ATT_I32, (att_shape){.rank = 0});
+    assert_shape(g, att_linear(g, x, shared(g, att_shape_of(4, 6)), ATT_NONE), att_shape_of(5, 4));
+    assert_shape(g, att_linear(g, x, shared(g, att_shape_of(4, 3, 1, 2)), shared(g, att_shape_of(4))),
+                 att_shape_of(5, 4));
+    assert_shape(g, att_layer_norm(g, x, c6, c6, 1e-6), att_shape_of(5, 6));
+    assert_shape(g, att_gelu(g, x), att_shape_of(5, 6));
+    assert_shape(g, att_add(g, x, shared(g, att_shape_of(1, 5, 6))), att_shape_of(5, 6));
+    assert_shape(g, att_scale(g, x, c6), att_shape_of(5, 6));
+    assert_shape(g, att_patchify(g, sample(g, att_shape_of(4, 6, 3)), 2), att_shape_of(6, 12));
+    assert_shape(g, att_prepend_tokens(g, shared(g, att_shape_of(1, 2, 6)), x), att_shape_of(7, 6));
+    assert_shape(g, att_slice_tokens(g, x, 1, 3), att_shape_of(3, 6));
+    assert_shape(g, att_token_mean(g, x, 1), att_shape_of(6));
+    assert_shape(g, att_attention(g, sample(g, att_shape_of(5, 18)), &options), att_shape_of(5, 6));
+    assert_shape(g, att_context_broadcast(g, x, 0.5, 0.5, ATT_NONE), att_shape_of(5, 6));
+    assert_shape(g, att_dropout(g, x, 0.1), att_shape_of(5, 6));
+    assert_shape(g, att_drop_path(g, x, 0.1), att_shape_of(5, 6));
+    assert_shape(g, att_cross_entropy(g, sample(g, att_shape_of(9)), target, 0.1), (att_shape){.rank = 0});
+    att_graph_destroy(&g);
+}
+
+static void a_rate_of_zero_adds_no_node(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    att_value x = sample(g, att_shape_of(5));
+    assert_int_equal(att_dropout(g, x, 0), x);
+    assert_int_equal(att_drop_path(g, x, 0), x);
+    att_graph_destroy(&g);
+}
+
+static void each_mask_has_its_own_stream(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    att_value x = sample(g, att_shape_of(5));
+    att_dropout(g, x, 0.5);
+    att_drop_path(g, x, 0.5);
+    assert_int_not_equal(g->nodes.items[0].attrs.drop.stream, g->nodes.items[1].attrs.drop.stream);
+    att_graph_destroy(&g);
+}
+
+/* sqrt(1/16) where no scale is given. */
+static void attention_scales_by_its_width(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    att_value qkv = sample(g, att_shape_of(5, 3 * 2 * 16));
+    att_attention(g, qkv, &(att_attention_options){.heads = 2});
+    att_attention(g, qkv, &(att_attention_options){.heads = 2, .scale = 3});
+    assert_true(g->nodes.items[0].attrs.attention.scale == 0.25);
+    assert_true(g->nodes.items[1].attrs.attention.scale == 3);
+    att_graph_destroy(&g);
+}
+
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
+
+/* Runs `build` on a new graph with x = [5, 6] and p = [6]; it must fail with a sentence that begins with `begin`. */
+#define REFUSED(status, begin, build)                                                \
+    do {                                                                             \
+        att_graph *g = new_graph();                                                  \
+        att_value x = sample(g, att_shape_of(5, 6)), p = shared(g, att_shape_of(6)); \
+        (void)x, (void)p;                                                            \
+        assert_int_equal(build, ATT_NONE);                                           \
+        assert_int_equal(att_graph_status(g), status);                               \
+        if (strncmp(att_context_message(fd_context), begin, strlen(begin)))          \
+            fail_msg("%s says: %s", #build, att_context_message(fd_context));        \
+        att_graph_destroy(&g);                                                       \
+    } while (0)
+#define MISFIT(begin, build) REFUSED(ATT_ERR_MISMATCH, begin, build)
+#define WRONG(begin, build) REFUSED(ATT_ERR_ARGUMENT, begin, build)
+
+static void layers_refuse_what_does_not_fit(void **state)
+{
+    (void)state;
+    MISFIT("linear: weight [4, 7] takes rows of 7, x [5, 6] has rows of 6",
+           att_linear(g, x, shared(g, att_shape_of(4, 7)), ATT_NONE));
+    MISFIT("linear: weight [6] must have at least 2 axes", att_linear(g, x, p, ATT_NONE));
+    MISFIT("linear: bias [6] must have 4 elements", att_linear(g, x, shared(g, att_shape_of(4, 6)), p));
+    MISFIT("linear: x [6] is a shared value, must be sample", att_linear(g, p, p, p));
+    MISFIT("linear: weight [5, 6] is a sample value, must be shared", att_linear(g, x, x, p));
+    WRONG("linear: weight is missing", att_linear(g, x, ATT_NONE, p));
+    MISFIT("layer_norm: gamma [5] must have 6 elements, as many as the last axis of [5, 6]",
+           att_layer_norm(g, x, shared(g, att_shape_of(5)), p, 1e-6));
+    WRONG("layer_norm: eps is 0, must be positive", att_layer_norm(g, x, p, p, 0));
+    WRONG("layer_norm: eps is nan", att_layer_norm(g, x, p, p, NAN));
+    MISFIT("add: b [5, 5] must have the shape [5, 6]", att_add(g, x, sample(g, att_shape_of(5, 5))));
+    MISFIT("add: shared b [5] must have the shape of the last axes of a [5, 6]",
+           att_add(g, x, shared(g, att_shape_of(5))));
+    MISFIT("add: shared b [2, 5, 6]", att_add(g, x, shared(g, att_shape_of(2, 5, 6))));
+    MISFIT("scale: gamma [5] must have 6", att_scale(g, x, shared(g, att_shape_of(5))));
+    MISFIT("gelu: x is I32, must be a float type", att_gelu(g, att_graph_input(g, "i", ATT_I32, att_shape_of(3))));
+}
+
+static void token_ops_refuse_what_does_not_fit(void **state)
+{
+    (void)state;
+    MISFIT("patchify: image [5, 6] must have 3 axes", att_patchify(g, x, 2));
+    MISFIT("patchify: an image of 4 x 5 does not divide into patches of 2 x 2",
+           att_patchify(g, sample(g, att_shape_of(4, 5, 1)), 2));
+    MISFIT("patchify: an image of 4 x 4 does not divide into patches of 0",
+           att_patchify(g, sample(g, att_shape_of(4, 4, 1)), 0));
+    MISFIT("prepend_tokens: tokens [4] must be whole rows of 6", att_prepend_tokens(g, shared(g, att_shape_of(4)), x));
+    WRONG("slice_tokens: 3 tokens from 3 on are not among 5", att_slice_tokens(g, x, 3, 3));
+    WRONG("slice_tokens: 1 tokens from -1 on", att_slice_tokens(g, x, -1, 1));
+    WRONG("slice_tokens: 2147483647 tokens from 2147483647 on", att_slice_tokens(g, x, INT32_MAX, INT32_MAX));
+    WRONG("token_mean: the first token is 5, must be among 5", att_token_mean(g, x, 5));
+    MISFIT("context_broadcast: scale [5] must have 6", att_context_broadcast(g, x, 1, 0, shared(g, att_shape_of(5))));
+    WRONG("context_broadcast: keep is inf", att_context_broadcast(g, x, INFINITY, 0, ATT_NONE));
+}
+
+static void attention_refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    const att_attention_options four = {.heads = 4}, none = {.heads = 0}, prefix = {.heads = 1, .prefix = 6},
+                                grid = {.heads = 1, .prefix = 1, .grid_h = 2, .grid_w = 3},
+                                flat = {.heads = 1, .grid_h = 5}, scale = {.heads = 1, .scale = NAN};
+    MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 4 heads", att_attention(g, x, &four));
+    MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 0 heads", att_attention(g, x, &none));
+    MISFIT("attention: rows of qkv", att_attention(g, x, NULL));
+    WRONG("attention: 6 prefix tokens are not among 5", att_attention(g, x, &prefix));
+    MISFIT("attention: 5 tokens without 1 prefix tokens do not fill a grid of 2 x 3", att_attention(g, x, &grid));
+    MISFIT("attention: 5 tokens without 0 prefix tokens do not fill a grid of 5 x 0", att_attention(g, x, &flat));
+    WRONG("attention: scale is nan", att_attention(g, x, &scale));
+}
+
+static void training_ops_refuse_what_does_not_fit(void **state)
+{
+    (void)state;
+    WRONG("dropout: rate is 1, must be in [0, 1)", att_dropout(g, x, 1));
+    WRONG("drop_path: rate is nan", att_drop_path(g, x, NAN));
+    MISFIT("cross_entropy: logits [5, 6] must have 1 axes", att_cross_entropy(g, x, x, 0));
+    MISFIT("cross_entropy: target [6] must have the shape [7]",
+           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(6)), 0));
+    MISFIT("cross_entropy: target [7] of whole numbers must be one number",
+           att_cross_entropy(g, sample(g, att_shape_of(7)), att_graph_input(g, "t", ATT_I32, att_shape_of(7)), 0));
+    WRONG("cross_entropy: smoothing is 0.1, must be 0 with a target that is a distribution",
+          att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 0.1));
+    WRONG("cross_entropy: smoothing is 1, must be in [0, 1)",
+          att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 1));
+}
+
+/* Every rule refuses inputs that are missing, and the wrong number of them. */
+static void every_rule_refuses_missing_inputs(void **state)
+{
+    (void)state;
+    for (const att_op *const *op = att_ops; *op; op++) {
+        const att_op_case *definition = &(*op)->cases[0];
+        att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+        for (int i = 0; i < definition->in_count; i++)
+            in[i] = definition->in[i].desc;
+        att_infer infer = {fd_context, &definition->attrs, in, definition->in_count - 1, out, 0};
+        assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
+        infer.in_count = definition->in_count;
+        in[0].shape.rank = -1;
+        assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
+        assert_int_equal(strncmp(att_context_message(fd_context), (*op)->name, strlen((*op)->name)), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(builders_yield_the_stated_shapes),    cmocka_unit_test(a_rate_of_zero_adds_no_node),
+        cmocka_unit_test(each_mask_has_its_own_stream),        cmocka_unit_test(attention_scales_by_its_width),
+        cmocka_unit_test(layers_refuse_what_does_not_fit),     cmocka_unit_test(token_ops_refuse_what_does_not_fit),
+        cmocka_unit_test(attention_refuses_what_does_not_fit), cmocka_unit_test(training_ops_refuse_what_does_not_fit),
+        cmocka_unit_test(every_rule_refuses_missing_inputs),
+    };
+    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
+}
