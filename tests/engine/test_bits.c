@@ -118,18 +118,18 @@ static void assert_same_bits(const result *a, const result *b)
     assert_memory_equal(a->norms, b->norms, sizeof a->norms);
 }
 
-/* Every element finite, and the largest difference of weights at most `tolerance`. */
-static void assert_close(const result *a, const result *b, double tolerance)
+/* Every element finite, and the largest differences within what is allowed. */
+static void assert_close(const result *a, const result *b, double weights, double losses)
 {
-    double largest = 0;
+    double largest = 0, loss = 0;
     for (int64_t i = 0; i < a->count; i++) {
         assert_true(isfinite(a->weights[i]) && isfinite(b->weights[i]));
         largest = fmax(largest, fabs((double)a->weights[i] - b->weights[i]));
     }
     for (int i = 0; i < STEPS; i++)
-        assert_true(fabs(a->losses[i] - b->losses[i]) <= tolerance);
-    if (!(largest <= tolerance))
-        fail_msg("weights differ by %g, more than %g", largest, tolerance);
+        loss = fmax(loss, fabs(a->losses[i] - b->losses[i]));
+    if (!(largest <= weights) || !(loss <= losses))
+        fail_msg("weights differ by %g, losses by %g; %g and %g are allowed", largest, loss, weights, losses);
 }
 
 static void runs_repeat_bit_for_bit(void **state)
@@ -156,7 +156,8 @@ static void bits_do_not_depend_on_threads(void **state)
     free(three.weights);
 }
 
-/* With SGD: AdamW divides gradients that are zero in theory (the key bias) by their own rounding. Measured: 3.0e-8. */
+/* With SGD: AdamW divides gradients that are zero in theory (the key bias) by their own rounding. Measured: weights
+ * 3.0e-8, losses 1.3e-7 (the loss is about 1.7). */
 static void other_cuts_agree_to_rounding(void **state)
 {
     (void)state;
@@ -165,7 +166,7 @@ static void other_cuts_agree_to_rounding(void **state)
                             {"cpu", "sgd", 3, 2, 1, 3}, {"ref", "sgd", 1, 4, 1, 1}, {"ref", "sgd", 3, 1, 1, 3}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         result other = train(others[i]);
-        assert_close(&base, &other, 1e-7);
+        assert_close(&base, &other, 1e-7, 5e-7);
         free(other.weights);
     }
     free(base.weights);
