@@ -1,0 +1,152 @@
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "io/json.h"
+#include "store/log.h"
+
+static const char *const kinds[] = {[ATT_EVENT_RUN_BEGIN] = "run_begin",
+                                    [ATT_EVENT_STEP] = "step",
+                                    [ATT_EVENT_EPOCH] = "epoch",
+                                    [ATT_EVENT_RUN_END] = "run_end"};
+static const char *const own_names[] = {"event", "epoch", "step", "seconds"};
+
+struct jsonl {
+    att_context *context;
+    att_file_appender *file;
+    att_json_writer *json;
+    att_text line;
+    bool begun; /* the file begins with a run_begin already */
+};
+
+struct cut_point {
+    att_context *context;
+    const char *path;
+    const att_store_resume *resume;
+    att_status status;
+};
+
+static att_line judge_object(const att_store_resume *resume, const json_t *object)
+{
+    const char *kind = json_string_value(json_object_get(object, "event"));
+    const json_t *epoch = json_object_get(object, "epoch"), *step = json_object_get(object, "step");
+    if (kind == NULL || !json_is_integer(epoch) || !json_is_integer(step))
+        return ATT_LINE_UNREADABLE;
+    bool cut = json_integer_value(step) > resume->step || strcmp(kind, kinds[ATT_EVENT_RUN_END]) == 0 ||
+               (strcmp(kind, kinds[ATT_EVENT_EPOCH]) == 0 && json_integer_value(epoch) >= resume->epoch);
+    return cut ? ATT_LINE_CUT : ATT_LINE_KEEP;
+}
+
+static att_line judge_line(void *user, const char *line, size_t length)
+{
+    struct cut_point *point = user;
+    json_t *object = NULL;
+    att_status status = att_json_parse(point->context, point->path, line, length, &object);
+    if (status == ATT_ERR_FORMAT)
+        return ATT_LINE_UNREADABLE;
+    point->status = status;
+    if (status != ATT_OK)
+        return ATT_LINE_CUT;
+    att_line verdict = judge_object(point->resume, object);
+    json_decref(object);
+    return verdict;
+}
+
+static void close_jsonl(void *log)
+{
+    struct jsonl *jsonl = log;
+    att_file_appender_close(&jsonl->file);
+    att_json_writer_destroy(&jsonl->json);
+    att_text_free(&jsonl->line);
+    att_free(jsonl->context, jsonl);
+}
+
+static att_status start_jsonl(struct jsonl *jsonl, const char *path, const att_store_resume *resume)
+{
+    size_t kept = 0;
+    struct cut_point point = {jsonl->context, path, resume, ATT_OK};
+    if (resume != NULL)
+        ATT_TRY(att_log_cut(jsonl->context, path, judge_line, &point, &kept));
+    ATT_TRY(point.status);
+    jsonl->begun = kept > 0;
+    ATT_TRY(att_json_writer_create(jsonl->context, false, &jsonl->json));
+    return att_file_appender_open(jsonl->context, path, kept, &jsonl->file);
+}
+
+static att_status open_jsonl(att_context *context, const char *path, const att_store_resume *resume, void **log)
+{
+    struct jsonl *jsonl = att_allocate(context, sizeof(*jsonl));
+    if (jsonl == NULL)
+        return att_fail_memory(context, sizeof(*jsonl), path);
+    jsonl->context = jsonl->line.context = context;
+    att_status status = start_jsonl(jsonl, path, resume);
+    if (status != ATT_OK)
+        close_jsonl(jsonl);
+    else
+        *log = jsonl;
+    return status;
+}
+
+static bool is_taken(const att_event *event, int index)
+{
+    const char *name = event->fields[index].name;
+    for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++)
+        if (strcmp(name, own_names[i]) == 0)
+            return true;
+    for (int i = 0; i < index; i++)
+        if (strcmp(name, event->fields[i].name) == 0)
+            return true;
+    return false;
+}
+
+static att_status write_event(struct jsonl *jsonl, const att_event *event)
+{
+    att_json_writer *json = jsonl->json;
+    att_json_begin_object(json);
+    att_json_key(json, "event");
+    att_json_string(json, kinds[event->kind]);
+    att_json_key(json, "epoch");
+    att_json_integer(json, event->epoch);
+    att_json_key(json, "step");
+    att_json_integer(json, event->step);
+    att_json_key(json, "seconds");
+    att_json_number(json, event->seconds);
+    for (int i = 0; i < event->field_count; i++) {
+        att_json_key(json, event->fields[i].name);
+        if (event->fields[i].text != NULL)
+            att_json_string(json, event->fields[i].text);
+        else
+            att_json_number(json, event->fields[i].number);
+    }
+    att_json_end_object(json);
+    const char *text = NULL;
+    size_t length = 0;
+    ATT_TRY(att_json_writer_finish(json, &text, &length));
+    jsonl->line.length = 0;
+    jsonl->line.failed = false;
+    att_text_append_bytes(&jsonl->line, text, length);
+    att_text_append_bytes(&jsonl->line, "\n", 1);
+    if (jsonl->line.failed)
+        return att_fail_memory(jsonl->context, length, "a line of the log");
+    return att_file_appender_write(jsonl->file, jsonl->line.data, jsonl->line.length);
+}
+
+static att_status emit_jsonl(void *log, const att_event *event)
+{
+    struct jsonl *jsonl = log;
+    for (int i = 0; i < event->field_count; i++)
+        if (is_taken(event, i))
+            return att_fail(jsonl->context, ATT_ERR_ARGUMENT, "an event of kind %s has two members named %s",
+                            kinds[event->kind], event->fields[i].name);
+    if (event->kind == ATT_EVENT_RUN_BEGIN && jsonl->begun)
+        return ATT_OK;
+    ATT_TRY(write_event(jsonl, event));
+    if (event->kind == ATT_EVENT_EPOCH || event->kind == ATT_EVENT_RUN_END)
+        return att_file_appender_sync(jsonl->file);
+    return ATT_OK;
+}
+
+const att_log_format att_log_jsonl = {
+    .file = "metrics.jsonl", .open = open_jsonl, .emit = emit_jsonl, .close = close_jsonl};
