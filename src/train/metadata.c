@@ -88,7 +88,7 @@ static char *transform_text(const att_transform_options *options, char text[VALU
 
 static void each_line(const att_train_run *run, line_fn line, void *user)
 {
-    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT];
+    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
     line(user, "version", format_version);
     for (int i = 0; i < att_train_option_count(); i++) {
         snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
@@ -97,6 +97,11 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
     line(user, "data.images", value);
     line(user, "data.transform", transform_text(run->data->train_transform, value));
+    att_model_options model = att_model_options_of(run->model);
+    line(user, "model.name", att_model_name(run->model));
+    line(user, "model.drop_rate", att_number_format(model.drop_rate, number));
+    line(user, "model.drop_path_rate", att_number_format(model.drop_path_rate, number));
+    line(user, "model.smoothing", att_number_format(model.smoothing, number));
     line(user, "fingerprint", run->fingerprint);
 }
 

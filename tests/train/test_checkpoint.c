@@ -1,0 +1,227 @@
+/* Files of a training: what is in them, who can read them, and what happens where they cannot be written. */
+#include "train/fixture.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+static att_train_options training_in(const fixture *f, char output[160])
+{
+    att_train_options options = small_training();
+    options.output = path_in(f, "run", output);
+    return options;
+}
+
+static att_safetensors *open_file(const fixture *f, const char *name)
+{
+    char path[160];
+    att_safetensors *file = NULL;
+    assert_int_equal(att_safetensors_open(f->context, path_in(f, name, path), &file), ATT_OK);
+    return file;
+}
+
+/* Weights of `name`, or their average, loaded into a network built from what the file says. */
+static float *load(const fixture *f, const char *name, bool average, int64_t *count)
+{
+    char path[160];
+    att_identity identity;
+    att_model *model = NULL;
+    att_weights *weights = NULL;
+    att_safetensors *file = open_file(f, name);
+    assert_int_equal(att_model_identify(f->context, file, path_in(f, name, path), NULL, NULL, &identity), ATT_OK);
+    assert_string_equal(identity.name, "vit_tiny_patch16_224");
+    assert_int_equal(att_model_create(f->context, identity.name, &identity.options, ATT_F32, &model), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(model), &weights), ATT_OK);
+    att_status status = average ? att_checkpoint_load_ema(model, file, weights) : att_model_load(model, file, weights);
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    float *values = values_of(weights, NULL, count);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    att_safetensors_close(&file);
+    return values;
+}
+
+static void assert_loads(const fixture *f, const char *name, const char *slot)
+{
+    int64_t count, loaded_count;
+    float *expected = values_of(f->weights, slot, &count), *loaded = load(f, name, slot != NULL, &loaded_count);
+    assert_int_equal(count, loaded_count);
+    assert_memory_equal(expected, loaded, (size_t)count * sizeof *expected);
+    free(expected);
+    free(loaded);
+}
+
+static void checkpoints_load_as_networks(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    att_train_options options = training_in(f, output);
+    assert_trains(f, &options);
+    assert_loads(f, "run/last.safetensors", NULL);
+    assert_loads(f, "run/last.safetensors", "ema");
+    assert_true(exists(f, "run/checkpoint-0.safetensors"));
+    assert_same_file(f, "run/last.safetensors", "run/checkpoint-1.safetensors");
+}
+
+static void they_say_where_the_training_stood(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    att_train_options options = training_in(f, output);
+    att_train_result result;
+    options.seed = UINT64_MAX;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_OK);
+    att_safetensors *file = open_file(f, "run/last.safetensors");
+    att_checkpoint_info info;
+    assert_int_equal(att_checkpoint_describe(f->context, file, &info), ATT_OK);
+    assert_true(info.training && info.ema);
+    assert_int_equal(info.epoch, 2);
+    assert_int_equal(info.batch, 0);
+    assert_int_equal(info.update, 10);
+    assert_true(info.seed == UINT64_MAX);
+    assert_true(info.metric == result.eval_top1);
+    assert_true(info.best_metric == result.best_metric);
+    assert_int_equal(info.best_epoch, result.best_epoch);
+    att_safetensors_close(&file);
+}
+
+static void exports_hold_weights_only(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_train_options options = small_training();
+    assert_trains(f, &options);
+    assert_int_equal(att_checkpoint_export(f->model, f->weights, path_in(f, "out.safetensors", path)), ATT_OK);
+    att_safetensors *file = open_file(f, "out.safetensors");
+    assert_int_equal(att_safetensors_count(file), att_weights_count(f->weights));
+    att_checkpoint_info info;
+    assert_int_equal(att_checkpoint_describe(f->context, file, &info), ATT_OK);
+    assert_false(info.training || info.ema);
+    assert_int_equal(att_checkpoint_load_ema(f->model, file, f->weights), ATT_ERR_NOT_FOUND);
+    att_safetensors_close(&file);
+    assert_loads(f, "out.safetensors", NULL);
+}
+
+static void as_many_are_kept_as_asked(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    att_train_options options = training_in(f, output);
+    options.epochs = 6;
+    options.checkpoint_hist = 2;
+    f->data.eval = NULL;
+    assert_trains(f, &options);
+    for (int epoch = 0; epoch < 6; epoch++) {
+        char name[64];
+        snprintf(name, sizeof name, "run/checkpoint-%d.safetensors", epoch);
+        assert_int_equal(exists(f, name), epoch >= 4);
+    }
+    assert_false(exists(f, "run/model_best.safetensors"));
+}
+
+/* The text with the quotation marks of JSON. */
+static char *quoted(const char *text, char out[64])
+{
+    snprintf(out, 64, "%s", text);
+    for (char *at = out; *at; at++)
+        *at = *at == '\'' ? '"' : *at;
+    return out;
+}
+
+/* Changes a text of the header to another of the same length. */
+static void edit(const fixture *f, const char *from_text, const char *to_text)
+{
+    size_t size;
+    char path[160], from[64], to[64], *bytes = read_all(f, "run/last.safetensors", &size), *at = NULL;
+    quoted(from_text, from);
+    quoted(to_text, to);
+    for (size_t i = 0; i + strlen(from) < size && !at; i++)
+        at = memcmp(bytes + i, from, strlen(from)) == 0 ? bytes + i : NULL;
+    if (!at)
+        fail_msg("the header lacks %s", from);
+    assert_int_equal(strlen(from), strlen(to));
+    memcpy(at, to, strlen(to));
+    FILE *file = fopen(path_in(f, "run/edited.safetensors", path), "wb");
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    free(bytes);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    fixture *f = *state;
+    char output[160], path[160];
+    att_train_options options = training_in(f, output);
+    assert_trains(f, &options);
+    options.resume = path_in(f, "run/edited.safetensors", path);
+    static const struct {
+        const char *from, *to, *message;
+    } edits[] = {
+        {"train.epoch':'2'", "train.epoch':'1'", "contradict"}, {"train.epoch':'2'", "train.epoch':'x'", "epoch"},
+        {"train.batch':'0'", "train.batch':'9'", "contradict"}, {"train.lanes':'2'", "train.lanes':'0'", "lanes"},
+        {"train.history'", "train.histori'", "history"},        {"loss_sum':'0", "loss_sum':'-", "loss_sum"},
+        {"train.update'", "train.updat3'", "update"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        edit(f, edits[i].from, edits[i].to);
+        assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT);
+        assert_message_has(f, edits[i].message);
+    }
+    edit(f, "'ema.cls_token'", "'emo.cls_token'");
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
+    assert_message_has(f, "ema.cls_token");
+}
+
+typedef struct full_disk {
+    const fixture *f;
+    char *bytes;
+    size_t size;
+} full_disk;
+
+/* After the first epoch no file can grow beyond a kilobyte. */
+static bool fill_disk(void *user, const att_progress *progress)
+{
+    full_disk *disk = user;
+    if (progress->epoch == 1 && !disk->bytes) {
+        disk->bytes = read_all(disk->f, "run/last.safetensors", &disk->size);
+        struct rlimit limit;
+        getrlimit(RLIMIT_FSIZE, &limit);
+        limit.rlim_cur = 1024;
+        setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    return true;
+}
+
+static void a_full_disk_keeps_the_old_one(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    full_disk disk = {.f = f};
+    struct rlimit before;
+    att_train_options options = training_in(f, output);
+    options.progress = fill_disk;
+    options.progress_user = &disk;
+    getrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_IGN);
+    att_status status = att_train(f->model, f->weights, &f->data, &options, NULL);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, ATT_ERR_IO);
+    assert_message_has(f, "last.safetensors");
+    size_t size;
+    char *bytes = read_all(f, "run/last.safetensors", &size);
+    assert_int_equal(size, disk.size);
+    assert_memory_equal(bytes, disk.bytes, size);
+    assert_false(exists(f, "run/last.safetensors.tmp"));
+    free(bytes);
+    free(disk.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(checkpoints_load_as_networks), fixture_test(they_say_where_the_training_stood),
+        fixture_test(exports_hold_weights_only),    fixture_test(as_many_are_kept_as_asked),
+        fixture_test(nonsense_is_refused),          fixture_test(a_full_disk_keeps_the_old_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

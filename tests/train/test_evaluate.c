@@ -1,0 +1,169 @@
+/* What a network says of a data set and of one image. */
+#include "train/fixture.h"
+
+static void ranking_orders_classes(void **state)
+{
+    (void)state;
+    const float logits[] = {1, 3, 3, -2, 0};
+    att_ranked top[5];
+    assert_int_equal(att_rank_classes(logits, 5, top, 3), 3);
+    const int classes[] = {1, 2, 0};
+    /* e^-2, relative to the two largest: 1 / (2 + e^-2 + e^-5 + e^-3) */
+    double sum = 2 + exp(-2) + exp(-5) + exp(-3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(top[i].class_number, classes[i]);
+        assert_true(top[i].logit == logits[classes[i]]);
+        assert_float_equal(top[i].probability, exp((double)logits[classes[i]] - 3) / sum, 1e-15);
+    }
+    assert_int_equal(att_rank_classes(logits, 5, top, 9), 5);
+    assert_int_equal(top[4].class_number, 3);
+    assert_int_equal(att_rank_classes(logits, 5, top, 0), 0);
+    const float large[] = {1e30f, -1e30f};
+    assert_int_equal(att_rank_classes(large, 2, top, 1), 1);
+    assert_float_equal(top[0].probability, 1, 0);
+}
+
+static att_classifier *classifier_of(fixture *f)
+{
+    att_classifier *classifier = NULL;
+    assert_int_equal(att_classifier_create(f->model, f->weights, &f->eval_transform, "cpu", &classifier), ATT_OK);
+    assert_int_equal(att_classifier_classes(classifier), CLASSES);
+    return classifier;
+}
+
+/* The same figures image by image, by their definitions. */
+static att_evaluation by_hand(fixture *f)
+{
+    att_classifier *classifier = classifier_of(f);
+    att_evaluation sums = {.count = EVAL_IMAGES};
+    for (int i = 0; i < EVAL_IMAGES; i++) {
+        att_image image = {0};
+        float logits[CLASSES];
+        att_ranked top[CLASSES];
+        assert_int_equal(att_dataset_read(f->eval, f->context, i, 1, &image), ATT_OK);
+        assert_int_equal(att_classifier_image(classifier, &image, logits), ATT_OK);
+        att_rank_classes(logits, CLASSES, top, CLASSES);
+        for (int c = 0; c < CLASSES; c++)
+            if (top[c].class_number == att_dataset_label(f->eval, i))
+                sums.loss -= log(top[c].probability) / EVAL_IMAGES;
+        sums.top1 += 100.0 / EVAL_IMAGES * (top[0].class_number == att_dataset_label(f->eval, i));
+        att_image_free(f->context, &image);
+    }
+    att_classifier_destroy(&classifier);
+    return sums;
+}
+
+static void figures_are_by_definition(void **state)
+{
+    fixture *f = *state;
+    att_train_options training = small_training();
+    training.lr = 5e-3; /* far enough that some are right and some wrong */
+    assert_trains(f, &training);
+    att_evaluation expected = by_hand(f), found;
+    for (int batch = 3; batch <= EVAL_IMAGES; batch += 7) {
+        att_evaluate_options options = att_evaluate_options_defaults();
+        options.batch_size = batch;
+        options.workers = batch - 3;
+        assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found), ATT_OK);
+        assert_int_equal(found.count, EVAL_IMAGES);
+        assert_float_equal(found.top1, expected.top1, 1e-9);
+        assert_float_equal(found.top5, 100, 1e-9);
+        assert_float_equal(found.loss, expected.loss, 1e-6); /* logits of other group sizes: 1e-8 measured */
+        assert_true(found.images_per_second > 0);
+    }
+    printf("top-1 %g %%, loss %.4f\n", found.top1, found.loss);
+}
+
+static void nan_is_never_right(void **state)
+{
+    fixture *f = *state;
+    float bad[CLASSES] = {NAN, NAN, NAN, NAN};
+    assert_int_equal(att_weights_set(f->weights, -1, att_weights_find(f->weights, "head.bias"), bad, CLASSES), ATT_OK);
+    att_evaluation found;
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found), ATT_OK);
+    assert_true(found.top1 == 0 && found.top5 == 0 && isnan(found.loss));
+}
+
+static bool stop_at_once(void *user, const att_progress *progress)
+{
+    assert_string_equal(progress->stage, "evaluate");
+    ++*(int *)user;
+    return false;
+}
+
+static void it_can_be_stopped(void **state)
+{
+    fixture *f = *state;
+    int calls = 0;
+    att_evaluate_options options = att_evaluate_options_defaults();
+    options.batch_size = 2;
+    options.progress = stop_at_once;
+    options.progress_user = &calls;
+    att_evaluation found = {.count = -1};
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found),
+                     ATT_ERR_STOPPED);
+    assert_int_equal(calls, 1);
+    assert_int_equal(found.count, -1);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    fixture *f = *state;
+    att_evaluation found;
+    att_classifier *classifier = NULL;
+    att_transform_options wrong = att_transform_options_defaults(SIDE, SIDE, 3);
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &wrong, NULL, &found), ATT_ERR_MISMATCH);
+    assert_message_has(f, "channels");
+    assert_int_equal(att_classifier_create(f->model, f->weights, &wrong, "cpu", &classifier), ATT_ERR_MISMATCH);
+    assert_null(classifier);
+    att_model_options options = tiny_options();
+    options.num_classes = CLASSES - 1;
+    att_weights_destroy(&f->weights);
+    att_model_destroy(&f->model);
+    assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(f->model), &f->weights), ATT_OK);
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found), ATT_ERR_MISMATCH);
+    assert_message_has(f, "class 3");
+}
+
+static void the_transform_is_the_models(void **state)
+{
+    fixture *f = *state;
+    att_preprocess preprocess = att_model_preprocess(f->model);
+    strcpy(preprocess.interpolation, "bilinear");
+    preprocess.crop_pct = 0.75;
+    preprocess.mean[0] = 0.25;
+    att_transform_options transform = att_evaluate_transform(&preprocess);
+    assert_int_equal(transform.height, SIDE);
+    assert_int_equal(transform.channels, 1);
+    assert_int_equal(transform.crop, ATT_CROP_CENTER);
+    assert_int_equal(transform.interpolation, ATT_BILINEAR);
+    assert_true(transform.crop_pct == 0.75 && transform.mean[0] == 0.25f && transform.flip == 0);
+}
+
+static void files_that_are_no_images_are_named(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    float logits[CLASSES];
+    att_classifier *classifier = classifier_of(f);
+    assert_int_equal(att_classifier_file(classifier, path_in(f, "t10k-labels-idx1-ubyte", path), logits),
+                     ATT_ERR_FORMAT);
+    assert_message_has(f, "t10k-labels");
+    assert_int_equal(att_classifier_file(classifier, path_in(f, "nothing.png", path), logits), ATT_ERR_NOT_FOUND);
+    att_classifier_destroy(&classifier);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranking_orders_classes),
+        fixture_test(figures_are_by_definition),
+        fixture_test(nan_is_never_right),
+        fixture_test(it_can_be_stopped),
+        fixture_test(what_does_not_fit_is_refused),
+        fixture_test(the_transform_is_the_models),
+        fixture_test(files_that_are_no_images_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

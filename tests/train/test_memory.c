@@ -1,0 +1,97 @@
+/* The n-th allocation fails: training, checkpoints and evaluation answer ERR_MEMORY, leave nothing behind, and the
+ * same objects work afterwards. */
+#include "train/fixture.h"
+
+typedef att_status (*task_fn)(fixture *f);
+
+static att_status train_and_resume(fixture *f)
+{
+    char output[160], last[160];
+    att_train_options options = small_training();
+    options.epochs = 1;
+    options.batch_size = 20;
+    options.workers = 0;
+    options.output = path_in(f, "run", output);
+    options.resume = exists(f, "run/last.safetensors") ? path_in(f, "run/last.safetensors", last) : NULL;
+    return att_train(f->model, f->weights, &f->data, &options, NULL);
+}
+
+static att_status train_anew(fixture *f)
+{
+    char command[160];
+    snprintf(command, sizeof command, "%s/run/last.safetensors", f->folder);
+    unlink(command);
+    return train_and_resume(f);
+}
+
+static att_status evaluate_average(fixture *f)
+{
+    char path[160];
+    att_safetensors *file = NULL;
+    att_evaluation found;
+    att_status status = att_safetensors_open(f->context, path_in(f, "run/last.safetensors", path), &file);
+    if (status == ATT_OK)
+        status = att_checkpoint_load_ema(f->model, file, f->weights);
+    att_safetensors_close(&file);
+    if (status == ATT_OK)
+        status = att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found);
+    return status;
+}
+
+static att_status classify(fixture *f)
+{
+    float logits[CLASSES];
+    att_image image = {0};
+    att_classifier *classifier = NULL;
+    att_status status = att_classifier_create(f->model, f->weights, &f->eval_transform, "cpu", &classifier);
+    if (status == ATT_OK)
+        status = att_dataset_read(f->eval, f->context, 0, 1, &image);
+    if (status == ATT_OK)
+        status = att_classifier_image(classifier, &image, logits);
+    att_image_free(f->context, &image);
+    att_classifier_destroy(&classifier);
+    return status;
+}
+
+static att_status export(fixture *f)
+{
+    char path[160];
+    return att_checkpoint_export(f->model, f->weights, path_in(f, "weights.safetensors", path));
+}
+
+/* Runs the task with its 1st, 2nd ... allocation failing until it succeeds. `step` skips some of many. */
+static void assert_survives(fixture *f, const char *name, task_fn task, long step)
+{
+    long allowed = 0;
+    for (;; allowed += step) {
+        size_t before = att_context_allocations(f->context).bytes_now;
+        f->allocations_left = allowed;
+        att_status status = task(f);
+        f->allocations_left = -1;
+        assert_int_equal(att_context_allocations(f->context).bytes_now, before);
+        if (status == ATT_OK)
+            break;
+        if (status != ATT_ERR_MEMORY)
+            fail_msg("%s, allocation %ld: %s: %s", name, allowed, att_status_name(status),
+                     att_context_message(f->context));
+    }
+    printf("%s: %ld allocations\n", name, allowed);
+    assert_true(allowed > 0);
+}
+
+static void lack_of_memory_is_survived(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(train_anew(f), ATT_OK); /* the optimiser's slots stay with the weights */
+    assert_survives(f, "train", train_anew, 3);
+    assert_survives(f, "resume", train_and_resume, 3);
+    assert_survives(f, "evaluate", evaluate_average, 3);
+    assert_survives(f, "classify", classify, 1);
+    assert_survives(f, "export", export, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {fixture_test(lack_of_memory_is_survived)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

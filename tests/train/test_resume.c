@@ -1,0 +1,274 @@
+/* A training that was stopped or killed and continued ends in the same files as one that ran through. */
+#include "train/fixture.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static att_train_options training_in(const fixture *f, const char *name, char output[160])
+{
+    att_train_options options = small_training();
+    options.grad_accum_steps = 2; /* five batches are three updates */
+    options.checkpoint_hist = 1;
+    options.checkpoint_every_updates = 1;
+    options.output = path_in(f, name, output);
+    return options;
+}
+
+static void assert_same_run(const fixture *f, const char *a, const char *b)
+{
+    static const char *const names[] = {"last", "model_best", "checkpoint-0", "checkpoint-1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char a_name[64], b_name[64];
+        snprintf(a_name, sizeof a_name, "%s/%s.safetensors", a, names[i]);
+        snprintf(b_name, sizeof b_name, "%s/%s.safetensors", b, names[i]);
+        assert_int_equal(exists(f, a_name), exists(f, b_name));
+        if (exists(f, a_name))
+            assert_same_file(f, a_name, b_name);
+    }
+}
+
+typedef struct stopper {
+    int calls_left;
+    double epoch_loss[2];
+} stopper;
+
+static bool stop_later(void *user, const att_progress *progress)
+{
+    (void)progress;
+    return --((stopper *)user)->calls_left != 0;
+}
+
+static att_status keep_loss(void *user, const att_event *event)
+{
+    if (event->kind == ATT_EVENT_EPOCH)
+        ((stopper *)user)->epoch_loss[event->epoch] = event->fields[0].number;
+    return ATT_OK;
+}
+
+/* Calls of progress in such a training: batches, and two evaluations of two batches. */
+enum { CALLS = 2 * (5 + 2 * 2) };
+
+static void stopped_anywhere(void **state)
+{
+    fixture *f = *state;
+    char output[160], last[160];
+    stopper whole = {0};
+    att_sink sink = {.emit = keep_loss, .user = &whole};
+    att_train_options options = training_in(f, "whole", output);
+    options.sinks = &sink;
+    options.sink_count = 1;
+    assert_trains(f, &options);
+    for (int calls = 1; calls < CALLS; calls++) {
+        stopper s = {.calls_left = calls};
+        char name[32], last_name[64];
+        snprintf(name, sizeof name, "stopped-%d", calls);
+        snprintf(last_name, sizeof last_name, "%s/last.safetensors", name);
+        sink.user = &s;
+        options.output = path_in(f, name, output);
+        options.resume = NULL;
+        options.progress = stop_later;
+        options.progress_user = &s;
+        fixture_model(f, 0.1);
+        assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED);
+        assert_message_has(f, last_name);
+        options.progress = NULL;
+        options.resume = path_in(f, last_name, last);
+        fixture_model(f, 0.1);
+        assert_trains(f, &options);
+        assert_same_run(f, "whole", name);
+        assert_memory_equal(s.epoch_loss, whole.epoch_loss, sizeof s.epoch_loss);
+    }
+}
+
+static void a_finished_training_stays_as_it_is(void **state)
+{
+    fixture *f = *state;
+    char output[160], last[160];
+    att_train_options options = training_in(f, "whole", output);
+    assert_trains(f, &options);
+    size_t size, again_size;
+    char *bytes = read_all(f, "whole/last.safetensors", &size);
+    options.resume = path_in(f, "whole/last.safetensors", last);
+    fixture_model(f, 0.1);
+    att_train_result result;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_OK);
+    assert_int_equal(result.epochs, 2);
+    assert_int_equal(result.updates, 6);
+    assert_true(isfinite(result.best_metric) && isnan(result.train_loss));
+    char *again = read_all(f, "whole/last.safetensors", &again_size);
+    assert_int_equal(size, again_size);
+    assert_memory_equal(bytes, again, size);
+    free(bytes);
+    free(again);
+}
+
+/* The lanes of the checkpoint decide, not the threads of the continuing process. */
+static void with_other_threads(void **state)
+{
+    fixture *f = *state;
+    char output[160], last[160];
+    stopper s = {.calls_left = 3};
+    att_train_options options = training_in(f, "whole", output);
+    assert_trains(f, &options);
+    options.output = path_in(f, "moved", output);
+    options.progress = stop_later;
+    options.progress_user = &s;
+    fixture_model(f, 0.1);
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED);
+
+    fixture other = {0};
+    strcpy(other.folder, f->folder);
+    other.threads = 1;
+    fixture_open(&other);
+    options.progress = NULL;
+    options.resume = path_in(f, "moved/last.safetensors", last);
+    assert_trains(&other, &options);
+    fixture_close(&other);
+    assert_same_run(f, "whole", "moved");
+}
+
+static void assert_refused(fixture *f, const att_train_options *options, const char *what, const char *there,
+                           const char *here)
+{
+    int64_t count;
+    float *before = values_of(f->weights, NULL, &count);
+    assert_int_equal(att_train(f->model, f->weights, &f->data, options, NULL), ATT_ERR_MISMATCH);
+    assert_message_has(f, what);
+    assert_message_has(f, there);
+    assert_message_has(f, here);
+    float *after = values_of(f->weights, NULL, &count);
+    assert_memory_equal(before, after, (size_t)count * sizeof *before);
+    free(before);
+    free(after);
+}
+
+static void the_first_difference_is_named(void **state)
+{
+    fixture *f = *state;
+    char output[160], last[160];
+    att_train_options good = training_in(f, "whole", output), options;
+    assert_trains(f, &good);
+    good.resume = path_in(f, "whole/last.safetensors", last);
+    options = good;
+    options.batch_size = 4;
+    assert_refused(f, &options, "batch_size", "\"8\"", "\"4\"");
+    options = good;
+    options.seed = 7;
+    assert_refused(f, &options, "seed", "\"42\"", "\"7\"");
+    options = good;
+    options.optimizer = "sgd";
+    assert_refused(f, &options, "optimizer", "\"adamw\"", "\"sgd\"");
+    options = good;
+    options.lanes = 3;
+    assert_refused(f, &options, "fingerprint", "\"lanes=2\"", "\"lanes=3\"");
+    f->train_transform.flip = 0.5;
+    assert_refused(f, &good, "transform", "numbers=", "0.5");
+    f->train_transform.flip = 0;
+    fixture_model(f, 0.2);
+    assert_refused(f, &good, "drop_rate", "\"0.1\"", "\"0.2\"");
+}
+
+static void weights_alone_cannot_be_continued(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_train_options options = small_training();
+    options.resume = path_in(f, "weights.safetensors", path);
+    assert_int_equal(att_checkpoint_export(f->model, f->weights, path), ATT_OK);
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
+    assert_message_has(f, "no training");
+}
+
+/* --- killed --------------------------------------------------------------------------------------------------------
+ */
+
+static bool linger(void *user, const att_progress *progress)
+{
+    (void)user;
+    (void)progress;
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    return true;
+}
+
+/* A process of its own: continues the training in `folder` where there is one. */
+static int work(const char *folder)
+{
+    fixture f = {0};
+    char output[160], last[160];
+    snprintf(f.folder, sizeof f.folder, "%s", folder);
+    fixture_open(&f);
+    att_train_options options = training_in(&f, "killed", output);
+    options.progress = linger;
+    options.resume = exists(&f, "killed/last.safetensors") ? path_in(&f, "killed/last.safetensors", last) : NULL;
+    att_status status = att_train(f.model, f.weights, &f.data, &options, NULL);
+    if (status != ATT_OK)
+        fprintf(stderr, "%s\n", att_context_message(f.context));
+    fixture_close(&f);
+    return status == ATT_OK ? 0 : 1;
+}
+
+static pid_t start(const fixture *f)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "test_resume", f->folder, (char *)NULL);
+        _exit(127);
+    }
+    return child;
+}
+
+/* Exit status of a process, -1 where it was killed. */
+static int end_of(pid_t child)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void killed_at_random_moments(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    att_train_options options = training_in(f, "whole", output);
+    options.progress = linger;
+    double started = seconds_now();
+    assert_trains(f, &options);
+    double whole = seconds_now() - started;
+    int kills = 0, status = -1;
+    uint32_t random = 12345;
+    for (int i = 0; i < 20 && status != 0; i++) {
+        random = random * 1664525 + 1013904223;
+        pid_t child = start(f);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(fmin(whole, 0.9) * 1e9 * (random >> 8) / (1 << 24))}, NULL);
+        kill(child, SIGKILL);
+        status = end_of(child);
+        assert_true(status <= 0);
+        kills += status < 0;
+    }
+    printf("killed %d times, each within %.2f s\n", kills, whole);
+    if (status != 0)
+        assert_int_equal(end_of(start(f)), 0);
+    assert_same_run(f, "whole", "killed");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(stopped_anywhere),
+        fixture_test(a_finished_training_stays_as_it_is),
+        fixture_test(with_other_threads),
+        fixture_test(the_first_difference_is_named),
+        fixture_test(weights_alone_cannot_be_continued),
+        fixture_test(killed_at_random_moments),
+    };
+    return argc > 1 ? work(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
+}
