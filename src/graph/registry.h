@@ -25,8 +25,8 @@ typedef struct att_backend {
 } att_backend;
 
 typedef struct att_registry {
-    const att_op *const *ops; /* NULL-terminated */
-    const att_backend *const *backends;
+    const att_op *const *ops;           /* NULL-terminated */
+    const att_backend *const *backends; /* NULL-terminated; weights live in the first one's memory */
 } att_registry;
 
 extern const att_memory att_host_memory;

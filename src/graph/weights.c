@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "core/random.h"
 
@@ -65,7 +66,7 @@ static att_status fill(const att_graph *graph, att_weights *weights)
 {
     weights->context = graph->context;
     weights->arena.context = graph->context;
-    weights->memory = att_registry_backend(graph->context, "cpu")->memory;
+    weights->memory = att_context_registry(graph->context)->backends[0]->memory;
     weights->dtype = graph->dtype;
     ATT_TRY(copy_parameters(graph, weights));
     ATT_TRY(att_layout_make(graph, &weights->arena, &weights->layout));
