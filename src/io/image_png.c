@@ -104,7 +104,8 @@ static att_status unpack_picture(const att_image_job *job, const png_picture *pn
 
 static att_status read_picture(const att_image_job *job, spng_ctx *decoder, png_picture *png, att_image *image)
 {
-    SPNG_TRY(job, spng_set_chunk_limits(decoder, MAX_CHUNK, job->limits->memory));
+    size_t memory = job->limits->memory;
+    SPNG_TRY(job, spng_set_chunk_limits(decoder, memory < MAX_CHUNK ? memory : MAX_CHUNK, memory));
     SPNG_TRY(job, spng_set_png_buffer(decoder, job->bytes, job->size));
     SPNG_TRY(job, spng_get_ihdr(decoder, &png->header));
     png->kind = kind_of(png->header.color_type);
@@ -112,9 +113,9 @@ static att_status read_picture(const att_image_job *job, spng_ctx *decoder, png_
     if (png->header.color_type == SPNG_COLOR_TYPE_INDEXED)
         SPNG_TRY(job, spng_get_plte(decoder, &png->palette));
     SPNG_TRY(job, spng_decoded_image_size(decoder, SPNG_FMT_RAW, &png->packed_size));
-    if (png->packed_size > job->limits->memory)
+    if (png->packed_size > memory)
         return att_fail(job->context, ATT_ERR_UNSUPPORTED, "%s: needs %zu bytes, more than the limit of %zu", job->name,
-                        png->packed_size, job->limits->memory);
+                        png->packed_size, memory);
     size_t row_bytes = (size_t)png->header.width * 4;
     png->packed = att_reallocate(job->context, NULL, png->packed_size);
     png->row = att_reallocate(job->context, NULL, row_bytes);

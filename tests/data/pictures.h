@@ -1,0 +1,86 @@
+/* data/pictures.h - for tests: data sets of tiny PNGs whose pixels say which image they are. */
+#ifndef TESTS_DATA_PICTURES_H
+#define TESTS_DATA_PICTURES_H
+
+#include <spng.h>
+
+#include "io/pack.h"
+
+enum { PICTURE_SIDE = 4 };
+
+/* A grey PNG filled with `value`; *bytes is the caller's, to be freed. */
+static inline void picture_make(int value, void **bytes, size_t *size)
+{
+    uint8_t pixels[PICTURE_SIDE * PICTURE_SIDE];
+    memset(pixels, value, sizeof(pixels));
+    spng_ctx *encoder = spng_ctx_new(SPNG_CTX_ENCODER);
+    struct spng_ihdr header = {.width = PICTURE_SIDE, .height = PICTURE_SIDE, .bit_depth = 8};
+    int error = 0;
+    spng_set_option(encoder, SPNG_ENCODE_TO_BUFFER, 1);
+    spng_set_ihdr(encoder, &header);
+    assert_int_equal(spng_encode_image(encoder, pixels, sizeof(pixels), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE), 0);
+    *bytes = spng_get_png_buffer(encoder, size, &error);
+    assert_non_null(*bytes);
+    spng_ctx_free(encoder);
+}
+
+/* Writes a picture to <folder>/<name>, with the folders on the way. */
+static inline void picture_write(const scratch *self, const char *name, int value)
+{
+    char path[512];
+    void *bytes;
+    size_t size;
+    snprintf(path, sizeof(path), "%s/%s", self->folder, name);
+    for (char *slash = strchr(path + strlen(self->folder) + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    picture_make(value, &bytes, &size);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    free(bytes);
+}
+
+/* Packs pictures of the values 0, 1, 2 ... under the names. */
+static inline void pictures_pack(const char *path, const char *kind, const char *const *names, int count)
+{
+    pack made = pack_open(path, kind);
+    for (int i = 0; i < count; i++) {
+        void *bytes;
+        size_t size;
+        picture_make(i, &bytes, &size);
+        pack_entry(&made, names[i], AE_IFREG, NULL, bytes, size);
+        free(bytes);
+    }
+    pack_close(&made);
+}
+
+/* Writes <folder>/<split>-images-idx3-ubyte and its labels: image i is filled with i % 256, its label is i % 7. */
+static inline void idx_write(const scratch *self, const char *split, int images, int labels)
+{
+    char path[512];
+    uint8_t header[16] = {0, 0, 8, 3,           0, 0, (uint8_t)(images >> 8), (uint8_t)images, 0, 0, 0, PICTURE_SIDE,
+                          0, 0, 0, PICTURE_SIDE};
+    snprintf(path, sizeof(path), "%s/%s-images-idx3-ubyte", self->folder, split);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fwrite(header, 1, 16, file);
+    for (int i = 0; i < images * PICTURE_SIDE * PICTURE_SIDE; i++)
+        fputc(i / (PICTURE_SIDE * PICTURE_SIDE), file);
+    fclose(file);
+    snprintf(path, sizeof(path), "%s/%s-labels-idx1-ubyte", self->folder, split);
+    file = fopen(path, "wb");
+    assert_non_null(file);
+    header[3] = 1;
+    header[6] = (uint8_t)(labels >> 8);
+    header[7] = (uint8_t)labels;
+    fwrite(header, 1, 8, file);
+    for (int i = 0; i < labels; i++)
+        fputc(i % 7, file);
+    fclose(file);
+}
+
+#endif

@@ -1,0 +1,338 @@
+#include <attscope/data.h>
+
+#include "core/memory.h"
+#include "data/classes.h"
+#include "data/pictures.h"
+
+static att_dataset *open_set(scratch *self, const char *path, const char *split, const char *map)
+{
+    att_dataset *dataset = NULL;
+    att_dataset_options options = att_dataset_options_defaults();
+    options.split = split;
+    options.class_map = map;
+    if (att_dataset_open(self->context, path, &options, &dataset) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return dataset;
+}
+
+static void expect_failure(scratch *self, const char *path, const char *split, const char *map, att_status status,
+                           const char *part)
+{
+    att_dataset *dataset = NULL;
+    att_dataset_options options = att_dataset_options_defaults();
+    options.split = split;
+    options.class_map = map;
+    size_t allocated = att_context_allocations(self->context).bytes_now;
+    assert_int_equal(att_dataset_open(self->context, path, &options, &dataset), status);
+    assert_null(dataset);
+    assert_message_has(self, part);
+    assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
+}
+
+/* Image `index` has this label and is filled with this value, in grey and in colour. */
+static void assert_image(scratch *self, const att_dataset *dataset, int64_t index, int label, int value)
+{
+    assert_int_equal(att_dataset_label(dataset, index), label);
+    for (int channels = 1; channels <= 3; channels += 2) {
+        att_image image;
+        if (att_dataset_read(dataset, self->context, index, channels, &image) != ATT_OK)
+            fail_msg("%s", att_context_message(self->context));
+        assert_int_equal(image.width, PICTURE_SIDE);
+        assert_int_equal(image.height, PICTURE_SIDE);
+        assert_int_equal(image.channels, channels);
+        for (int i = 0; i < PICTURE_SIDE * PICTURE_SIDE * channels; i++)
+            assert_int_equal(image.pixels[i], value);
+        att_image_free(self->context, &image);
+    }
+}
+
+static void assert_name_ends(const att_dataset *dataset, int64_t index, const char *end)
+{
+    char name[1024];
+    att_dataset_name(dataset, index, name, sizeof(name));
+    size_t length = strlen(name);
+    assert_true(length >= strlen(end));
+    assert_string_equal(name + length - strlen(end), end);
+}
+
+static void test_order_is_timms(void **state)
+{
+    (void)state;
+    /* By natural_key() of timm 1.0: [int(s) if s.isdigit() else s for s in re.split(r"(\d+)", name.lower())] */
+    static const char *const sorted[] = {"",   "1", "2",    "10",  "a",  "a2",  "A3",  "a10", "a10b",
+                                         "ab", "B", "b01c", "b1d", "c1", "c/1", "c/9", "c/10"};
+    int count = sizeof(sorted) / sizeof(*sorted);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < count; k++) {
+            int order = att_natural_compare(sorted[i], sorted[k]);
+            assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+        }
+}
+
+static void test_folder(void **state)
+{
+    scratch *self = *state;
+    picture_write(self, "dog/2.png", 12);
+    picture_write(self, "dog/10.PNG", 13);
+    picture_write(self, "cat/deep/x.jpeg", 11);
+    picture_write(self, "cat/a.png", 10);
+    picture_write(self, "stray.png", 99);
+    picture_write(self, "dog/.hidden.png", 99);
+    picture_write(self, "dog/readme.txt", 99);
+    picture_write(self, "empty/readme.txt", 99);
+    att_dataset *dataset = open_set(self, self->folder, "train", NULL);
+    assert_string_equal(att_dataset_format(dataset), "folder");
+    assert_string_equal(att_dataset_split(dataset), "");
+    assert_int_equal(att_dataset_count(dataset), 4);
+    assert_int_equal(att_dataset_class_count(dataset), 2);
+    assert_false(att_dataset_class_numbers_given(dataset));
+    assert_string_equal(att_dataset_class_name(dataset, 0), "cat");
+    assert_string_equal(att_dataset_class_name(dataset, 1), "dog");
+    assert_string_equal(att_dataset_class_name(dataset, 2), "");
+    assert_image(self, dataset, 0, 0, 10);
+    assert_image(self, dataset, 1, 0, 11);
+    assert_image(self, dataset, 2, 1, 12);
+    assert_image(self, dataset, 3, 1, 13);
+    assert_name_ends(dataset, 1, "/cat/deep/x.jpeg");
+    att_image image;
+    assert_int_equal(att_dataset_label(dataset, 4), -1);
+    assert_int_equal(att_dataset_read(dataset, self->context, 4, 3, &image), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_dataset_read(dataset, self->context, -1, 3, &image), ATT_ERR_ARGUMENT);
+    att_dataset_close(&dataset);
+    assert_null(dataset);
+}
+
+static void test_split_folders(void **state)
+{
+    scratch *self = *state;
+    picture_write(self, "train/cat/1.png", 1);
+    picture_write(self, "train/dog/1.png", 2);
+    picture_write(self, "validation/dog/1.png", 3);
+    static const struct {
+        const char *wanted, *taken;
+        int count;
+    } splits[] = {{NULL, "train", 2},
+                  {"train", "train", 2},
+                  {"val", "validation", 1},
+                  {"test", "validation", 1},
+                  {"validation", "validation", 1}};
+    for (int i = 0; i < 5; i++) {
+        att_dataset *dataset = open_set(self, self->folder, splits[i].wanted, NULL);
+        assert_string_equal(att_dataset_split(dataset), splits[i].taken);
+        assert_int_equal(att_dataset_count(dataset), splits[i].count);
+        att_dataset_close(&dataset);
+    }
+    expect_failure(self, self->folder, "tarin", NULL, ATT_ERR_ARGUMENT, "tarin");
+    char command[128];
+    snprintf(command, sizeof(command), "rm -r '%s/train'", self->folder);
+    assert_int_equal(system(command), 0);
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_NOT_FOUND, "validation");
+}
+
+static void test_class_map(void **state)
+{
+    scratch *self = *state;
+    picture_write(self, "n02/1.png", 2);
+    picture_write(self, "n01/1.png", 1);
+    scratch_write(self, "n03 tench, Tinca\n n02\tgoldfish\r\nn01\n\n", 37);
+    att_dataset *dataset = open_set(self, self->folder, NULL, self->path);
+    assert_int_equal(att_dataset_class_count(dataset), 3);
+    assert_true(att_dataset_class_numbers_given(dataset));
+    assert_string_equal(att_dataset_class_name(dataset, 1), "n02");
+    assert_image(self, dataset, 0, 2, 1);
+    assert_image(self, dataset, 1, 1, 2);
+    att_dataset_close(&dataset);
+    scratch_write(self, "n01\nm02\n", 8);
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "\"n02\" is not in");
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "did you mean");
+    scratch_write(self, "n01\nn02\nn01\n", 12);
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_FORMAT, "lines 1 and 3");
+    scratch_write(self, "n01\n\nn02\n", 9);
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_FORMAT, "line 2");
+    scratch_write(self, "\n \n", 3);
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_FORMAT, "1 to");
+    scratch_write(self, "n01\0n02\n", 8);
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_FORMAT, "zero bytes");
+    expect_failure(self, self->folder, NULL, "/no/such/map", ATT_ERR_NOT_FOUND, "/no/such/map");
+}
+
+static void test_archives(void **state)
+{
+    scratch *self = *state;
+    static const char *const kinds[] = {"ustar", "pax.gz", "zip", "zip0"};
+    static const char *const plain[] = {"dog/1.png", "cat/1.png", "readme.md", "stray.png", "cat/2.png"};
+    static const char *const outer[] = {"data/train/dog/1.png", "data/val/dog/1.png", "data/val/ape/7.png",
+                                        "data/train/ape/1.png", "data/train/stray.png"};
+    for (int k = 0; k < 4; k++) {
+        pictures_pack(self->path, kinds[k], plain, 5);
+        att_dataset *dataset = open_set(self, self->path, "val", NULL);
+        assert_int_equal(att_dataset_count(dataset), 3);
+        assert_string_equal(att_dataset_class_name(dataset, 0), "cat");
+        assert_image(self, dataset, 0, 0, 1);
+        assert_image(self, dataset, 1, 0, 4);
+        assert_image(self, dataset, 2, 1, 0);
+        assert_name_ends(dataset, 2, "/file/dog/1.png");
+        att_dataset_close(&dataset);
+
+        pictures_pack(self->path, kinds[k], outer, 5);
+        dataset = open_set(self, self->path, "val", NULL);
+        assert_string_equal(att_dataset_split(dataset), "val");
+        assert_int_equal(att_dataset_count(dataset), 2);
+        assert_image(self, dataset, 0, 0, 2);
+        assert_image(self, dataset, 1, 1, 1);
+        att_dataset_close(&dataset);
+        dataset = open_set(self, self->path, NULL, NULL);
+        assert_string_equal(att_dataset_split(dataset), "train");
+        assert_int_equal(att_dataset_count(dataset), 2);
+        att_dataset_close(&dataset);
+    }
+    static const char *const train_only[] = {"train/dog/1.png", "train/cat/1.png"};
+    pictures_pack(self->path, "ustar", train_only, 2);
+    expect_failure(self, self->path, "val", NULL, ATT_ERR_NOT_FOUND, "but \"train\"");
+    static const char *const a_class_called_train[] = {"train/1.png", "bus/1.png"};
+    pictures_pack(self->path, "ustar", a_class_called_train, 2);
+    att_dataset *dataset = open_set(self, self->path, "val", NULL);
+    assert_int_equal(att_dataset_class_count(dataset), 2);
+    att_dataset_close(&dataset);
+}
+
+static void test_idx(void **state)
+{
+    scratch *self = *state;
+    idx_write(self, "train", 20, 20);
+    idx_write(self, "t10k", 9, 9);
+    att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
+    assert_string_equal(att_dataset_format(dataset), "idx");
+    assert_string_equal(att_dataset_split(dataset), "train");
+    assert_int_equal(att_dataset_count(dataset), 20);
+    assert_int_equal(att_dataset_class_count(dataset), 7);
+    assert_string_equal(att_dataset_class_name(dataset, 6), "6");
+    assert_image(self, dataset, 17, 3, 17);
+    assert_name_ends(dataset, 17, "/train-images-idx3-ubyte[17]");
+    att_dataset_close(&dataset);
+    dataset = open_set(self, self->folder, "test", NULL);
+    assert_string_equal(att_dataset_split(dataset), "t10k");
+    assert_int_equal(att_dataset_count(dataset), 9);
+    att_dataset_close(&dataset);
+    scratch_write(self, "a\nb\nc\nd\ne\nf\n", 12);
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "label 6");
+    idx_write(self, "train", 20, 19);
+    expect_failure(self, self->folder, NULL, NULL, ATT_ERR_MISMATCH, "19 labels for 20 images");
+}
+
+static void test_fashion_mnist(void **state)
+{
+    static const char folder[] = "/usr/share/datasets/fashion-mnist";
+    if (access(folder, R_OK) != 0) {
+        print_message("skipped: %s is absent (Debian package dataset-fashion-mnist)\n", folder);
+        skip();
+    }
+    att_dataset *dataset = open_set(*state, folder, "val", NULL);
+    assert_int_equal(att_dataset_count(dataset), 10000);
+    assert_int_equal(att_dataset_class_count(dataset), 10);
+    int counts[10] = {0};
+    for (int64_t i = 0; i < 10000; i++)
+        counts[att_dataset_label(dataset, i)]++;
+    for (int c = 0; c < 10; c++)
+        assert_int_equal(counts[c], 1000);
+    att_dataset_close(&dataset);
+}
+
+static void test_photographs(void **state)
+{
+    const char *shared = getenv("ATT_SHARED");
+    char folder[1024], map[1100];
+    snprintf(folder, sizeof(folder), "%s/data/imagenet200", shared ? shared : "");
+    snprintf(map, sizeof(map), "%s/synsets.txt", folder);
+    if (access(map, R_OK) != 0) {
+        print_message("skipped: %s is absent\n", map);
+        skip();
+    }
+    att_dataset *dataset = open_set(*state, folder, "val", map);
+    assert_string_equal(att_dataset_split(dataset), "val");
+    assert_int_equal(att_dataset_count(dataset), 200);
+    assert_int_equal(att_dataset_class_count(dataset), 1000);
+    assert_string_equal(att_dataset_class_name(dataset, att_dataset_label(dataset, 0)), "n01440764");
+    att_dataset_close(&dataset);
+}
+
+static void test_what_is_wrong_is_said(void **state)
+{
+    scratch *self = *state;
+    att_image image;
+    expect_failure(self, "/no/such/folder", NULL, NULL, ATT_ERR_NOT_FOUND, "/no/such/folder");
+    expect_failure(self, self->folder, NULL, NULL, ATT_ERR_FORMAT, "no .jpg");
+    scratch_write(self, "text", 4);
+    expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, self->path);
+    picture_write(self, "cat/1.png", 1);
+    char path[256];
+    snprintf(path, sizeof(path), "%s/cat/2.png", self->folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("no image", file);
+    fclose(file);
+    att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
+    assert_int_equal(att_dataset_read(dataset, self->context, 1, 3, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, "cat/2.png");
+    att_dataset_close(&dataset);
+}
+
+static att_status open_and_read(scratch *self, const char *path, const char *map)
+{
+    att_dataset *dataset;
+    att_image image;
+    att_dataset_options options = att_dataset_options_defaults();
+    options.class_map = map;
+    att_status status = att_dataset_open(self->context, path, &options, &dataset);
+    if (status != ATT_OK)
+        return status;
+    status = att_dataset_read(dataset, self->context, 0, 3, &image);
+    if (status == ATT_OK)
+        att_image_free(self->context, &image);
+    att_dataset_close(&dataset);
+    return status;
+}
+
+static att_status use_folder(scratch *self)
+{
+    return open_and_read(self, self->folder, NULL);
+}
+
+static att_status use_file(scratch *self)
+{
+    return open_and_read(self, self->path, NULL);
+}
+
+static att_status use_map(scratch *self)
+{
+    return open_and_read(self, self->folder, self->path);
+}
+
+static void test_lack_of_memory(void **state)
+{
+    scratch *self = *state;
+    static const char *const names[] = {"dog/1.png", "cat/1.png"};
+    picture_write(self, "dog/1.png", 1);
+    picture_write(self, "cat/1.png", 1);
+    assert_survives_lack_of_memory(self, use_folder);
+    scratch_write(self, "cat\ndog\n", 8);
+    assert_survives_lack_of_memory(self, use_map);
+    pictures_pack(self->path, "zip", names, 2);
+    assert_survives_lack_of_memory(self, use_file);
+    pictures_pack(self->path, "ustar.gz", names, 2);
+    assert_survives_lack_of_memory(self, use_file);
+    idx_write(self, "train", 20, 20);
+    assert_survives_lack_of_memory(self, use_folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_order_is_timms), scratch_test(test_folder),
+        scratch_test(test_split_folders),  scratch_test(test_class_map),
+        scratch_test(test_archives),       scratch_test(test_idx),
+        scratch_test(test_fashion_mnist),  scratch_test(test_photographs),
+        scratch_test(test_lack_of_memory), scratch_test(test_what_is_wrong_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,306 @@
+#include <attscope/data.h>
+
+#include "core/memory.h"
+#include "data/pictures.h"
+
+enum { IMAGES = 50, BATCH = 8, SIDE = PICTURE_SIDE, FLOATS = SIDE * SIDE };
+
+static att_dataset *open_set(scratch *self)
+{
+    att_dataset *dataset = NULL;
+    if (att_dataset_open(self->context, self->folder, NULL, &dataset) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return dataset;
+}
+
+static att_loader_options plain_options(int workers)
+{
+    att_loader_options options = att_loader_options_defaults(SIDE, SIDE, 1);
+    options.transform.mean[0] = 0;
+    options.transform.std[0] = 1.0f / 255.0f;
+    options.batch_size = BATCH;
+    options.workers = workers;
+    options.prefetch = 3;
+    options.seed = 5;
+    return options;
+}
+
+static att_loader *make_loader(scratch *self, const att_dataset *dataset, const att_loader_options *options)
+{
+    att_loader *loader = NULL;
+    if (att_loader_create(self->context, dataset, options, &loader) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return loader;
+}
+
+static att_batch next(scratch *self, att_loader *loader)
+{
+    att_batch batch;
+    if (att_loader_next(loader, &batch) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return batch;
+}
+
+static void start(scratch *self, att_loader *loader, int64_t epoch, int64_t batch)
+{
+    if (att_loader_start(loader, epoch, batch) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+}
+
+static void test_in_order(void **state)
+{
+    scratch *self = *state;
+    idx_write(self, "train", IMAGES, IMAGES);
+    att_dataset *dataset = open_set(self);
+    for (int workers = 0; workers < 4; workers++) {
+        att_loader_options options = plain_options(workers);
+        att_loader *loader = make_loader(self, dataset, &options);
+        assert_int_equal(att_loader_batches(loader), 7);
+        for (int epoch = 0; epoch < 2; epoch++) {
+            int at = 0;
+            start(self, loader, epoch, 0);
+            for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader)) {
+                assert_int_equal(batch.epoch, epoch);
+                assert_int_equal(batch.number, at / BATCH);
+                assert_int_equal(batch.count, IMAGES - at < BATCH ? IMAGES - at : BATCH);
+                for (int i = 0; i < batch.count; i++, at++) {
+                    assert_int_equal(batch.indices[i], at);
+                    assert_int_equal(batch.labels[i], at % 7);
+                    assert_true(batch.images[i * FLOATS] > (float)at - 0.1f);
+                    assert_true(batch.images[i * FLOATS + FLOATS - 1] < (float)at + 0.1f);
+                }
+            }
+            assert_int_equal(at, IMAGES);
+            assert_int_equal(next(self, loader).count, 0);
+        }
+        assert_int_equal(att_loader_describe(loader).images, 2 * IMAGES);
+        assert_true(att_loader_describe(loader).wait_seconds > 0);
+        att_loader_destroy(&loader);
+        assert_null(loader);
+    }
+    att_dataset_close(&dataset);
+}
+
+/* Order and pixels of an epoch from batch `first` on, one after another; returns how many images there were. */
+static int record(scratch *self, att_loader *loader, int64_t epoch, int64_t first, int64_t *indices, float *images)
+{
+    int count = 0;
+    start(self, loader, epoch, first);
+    for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader)) {
+        memcpy(indices + count, batch.indices, (size_t)batch.count * sizeof(*indices));
+        memcpy(images + count * FLOATS, batch.images, (size_t)(batch.count * FLOATS) * sizeof(*images));
+        count += batch.count;
+    }
+    return count;
+}
+
+static void test_workers_change_no_bit(void **state)
+{
+    scratch *self = *state;
+    static int64_t first_order[IMAGES], order[IMAGES], next_order[IMAGES];
+    static float first_images[IMAGES * FLOATS], images[IMAGES * FLOATS];
+    idx_write(self, "train", IMAGES, IMAGES);
+    att_dataset *dataset = open_set(self);
+    for (int workers = 0; workers < 5; workers++) {
+        att_loader_options options = plain_options(workers);
+        options.shuffle = options.drop_last = true;
+        options.transform.crop = ATT_CROP_PAD;
+        options.transform.pad = 2;
+        options.transform.flip = 0.5;
+        att_loader *loader = make_loader(self, dataset, &options);
+        assert_int_equal(att_loader_batches(loader), 6);
+        assert_int_equal(record(self, loader, 4, 0, order, images), 48);
+        if (workers == 0) {
+            memcpy(first_order, order, sizeof(order));
+            memcpy(first_images, images, sizeof(images));
+        }
+        assert_memory_equal(order, first_order, 48 * sizeof(*order));
+        assert_memory_equal(images, first_images, 48 * FLOATS * sizeof(*images));
+        bool seen[IMAGES] = {false};
+        for (int i = 0; i < 48; i++) {
+            assert_false(seen[order[i]]);
+            seen[order[i]] = true;
+        }
+        record(self, loader, 5, 0, next_order, images);
+        assert_memory_not_equal(order, next_order, 48 * sizeof(*order));
+        /* Going back to the middle of an epoch gives what was there. */
+        assert_int_equal(record(self, loader, 4, 4, order, images), 16);
+        assert_memory_equal(order, first_order + 32, 16 * sizeof(*order));
+        assert_memory_equal(images, first_images + 32 * FLOATS, 16 * FLOATS * sizeof(*images));
+        assert_int_equal(record(self, loader, 4, 6, order, images), 0);
+        att_loader_destroy(&loader);
+    }
+    att_dataset_close(&dataset);
+}
+
+static void test_stopping_at_any_time(void **state)
+{
+    scratch *self = *state;
+    idx_write(self, "train", IMAGES, IMAGES);
+    att_dataset *dataset = open_set(self);
+    for (int taken = 0; taken < 30; taken++) {
+        att_loader_options options = plain_options(3);
+        att_loader *loader = make_loader(self, dataset, &options);
+        for (int i = 0; i < taken % 6; i++)
+            next(self, loader);
+        if (taken % 2)
+            start(self, loader, 1, taken % 7);
+        att_loader_destroy(&loader);
+    }
+    att_loader *none = NULL;
+    att_loader_destroy(&none);
+    att_loader_destroy(NULL);
+    att_dataset_close(&dataset);
+}
+
+/* 20 images, of which 3, 4 and the eight of the second batch are no images. */
+static void write_damaged(const scratch *self)
+{
+    char name[64], path[256];
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "cat/%d.png", i);
+        picture_write(self, name, i);
+        if (i == 3 || i == 4 || (i >= 8 && i < 16)) {
+            snprintf(path, sizeof(path), "%s/%s", self->folder, name);
+            assert_int_equal(truncate(path, 30), 0);
+        }
+    }
+}
+
+static void test_corrupt_images_are_fatal(void **state)
+{
+    scratch *self = *state;
+    write_damaged(self);
+    att_dataset *dataset = open_set(self);
+    for (int workers = 0; workers < 4; workers++) {
+        att_loader_options options = plain_options(workers);
+        att_loader *loader = make_loader(self, dataset, &options);
+        att_batch batch;
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(att_loader_next(loader, &batch), ATT_ERR_FORMAT);
+            assert_message_has(self, "cat/3.png");
+        }
+        start(self, loader, 0, 2);
+        assert_int_equal(next(self, loader).count, 4);
+        att_loader_destroy(&loader);
+    }
+    att_dataset_close(&dataset);
+}
+
+static void test_corrupt_images_are_skipped(void **state)
+{
+    scratch *self = *state;
+    write_damaged(self);
+    att_dataset *dataset = open_set(self);
+    for (int workers = 0; workers < 4; workers++) {
+        att_loader_options options = plain_options(workers);
+        options.skip_corrupt = true;
+        att_loader *loader = make_loader(self, dataset, &options);
+        att_batch batch = next(self, loader);
+        static const int64_t left[] = {0, 1, 2, 5, 6, 7};
+        assert_int_equal(batch.count, 6);
+        assert_memory_equal(batch.indices, left, sizeof(left));
+        for (int i = 0; i < 6; i++)
+            assert_true(batch.images[i * FLOATS] > (float)left[i] - 0.1f &&
+                        batch.images[i * FLOATS] < (float)left[i] + 0.1f);
+        batch = next(self, loader);
+        assert_int_equal(batch.number, 2);
+        assert_int_equal(batch.count, 4);
+        assert_int_equal(next(self, loader).count, 0);
+        assert_int_equal(att_loader_describe(loader).skipped, 10);
+        assert_int_equal(att_loader_describe(loader).images, 10);
+        att_loader_destroy(&loader);
+    }
+    att_dataset_close(&dataset);
+}
+
+static void test_an_archive_under_many_workers(void **state)
+{
+    scratch *self = *state;
+    static const char *const kinds[] = {"ustar", "zip", "ustar.gz"};
+    char names[40][32];
+    const char *list[40];
+    for (int i = 0; i < 40; i++) {
+        snprintf(names[i], sizeof(names[i]), "%d/%d.png", i % 4, i);
+        list[i] = names[i];
+    }
+    for (int k = 0; k < 3; k++) {
+        att_dataset *dataset = NULL;
+        pictures_pack(self->path, kinds[k], list, 40);
+        assert_int_equal(att_dataset_open(self->context, self->path, NULL, &dataset), ATT_OK);
+        att_loader_options options = plain_options(4);
+        att_loader *loader = make_loader(self, dataset, &options);
+        int count = 0;
+        for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader))
+            for (int i = 0; i < batch.count; i++, count++)
+                assert_true((int)(batch.images[i * FLOATS] + 0.5f) % 4 == batch.labels[i]);
+        assert_int_equal(count, 40);
+        att_loader_destroy(&loader);
+        att_dataset_close(&dataset);
+    }
+}
+
+static void test_wrong_options(void **state)
+{
+    scratch *self = *state;
+    idx_write(self, "train", IMAGES, IMAGES);
+    att_dataset *dataset = open_set(self);
+    att_loader_options wrong[5];
+    for (int i = 0; i < 5; i++)
+        wrong[i] = plain_options(1);
+    wrong[0].batch_size = 0;
+    wrong[1].workers = -1;
+    wrong[2].prefetch = 1;
+    wrong[3].transform.channels = 4;
+    wrong[4].workers = 100000;
+    att_loader *loader = NULL;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(att_loader_create(self->context, dataset, &wrong[i], &loader), ATT_ERR_ARGUMENT);
+    att_loader_options options = plain_options(1);
+    loader = make_loader(self, dataset, &options);
+    assert_int_equal(att_loader_start(loader, 0, 8), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_loader_start(loader, -1, 0), ATT_ERR_ARGUMENT);
+    att_loader_destroy(&loader);
+    att_dataset_close(&dataset);
+}
+
+static att_dataset *memory_set;
+
+static att_status load_all(scratch *self)
+{
+    att_loader_options options = plain_options(0);
+    options.shuffle = true;
+    att_loader *loader;
+    att_batch batch = {.count = 1};
+    att_status status = att_loader_create(self->context, memory_set, &options, &loader);
+    if (status != ATT_OK)
+        return status;
+    while (status == ATT_OK && batch.count > 0)
+        status = att_loader_next(loader, &batch);
+    att_loader_destroy(&loader);
+    return status;
+}
+
+static void test_lack_of_memory(void **state)
+{
+    scratch *self = *state;
+    idx_write(self, "train", IMAGES, IMAGES);
+    memory_set = open_set(self);
+    assert_survives_lack_of_memory(self, load_all);
+    att_dataset_close(&memory_set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_in_order),
+        scratch_test(test_workers_change_no_bit),
+        scratch_test(test_stopping_at_any_time),
+        scratch_test(test_corrupt_images_are_fatal),
+        scratch_test(test_corrupt_images_are_skipped),
+        scratch_test(test_an_archive_under_many_workers),
+        scratch_test(test_wrong_options),
+        scratch_test(test_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

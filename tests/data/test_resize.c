@@ -1,0 +1,95 @@
+#include "data/resize.h"
+
+#include "core/memory.h"
+#include "io/golden.h"
+
+static att_image noise_image(int width, int height, int channels)
+{
+    size_t count = (size_t)width * (size_t)height * (size_t)channels;
+    att_image image = {width, height, channels, malloc(count)};
+    uint32_t state = 12345;
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525 + 1013904223;
+        image.pixels[i] = (uint8_t)(state >> 24);
+    }
+    return image;
+}
+
+static void check_line(scratch *self, const char *line)
+{
+    int width, height, channels, to_width, to_height;
+    char filter[16], hash[32], found[32];
+    assert_int_equal(
+        sscanf(line, "%d %d %d %d %d %15s %31s", &width, &height, &channels, &to_width, &to_height, filter, hash), 7);
+    att_interpolation method = strcmp(filter, "bicubic") == 0 ? ATT_BICUBIC : ATT_BILINEAR;
+    att_image image = noise_image(width, height, channels);
+    size_t count = (size_t)to_width * (size_t)to_height * (size_t)channels;
+    uint8_t *out = malloc(count);
+    assert_int_equal(att_resize(self->context, &image, (att_box){0, 0, width, height}, method, to_width, to_height,
+                                (att_box){0, 0, to_width, to_height}, out),
+                     ATT_OK);
+    snprintf(found, sizeof(found), "%016" PRIx64, golden_hash(out, count));
+    if (strcmp(found, hash) != 0)
+        fail_msg("%s: found %s", line, found);
+    free(out);
+    free(image.pixels);
+}
+
+static void test_bytes_are_pillows(void **state)
+{
+    assert_int_equal(golden_each(*state, "resize", check_line), 26);
+}
+
+/* A window is the same as that part of the whole; a box the same as an image of its own. */
+static void test_parts(void **state)
+{
+    scratch *self = *state;
+    enum { W = 61, H = 47, TO_W = 37, TO_H = 90, CHANNELS = 3 };
+    att_box box = {5, 9, 40, 30}, window = {7, 50, 11, 23}, all = {0, 0, TO_W, TO_H};
+    att_image image = noise_image(W, H, CHANNELS), part = noise_image(box.width, box.height, CHANNELS);
+    for (int y = 0; y < box.height; y++)
+        memcpy(part.pixels + y * box.width * CHANNELS, image.pixels + ((box.y + y) * W + box.x) * CHANNELS,
+               (size_t)(box.width * CHANNELS));
+    static uint8_t whole[TO_W * TO_H * CHANNELS], piece[23 * 11 * CHANNELS];
+    for (att_interpolation method = ATT_BILINEAR; method <= ATT_BICUBIC; method++) {
+        assert_int_equal(
+            att_resize(self->context, &part, (att_box){0, 0, box.width, box.height}, method, TO_W, TO_H, all, whole),
+            ATT_OK);
+        assert_int_equal(att_resize(self->context, &image, box, method, TO_W, TO_H, window, piece), ATT_OK);
+        for (int y = 0; y < window.height; y++)
+            assert_memory_equal(piece + y * window.width * CHANNELS,
+                                whole + ((window.y + y) * TO_W + window.x) * CHANNELS,
+                                (size_t)(window.width * CHANNELS));
+    }
+    assert_int_equal(att_resize(self->context, &image, box, ATT_BICUBIC, box.width, box.height,
+                                (att_box){0, 0, box.width, box.height}, whole),
+                     ATT_OK);
+    assert_memory_equal(whole, part.pixels, (size_t)(box.width * box.height * CHANNELS));
+    free(image.pixels);
+    free(part.pixels);
+}
+
+static att_status resize_once(scratch *self)
+{
+    uint8_t out[5 * 4];
+    att_image image = noise_image(9, 8, 1);
+    att_status status =
+        att_resize(self->context, &image, (att_box){0, 0, 9, 8}, ATT_BICUBIC, 5, 4, (att_box){0, 0, 5, 4}, out);
+    free(image.pixels);
+    return status;
+}
+
+static void test_lack_of_memory(void **state)
+{
+    assert_survives_lack_of_memory(*state, resize_once);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_bytes_are_pillows),
+        scratch_test(test_parts),
+        scratch_test(test_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+#include <math.h>
+
+#include <attscope/data.h>
+
+#include "core/memory.h"
+#include "io/golden.h"
+
+static void transform(scratch *self, const att_transform_options *options, const att_image *image, int64_t index,
+                      float *out)
+{
+    if (att_transform_image(self->context, options, image, 7, 3, index, out) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+}
+
+static void test_normalisation_is_torchvisions(void **state)
+{
+    uint8_t ramp[256 * 3];
+    for (int i = 0; i < 256 * 3; i++)
+        ramp[i] = (uint8_t)(i / 3);
+    float out[256 * 3];
+    att_image image = {256, 1, 3, ramp};
+    att_transform_options options = att_transform_options_defaults(1, 256, 3);
+    memcpy(options.mean, (float[]){0.485f, 0.456f, 0.406f}, sizeof(options.mean));
+    memcpy(options.std, (float[]){0.229f, 0.224f, 0.225f}, sizeof(options.std));
+    transform(*state, &options, &image, 0, out);
+    char expected[64] = "", path[4096], line[512];
+    golden_path("preprocess.txt", path, sizeof(path));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "normalise %63s", expected) == 1)
+            break;
+    fclose(file);
+    char found[32];
+    snprintf(found, sizeof(found), "%016" PRIx64, golden_hash(out, sizeof(out)));
+    assert_string_equal(found, expected);
+}
+
+static void check_photograph(scratch *self, const char *line, const att_transform_options *shape)
+{
+    char name[256], hash[32], path[4096], found[32];
+    assert_int_equal(sscanf(line, "%255s %31s", name, hash), 2);
+    snprintf(path, sizeof(path), "%s/data/imagenet200/val/%s", getenv("ATT_SHARED"), name);
+    att_image image;
+    if (att_image_read(self->context, path, 3, NULL, &image) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    att_transform_options options = *shape;
+    memset(options.mean, 0, sizeof(options.mean));
+    for (int c = 0; c < 3; c++)
+        options.std[c] = 1.0f;
+    size_t count = (size_t)options.height * (size_t)options.width * 3;
+    float *out = malloc(count * sizeof(*out));
+    uint8_t *bytes = malloc(count);
+    transform(self, &options, &image, 0, out);
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)lrintf(out[i] * 255.0f);
+    snprintf(found, sizeof(found), "%016" PRIx64, golden_hash(bytes, count));
+    if (strcmp(found, hash) != 0)
+        fail_msg("%s: found %s", line, found);
+    free(out);
+    free(bytes);
+    att_image_free(self->context, &image);
+}
+
+static void check_square(scratch *self, const char *line)
+{
+    att_transform_options options = att_transform_options_defaults(224, 224, 3);
+    options.crop_pct = 0.9;
+    check_photograph(self, line, &options);
+}
+
+static void check_wide(scratch *self, const char *line)
+{
+    att_transform_options options = att_transform_options_defaults(160, 224, 3);
+    options.crop_pct = 0.9;
+    options.interpolation = ATT_BILINEAR;
+    check_photograph(self, line, &options);
+}
+
+static void test_photographs_are_torchvisions(void **state)
+{
+    const char *shared = getenv("ATT_SHARED");
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/data/imagenet200/val", shared ? shared : "");
+    if (access(path, R_OK) != 0) {
+        print_message("skipped: %s is absent\n", path);
+        skip();
+    }
+    assert_int_equal(golden_each(*state, "photo", check_square), 10);
+    assert_int_equal(golden_each(*state, "wide", check_wide), 10);
+}
+
+enum { SIDE = 8, PAD = 2 };
+
+static void fill_grid(uint8_t *pixels)
+{
+    for (int i = 0; i < SIDE * SIDE; i++)
+        pixels[i] = (uint8_t)(i + 1);
+}
+
+/* Mean 0 and deviation 1/255, so that bytes come out as themselves. */
+static att_transform_options plain_options(void)
+{
+    att_transform_options options = att_transform_options_defaults(SIDE, SIDE, 1);
+    options.mean[0] = 0;
+    options.std[0] = 1.0f / 255.0f;
+    return options;
+}
+
+static void test_an_image_of_the_size_passes(void **state)
+{
+    uint8_t pixels[SIDE * SIDE];
+    float out[SIDE * SIDE];
+    fill_grid(pixels);
+    att_image image = {SIDE, SIDE, 1, pixels};
+    att_transform_options options = plain_options();
+    transform(*state, &options, &image, 0, out);
+    for (int i = 0; i < SIDE * SIDE; i++)
+        assert_int_equal(lrintf(out[i]), pixels[i]);
+    options.flip = 1.0;
+    transform(*state, &options, &image, 0, out);
+    for (int i = 0; i < SIDE * SIDE; i++)
+        assert_int_equal(lrintf(out[i]), pixels[i / SIDE * SIDE + SIDE - 1 - i % SIDE]);
+}
+
+/* Each pad-crop is the image moved by some (dx, dy), black elsewhere; over many, every move occurs. */
+static void test_pad_crop(void **state)
+{
+    uint8_t pixels[SIDE * SIDE];
+    float out[SIDE * SIDE];
+    int seen[2 * PAD + 1][2 * PAD + 1] = {{0}}, flips = 0;
+    fill_grid(pixels);
+    att_image image = {SIDE, SIDE, 1, pixels};
+    att_transform_options options = plain_options();
+    options.crop = ATT_CROP_PAD;
+    options.pad = PAD;
+    options.flip = 0.5;
+    for (int index = 0; index < 1000; index++) {
+        transform(*state, &options, &image, index, out);
+        int center = (int)lrintf(out[4 * SIDE + 4]) - 1, next = (int)lrintf(out[4 * SIDE + 5]) - 1;
+        bool flipped = next < center;
+        int dy = center / SIDE - 4, dx = center % SIDE - (flipped ? SIDE - 1 - 4 : 4);
+        assert_true(dy >= -PAD && dy <= PAD && dx >= -PAD && dx <= PAD);
+        seen[dy + PAD][dx + PAD]++;
+        flips += flipped;
+        for (int y = 0; y < SIDE; y++)
+            for (int x = 0; x < SIDE; x++) {
+                int from_y = y + dy, from_x = (flipped ? SIDE - 1 - x : x) + dx;
+                bool inside = from_y >= 0 && from_y < SIDE && from_x >= 0 && from_x < SIDE;
+                assert_int_equal(lrintf(out[y * SIDE + x]), inside ? pixels[from_y * SIDE + from_x] : 0);
+            }
+    }
+    for (int i = 0; i < (2 * PAD + 1) * (2 * PAD + 1); i++)
+        assert_true(seen[i / (2 * PAD + 1)][i % (2 * PAD + 1)] > 10); /* expected 40 +- 6 */
+    assert_true(flips > 420 && flips < 580);                          /* expected 500 +- 16 */
+}
+
+/* A ramp across and one down show which box was taken: area and aspect must lie in their ranges. */
+static void test_random_resized_crop(void **state)
+{
+    enum { W = 200, H = 150, OUT = 32, TIMES = 2000 };
+    static uint8_t across[W * H], down[W * H];
+    static float a[OUT * OUT], d[OUT * OUT];
+    double areas = 0;
+    for (int i = 0; i < W * H; i++) {
+        across[i] = (uint8_t)(i % W);
+        down[i] = (uint8_t)(i / W);
+    }
+    att_image image_a = {W, H, 1, across}, image_d = {W, H, 1, down};
+    att_transform_options options = att_transform_options_defaults(OUT, OUT, 1);
+    options.crop = ATT_CROP_RANDOM_RESIZED;
+    options.interpolation = ATT_BILINEAR;
+    options.mean[0] = 0;
+    options.std[0] = 1.0f / 255.0f;
+    for (int index = 0; index < TIMES; index++) {
+        transform(*state, &options, &image_a, index, a);
+        transform(*state, &options, &image_d, index, d);
+        /* The slope between two inner pixels is the box's side over OUT, rounded bytes apart. */
+        double width = (a[16 * OUT + 28] - a[16 * OUT + 3]) / 25.0 * OUT;
+        double height = (d[28 * OUT + 16] - d[3 * OUT + 16]) / 25.0 * OUT;
+        double share = width * height / (W * H), aspect = width / height;
+        assert_true(share > 0.08 * 0.93 && share < 1.02);
+        assert_true(aspect > 0.75 * 0.95 && aspect < 4.0 / 3.0 * 1.05);
+        areas += share / TIMES;
+    }
+    /* Boxes that do not fit are drawn again, which favours small ones: timm's mean over 20,000 draws is 0.4360. */
+    if (!(fabs(areas - 0.436) < 0.02))
+        fail_msg("mean share of the area %g", areas); /* measured: 0.4356, standard error 0.006 */
+}
+
+static void test_draws_depend_on_seed_epoch_and_index(void **state)
+{
+    scratch *self = *state;
+    enum { W = 40, OUT = 16 };
+    static uint8_t pixels[W * W];
+    float first[OUT * OUT], other[OUT * OUT];
+    for (int i = 0; i < W * W; i++)
+        pixels[i] = (uint8_t)(i * 37);
+    att_image image = {W, W, 1, pixels};
+    att_transform_options options = att_transform_options_defaults(OUT, OUT, 1);
+    options.crop = ATT_CROP_RANDOM_RESIZED;
+    assert_int_equal(att_transform_image(self->context, &options, &image, 1, 2, 3, first), ATT_OK);
+    assert_int_equal(att_transform_image(self->context, &options, &image, 1, 2, 3, other), ATT_OK);
+    assert_memory_equal(first, other, sizeof(first));
+    const int64_t keys[][3] = {{0, 2, 3}, {1, 0, 3}, {1, 2, 0}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            att_transform_image(self->context, &options, &image, (uint64_t)keys[i][0], keys[i][1], keys[i][2], other),
+            ATT_OK);
+        assert_memory_not_equal(first, other, sizeof(first));
+    }
+}
+
+static void test_odd_images(void **state)
+{
+    static uint8_t pixels[3000];
+    static float out[SIDE * SIDE];
+    const int sizes[][2] = {{1, 1}, {1, 3000}, {3000, 1}, {2, 900}};
+    for (int i = 0; i < 4; i++)
+        for (att_crop crop = ATT_CROP_CENTER; crop <= ATT_CROP_PAD; crop++) {
+            att_image image = {sizes[i][0], sizes[i][1], 1, pixels};
+            att_transform_options options = plain_options();
+            options.crop = crop;
+            transform(*state, &options, &image, i, out);
+            assert_true(isfinite(out[0]));
+        }
+}
+
+static void test_wrong_options(void **state)
+{
+    scratch *self = *state;
+    uint8_t pixels[SIDE * SIDE * 3] = {0};
+    float out[SIDE * SIDE];
+    att_image image = {SIDE, SIDE, 1, pixels}, colour = {SIDE, SIDE, 3, pixels};
+    att_transform_options wrong[9];
+    for (int i = 0; i < 9; i++)
+        wrong[i] = plain_options();
+    wrong[0].height = 0;
+    wrong[1].channels = 2;
+    wrong[2].crop_pct = NAN;
+    wrong[3].crop_pct = 1.1;
+    wrong[4].scale[0] = 0;
+    wrong[5].ratio[1] = 0.1;
+    wrong[6].pad = -1;
+    wrong[7].flip = 2;
+    wrong[8].std[0] = 0;
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(att_transform_image(self->context, &wrong[i], &image, 0, 0, 0, out), ATT_ERR_ARGUMENT);
+    att_transform_options options = plain_options();
+    assert_int_equal(att_transform_image(self->context, &options, &colour, 0, 0, 0, out), ATT_ERR_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_normalisation_is_torchvisions),
+        scratch_test(test_photographs_are_torchvisions),
+        scratch_test(test_an_image_of_the_size_passes),
+        scratch_test(test_pad_crop),
+        scratch_test(test_random_resized_crop),
+        scratch_test(test_draws_depend_on_seed_epoch_and_index),
+        scratch_test(test_odd_images),
+        scratch_test(test_wrong_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
