@@ -111,8 +111,8 @@ static att_status identify(const place *p, const char *name, const att_model_opt
 
 static void says(const char *text, const char *words)
 {
-    if (!strstr(text, words))
-        fail_msg("\"%s\" does not say \"%s\"", text, words);
+    if (!text || !strstr(text, words))
+        fail_msg("\"%s\" does not say \"%s\"", text ? text : "", words);
 }
 
 static void refused(const place *p, const char *name, att_status status, const char *words)

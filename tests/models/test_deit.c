@@ -1,0 +1,181 @@
+/* DeiT-Tiny on 200 photographs against PyTorch's logits, from the JPEG on (tools/goldens/deit.py). */
+#include <math.h>
+
+#include <attscope/data.h>
+#include <attscope/plan.h>
+
+#include "models/fixture.h"
+
+enum { CLASSES = 1000, TOP = 5, FIXED = 3, BATCH = 8, PHOTOGRAPHS = 200 };
+
+typedef struct photograph {
+    char name[128];
+    int classes[TOP];
+    double best[TOP], fixed[FIXED];
+} photograph;
+
+static const int fixed_classes[FIXED] = {0, 333, 666};
+
+static int read_photographs(photograph *photographs)
+{
+    FILE *file = golden_open("deit_tiny.txt");
+    int count = 0;
+    for (; count < PHOTOGRAPHS; count++) {
+        photograph *p = &photographs[count];
+        if (fscanf(file, "%127s", p->name) != 1)
+            break;
+        for (int i = 0; i < TOP; i++)
+            assert_int_equal(fscanf(file, "%d:%lf", &p->classes[i], &p->best[i]), 2);
+        for (int i = 0; i < FIXED; i++)
+            assert_int_equal(fscanf(file, "%lf", &p->fixed[i]), 1);
+    }
+    fclose(file);
+    return count;
+}
+
+typedef struct network {
+    att_context *context;
+    att_identity identity;
+    att_model *model;
+    att_weights *weights;
+    att_plan *plan;
+    att_session *session;
+} network;
+
+static void network_create(network *n, const char *path)
+{
+    att_safetensors *file;
+    att_plan_options plan = att_plan_options_defaults();
+    CHECK(n->context, att_safetensors_open(n->context, path, &file));
+    CHECK(n->context, att_model_identify(n->context, file, path, "deit_tiny_patch16_224", NULL, &n->identity));
+    CHECK(n->context, att_model_create(n->context, n->identity.name, &n->identity.options, ATT_F32, &n->model));
+    CHECK(n->context, att_weights_create(att_model_graph(n->model), &n->weights));
+    CHECK(n->context, att_model_load(n->model, file, n->weights));
+    CHECK(n->context, att_plan_compile(att_model_graph(n->model), &plan, &n->plan));
+    CHECK(n->context, att_session_create(n->plan, n->weights, BATCH, &n->session));
+    att_safetensors_close(&file);
+}
+
+static void network_destroy(network *n)
+{
+    att_session_destroy(&n->session);
+    att_plan_destroy(&n->plan);
+    att_weights_destroy(&n->weights);
+    att_model_destroy(&n->model);
+}
+
+static att_loader_options loader_options(const att_preprocess *look)
+{
+    att_loader_options options = att_loader_options_defaults(look->img_size, look->img_size, look->in_chans);
+    options.batch_size = BATCH;
+    options.transform.crop_pct = look->crop_pct;
+    for (int c = 0; c < look->in_chans; c++) {
+        options.transform.mean[c] = (float)look->mean[c];
+        options.transform.std[c] = (float)look->std[c];
+    }
+    return options;
+}
+
+typedef struct tally {
+    double worst;
+    int same, correct, count;
+} tally;
+
+static void compare(tally *t, const photograph *expected, const float *logits, int label)
+{
+    int best = 0;
+    for (int c = 1; c < CLASSES; c++)
+        best = logits[c] > logits[best] ? c : best;
+    for (int i = 0; i < TOP + FIXED; i++) {
+        int c = i < TOP ? expected->classes[i] : fixed_classes[i - TOP];
+        double error = fabs(logits[c] - (i < TOP ? expected->best[i] : expected->fixed[i - TOP]));
+        if (!(error <= 2e-4))
+            fail_msg("%s: logit %d is off by %g", expected->name, c, error);
+        t->worst = error > t->worst ? error : t->worst;
+    }
+    t->same += best == expected->classes[0];
+    t->correct += best == label;
+    t->count++;
+}
+
+static const photograph *find(const photograph *photographs, int count, const char *name)
+{
+    for (int i = 0; i < count; i++) {
+        size_t own = strlen(photographs[i].name), whole = strlen(name);
+        if (whole >= own && strcmp(name + whole - own, photographs[i].name) == 0)
+            return &photographs[i];
+    }
+    fail_msg("%s is not in the golden", name);
+    return NULL;
+}
+
+static void run_batch(const network *n, const att_dataset *dataset, const att_batch *batch,
+                      const photograph *photographs, tally *t)
+{
+    static float logits[BATCH * CLASSES];
+    CHECK(n->context, att_session_bind(n->session, "image", batch->images));
+    CHECK(n->context, att_session_run(n->session, batch->count));
+    CHECK(n->context, att_session_output(n->session, "logits", 0, batch->count, logits));
+    for (int i = 0; i < batch->count; i++) {
+        char name[512];
+        att_dataset_name(dataset, batch->indices[i], name, sizeof name);
+        compare(t, find(photographs, PHOTOGRAPHS, name), logits + (size_t)i * CLASSES, batch->labels[i]);
+    }
+}
+
+static void run_all(const network *n, const char *shared, const photograph *photographs, tally *t)
+{
+    char images[1024], map[1024];
+    snprintf(images, sizeof images, "%s/data/imagenet200/val", shared);
+    snprintf(map, sizeof map, "%s/data/imagenet200/synsets.txt", shared);
+    att_dataset_options options = att_dataset_options_defaults();
+    options.class_map = map;
+    att_dataset *dataset;
+    CHECK(n->context, att_dataset_open(n->context, images, &options, &dataset));
+    att_loader_options loading = loader_options(&n->identity.preprocess);
+    att_loader *loader;
+    CHECK(n->context, att_loader_create(n->context, dataset, &loading, &loader));
+    att_batch batch;
+    for (;;) {
+        CHECK(n->context, att_loader_next(loader, &batch));
+        if (batch.count == 0)
+            break;
+        run_batch(n, dataset, &batch, photographs, t);
+    }
+    att_loader_destroy(&loader);
+    att_dataset_close(&dataset);
+}
+
+static void photographs_are_seen_as_by_pytorch(void **state)
+{
+    (void)state;
+    static photograph photographs[PHOTOGRAPHS];
+    const char *shared = getenv("ATT_SHARED");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/data/weights/deit_tiny_patch16_224.safetensors", shared ? shared : "");
+    FILE *weights = shared ? fopen(path, "rb") : NULL;
+    if (!weights) {
+        print_message("skipped: ATT_SHARED names no folder with data/weights/deit_tiny_patch16_224.safetensors\n");
+        skip();
+    }
+    fclose(weights);
+    assert_int_equal(read_photographs(photographs), PHOTOGRAPHS);
+    network n = {0};
+    assert_int_equal(att_context_create(NULL, &n.context), ATT_OK);
+    network_create(&n, path);
+    tally t = {0};
+    run_all(&n, shared, photographs, &t);
+    print_message("%d photographs: %d with PyTorch's class, %d right; logits within %.2g\n", t.count, t.same, t.correct,
+                  t.worst);
+    assert_int_equal(t.count, PHOTOGRAPHS);
+    assert_int_equal(t.same, PHOTOGRAPHS);
+    assert_int_equal(t.correct, 161);
+    network_destroy(&n);
+    att_context_destroy(&n.context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(photographs_are_seen_as_by_pytorch)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

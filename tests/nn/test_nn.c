@@ -1,0 +1,211 @@
+/* Layers under the ecosystem's names, and modules by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/nn.h>
+#include <attscope/ops.h>
+#include <attscope/plan.h>
+
+static att_graph *new_graph(att_context *context)
+{
+    att_graph *graph;
+    assert_int_equal(att_graph_create(context, ATT_F64, &graph), ATT_OK);
+    return graph;
+}
+
+static void has_parameter(const att_graph *graph, int index, const char *name, att_shape shape, att_init init,
+                          bool decay)
+{
+    assert_true(index < att_graph_parameter_count(graph));
+    att_parameter_info parameter = att_graph_parameter_at(graph, index);
+    assert_string_equal(parameter.name, name);
+    assert_true(att_shape_equal(parameter.shape, shape));
+    assert_int_equal(parameter.init.rule, init.rule);
+    assert_true(parameter.init.value == init.value);
+    assert_int_equal(parameter.decay, decay);
+}
+
+static void layers_declare_timms_parameters(void **state)
+{
+    const att_init zero = {ATT_INIT_CONSTANT, 0}, one = {ATT_INIT_CONSTANT, 1}, normal = att_init_linear();
+    att_graph *graph = new_graph(*state);
+    att_scope root = att_scope_root(graph), embed = att_scope_in(&root, "patch_embed");
+    att_value image = att_graph_input(graph, "image", ATT_F64, att_shape_of(8, 8, 4));
+    att_value x = att_nn_patch_embed(&embed, image, 4, 6);
+    att_scope block = att_scope_in(&root, "blocks.%d", 3), norm = att_scope_in(&block, "norm1");
+    att_scope attn = att_scope_in(&block, "attn"), mlp = att_scope_in(&block, "mlp"), ls = att_scope_in(&block, "ls1");
+    x = att_nn_layer_norm(&norm, x, 1e-6);
+    x = att_nn_attention(&attn, x, &(att_nn_attention_options){.heads = 2, .grid_h = 2, .grid_w = 2});
+    x = att_nn_layer_scale(&ls, att_nn_mlp(&mlp, x, 12), 0.5);
+    assert_int_equal(att_graph_status(graph), ATT_OK);
+    assert_true(att_shape_equal(att_value_shape(graph, x), att_shape_of(4, 6)));
+
+    att_init patch = {ATT_INIT_UNIFORM, 0.125}; /* 1 / sqrt(4 4 4) */
+    has_parameter(graph, 0, "patch_embed.proj.weight", att_shape_of(6, 4, 4, 4), patch, true);
+    has_parameter(graph, 1, "patch_embed.proj.bias", att_shape_of(6), patch, false);
+    has_parameter(graph, 2, "blocks.3.norm1.weight", att_shape_of(6), one, false);
+    has_parameter(graph, 3, "blocks.3.norm1.bias", att_shape_of(6), zero, false);
+    has_parameter(graph, 4, "blocks.3.attn.qkv.weight", att_shape_of(18, 6), normal, true);
+    has_parameter(graph, 5, "blocks.3.attn.proj.weight", att_shape_of(6, 6), normal, true);
+    has_parameter(graph, 6, "blocks.3.attn.proj.bias", att_shape_of(6), zero, false);
+    has_parameter(graph, 7, "blocks.3.mlp.fc1.weight", att_shape_of(12, 6), normal, true);
+    has_parameter(graph, 8, "blocks.3.mlp.fc1.bias", att_shape_of(12), zero, false);
+    has_parameter(graph, 9, "blocks.3.mlp.fc2.weight", att_shape_of(6, 12), normal, true);
+    has_parameter(graph, 10, "blocks.3.mlp.fc2.bias", att_shape_of(6), zero, false);
+    has_parameter(graph, 11, "blocks.3.ls1.gamma", att_shape_of(6), (att_init){ATT_INIT_CONSTANT, 0.5}, false);
+    assert_int_equal(att_graph_parameter_count(graph), 12);
+    att_graph_destroy(&graph);
+}
+
+/* Probes find the attention itself under "blocks.*.attn", not its linear layers. */
+static void attention_bears_the_scopes_path(void **state)
+{
+    att_graph *graph = new_graph(*state);
+    att_scope root = att_scope_root(graph);
+    att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(4, 6));
+    for (int i = 0; i < 2; i++) {
+        att_scope attn = att_scope_in(&root, "blocks.%d.attn", i);
+        x = att_nn_attention(&attn, x, &(att_nn_attention_options){.heads = 2, .qkv_bias = true});
+    }
+    assert_int_equal(att_ask_attention_stats(graph, "blocks.*.attn"), ATT_OK);
+    assert_int_equal(att_graph_status(graph), ATT_OK);
+    assert_int_equal(att_ask_attention_stats(graph, "blocks.*.attn.qkv"), ATT_ERR_NOT_FOUND);
+    att_graph_destroy(&graph);
+}
+
+static void long_names_fail_the_graph(void **state)
+{
+    att_graph *graph = new_graph(*state);
+    att_scope scope = att_scope_root(graph);
+    for (int i = 0; i < 20; i++)
+        scope = att_scope_in(&scope, "%s", "ten_bytes_");
+    assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
+    att_graph_destroy(&graph);
+    graph = new_graph(*state);
+    scope = att_scope_root(graph);
+    char name[300];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    att_scope_in(&scope, "%s", name);
+    assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
+    att_graph_destroy(&graph);
+}
+
+static void modules_are_said_in_text(void **state)
+{
+    att_module_choice choice = {0};
+    assert_int_equal(att_module_parse(*state, "none", &choice), ATT_OK);
+    assert_null(choice.module);
+    assert_int_equal(att_module_parse(*state, "cb", &choice), ATT_OK);
+    assert_string_equal(choice.module->name, "cb");
+    assert_int_equal(att_module_parse(*state, "cb_s:init=0.25", &choice), ATT_OK);
+    assert_string_equal(choice.module->name, "cb_s");
+    assert_true(choice.values[0] == 0.25);
+    assert_int_equal(att_module_parse(*state, "cb_s", &choice), ATT_OK);
+    assert_true(choice.values[0] == 0);
+
+    att_module_choice before = choice;
+    static const struct {
+        const char *text, *words;
+        att_status status;
+    } wrong[] = {
+        {"cbb", "did you mean \"cb\"", ATT_ERR_NOT_FOUND},          {"", "module", ATT_ERR_NOT_FOUND},
+        {"cb_s:int=1", "did you mean \"init\"", ATT_ERR_NOT_FOUND}, {"cb:init=1", "init", ATT_ERR_NOT_FOUND},
+        {"cb_s:init", "option=number", ATT_ERR_ARGUMENT},           {"cb_s:init=x", "option=number", ATT_ERR_ARGUMENT},
+        {"cb_s:init=nan", "option=number", ATT_ERR_ARGUMENT},       {"cb_s:init=11", "-10..10", ATT_ERR_ARGUMENT},
+        {"cb_s:init=1,", "option=number", ATT_ERR_ARGUMENT},        {"none:init=1", "no options", ATT_ERR_ARGUMENT}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(att_module_parse(*state, wrong[i].text, &choice), wrong[i].status);
+        if (!strstr(att_context_message(*state), wrong[i].words))
+            fail_msg("\"%s\": %s", wrong[i].text, att_context_message(*state));
+    }
+    assert_memory_equal(&before, &choice, sizeof choice);
+    char longer[200] = "cb_s:init=";
+    memset(longer + 10, '0', 150);
+    assert_int_equal(att_module_parse(*state, longer, &choice), ATT_ERR_ARGUMENT);
+}
+
+static void every_module_explains_itself(void **state)
+{
+    for (int i = 0; i < att_module_count(); i++) {
+        const att_module *module = att_module_at(i);
+        assert_true(module->name[0] && module->meaning[0] && module->scope[0] && module->apply);
+        for (int o = 0; o < module->option_count; o++) {
+            const att_module_option *option = &module->options[o];
+            assert_true(option->name[0] && option->meaning[0]);
+            assert_true(option->low <= option->start && option->start <= option->high);
+        }
+        att_module_choice choice;
+        assert_int_equal(att_module_parse(*state, module->name, &choice), ATT_OK);
+        assert_ptr_equal(choice.module, module);
+    }
+}
+
+/* What a module makes of two tokens of two channels, and the name of its parameter. */
+static void apply(att_context *context, const char *text, const char *parameter, const double expected[4])
+{
+    att_graph *graph = new_graph(context);
+    att_scope root = att_scope_root(graph), mlp = att_scope_in(&root, "blocks.0.mlp");
+    att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(2, 2));
+    att_module_choice choice;
+    assert_int_equal(att_module_parse(context, text, &choice), ATT_OK);
+    att_graph_output(graph, "y", att_module_apply(&choice, &mlp, x, x));
+    att_weights *weights;
+    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_weights_initialise(weights, 1), ATT_OK);
+    if (parameter)
+        assert_int_equal(att_weights_find(weights, parameter), 0);
+    else
+        assert_int_equal(att_weights_count(weights), 0);
+    att_plan_options options = att_plan_options_defaults();
+    options.backend = "ref";
+    att_plan *plan;
+    att_session *session;
+    assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
+    assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_OK);
+    const double in[4] = {1, 2, 3, 8};
+    double out[4];
+    assert_int_equal(att_session_bind(session, "x", in), ATT_OK);
+    assert_int_equal(att_session_run(session, 1), ATT_OK);
+    assert_int_equal(att_session_output(session, "y", 0, 1, out), ATT_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(out[i] == expected[i]);
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    att_weights_destroy(&weights);
+    att_graph_destroy(&graph);
+}
+
+static void context_broadcasting(void **state)
+{
+    /* means over tokens: 2 and 5 */
+    apply(*state, "cb", NULL, (const double[]){1.5, 3.5, 2.5, 6.5});
+    apply(*state, "cb_s", "blocks.0.mlp.cb.weight", (const double[]){1, 2, 3, 8});
+    apply(*state, "cb_s:init=0.5", "blocks.0.mlp.cb.weight", (const double[]){2, 4.5, 4, 10.5});
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_declare_timms_parameters), cmocka_unit_test(attention_bears_the_scopes_path),
+        cmocka_unit_test(long_names_fail_the_graph),       cmocka_unit_test(modules_are_said_in_text),
+        cmocka_unit_test(every_module_explains_itself),    cmocka_unit_test(context_broadcasting),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
