@@ -162,6 +162,14 @@ const char *att_version(void)
 
 /* --- failing ----------------------------------------------------------------------------------------------------- */
 
+/* Names from hostile files end up in messages: their control characters must not reach a terminal. */
+static void neutralise(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' ? *text != '\n' : *text == 0x7f)
+            *text = '?';
+}
+
 att_status att_fail(att_context *context, att_status status, const char *format, ...)
 {
     char sentence[MESSAGE_BYTES]; /* arguments may point into the old message */
@@ -169,6 +177,7 @@ att_status att_fail(att_context *context, att_status status, const char *format,
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
+    neutralise(sentence);
     pthread_mutex_lock(&context->message_lock);
     memcpy(context->message, sentence, sizeof sentence);
     pthread_mutex_unlock(&context->message_lock);
@@ -189,6 +198,7 @@ void att_log(att_context *context, att_log_level level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    neutralise(line);
     context->settings.log(context->settings.log_user, level, line);
 }
 

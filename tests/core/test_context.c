@@ -30,6 +30,8 @@ static void message_survives_its_own_text(void **state)
     assert_int_equal(att_fail(context, ATT_ERR_IO, "%s: cannot be read", "a.png"), ATT_ERR_IO);
     att_fail(context, ATT_ERR_FORMAT, "index 3: %s", att_context_message(context));
     assert_string_equal(att_context_message(context), "index 3: a.png: cannot be read");
+    att_fail(context, ATT_ERR_FORMAT, "tensor \"\x1b[2Jx\"\nnext\x7f");
+    assert_string_equal(att_context_message(context), "tensor \"?[2Jx\"\nnext?");
     att_context_destroy(&context);
 }
 
