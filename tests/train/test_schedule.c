@@ -59,7 +59,7 @@ static void rates_are_timms(void **state)
         options.decay_rate = 0.5;
         for (int update = 0; update < EPOCHS * UPDATES; update++) {
             double rate = att_schedule_lr(schedule, &options, 0.1, UPDATES, update / UPDATES, update);
-            /* the same formulas in doubles: 2e-17 measured */
+            /* the same formulas in doubles: 0 measured */
             assert_float_equal(rate, cases[c].rates[update], 1e-15);
         }
     }

@@ -49,8 +49,8 @@ static void clipping_bounds_the_step(void **state)
     double squares = 0;
     for (int64_t i = 0; i < count; i++)
         squares += pow((double)after[i] - before[i], 2);
-    /* lr clip_grad, but for the 1e-6 that torch adds to the norm and the rounding of the weights: 3e-5 measured */
-    assert_float_equal(sqrt(squares), 0.5 * 1e-3, 0.5 * 1e-3 * 3e-3);
+    /* lr clip_grad, but for the 1e-6 that torch adds to the norm of about one: 1.3e-6 measured */
+    assert_float_equal(sqrt(squares), 0.5 * 1e-3, 0.5 * 1e-3 * 1e-5);
     free(before);
     free(after);
 }
@@ -78,7 +78,7 @@ static void accumulation_is_a_larger_batch(void **state)
     }
     double difference = largest_difference(values[0], values[1], count);
     printf("accumulated against whole batch: %.2g\n", difference);
-    assert_true(difference <= 1e-6);
+    assert_true(difference <= 1e-6); /* 6e-8 measured on the three tiers */
     free(values[0]);
     free(values[1]);
 }
@@ -145,21 +145,23 @@ static void nothing_is_left_of_an_earlier_training(void **state)
     free(second);
 }
 
-static void workers_change_no_bits(void **state)
+static void seeds_decide_and_workers_do_not(void **state)
 {
     fixture *f = *state;
     int64_t count;
-    float *values[2];
-    for (int i = 0; i < 2; i++) {
+    float *values[3];
+    for (int i = 0; i < 3; i++) {
         att_train_options options = small_training();
-        options.workers = 3 * i;
-        fixture_model(f, 0.1);
+        options.workers = i == 1 ? 3 : 0;
+        options.seed = i == 2 ? 7 : 42;
+        fixture_model(f, 0);
         assert_trains(f, &options);
         values[i] = values_of(f->weights, NULL, &count);
     }
     assert_memory_equal(values[0], values[1], (size_t)count * sizeof(float));
-    free(values[0]);
-    free(values[1]);
+    assert_memory_not_equal(values[0], values[2], (size_t)count * sizeof(float));
+    for (int i = 0; i < 3; i++)
+        free(values[i]);
 }
 
 /* --- what is told --------------------------------------------------------------------------------------------------
@@ -340,7 +342,7 @@ int main(void)
         fixture_test(the_last_update_may_be_smaller),
         fixture_test(the_average_follows_its_formula),
         fixture_test(nothing_is_left_of_an_earlier_training),
-        fixture_test(workers_change_no_bits),
+        fixture_test(seeds_decide_and_workers_do_not),
         fixture_test(every_step_and_epoch_is_told),
         fixture_test(a_failing_sink_stops_the_run),
         fixture_test(nan_stops_before_the_update),
