@@ -1,0 +1,164 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "progress.h"
+
+static void say(const char *format, va_list arguments)
+{
+    fputs("attscope: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+void cli_say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+int cli_usage(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    return CLI_USAGE;
+}
+
+int cli_failure(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    return CLI_FAILURE;
+}
+
+int cli_check(cli_app *cli, att_status status)
+{
+    if (status == ATT_OK)
+        return CLI_OK;
+    cli_bar_clear(cli);
+    const char *message = att_context_message(cli->context);
+    cli_say("%s", *message ? message : att_status_meaning(status));
+    return status == ATT_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILURE;
+}
+
+void cli_note(cli_app *cli, const char *format, ...)
+{
+    cli_bar_clear(cli);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+static void log_line(void *user, att_log_level level, const char *line)
+{
+    cli_note(user, "%s%s", level == ATT_LOG_WARNING ? "warning: " : "", line);
+}
+
+int cli_open(cli_app *cli, int threads)
+{
+    att_settings settings = att_settings_defaults();
+    settings.threads = threads;
+    settings.log = log_line;
+    settings.log_user = cli;
+    att_status status = att_context_create(&settings, &cli->context);
+    return status == ATT_OK ? CLI_OK : cli_failure("the library could not be started: %s", att_status_meaning(status));
+}
+
+/* --- near misses -------------------------------------------------------------------------------------------------- */
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein distance of texts of up to 63 bytes; larger ones are far. */
+static int distance(const char *a, const char *b)
+{
+    enum { MOST = 64 };
+    int row[MOST], columns = (int)strlen(b);
+    if (strlen(a) >= MOST || columns >= MOST)
+        return MOST;
+    for (int j = 0; j <= columns; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= columns; j++) {
+            int here = least(diagonal + (a[i - 1] != b[j - 1]), least(row[j], row[j - 1]) + 1);
+            diagonal = row[j];
+            row[j] = here;
+        }
+    }
+    return row[columns];
+}
+
+const char *cli_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user, int count)
+{
+    const char *nearest = NULL;
+    int best = 3 + (int)strlen(text) / 4;
+    for (int i = 0; i < count; i++) {
+        int here = distance(text, name(user, i));
+        if (here < best) {
+            best = here;
+            nearest = name(user, i);
+        }
+    }
+    return nearest;
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+void cli_json_text(att_json_writer *writer, const char *key, const char *text)
+{
+    att_json_key(writer, key);
+    att_json_string(writer, text);
+}
+
+void cli_json_number(att_json_writer *writer, const char *key, double value)
+{
+    att_json_key(writer, key);
+    att_json_number(writer, value);
+}
+
+void cli_json_integer(att_json_writer *writer, const char *key, int64_t value)
+{
+    att_json_key(writer, key);
+    att_json_integer(writer, value);
+}
+
+bool cli_prints(const char *json_path)
+{
+    return !json_path || strcmp(json_path, "-") != 0;
+}
+
+static int write_text(const char *text, size_t length, const char *path)
+{
+    FILE *out = cli_prints(path) ? fopen(path, "w") : stdout;
+    if (!out)
+        return cli_failure("%s: %s", path, strerror(errno));
+    bool fine = fwrite(text, 1, length, out) == length && fputc('\n', out) != EOF;
+    fine = (out == stdout ? fflush(out) : fclose(out)) == 0 && fine;
+    return fine ? CLI_OK : cli_failure("%s could not be written: %s", path, strerror(errno));
+}
+
+int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
+{
+    const char *text;
+    size_t length;
+    int code = cli_check(cli, att_json_writer_finish(writer, &text, &length));
+    if (code == CLI_OK)
+        code = write_text(text, length, path);
+    att_json_writer_destroy(&writer);
+    return code;
+}

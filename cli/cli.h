@@ -1,0 +1,63 @@
+/* cli.h - what every command shares: its descriptor, messages and exit codes. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <attscope/attscope.h>
+
+#include "options.h"
+
+/* Exit codes. */
+enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_STOPPED = 130 };
+
+typedef struct cli_app cli_app;
+
+/* One command: one file that ends in one of these, and its line in commands.h. */
+typedef struct cli_command {
+    const char *name;
+    const char *summary;  /* one line */
+    const char *operands; /* as usage shows them: "DATA" */
+    int least_operands, most_operands;
+    const char *about;   /* what help says below the summary; NULL: nothing */
+    const char *example; /* of help */
+    const cli_use *uses;
+    int use_count;
+    size_t settings_size;
+    /* The config file that the settings name, "" where none; writes at most `size` bytes. NULL: none ever. */
+    void (*config)(const void *settings, char *path, size_t size);
+    /* Returns the exit code. */
+    int (*run)(cli_app *cli, void *settings, const char *const *operands, int count);
+} cli_command;
+
+struct cli_app {
+    att_context *context; /* made by cli_open() */
+    cli_table table;      /* the command's options with their values */
+    bool drawn;           /* a progress bar stands on the terminal's last line */
+};
+
+/* Makes cli->context with `threads` threads (0: all); warnings of the library go to stderr. CLI_OK or a code. */
+int cli_open(cli_app *cli, int threads);
+
+/* One sentence on stderr, after "attscope: ". */
+void cli_say(const char *format, ...) ATT_PRINTF(1, 2);
+int cli_usage(const char *format, ...) ATT_PRINTF(1, 2);   /* says it, returns CLI_USAGE */
+int cli_failure(const char *format, ...) ATT_PRINTF(1, 2); /* says it, returns CLI_FAILURE */
+/* CLI_OK for ATT_OK; otherwise says the context's message and returns CLI_USAGE where the caller asked for what cannot
+ * be, else CLI_FAILURE. */
+int cli_check(cli_app *cli, att_status status);
+/* A remark on stderr, without a prefix; takes a progress bar away first. */
+void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
+
+/* The nearest of `count` names if near enough to be a slip, else NULL. */
+const char *cli_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user,
+                        int count);
+
+/* A member of the object that is open. */
+void cli_json_text(att_json_writer *writer, const char *key, const char *text);
+void cli_json_number(att_json_writer *writer, const char *key, double value);
+void cli_json_integer(att_json_writer *writer, const char *key, int64_t value);
+/* Opens, writes and closes what --json names ("-": stdout); the writer is freed. CLI_OK or a code. */
+int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
+/* Where figures for people go: nowhere while JSON takes stdout. */
+bool cli_prints(const char *json_path);
+
+#endif

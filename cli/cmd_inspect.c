@@ -1,0 +1,227 @@
+/* attscope inspect: what a checkpoint holds. */
+#include <math.h>
+#include <string.h>
+
+#include "cli.h"
+#include "flags.h"
+
+typedef struct settings {
+    cli_network network;
+    cli_output output;
+} settings;
+
+static const cli_use uses[] = {
+    {&cli_group_network, offsetof(settings, network)},
+    {&cli_group_output, offsetof(settings, output)},
+};
+
+/* What the file says, found once and shown as text or JSON. */
+typedef struct facts {
+    const att_safetensors *file;
+    bool identified;
+    att_identity identity;
+    att_checkpoint_info training;
+    int64_t parameters; /* elements of the tensors that are weights */
+} facts;
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_weight(const char *name)
+{
+    return !has_prefix(name, "ema.") && !has_prefix(name, "optimizer.");
+}
+
+static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
+{
+    for (int i = 0; i < att_safetensors_count(f->file); i++)
+        if (is_weight(att_safetensors_at(f->file, i).name))
+            f->parameters += att_safetensors_at(f->file, i).count;
+    att_status status =
+        att_model_identify(cli->context, f->file, path, s->network.model, &s->network.options, &f->identity);
+    f->identified = status == ATT_OK;
+    if (!f->identified)
+        cli_note(cli, "%s", att_context_message(cli->context));
+    return cli_check(cli, att_checkpoint_describe(cli->context, f->file, &f->training));
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------- */
+
+static void print_network(const facts *f)
+{
+    const att_model_options *o = &f->identity.options;
+    const att_preprocess *p = &f->identity.preprocess;
+    printf("network      %s\n", f->identity.name);
+    printf("known from   %s\n", f->identity.origin);
+    printf("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n", p->img_size,
+           p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, o->num_classes);
+    printf("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
+    printf("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
+    printf("images       mean");
+    for (int i = 0; i < p->in_chans && i < 3; i++)
+        printf(" %g", p->mean[i]);
+    printf(", std");
+    for (int i = 0; i < p->in_chans && i < 3; i++)
+        printf(" %g", p->std[i]);
+    printf(", crop %g, %s\n", p->crop_pct, p->interpolation);
+}
+
+static void print_training(const facts *f)
+{
+    const att_checkpoint_info *t = &f->training;
+    printf("training     %d epochs and %lld batches, %lld updates, seed %llu%s\n", t->epoch, (long long)t->batch,
+           (long long)t->update, (unsigned long long)t->seed, t->ema ? ", with averaged weights" : "");
+    if (isfinite(t->metric))
+        printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch);
+    for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
+        const char *key = att_safetensors_metadata_key(f->file, i), *prefix = "attscope.train.";
+        if (has_prefix(key, prefix))
+            printf("  %-22s %.200s\n", key + strlen(prefix), att_safetensors_metadata(f->file, key));
+    }
+}
+
+static void print_tensors(const facts *f)
+{
+    printf("\n%-48s %-5s shape\n", "tensor", "type");
+    for (int i = 0; i < att_safetensors_count(f->file); i++) {
+        att_safetensors_info t = att_safetensors_at(f->file, i);
+        char shape[96];
+        printf("%-48s %-5s %s\n", t.name, att_safetensors_dtype_name(t.dtype),
+               att_shape_format(t.shape, shape, sizeof shape));
+    }
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+static void json_channels(att_json_writer *w, const char *key, const double *values, int count)
+{
+    att_json_key(w, key);
+    att_json_begin_array(w);
+    for (int i = 0; i < count && i < 3; i++)
+        att_json_number(w, values[i]);
+    att_json_end_array(w);
+}
+
+static void write_network(att_json_writer *w, const facts *f)
+{
+    const att_model_options *o = &f->identity.options;
+    const att_preprocess *p = &f->identity.preprocess;
+    cli_json_text(w, "model", f->identity.name);
+    cli_json_text(w, "origin", f->identity.origin);
+    cli_json_integer(w, "img_size", p->img_size);
+    cli_json_integer(w, "in_chans", p->in_chans);
+    cli_json_integer(w, "num_classes", o->num_classes);
+    cli_json_integer(w, "patch_size", o->patch_size);
+    cli_json_integer(w, "embed_dim", o->embed_dim);
+    cli_json_integer(w, "depth", o->depth);
+    cli_json_integer(w, "num_heads", o->num_heads);
+    cli_json_number(w, "mlp_ratio", o->mlp_ratio);
+    cli_json_text(w, "global_pool", o->global_pool);
+    cli_json_text(w, "broadcast", o->broadcast);
+    json_channels(w, "mean", p->mean, p->in_chans);
+    json_channels(w, "std", p->std, p->in_chans);
+    cli_json_number(w, "crop_pct", p->crop_pct);
+    cli_json_text(w, "interpolation", p->interpolation);
+}
+
+static void write_training(att_json_writer *w, const facts *f)
+{
+    const att_checkpoint_info *t = &f->training;
+    att_json_key(w, "training");
+    att_json_begin_object(w);
+    cli_json_integer(w, "epoch", t->epoch);
+    cli_json_integer(w, "batch", t->batch);
+    cli_json_integer(w, "update", t->update);
+    cli_json_number(w, "metric", t->metric);
+    cli_json_number(w, "best_metric", t->best_metric);
+    cli_json_integer(w, "best_epoch", t->best_epoch);
+    for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
+        const char *key = att_safetensors_metadata_key(f->file, i);
+        if (has_prefix(key, "attscope.train."))
+            cli_json_text(w, key, att_safetensors_metadata(f->file, key));
+    }
+    att_json_end_object(w);
+}
+
+static void write_tensors(att_json_writer *w, const facts *f)
+{
+    att_json_key(w, "tensors");
+    att_json_begin_array(w);
+    for (int i = 0; i < att_safetensors_count(f->file); i++) {
+        att_safetensors_info t = att_safetensors_at(f->file, i);
+        att_json_begin_object(w);
+        cli_json_text(w, "name", t.name);
+        cli_json_text(w, "dtype", att_safetensors_dtype_name(t.dtype));
+        att_json_key(w, "shape");
+        att_json_begin_array(w);
+        for (int d = 0; d < t.shape.rank; d++)
+            att_json_integer(w, t.shape.dims[d]);
+        att_json_end_array(w);
+        att_json_end_object(w);
+    }
+    att_json_end_array(w);
+}
+
+static int write_json(cli_app *cli, const char *path, const facts *f)
+{
+    att_json_writer *w;
+    int code = cli_check(cli, att_json_writer_create(cli->context, true, &w));
+    if (code != CLI_OK)
+        return code;
+    att_json_begin_object(w);
+    cli_json_text(w, "file", att_safetensors_path(f->file));
+    if (f->identified)
+        write_network(w, f);
+    cli_json_integer(w, "param_count", f->parameters);
+    if (f->training.training)
+        write_training(w, f);
+    write_tensors(w, f);
+    att_json_end_object(w);
+    return cli_json_write(cli, w, path);
+}
+
+static int show(cli_app *cli, const settings *s, const facts *f)
+{
+    if (cli_prints(s->output.json)) {
+        printf("file         %s\n", att_safetensors_path(f->file));
+        if (f->identified)
+            print_network(f);
+        printf("parameters   %lld\n", (long long)f->parameters);
+        if (f->training.training)
+            print_training(f);
+        print_tensors(f);
+    }
+    return s->output.json ? write_json(cli, s->output.json, f) : CLI_OK;
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    (void)count;
+    const settings *s = user;
+    int code = cli_open(cli, 1);
+    att_safetensors *file = NULL;
+    if (code == CLI_OK)
+        code = cli_check(cli, att_safetensors_open(cli->context, operands[0], &file));
+    facts f = {.file = file};
+    if (code == CLI_OK)
+        code = gather(cli, s, operands[0], &f);
+    if (code == CLI_OK)
+        code = show(cli, s, &f);
+    att_safetensors_close(&file);
+    return code;
+}
+
+const cli_command cli_command_inspect = {
+    .name = "inspect",
+    .summary = "shows what a checkpoint holds",
+    .operands = "CHECKPOINT",
+    .least_operands = 1,
+    .most_operands = 1,
+    .example = "  attscope inspect run/last.safetensors",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,259 @@
+/* attscope predict: what a checkpoint sees in images. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "flags.h"
+#include "network.h"
+#include "stop.h"
+
+typedef struct answer {
+    int topk;
+    bool logits, use_ema;
+    const char *labels;
+} answer;
+
+typedef struct settings {
+    answer answer;
+    cli_network network;
+    cli_preprocess preprocess;
+    cli_engine engine;
+    cli_output output;
+} settings;
+
+static const cli_option answer_options[] = {
+    {"topk", 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(answer, topk), .low = 1,
+     .high = 10000000},
+    {"labels", .kind = CLI_TEXT, .value = "FILE", .help = "names of the classes, one a line from class 0",
+     CLI_AT(answer, labels)},
+    {"logits", .kind = CLI_FLAG, .help = "the network's outputs too; all of them in JSON", CLI_AT(answer, logits)},
+    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(answer, use_ema)},
+};
+
+static void answer_defaults(void *values)
+{
+    ((answer *)values)->topk = 5;
+}
+
+static const cli_group answer_group = {"Answers", answer_options, sizeof answer_options / sizeof *answer_options,
+                                       answer_defaults};
+
+static const cli_use uses[] = {
+    {&answer_group, offsetof(settings, answer)},
+    {&cli_group_network, offsetof(settings, network)},
+    {&cli_group_preprocess, offsetof(settings, preprocess)},
+    {&cli_group_engine, offsetof(settings, engine)},
+    {&cli_group_output, offsetof(settings, output)},
+};
+
+/* --- class names -------------------------------------------------------------------------------------------------- */
+
+typedef struct labels {
+    char *text;
+    char **names;
+    int count;
+} labels;
+
+static void free_labels(labels *l)
+{
+    free(l->text);
+    free(l->names);
+}
+
+/* The whole file with a NUL behind it, NULL with a message where that cannot be. */
+static char *read_text(const char *path)
+{
+    enum { MOST = 64 << 20 };
+    FILE *in = fopen(path, "rb");
+    if (!in) {
+        cli_say("%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    size_t length = 0, room = 1 << 16;
+    char *text = malloc(room);
+    while (text && length < MOST) {
+        length += fread(text + length, 1, room - length - 1, in);
+        if (length < room - 1)
+            break;
+        char *larger = realloc(text, room *= 2);
+        if (!larger)
+            free(text);
+        text = larger;
+    }
+    bool fine = text && !ferror(in) && length < MOST && !memchr(text, 0, length);
+    fclose(in);
+    if (!fine) {
+        cli_say("%s cannot be read as a list of class names", path);
+        free(text);
+        return NULL;
+    }
+    text[length] = '\0';
+    return text;
+}
+
+/* A line is a class; a carriage return before its end is no part of it. */
+static int read_labels(const char *path, int classes, labels *l)
+{
+    l->text = read_text(path);
+    l->names = calloc((size_t)classes, sizeof *l->names);
+    if (!l->text || !l->names)
+        return CLI_FAILURE;
+    int lines = 0;
+    for (char *line = l->text; *line;) {
+        size_t length = strcspn(line, "\n");
+        char *next = line + length + (line[length] != '\0');
+        line[length] = '\0';
+        if (length > 0 && line[length - 1] == '\r')
+            line[length - 1] = '\0';
+        if (lines < classes)
+            l->names[lines] = line;
+        lines++;
+        line = next;
+    }
+    if (lines != classes)
+        return cli_failure("%s names %d classes, but the network has %d", path, lines, classes);
+    l->count = lines;
+    return CLI_OK;
+}
+
+static const char *label_of(const labels *l, int class_number)
+{
+    return class_number < l->count ? l->names[class_number] : NULL;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+typedef struct job {
+    cli_app *cli;
+    const settings *settings;
+    att_classifier *classifier;
+    labels labels;
+    float *logits;
+    att_ranked *top;
+    att_json_writer *writer; /* NULL: no JSON */
+} job;
+
+static void print_answer(const job *j, const char *path, int count)
+{
+    printf("%s\n", path);
+    for (int i = 0; i < count; i++) {
+        const att_ranked *r = &j->top[i];
+        const char *label = label_of(&j->labels, r->class_number);
+        printf("  %6.2f %%", 100 * r->probability);
+        if (j->settings->answer.logits)
+            printf("  %9.4f", (double)r->logit);
+        printf("  %6d%s%s\n", r->class_number, label ? "  " : "", label ? label : "");
+    }
+}
+
+static void write_answer(const job *j, const char *path, int count)
+{
+    att_json_writer *w = j->writer;
+    att_json_begin_object(w);
+    att_json_key(w, "image");
+    att_json_string(w, path);
+    att_json_key(w, "top");
+    att_json_begin_array(w);
+    for (int i = 0; i < count; i++) {
+        const char *label = label_of(&j->labels, j->top[i].class_number);
+        att_json_begin_object(w);
+        att_json_key(w, "class");
+        att_json_integer(w, j->top[i].class_number);
+        if (label) {
+            att_json_key(w, "label");
+            att_json_string(w, label);
+        }
+        att_json_key(w, "probability");
+        att_json_number(w, j->top[i].probability);
+        att_json_end_object(w);
+    }
+    att_json_end_array(w);
+    if (j->settings->answer.logits) {
+        att_json_key(w, "logits");
+        att_json_begin_array(w);
+        for (int i = 0; i < att_classifier_classes(j->classifier); i++)
+            att_json_number(w, (double)j->logits[i]);
+        att_json_end_array(w);
+    }
+    att_json_end_object(w);
+}
+
+static int answer_images(job *j, const char *const *paths, int count)
+{
+    const settings *s = j->settings;
+    int classes = att_classifier_classes(j->classifier);
+    for (int i = 0; i < count; i++) {
+        if (cli_stop_asked())
+            return CLI_STOPPED;
+        int code = cli_check(j->cli, att_classifier_file(j->classifier, paths[i], j->logits));
+        if (code != CLI_OK)
+            return code;
+        int found = att_rank_classes(j->logits, classes, j->top, s->answer.topk);
+        if (cli_prints(s->output.json))
+            print_answer(j, paths[i], found);
+        if (j->writer)
+            write_answer(j, paths[i], found);
+    }
+    return CLI_OK;
+}
+
+static int prepare(job *j, const cli_loaded *loaded)
+{
+    const settings *s = j->settings;
+    int code = cli_check(j->cli, att_classifier_create(loaded->model, loaded->weights, &loaded->transform,
+                                                       s->engine.backend, &j->classifier));
+    if (code != CLI_OK)
+        return code;
+    size_t classes = (size_t)att_classifier_classes(j->classifier);
+    j->logits = calloc(classes, sizeof *j->logits);
+    j->top = calloc(classes, sizeof *j->top);
+    if (!j->logits || !j->top)
+        return cli_failure("out of memory for %zu classes", classes);
+    if (s->answer.labels)
+        code = read_labels(s->answer.labels, (int)classes, &j->labels);
+    if (code == CLI_OK && s->output.json)
+        code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
+    return code;
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    const settings *s = user;
+    job j = {.cli = cli, .settings = s};
+    cli_loaded loaded = {0};
+    int code = cli_open(cli, s->engine.threads);
+    if (code == CLI_OK)
+        code = cli_load(cli, operands[0], &s->network, &s->preprocess, s->answer.use_ema, &loaded);
+    if (code == CLI_OK)
+        code = prepare(&j, &loaded);
+    if (j.writer)
+        att_json_begin_array(j.writer);
+    if (code == CLI_OK)
+        code = answer_images(&j, operands + 1, count - 1);
+    if (code == CLI_OK && j.writer) {
+        att_json_end_array(j.writer);
+        code = cli_json_write(cli, j.writer, s->output.json);
+        j.writer = NULL;
+    }
+    att_json_writer_destroy(&j.writer);
+    att_classifier_destroy(&j.classifier);
+    free_labels(&j.labels);
+    free(j.logits);
+    free(j.top);
+    cli_unload(&loaded);
+    return code;
+}
+
+const cli_command cli_command_predict = {
+    .name = "predict",
+    .summary = "says what a checkpoint sees in images",
+    .operands = "CHECKPOINT IMAGE...",
+    .least_operands = 2,
+    .most_operands = 1000000,
+    .example = "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 --labels names.txt",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,357 @@
+/* attscope train: trains a network on images, and continues a training. */
+#include <math.h>
+#include <string.h>
+
+#include <attscope/store.h>
+
+#include "cli.h"
+#include "network.h"
+#include "progress.h"
+#include "run_folder.h"
+#include "train_flags.h"
+
+typedef struct job {
+    cli_app *cli;
+    train_settings *settings;
+    att_dataset *train, *eval;
+    att_model *model;
+    att_weights *weights;
+    att_preprocess preprocess;
+    att_transform_options train_transform, eval_transform;
+    cli_run_folder run;
+    att_checkpoint_info resumed; /* where the training stood that is continued */
+} job;
+
+/* --- data and network --------------------------------------------------------------------------------------------- */
+
+static int open_data(job *j, const char *path)
+{
+    const train_data *d = &j->settings->data;
+    int code = cli_dataset_open(j->cli, path, d->train_split, d->class_map, d->cache_bytes, &j->train);
+    if (code != CLI_OK)
+        return code;
+    if (!*att_dataset_split(j->train)) {
+        cli_note(j->cli, "%s has no splits: nothing to evaluate on", path);
+        return CLI_OK;
+    }
+    return cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, &j->eval);
+}
+
+/* The network that flags and a checkpoint to start or continue from describe. */
+static int find_network(job *j, const char *checkpoint, const char **name, att_identity *identity)
+{
+    cli_network *network = &j->settings->network;
+    *name = network->model;
+    if (!checkpoint)
+        return *name ? CLI_OK : cli_usage("train needs --model NAME; attscope models lists them");
+    att_safetensors *file;
+    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, checkpoint, &file));
+    if (code != CLI_OK)
+        return code;
+    code = cli_check(
+        j->cli, att_model_identify(j->cli->context, file, checkpoint, network->model, &network->options, identity));
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_checkpoint_describe(j->cli->context, file, &j->resumed));
+    att_safetensors_close(&file);
+    if (code != CLI_OK)
+        return code;
+    cli_note(j->cli, "%s: %s", identity->name, identity->origin);
+    att_model_options training = network->options;
+    network->options = identity->options;
+    network->options.drop_rate = training.drop_rate;
+    network->options.drop_path_rate = training.drop_path_rate;
+    network->options.smoothing = training.smoothing;
+    *name = identity->name;
+    return CLI_OK;
+}
+
+static int load_weights(job *j, const char *path)
+{
+    att_safetensors *file;
+    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, path, &file));
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_model_load(j->model, file, j->weights));
+    att_safetensors_close(&file);
+    return code;
+}
+
+static int make_network(job *j)
+{
+    train_settings *s = j->settings;
+    att_identity identity;
+    const char *name, *checkpoint = *j->run.resume ? j->run.resume : s->files.initial_checkpoint;
+    int code = find_network(j, checkpoint, &name, &identity);
+    if (code != CLI_OK)
+        return code;
+    att_model_options *options = &s->network.options;
+    options->loss = true;
+    if (options->num_classes == 0) {
+        options->num_classes = att_dataset_class_count(j->train);
+        cli_note(j->cli, "--num-classes %d, as many as the data has", options->num_classes);
+    }
+    code = cli_check(j->cli, att_model_create(j->cli->context, name, options, ATT_F32, &j->model));
+    if (code != CLI_OK)
+        return code;
+    j->preprocess = checkpoint ? identity.preprocess : att_model_preprocess(j->model);
+    code = cli_preprocess_flags(&s->preprocess, &j->preprocess);
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_weights_create(att_model_graph(j->model), &j->weights));
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_weights_initialise(j->weights, s->recipe.seed));
+    if (code == CLI_OK && s->files.initial_checkpoint && !*j->run.resume)
+        code = load_weights(j, s->files.initial_checkpoint);
+    return code;
+}
+
+static int make_transforms(job *j)
+{
+    const train_images *images = &j->settings->images;
+    j->eval_transform = j->train_transform = cli_transform(&j->preprocess);
+    if (images->no_aug)
+        return CLI_OK;
+    if (images->scale.count != 2 || images->ratio.count != 2)
+        return cli_usage("--scale and --ratio need two numbers each: the least and the largest");
+    att_transform_options *t = &j->train_transform;
+    t->crop = strcmp(images->crop_mode, "rrc") == 0   ? ATT_CROP_RANDOM_RESIZED
+              : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
+                                                      : ATT_CROP_CENTER;
+    if (images->interpolation)
+        t->interpolation = strcmp(images->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
+    for (int i = 0; i < 2; i++) {
+        t->scale[i] = images->scale.values[i];
+        t->ratio[i] = images->ratio.values[i];
+    }
+    t->pad = images->pad;
+    t->flip = images->hflip;
+    return CLI_OK;
+}
+
+/* --- the run's folder --------------------------------------------------------------------------------------------- */
+
+static void effective_channels(cli_reals *reals, const double *values, int count)
+{
+    reals->count = count;
+    memcpy(reals->values, values, (size_t)count * sizeof *values);
+}
+
+/* Makes the settings say what is taken where they left it open. */
+static void settle_settings(job *j, const char *data)
+{
+    train_settings *s = j->settings;
+    s->data.data_dir = data;
+    s->network.model = att_model_name(j->model);
+    s->network.options = att_model_options_of(j->model);
+    effective_channels(&s->preprocess.mean, j->preprocess.mean, j->preprocess.in_chans);
+    effective_channels(&s->preprocess.std, j->preprocess.std, j->preprocess.in_chans);
+    s->preprocess.crop_pct = j->preprocess.crop_pct;
+    s->preprocess.interpolation = j->preprocess.interpolation;
+    const char *slash = strrchr(j->run.folder, '/');
+    s->files.experiment = slash ? slash + 1 : j->run.folder;
+    s->files.resume = NULL;
+    s->recipe.backend = s->engine.backend;
+    s->recipe.output = j->run.folder;
+    s->recipe.resume = *j->run.resume ? j->run.resume : NULL;
+    if (s->betas.count == 2) {
+        s->recipe.beta1 = s->betas.values[0];
+        s->recipe.beta2 = s->betas.values[1];
+    }
+}
+
+static int make_folder(job *j)
+{
+    char path[CLI_PATH];
+    int code = cli_run_folder_make(j->run.folder);
+    cli_join(j->run.folder, "args.yaml", path, sizeof path);
+    if (code == CLI_OK)
+        code = cli_check(j->cli, cli_options_write(&j->cli->table, j->cli->context, path));
+    return code;
+}
+
+/* --- what is said while it runs ----------------------------------------------------------------------------------- */
+
+static double field(const att_event *event, const char *name)
+{
+    for (int i = 0; i < event->field_count; i++)
+        if (strcmp(event->fields[i].name, name) == 0 && !event->fields[i].text)
+            return event->fields[i].number;
+    return NAN;
+}
+
+static void say_epoch(job *j, const att_event *event)
+{
+    char evaluated[96] = "";
+    if (isfinite(field(event, "eval_loss")))
+        snprintf(evaluated, sizeof evaluated, "  eval loss %.4f  top-1 %.2f %%  top-5 %.2f %%",
+                 field(event, "eval_loss"), field(event, "eval_top1"), field(event, "eval_top5"));
+    cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g", (long long)event->epoch + 1, j->settings->recipe.epochs,
+             field(event, "train_loss"), evaluated, field(event, "lr"));
+}
+
+static att_status hear(void *user, const att_event *event)
+{
+    job *j = user;
+    if (event->kind == ATT_EVENT_RUN_BEGIN && event->step > 0)
+        cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run.resume, (long long)event->epoch + 1,
+                 (long long)event->step);
+    if (event->kind == ATT_EVENT_EPOCH)
+        say_epoch(j, event);
+    return ATT_OK;
+}
+
+static void print_result(const job *j, const att_train_result *r)
+{
+    printf("%s: %d epochs, %lld updates, loss %.4f\n", att_model_name(j->model), r->epochs, (long long)r->updates,
+           r->train_loss);
+    if (isfinite(r->eval_top1))
+        printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   best %s %.4g in epoch %d\n", r->eval_top1, r->eval_top5,
+               r->eval_loss, j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1);
+    printf("%s\n", j->run.folder);
+}
+
+static int write_json(const job *j, const att_train_result *r)
+{
+    att_json_writer *w;
+    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &w));
+    if (code != CLI_OK)
+        return code;
+    att_json_begin_object(w);
+    cli_json_text(w, "model", att_model_name(j->model));
+    cli_json_text(w, "folder", j->run.folder);
+    cli_json_integer(w, "epochs", r->epochs);
+    cli_json_integer(w, "updates", r->updates);
+    cli_json_number(w, "train_loss", r->train_loss);
+    cli_json_number(w, "eval_loss", r->eval_loss);
+    cli_json_number(w, "eval_top1", r->eval_top1);
+    cli_json_number(w, "eval_top5", r->eval_top5);
+    cli_json_number(w, "best_metric", r->best_metric);
+    cli_json_integer(w, "best_epoch", r->best_epoch);
+    cli_json_number(w, "train_samples_per_sec", r->images_per_second);
+    cli_json_number(w, "wait_share", r->wait_share);
+    att_json_end_object(w);
+    return cli_json_write(j->cli, w, j->settings->output.json);
+}
+
+static int open_log(const job *j, att_sink *sink)
+{
+    att_store_resume at = {j->resumed.epoch, j->resumed.update};
+    return cli_check(j->cli, att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, sink));
+}
+
+static int finish(const job *j, att_status status, const att_train_result *result)
+{
+    const train_settings *s = j->settings;
+    cli_bar_clear(j->cli);
+    if (status == ATT_ERR_STOPPED) {
+        cli_say("stopped after %lld updates; to go on: attscope train --resume %s/last.safetensors",
+                (long long)result->updates, j->run.folder);
+        return CLI_STOPPED;
+    }
+    int code = cli_check(j->cli, status);
+    if (code != CLI_OK)
+        return code;
+    cli_note(j->cli, "%.1f images/s, %.0f %% of the time waiting for data", result->images_per_second,
+             100 * result->wait_share);
+    if (cli_prints(s->output.json))
+        print_result(j, result);
+    return s->output.json ? write_json(j, result) : CLI_OK;
+}
+
+static int train(job *j)
+{
+    const train_settings *s = j->settings;
+    cli_progress progress = cli_progress_to(j->cli, (int64_t)s->recipe.log_interval * s->recipe.grad_accum_steps);
+    att_sink sinks[2] = {{.emit = hear, .user = j}};
+    int code = open_log(j, &sinks[1]);
+    if (code != CLI_OK)
+        return code;
+    att_train_options options = s->recipe;
+    options.sinks = sinks;
+    options.sink_count = 2;
+    options.progress = cli_progress_show;
+    options.progress_user = &progress;
+    att_train_data data = {j->train, j->eval, &j->train_transform, &j->eval_transform};
+    att_train_result result;
+    att_status status = att_train(j->model, j->weights, &data, &options, &result);
+    sinks[1].close(sinks[1].user);
+    return finish(j, status, &result);
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static int prepare(job *j, const char *data)
+{
+    const train_settings *s = j->settings;
+    int code = open_data(j, data);
+    if (code != CLI_OK)
+        return code;
+    /* The folder of a continued run says where the network is; that of a new one is named after the network. */
+    if (s->files.resume)
+        cli_resume_path(s->files.resume, s->files.output, s->files.experiment, j->run.resume, sizeof j->run.resume);
+    code = make_network(j);
+    if (code == CLI_OK)
+        code = make_transforms(j);
+    if (code == CLI_OK)
+        code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, att_model_name(j->model),
+                                     j->preprocess.img_size, &j->run);
+    if (code != CLI_OK)
+        return code;
+    settle_settings(j, data);
+    return make_folder(j);
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    job j = {.cli = cli, .settings = user};
+    const char *data = count > 0 ? operands[0] : j.settings->data.data_dir;
+    if (!data)
+        return cli_usage("train needs DATA; see attscope train --help");
+    int code = cli_open(cli, j.settings->engine.threads);
+    if (code == CLI_OK)
+        code = prepare(&j, data);
+    if (code == CLI_OK)
+        code = train(&j);
+    att_weights_destroy(&j.weights);
+    att_model_destroy(&j.model);
+    att_dataset_close(&j.eval);
+    att_dataset_close(&j.train);
+    return code;
+}
+
+/* --config, or else the args.yaml beside the checkpoint that is continued. */
+static void config(const void *user, char *path, size_t size)
+{
+    const train_settings *s = user;
+    char resume[CLI_PATH], folder[CLI_PATH];
+    *path = '\0';
+    if (s->files.config) {
+        snprintf(path, size, "%s", s->files.config);
+        return;
+    }
+    cli_resume_path(s->files.resume, s->files.output, s->files.experiment, resume, sizeof resume);
+    if (!*resume)
+        return;
+    cli_join(cli_folder_of(resume, folder, sizeof folder), "args.yaml", path, size);
+    if (!cli_exists(path))
+        *path = '\0';
+}
+
+const cli_command cli_command_train = {
+    .name = "train",
+    .summary = "trains a network on images",
+    .operands = "DATA",
+    .most_operands = 1,
+    .about =
+        "DATA is a folder of class folders (or of split folders of such), a .tar, .tar.gz or\n"
+        ".zip of one, or a folder of IDX files. Ctrl-C writes a checkpoint; --resume continues\n"
+        "to the same bits as if nothing had happened.",
+    .example =
+        "  attscope train /usr/share/datasets/fashion-mnist --model vit_tiny_patch16_224 \\\n"
+        "      --img-size 28 --patch-size 4 --in-chans 1 --embed-dim 64 --depth 4 --num-heads 4 \\\n"
+        "      --epochs 7 --opt adamw --lr 2e-3 --weight-decay 0.05 --output output --experiment first\n"
+        "  attscope train --resume output/first/last.safetensors",
+    .uses = cli_train_uses,
+    .use_count = CLI_TRAIN_USES,
+    .settings_size = sizeof(train_settings),
+    .config = config,
+    .run = run,
+};

@@ -1,0 +1,19 @@
+/* commands.h - the list of commands, in the order help shows them. A new one is a line here. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli.h"
+
+#define CLI_COMMAND_LIST(X) \
+    X(train)                \
+    X(validate)             \
+    X(predict)              \
+    X(models)               \
+    X(inspect)              \
+    X(bench)
+
+#define CLI_COMMAND_DECLARE(name) extern const cli_command cli_command_##name;
+CLI_COMMAND_LIST(CLI_COMMAND_DECLARE)
+#undef CLI_COMMAND_DECLARE
+
+#endif

@@ -1,0 +1,118 @@
+#include "flags.h"
+
+#define ROWS(table) .options = table, .count = sizeof table / sizeof *table
+
+/* --- choices ------------------------------------------------------------------------------------------------------ */
+
+static const char *choice_of(const char *const *names, int count, int index)
+{
+    return index < count ? names[index] : NULL;
+}
+
+const char *cli_choice_interpolation(int index)
+{
+    static const char *const names[] = {"bicubic", "bilinear"};
+    return choice_of(names, 2, index);
+}
+
+static const char *choose_pool(int index)
+{
+    static const char *const names[] = {"token", "avg"};
+    return choice_of(names, 2, index);
+}
+
+static const char *choose_backend(int index)
+{
+    static const char *const names[] = {"cpu", "ref"};
+    return choice_of(names, 2, index);
+}
+
+static const char *choose_model(int index)
+{
+    return index < att_model_count() ? att_model_at(index).name : NULL;
+}
+
+/* --- the network -------------------------------------------------------------------------------------------------- */
+
+static const cli_option network_options[] = {
+    {"model", 'm', .kind = CLI_TEXT, .value = "NAME", .help = "timm's name; attscope models lists them",
+     .choice = choose_model, CLI_AT(cli_network, model)},
+    {"img-size", .kind = CLI_INT, .value = "N", .help = "pixels of a side", CLI_AT(cli_network, options.img_size),
+     .low = 1, .high = 65536, .open = true},
+    {"in-chans", .kind = CLI_INT, .value = "N", .help = "channels of an image: 1 or 3",
+     CLI_AT(cli_network, options.in_chans), .low = 1, .high = 3, .open = true},
+    {"num-classes", .kind = CLI_INT, .value = "N", .help = "outputs", CLI_AT(cli_network, options.num_classes),
+     .low = 1, .high = 10000000, .open = true},
+    {"patch-size", .kind = CLI_INT, .value = "N", .help = "pixels of a patch's side",
+     CLI_AT(cli_network, options.patch_size), .low = 1, .high = 65536, .open = true},
+    {"embed-dim", .kind = CLI_INT, .value = "N", .help = "width of a token", CLI_AT(cli_network, options.embed_dim),
+     .low = 1, .high = 65536, .open = true},
+    {"depth", .kind = CLI_INT, .value = "N", .help = "blocks", CLI_AT(cli_network, options.depth), .low = 1,
+     .high = 4096, .open = true},
+    {"num-heads", .kind = CLI_INT, .value = "N", .help = "attention heads of a block",
+     CLI_AT(cli_network, options.num_heads), .low = 1, .high = 65536, .open = true},
+    {"mlp-ratio", .kind = CLI_REAL, .value = "X", .help = "width of the MLP over that of a token",
+     CLI_AT(cli_network, options.mlp_ratio), .low = 1e-3, .high = 64, .open = true},
+    {"global-pool", .alias = "gp", .kind = CLI_WORD, .value = "NAME", .help = "pooling", .choice = choose_pool,
+     CLI_AT(cli_network, options.global_pool)},
+    {"class-token", .kind = CLI_SWITCH, .help = "with or without a class token",
+     CLI_AT(cli_network, options.class_token)},
+    {"embed-class", .kind = CLI_SWITCH, .help = "position embedding for the class token too",
+     CLI_AT(cli_network, options.embed_class)},
+    {"fc-norm", .kind = CLI_SWITCH, .help = "last norm after the pooling", CLI_AT(cli_network, options.fc_norm)},
+    {"qkv-bias", .kind = CLI_SWITCH, .help = "queries, keys and values with a bias",
+     CLI_AT(cli_network, options.qkv_bias)},
+    {"init-values", .kind = CLI_REAL, .value = "X", .help = "LayerScale with this start",
+     CLI_AT(cli_network, options.init_values), .low = 0, .high = 1e3, .open = true},
+    {"broadcast", .kind = CLI_WORD, .value = "MODULE",
+     .help = "at the end of every MLP branch: none, cb, cb_s (cb_s:init=0.1)", CLI_AT(cli_network, options.broadcast)},
+};
+
+static void network_defaults(void *values)
+{
+    ((cli_network *)values)->options = att_model_options_defaults();
+}
+
+const cli_group cli_group_network = {"Network (what is not given is the model's own)", ROWS(network_options),
+                                     network_defaults};
+
+/* --- preprocessing ------------------------------------------------------------------------------------------------ */
+
+static const cli_option preprocess_options[] = {
+    {"mean", .kind = CLI_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one a channel",
+     CLI_AT(cli_preprocess, mean), .low = -1e3, .high = 1e3},
+    {"std", .kind = CLI_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one a channel",
+     CLI_AT(cli_preprocess, std), .low = 1e-6, .high = 1e3},
+    {"crop-pct", .kind = CLI_REAL, .value = "X", .help = "share of the shorter side that the centre crop keeps",
+     CLI_AT(cli_preprocess, crop_pct), .low = 0.01, .high = 1, .open = true},
+    {"interpolation", .kind = CLI_TEXT, .value = "NAME", .help = "of resizing", .choice = cli_choice_interpolation,
+     CLI_AT(cli_preprocess, interpolation)},
+};
+
+const cli_group cli_group_preprocess = {"Preprocessing (what is not given is the model's own)",
+                                        ROWS(preprocess_options), NULL};
+
+/* --- engine ------------------------------------------------------------------------------------------------------- */
+
+static const cli_option engine_options[] = {
+    {"threads", .kind = CLI_INT, .value = "N", .help = "of the engine; 0: one per processor",
+     CLI_AT(cli_engine, threads), .low = 0, .high = 1024},
+    {"backend", .kind = CLI_TEXT, .value = "NAME", .help = "kernels; ref is the plain reference",
+     .choice = choose_backend, CLI_AT(cli_engine, backend)},
+};
+
+static void engine_defaults(void *values)
+{
+    ((cli_engine *)values)->backend = att_plan_options_defaults().backend;
+}
+
+const cli_group cli_group_engine = {"Engine", ROWS(engine_options), engine_defaults};
+
+/* --- output ------------------------------------------------------------------------------------------------------- */
+
+static const cli_option output_options[] = {
+    {"json", .kind = CLI_TEXT, .value = "FILE", .help = "write the figures as JSON; - is standard output",
+     CLI_AT(cli_output, json), .once = true},
+};
+
+const cli_group cli_group_output = {"Output", ROWS(output_options), NULL};

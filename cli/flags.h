@@ -1,0 +1,36 @@
+/* flags.h - options that several commands share. */
+#ifndef CLI_FLAGS_H
+#define CLI_FLAGS_H
+
+#include <attscope/attscope.h>
+
+#include "options.h"
+
+typedef struct cli_network {
+    const char *model; /* NULL: not given */
+    att_model_options options;
+} cli_network;
+extern const cli_group cli_group_network;
+
+typedef struct cli_preprocess {
+    cli_reals mean, std;
+    double crop_pct;           /* 0: not given */
+    const char *interpolation; /* NULL: not given */
+} cli_preprocess;
+extern const cli_group cli_group_preprocess;
+
+typedef struct cli_engine {
+    int threads;
+    const char *backend;
+} cli_engine;
+extern const cli_group cli_group_engine;
+
+typedef struct cli_output {
+    const char *json; /* "-": stdout; NULL: none */
+} cli_output;
+extern const cli_group cli_group_output;
+
+/* What --interpolation and the like can name. */
+const char *cli_choice_interpolation(int index);
+
+#endif

@@ -1,0 +1,134 @@
+/* attscope - the command. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "stop.h"
+
+static const cli_command *const commands[] = {
+#define CLI_COMMAND_ENTRY(name) &cli_command_##name,
+    CLI_COMMAND_LIST(CLI_COMMAND_ENTRY)
+#undef CLI_COMMAND_ENTRY
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static const char *command_name(const void *user, int index)
+{
+    (void)user;
+    return commands[index]->name;
+}
+
+static void print_overview(FILE *out)
+{
+    fprintf(out,
+            "attscope %s - trains vision networks with attention and measures what attention does\n\n"
+            "Usage: attscope COMMAND [options]\n\nCommands:\n",
+            att_version());
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\nattscope COMMAND --help says more, with an example.\n", out);
+}
+
+static void print_help(const cli_command *command, const cli_table *table)
+{
+    printf("attscope %s: %s\n\nUsage: attscope %s %s%s[options]\n", command->name, command->summary, command->name,
+           command->operands, *command->operands ? " " : "");
+    if (command->about)
+        printf("\n%s\n", command->about);
+    printf("\nExample:\n%s\n", command->example);
+    cli_options_help(table, stdout);
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+/* Reads the config file that the settings name and lays the command line over it. *yaml is the caller's. */
+static int apply_config(cli_app *cli, const cli_command *command, int argc, char **argv, const char **operands,
+                        int *count, att_yaml **yaml)
+{
+    char path[4096] = "";
+    if (command->config)
+        command->config(cli->table.settings, path, sizeof path);
+    if (!*path)
+        return CLI_OK;
+    int code = cli_check(cli, att_yaml_read(cli->context, path, yaml));
+    if (code != CLI_OK)
+        return code;
+    cli_options_defaults(&cli->table, command->settings_size);
+    bool fine =
+        cli_options_config(&cli->table, path, *yaml) && cli_options_parse(&cli->table, argc, argv, operands, count);
+    return fine ? CLI_OK : CLI_USAGE;
+}
+
+static int run_with(cli_app *cli, const cli_command *command, int argc, char **argv, const char **operands)
+{
+    int count;
+    cli_options_defaults(&cli->table, command->settings_size);
+    if (asks_for_help(argc, argv)) {
+        print_help(command, &cli->table);
+        return CLI_OK;
+    }
+    if (!cli_options_parse(&cli->table, argc, argv, operands, &count))
+        return CLI_USAGE;
+
+    /* The config's texts must outlive the command's own context. */
+    att_yaml *yaml = NULL;
+    int code = command->config ? cli_open(cli, 1) : CLI_OK;
+    att_context *reader = cli->context;
+    if (code == CLI_OK)
+        code = apply_config(cli, command, argc, argv, operands, &count, &yaml);
+    cli->context = NULL;
+
+    if (code == CLI_OK && count < command->least_operands)
+        code = cli_usage("%s needs %s; see attscope %s --help", command->name, command->operands, command->name);
+    else if (code == CLI_OK && count > command->most_operands)
+        code = cli_usage("%s: \"%s\" is one operand too many; see attscope %s --help", command->name,
+                         operands[command->most_operands], command->name);
+    if (code == CLI_OK)
+        code = command->run(cli, cli->table.settings, operands, count);
+    att_context_destroy(&cli->context);
+    att_yaml_destroy(&yaml);
+    att_context_destroy(&reader);
+    return code;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    void *settings = calloc(1, command->settings_size);
+    const char **operands = calloc((size_t)argc + 1, sizeof *operands);
+    cli_app cli = {.table = {command->name, command->uses, command->use_count, settings}};
+    int code = settings && operands ? run_with(&cli, command, argc, argv, operands) : cli_failure("out of memory");
+    free(operands);
+    free(settings);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview(stderr);
+        return CLI_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_overview(stdout);
+        return CLI_OK;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("attscope %s\n", att_version());
+        return CLI_OK;
+    }
+    cli_stop_on_signals();
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return run_command(commands[i], argc - 2, argv + 2);
+    const char *nearest = cli_nearest(name, command_name, NULL, COMMAND_COUNT);
+    if (nearest)
+        return cli_usage("unknown command \"%s\"; did you mean %s?", name, nearest);
+    return cli_usage("unknown command \"%s\"; see attscope --help", name);
+}

@@ -1,0 +1,84 @@
+/* options.h - options declared in tables: one row gives the flag, the config key, the help and the place of the value.
+ *
+ * What is stored before parsing is the default, so that help and args.yaml read it from there. On the command line and
+ * in files, underscores and dashes are the same.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdio.h>
+
+#include <attscope/yaml.h>
+
+typedef enum cli_kind {
+    CLI_FLAG,   /* bool; --name, --no-name */
+    CLI_SWITCH, /* int, 1 or 0, -1: not given; --name, --no-name */
+    CLI_INT,    /* int */
+    CLI_LONG,   /* int64_t */
+    CLI_SEED,   /* uint64_t */
+    CLI_REAL,   /* double */
+    CLI_REALS,  /* cli_reals, up to three numbers */
+    CLI_TEXT,   /* const char *, NULL: not given, also by "" */
+    CLI_WORD    /* char[size], "": not given */
+} cli_kind;
+
+typedef struct cli_reals {
+    double values[3];
+    int count;
+} cli_reals;
+
+typedef struct cli_option {
+    const char *name; /* "batch-size" */
+    char letter;      /* -b; 0: none */
+    const char *alias;
+    cli_kind kind;
+    const char *value;                /* what help calls it: "N", "FILE" */
+    const char *help;                 /* NULL: not for people, help leaves it out */
+    const char *(*choice)(int index); /* texts: the values there are, NULL past the last; NULL: any */
+    size_t offset, size;
+    double low, high; /* closed range of numbers; both 0: any */
+    bool open;        /* numbers: the default says "not given" and is not shown */
+    bool once;        /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
+} cli_option;
+
+/* Where a row's value lies. */
+#define CLI_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
+
+/* Options that belong together, and the struct that holds their values. */
+typedef struct cli_group {
+    const char *title;
+    const cli_option *options;
+    int count;
+    void (*defaults)(void *values); /* NULL: zeros */
+} cli_group;
+
+/* A group of a command, and where in the command's settings its struct lies. */
+typedef struct cli_use {
+    const cli_group *group;
+    size_t offset;
+} cli_use;
+
+typedef struct cli_table {
+    const char *command; /* for messages */
+    const cli_use *uses;
+    int use_count;
+    void *settings;
+} cli_table;
+
+/* Zeroes `size` bytes of settings and stores every default. */
+void cli_options_defaults(const cli_table *table, size_t size);
+
+/* Stores what argv says, later flags winning, and moves what is no option to operands[0..*operand_count-1] (room for
+ * argc). Texts point into argv. Prints a message and returns false for unknown flags, missing or wrong values. */
+bool cli_options_parse(const cli_table *table, int argc, char **argv, const char **operands, int *operand_count);
+
+/* Stores what a config file says; texts point into `yaml`. `path` is for messages, of which the first ends it. */
+bool cli_options_config(const cli_table *table, const char *path, const att_yaml *yaml);
+
+/* Every option with its value, one group after another. */
+void cli_options_help(const cli_table *table, FILE *out);
+
+/* Writes every value to `path`, keys with underscores. */
+att_status cli_options_write(const cli_table *table, att_context *context, const char *path);
+
+#endif

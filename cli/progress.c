@@ -1,0 +1,135 @@
+#include "progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stop.h"
+
+enum { WIDTH = 80 };
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Columns to draw in: one less than there are, so that the cursor stays on the line. */
+static int terminal_width(void)
+{
+    struct winsize size;
+    int width = WIDTH;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_col < WIDTH)
+        width = size.ws_col;
+    return width - 1;
+}
+
+char *cli_format_seconds(double seconds, char *text, size_t size)
+{
+    if (!(seconds >= 0) || seconds > 1e8) {
+        snprintf(text, size, "--");
+        return text;
+    }
+    long whole = lround(seconds), minutes = whole / 60 % 60;
+    if (whole < 3600)
+        snprintf(text, size, "%ld:%02ld", minutes, whole % 60);
+    else
+        snprintf(text, size, "%ld:%02ld:%02ld", whole / 3600, minutes, whole % 60);
+    return text;
+}
+
+void cli_bar_clear(cli_app *cli)
+{
+    if (cli->drawn)
+        fprintf(stderr, "\r%*s\r", terminal_width(), "");
+    cli->drawn = false;
+}
+
+cli_progress cli_progress_to(cli_app *cli, int64_t every)
+{
+    const char *terminal = getenv("TERM");
+    bool draws = isatty(STDERR_FILENO) && !(terminal && strcmp(terminal, "dumb") == 0);
+    return (cli_progress){.cli = cli, .terminal = draws, .every = every};
+}
+
+/* "train 3/7" */
+static void format_stage(const att_progress *p, char *text, size_t size)
+{
+    if (p->epochs > 0)
+        snprintf(text, size, "%s %d/%d", p->stage, p->epoch + 1, p->epochs);
+    else
+        snprintf(text, size, "%s", p->stage);
+}
+
+/* "  loss 0.4321  1234 images/s  ETA 3:21" */
+static void format_figures(const att_progress *p, char *text, size_t size)
+{
+    char left[24], loss[32] = "";
+    if (isfinite(p->loss))
+        snprintf(loss, sizeof loss, "  loss %.4f", p->loss);
+    snprintf(text, size, "%s  %.*f images/s  ETA %s", loss, p->images_per_second < 10 ? 1 : 0, p->images_per_second,
+             cli_format_seconds(p->seconds_left, left, sizeof left));
+}
+
+static void draw(cli_progress *progress, const att_progress *p)
+{
+    char stage[40], figures[96], count[48], bar[WIDTH], line[4 * WIDTH];
+    format_stage(p, stage, sizeof stage);
+    format_figures(p, figures, sizeof figures);
+    snprintf(count, sizeof count, "%lld/%lld", (long long)p->batch, (long long)p->batches);
+
+    int width = terminal_width();
+    int cells = width - (int)(strlen(stage) + strlen(count) + strlen(figures)) - 4; /* " [" and "] " */
+    if (cells > 30)
+        cells = 30;
+    if (cells < 4) {
+        snprintf(line, sizeof line, "%s %s%s", stage, count, figures);
+    } else {
+        int full = p->batches > 0 ? (int)((int64_t)cells * p->batch / p->batches) : 0;
+        memset(bar, '#', (size_t)full);
+        memset(bar + full, '.', (size_t)(cells - full));
+        bar[cells] = '\0';
+        snprintf(line, sizeof line, "%s [%s] %s%s", stage, bar, count, figures);
+    }
+    fprintf(stderr, "\r%-*.*s", width, width, line);
+    fflush(stderr);
+    progress->cli->drawn = true;
+}
+
+static void print_line(const att_progress *p)
+{
+    char stage[40], figures[96];
+    format_stage(p, stage, sizeof stage);
+    format_figures(p, figures, sizeof figures);
+    fprintf(stderr, "%s  %lld/%lld%s\n", stage, (long long)p->batch, (long long)p->batches, figures);
+}
+
+/* While training every so many batches; other stages are short and say every tenth. */
+static bool line_is_due(cli_progress *progress, const att_progress *p)
+{
+    if (strcmp(p->stage, "train") == 0)
+        return p->batch > 0 && p->batch % progress->every == 0;
+    if (p->epochs > 0 || p->batches <= 0)
+        return false;
+    int64_t tenth = 10 * p->batch / p->batches;
+    bool due = tenth > progress->last_tenth;
+    progress->last_tenth = tenth;
+    return due;
+}
+
+bool cli_progress_show(void *user, const att_progress *p)
+{
+    cli_progress *progress = user;
+    double time = now();
+    if (progress->terminal && (time - progress->last_drawn > 0.1 || p->batch == p->batches)) {
+        draw(progress, p);
+        progress->last_drawn = time;
+    } else if (!progress->terminal && line_is_due(progress, p)) {
+        print_line(p);
+    }
+    return !cli_stop_asked();
+}

@@ -1,0 +1,27 @@
+/* progress.h - where a long command is: a bar that is redrawn on a terminal, lines elsewhere; on stderr. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <attscope/progress.h>
+
+#include "cli.h"
+
+typedef struct cli_progress {
+    cli_app *cli;
+    bool terminal;
+    int64_t every;      /* no terminal: batches between two lines while training */
+    double last_drawn;  /* seconds; terminal */
+    int64_t last_tenth; /* no terminal: tenths of a stage that is no training which were said */
+} cli_progress;
+
+cli_progress cli_progress_to(cli_app *cli, int64_t every);
+/* att_progress_fn; user: a cli_progress. False once a signal asked to stop. */
+bool cli_progress_show(void *user, const att_progress *progress);
+
+/* Takes the bar off the terminal's line, where one stands. */
+void cli_bar_clear(cli_app *cli);
+
+/* "m:ss" or "h:mm:ss"; "--" for NaN. Returns `text`. */
+char *cli_format_seconds(double seconds, char *text, size_t size);
+
+#endif

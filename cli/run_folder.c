@@ -1,0 +1,91 @@
+#include "run_folder.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static const char last_name[] = "last.safetensors";
+
+char *cli_join(const char *folder, const char *name, char *path, size_t size)
+{
+    size_t length = strlen(folder);
+    int written = snprintf(path, size, "%s%s%s", folder, length > 0 && folder[length - 1] != '/' ? "/" : "", name);
+    if (written < 0 || (size_t)written >= size)
+        *path = '\0';
+    return path;
+}
+
+bool cli_exists(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0;
+}
+
+static void last_of(const char *output, const char *experiment, char *path, size_t size)
+{
+    char folder[CLI_PATH];
+    cli_join(cli_join(output, experiment, folder, sizeof folder), last_name, path, size);
+}
+
+void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size)
+{
+    *path = '\0';
+    if (resume && strcmp(resume, "auto") != 0)
+        snprintf(path, size, "%s", resume);
+    else if (resume && experiment)
+        last_of(output, experiment, path, size);
+    if (resume && strcmp(resume, "auto") == 0 && !cli_exists(path))
+        *path = '\0';
+}
+
+char *cli_folder_of(const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) : 0;
+    if (slash)
+        snprintf(folder, size, "%.*s", length > 0 ? length : 1, path);
+    else
+        snprintf(folder, size, ".");
+    return folder;
+}
+
+int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
+                          cli_run_folder *run)
+{
+    if (resume && strcmp(resume, "auto") == 0 && !experiment)
+        return cli_usage("--resume auto needs --experiment NAME, the run to continue");
+    cli_resume_path(resume, output, experiment, run->resume, sizeof run->resume);
+    if (*run->resume) {
+        cli_folder_of(run->resume, run->folder, sizeof run->folder);
+        return CLI_OK;
+    }
+    char name[256], stamp[32];
+    time_t now = time(NULL);
+    struct tm local;
+    if (!localtime_r(&now, &local) || strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local) == 0)
+        return cli_failure("the clock gives no date to name the run by");
+    snprintf(name, sizeof name, "%s-%.200s-%d", stamp, model, size);
+    cli_join(output, experiment ? experiment : name, run->folder, sizeof run->folder);
+    char last[CLI_PATH];
+    if (cli_exists(cli_join(run->folder, last_name, last, sizeof last)))
+        return cli_failure("%s holds a training already; --resume %s continues it", run->folder, last);
+    return CLI_OK;
+}
+
+int cli_run_folder_make(const char *folder)
+{
+    char path[CLI_PATH];
+    snprintf(path, sizeof path, "%s", folder);
+    for (char *slash = path; *slash; slash++) {
+        if (*slash != '/' || slash == path)
+            continue;
+        *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return cli_failure("%s could not be made: %s", path, strerror(errno));
+        *slash = '/';
+    }
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return cli_failure("%s could not be made: %s", path, strerror(errno));
+    return CLI_OK;
+}

@@ -1,0 +1,31 @@
+/* run_folder.h - where a training writes: OUTPUT/EXPERIMENT, and which checkpoint it continues from. */
+#ifndef CLI_RUN_FOLDER_H
+#define CLI_RUN_FOLDER_H
+
+#include "cli.h"
+
+enum { CLI_PATH = 4096 };
+
+typedef struct cli_run_folder {
+    char folder[CLI_PATH];
+    char resume[CLI_PATH]; /* "": a new training */
+} cli_run_folder;
+
+/* The checkpoint that --resume names: the file itself; "auto": last.safetensors in OUTPUT/EXPERIMENT where there is
+ * one; "" otherwise. */
+void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size);
+
+/* Settles both. A resumed training goes on in its checkpoint's folder. A new one without a name is called
+ * date-time-model-size, as timm's. Refuses a folder that holds a training already. CLI_OK or a code. */
+int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
+                          cli_run_folder *run);
+/* Makes the folder and those above it. CLI_OK or a code. */
+int cli_run_folder_make(const char *folder);
+
+/* "FOLDER/NAME"; "", which no file is called, where that does not fit. Returns `path`. */
+char *cli_join(const char *folder, const char *name, char *path, size_t size);
+/* The folder that a file lies in; "." where its path has none. Returns `folder`. */
+char *cli_folder_of(const char *path, char *folder, size_t size);
+bool cli_exists(const char *path);
+
+#endif

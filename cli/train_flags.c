@@ -1,0 +1,212 @@
+#include "train_flags.h"
+
+#define GROUP(name, title, table, defaults) \
+    static const cli_group name = {title, table, sizeof table / sizeof *table, defaults}
+
+/* --- data --------------------------------------------------------------------------------------------------------- */
+
+static const cli_option data_options[] = {
+    {"data-dir", .kind = CLI_TEXT, .value = "DATA", .help = "the data set, where it is not the operand",
+     CLI_AT(train_data, data_dir)},
+    {"train-split", .kind = CLI_TEXT, .value = "NAME", .help = "what to train on", CLI_AT(train_data, train_split)},
+    {"val-split", .kind = CLI_TEXT, .value = "NAME", .help = "what to evaluate on", CLI_AT(train_data, val_split)},
+    {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
+     CLI_AT(train_data, class_map)},
+    {"cache-bytes", .kind = CLI_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
+     CLI_AT(train_data, cache_bytes), .low = 0, .high = 1e15},
+};
+
+static void data_defaults(void *values)
+{
+    train_data *data = values;
+    data->train_split = "train";
+    data->val_split = "validation";
+    data->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
+}
+
+GROUP(data_group, "Data", data_options, data_defaults);
+
+/* --- images of the training --------------------------------------------------------------------------------------- */
+
+static const char *choose_crop(int index)
+{
+    static const char *const names[] = {"rrc", "pad", "center"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const cli_option image_options[] = {
+    {"no-aug", .kind = CLI_FLAG, .help = "no augmentation at all: centre crop, no flip", CLI_AT(train_images, no_aug)},
+    {"train-crop-mode", .kind = CLI_TEXT, .value = "NAME",
+     .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
+     CLI_AT(train_images, crop_mode)},
+    {"scale", .kind = CLI_REALS, .value = "X X", .help = "rrc: area of the crop", CLI_AT(train_images, scale),
+     .low = 1e-6, .high = 1},
+    {"ratio", .kind = CLI_REALS, .value = "X X", .help = "rrc: width over height", CLI_AT(train_images, ratio),
+     .low = 1e-3, .high = 1e3},
+    {"pad", .kind = CLI_INT, .value = "N", .help = "pad: most pixels of a shift", CLI_AT(train_images, pad), .low = 0,
+     .high = 65536},
+    {"hflip", .kind = CLI_REAL, .value = "P", .help = "probability of a left-right flip", CLI_AT(train_images, hflip),
+     .low = 0, .high = 1},
+    {"train-interpolation", .kind = CLI_TEXT, .value = "NAME", .help = "of resizing, where not --interpolation",
+     .choice = cli_choice_interpolation, CLI_AT(train_images, interpolation)},
+};
+
+static void image_defaults(void *values)
+{
+    train_images *images = values;
+    att_transform_options transform = att_transform_options_defaults(1, 1, 1);
+    images->crop_mode = "rrc";
+    for (int i = 0; i < 2; i++) {
+        images->scale.values[i] = transform.scale[i];
+        images->ratio.values[i] = transform.ratio[i];
+    }
+    images->scale.count = images->ratio.count = 2;
+    images->pad = transform.pad;
+    images->hflip = 0.5;
+}
+
+GROUP(image_group, "Augmentation", image_options, image_defaults);
+
+/* --- the recipe --------------------------------------------------------------------------------------------------- */
+
+static const char *choose_optimizer(int index)
+{
+    return index < att_optimizer_count() ? att_optimizer_at(index).name : NULL;
+}
+
+static const char *choose_schedule(int index)
+{
+    return index < att_schedule_count() ? att_schedule_at(index).name : NULL;
+}
+
+static const char *choose_metric(int index)
+{
+    static const char *const names[] = {"top1", "top5", "loss"};
+    return index < 3 ? names[index] : NULL;
+}
+
+#define RECIPE(member) CLI_AT(att_train_options, member)
+static const cli_option recipe_options[] = {
+    {"epochs", .kind = CLI_INT, .value = "N", .help = "passes over the data", RECIPE(epochs), .low = 1, .high = 1e6},
+    {"batch-size", 'b', .kind = CLI_INT, .value = "N", .help = "images of a batch", RECIPE(batch_size), .low = 1,
+     .high = 65536},
+    {"grad-accum-steps", .kind = CLI_INT, .value = "N", .help = "batches of an update", RECIPE(grad_accum_steps),
+     .low = 1, .high = 65536},
+    {"opt", .kind = CLI_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
+    {"momentum", .kind = CLI_REAL, .value = "X", .help = "of sgd", RECIPE(momentum), .low = 0, .high = 0.999999},
+    {"opt-eps", .kind = CLI_REAL, .value = "X", .help = "of adamw", RECIPE(eps), .low = 1e-30, .high = 1},
+    {"weight-decay", .kind = CLI_REAL, .value = "X", .help = "not on norms, biases, position and class token",
+     RECIPE(weight_decay), .low = 0, .high = 1e3},
+    {"clip-grad", .kind = CLI_REAL, .value = "X", .help = "largest norm of the gradient", RECIPE(clip_grad), .low = 0,
+     .high = 1e9, .open = true},
+    {"lr", .kind = CLI_REAL, .value = "X", .help = "learning rate; without it lr-base scaled by the batch", RECIPE(lr),
+     .low = 0, .high = 1e3, .open = true},
+    {"lr-base", .kind = CLI_REAL, .value = "X", .help = "learning rate for a batch of 256", RECIPE(lr_base), .low = 0,
+     .high = 1e3},
+    {"sched", .kind = CLI_TEXT, .value = "NAME", .help = "schedule", .choice = choose_schedule, RECIPE(schedule)},
+    {"sched-on-updates", .kind = CLI_FLAG, .help = "the rate changes at every update", RECIPE(sched_on_updates)},
+    {"warmup-epochs", .kind = CLI_INT, .value = "N", .help = "epochs in which the rate rises", RECIPE(warmup_epochs),
+     .low = 0, .high = 1e6},
+    {"warmup-lr", .kind = CLI_REAL, .value = "X", .help = "the rate it rises from", RECIPE(warmup_lr), .low = 0,
+     .high = 1e3},
+    {"min-lr", .kind = CLI_REAL, .value = "X", .help = "the rate it falls to", RECIPE(min_lr), .low = 0, .high = 1e3},
+    {"decay-epochs", .kind = CLI_REAL, .value = "X", .help = "step: epochs between two steps", RECIPE(decay_epochs),
+     .low = 1e-6, .high = 1e6},
+    {"decay-rate", .kind = CLI_REAL, .value = "X", .help = "step: factor", RECIPE(decay_rate), .low = 0, .high = 1},
+    {"model-ema", .kind = CLI_FLAG, .help = "keep an average of the weights", RECIPE(model_ema)},
+    {"model-ema-decay", .kind = CLI_REAL, .value = "X", .help = "of the average", RECIPE(model_ema_decay), .low = 0,
+     .high = 1},
+    {"model-ema-warmup", .kind = CLI_FLAG, .help = "the average forgets faster at first", RECIPE(model_ema_warmup)},
+    {"seed", .kind = CLI_SEED, .value = "N", .help = "of weights, data order and augmentation", RECIPE(seed)},
+};
+
+static void recipe_defaults(void *values)
+{
+    *(att_train_options *)values = att_train_options_defaults();
+}
+
+GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
+
+static const cli_option betas_options[] = {
+    {"opt-betas", .kind = CLI_REALS, .value = "X X", .help = "of adamw", CLI_AT(train_settings, betas), .low = 0,
+     .high = 0.999999},
+};
+
+static void betas_defaults(void *values)
+{
+    att_train_options options = att_train_options_defaults();
+    ((train_settings *)values)->betas = (cli_reals){{options.beta1, options.beta2}, 2};
+}
+
+GROUP(betas_group, "Recipe, more", betas_options, betas_defaults);
+
+static const cli_option regular_options[] = {
+    {"smoothing", .kind = CLI_REAL, .value = "X", .help = "of the labels", CLI_AT(att_model_options, smoothing),
+     .low = 0, .high = 0.999999},
+    {"drop", .kind = CLI_REAL, .value = "X", .help = "dropout before the head", CLI_AT(att_model_options, drop_rate),
+     .low = 0, .high = 0.999999},
+    {"drop-path", .kind = CLI_REAL, .value = "X", .help = "of the last block; rises from 0 in the first",
+     CLI_AT(att_model_options, drop_path_rate), .low = 0, .high = 0.999999},
+};
+
+static void regular_defaults(void *values)
+{
+    ((att_model_options *)values)->smoothing = 0.1;
+}
+
+GROUP(regular_group, "Regularisation", regular_options, regular_defaults);
+
+/* --- files and the run -------------------------------------------------------------------------------------------- */
+
+static const cli_option file_options[] = {
+    {"config", 'c', .kind = CLI_TEXT, .value = "FILE", .help = "YAML file of these options; the command line wins",
+     CLI_AT(train_files, config), .once = true},
+    {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE", .help = "weights to start from",
+     CLI_AT(train_files, initial_checkpoint)},
+    {"resume", .kind = CLI_TEXT, .value = "FILE",
+     .help = "checkpoint to continue in its folder, with the args.yaml beside it; auto: the experiment's last",
+     CLI_AT(train_files, resume)},
+    {"output", .kind = CLI_TEXT, .value = "FOLDER", .help = "where runs lie", CLI_AT(train_files, output)},
+    {"experiment", .kind = CLI_TEXT, .value = "NAME",
+     .help = "this run's folder in there; without it date-time-model-size", CLI_AT(train_files, experiment)},
+};
+
+static void file_defaults(void *values)
+{
+    ((train_files *)values)->output = "output/train";
+}
+
+GROUP(file_group, "Files", file_options, file_defaults);
+
+static const cli_option run_options[] = {
+    {"workers", 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images", RECIPE(workers),
+     .low = 0, .high = 256},
+    {"lanes", .kind = CLI_INT, .value = "N", .help = "sums that gradients are kept in; 0: one per thread",
+     RECIPE(lanes), .low = 0, .high = 1024},
+    {"eval-metric", .kind = CLI_TEXT, .value = "NAME", .help = "what the best epoch goes by", .choice = choose_metric,
+     RECIPE(eval_metric)},
+    {"log-interval", .kind = CLI_INT, .value = "N", .help = "updates between two lines of the log",
+     RECIPE(log_interval), .low = 1, .high = 1e9},
+    {"checkpoint-hist", .kind = CLI_INT, .value = "N", .help = "checkpoints to keep, the best ones",
+     RECIPE(checkpoint_hist), .low = 0, .high = 1e6},
+    {"recovery-interval", .kind = CLI_LONG, .value = "N",
+     .help = "updates after which last.safetensors is rewritten within an epoch; 0: after epochs only",
+     RECIPE(checkpoint_every_updates), .low = 0, .high = 1e15},
+};
+
+GROUP(run_group, "Run", run_options, NULL);
+
+/* A group without defaults follows the one that sets its struct. */
+const cli_use cli_train_uses[CLI_TRAIN_USES] = {
+    {&data_group, offsetof(train_settings, data)},
+    {&cli_group_network, offsetof(train_settings, network)},
+    {&cli_group_preprocess, offsetof(train_settings, preprocess)},
+    {&image_group, offsetof(train_settings, images)},
+    {&regular_group, offsetof(train_settings, network.options)},
+    {&recipe_group, offsetof(train_settings, recipe)},
+    {&betas_group, 0},
+    {&run_group, offsetof(train_settings, recipe)},
+    {&file_group, offsetof(train_settings, files)},
+    {&cli_group_engine, offsetof(train_settings, engine)},
+    {&cli_group_output, offsetof(train_settings, output)},
+};

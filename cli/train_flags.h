@@ -1,0 +1,39 @@
+/* train_flags.h - the options of attscope train. */
+#ifndef CLI_TRAIN_FLAGS_H
+#define CLI_TRAIN_FLAGS_H
+
+#include "flags.h"
+
+typedef struct train_data {
+    const char *data_dir, *train_split, *val_split, *class_map;
+    int64_t cache_bytes;
+} train_data;
+
+typedef struct train_images {
+    bool no_aug;
+    const char *crop_mode, *interpolation; /* interpolation NULL: evaluation's */
+    cli_reals scale, ratio;
+    int pad;
+    double hflip;
+} train_images;
+
+typedef struct train_files {
+    const char *config, *initial_checkpoint, *resume, *output, *experiment;
+} train_files;
+
+typedef struct train_settings {
+    train_data data;
+    cli_network network; /* with the regularisation */
+    cli_preprocess preprocess;
+    train_images images;
+    att_train_options recipe;
+    cli_reals betas;
+    train_files files;
+    cli_engine engine;
+    cli_output output;
+} train_settings;
+
+enum { CLI_TRAIN_USES = 11 };
+extern const cli_use cli_train_uses[CLI_TRAIN_USES];
+
+#endif

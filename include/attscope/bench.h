@@ -1,0 +1,65 @@
+/* attscope/bench.h - how fast a network runs here, beside what the machine's matrix products reach.
+ *
+ *   images/s          median over the repeats
+ *   GEMM rate         operations per second of oneDNN's matmul on all threads, weights packed, no post-ops, over the
+ *                     network's matrix products with the whole batch's forward shapes; Q K' and P V as products per
+ * head share             images/s (operations per image) / (GEMM rate) operations        2 multiply-adds of those
+ * products; training counts three times the forward pass (forward, gradient to the data, gradient to the weights)
+ */
+#ifndef ATTSCOPE_BENCH_H
+#define ATTSCOPE_BENCH_H
+
+#include <attscope/models.h>
+#include <attscope/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A standard case. */
+typedef struct att_bench_case {
+    const char *name; /* "vit_tiny_patch16_224/train" */
+    const char *model;
+    bool training;
+} att_bench_case;
+ATT_API int att_bench_case_count(void);
+ATT_API att_bench_case att_bench_case_at(int index);
+
+typedef struct att_bench_options {
+    const char *model;
+    const att_model_options *network; /* NULL: the variant as it is */
+    bool training;                    /* one AdamW update per batch; otherwise inference */
+    const char *backend;              /* "cpu", "ref" */
+    int batch_size;
+    int repeats; /* timed runs of one batch, 1..1000 */
+    int warmup;  /* runs before, 1 or more */
+    bool profile;
+    /* Called with each row of the profile where one is asked for, the costliest first. */
+    void (*row)(void *user, const att_profile_row *row);
+    void *row_user;
+} att_bench_options;
+/* "cpu", batch 32, 5 repeats after 2, no profile. */
+ATT_API att_bench_options att_bench_options_defaults(void);
+
+typedef struct att_bench_result {
+    int img_size;
+    int64_t parameters;
+    double gmacs;             /* of one image's forward pass */
+    double images_per_second; /* median */
+    double step_seconds;      /* median, one batch */
+    double gemm_rate;         /* operations per second, median */
+    double share;             /* of the GEMM rate: 0..1 */
+    int64_t peak_bytes;       /* VmHWM of this process before the matrix products were made; 0: not known */
+    att_plan_facts plan;
+} att_bench_result;
+
+/* Runs one case on random images in memory. The network's runs and the matrix products take turns, so that both meet
+ * the same machine. A process that only does this gives a meaningful peak_bytes. options->model, network as in
+ * att_model_create(). Errors: ERR_ARGUMENT (an option out of range, a "ref" backend where the build lacks it) and what
+ * making and running the network gives. */
+ATT_API att_status att_bench_run(att_context *context, const att_bench_options *options, att_bench_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
