@@ -2,6 +2,7 @@
 #ifndef ATTSCOPE_ATTSCOPE_H
 #define ATTSCOPE_ATTSCOPE_H
 
+#include <attscope/bench.h>
 #include <attscope/checkpoint.h>
 #include <attscope/context.h>
 #include <attscope/data.h>
@@ -17,6 +18,7 @@
 #include <attscope/progress.h>
 #include <attscope/safetensors.h>
 #include <attscope/status.h>
+#include <attscope/store.h>
 #include <attscope/tensor.h>
 #include <attscope/train.h>
 #include <attscope/weights.h>
