@@ -8,7 +8,6 @@
 /* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
 #define ATT_CPU_KERNELS(X) \
     X(linear)              \
-    X(linear_weight_grad)  \
     X(patchify)            \
     X(patchify_grad)       \
     X(prepend_tokens)      \

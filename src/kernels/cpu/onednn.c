@@ -36,11 +36,6 @@ static void desc_free(dnnl_memory_desc_t *desc)
     dnnl_memory_desc_destroy(*desc);
 }
 
-static dnnl_status_t append_sum(dnnl_post_ops_t ops)
-{
-    return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef);
-}
-
 static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
                                  bool bias, dnnl_primitive_attr_t attr)
 {
@@ -73,11 +68,6 @@ static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, const dnnl_dims_t dims,
 static void desc_free(dnnl_memory_desc_t *desc)
 {
     (void)desc;
-}
-
-static dnnl_status_t append_sum(dnnl_post_ops_t ops)
-{
-    return dnnl_post_ops_append_sum(ops, 1);
 }
 
 static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
@@ -168,19 +158,12 @@ static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, int64_t rows, int64_t co
     return desc_make(desc, dims, NULL);
 }
 
-static dnnl_status_t make_attr(bool accumulate, dnnl_primitive_attr_t *attr)
+static dnnl_status_t make_attr(dnnl_primitive_attr_t *attr)
 {
     dnnl_status_t status = dnnl_primitive_attr_create(attr);
     if (status != dnnl_success)
         return status;
-    dnnl_post_ops_t ops = NULL;
     status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
-    if (status == dnnl_success && accumulate) {
-        status = dnnl_post_ops_create(&ops);
-        status = status == dnnl_success ? append_sum(ops) : status;
-        status = status == dnnl_success ? dnnl_primitive_attr_set_post_ops(*attr, ops) : status;
-        dnnl_post_ops_destroy(ops);
-    }
     if (status != dnnl_success)
         dnnl_primitive_attr_destroy(*attr);
     return status;
@@ -189,7 +172,7 @@ static dnnl_status_t make_attr(bool accumulate, dnnl_primitive_attr_t *attr)
 static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
 {
     if (which == A)
-        return matrix_desc(desc, spec->rows, spec->inner, spec->a_transposed);
+        return matrix_desc(desc, spec->rows, spec->inner, false);
     if (which == BIAS)
         return matrix_desc(desc, 1, spec->columns, false);
     if (which == TO)
@@ -209,7 +192,7 @@ static dnnl_status_t make_matmul(att_product *product)
         made += status == dnnl_success;
     }
     if (status == dnnl_success)
-        status = make_attr(product->spec.accumulate, &attr);
+        status = make_attr(&attr);
     if (status == dnnl_success) {
         status = matmul_make(&product->desc, product->engine, desc, product->spec.bias, attr);
         dnnl_primitive_attr_destroy(attr);
@@ -234,7 +217,7 @@ static dnnl_status_t make_pack(att_product *product)
     dnnl_status_t status = matrix_desc(&plain, spec->inner, spec->columns, spec->b_transposed);
     if (status != dnnl_success)
         return status;
-    status = make_attr(false, &attr);
+    status = make_attr(&attr);
     if (status == dnnl_success) {
 #if DNNL_VERSION_MAJOR >= 3
         desc_ref from = plain;

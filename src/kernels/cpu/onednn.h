@@ -13,11 +13,9 @@
 /* to [rows, columns] = a [rows, inner] b [inner, columns] (+ bias [columns]), f32. */
 typedef struct att_product_spec {
     int64_t rows, inner, columns;
-    bool a_transposed; /* a lies as [inner, rows] */
     bool b_transposed; /* b lies as [columns, inner] */
     bool pack;         /* b is given in the product's own layout, made by att_product_pack() */
     bool bias;
-    bool accumulate; /* to += instead of = */
 } att_product_spec;
 
 typedef struct att_product att_product;

@@ -6,6 +6,7 @@
 
 /* X(name) */
 #define ATT_TIER_KERNELS(X)         \
+    X(linear_weight_grad)           \
     X(layer_norm)                   \
     X(layer_norm_grad)              \
     X(gelu)                         \

@@ -36,46 +36,43 @@ static vf padding_after(int64_t count)
     return v_load(lane);
 }
 
-static int64_t first_equal(const float *x, float value, int64_t count)
+/* Index of the first lane that is `value` in whole vectors; 0 where none is (NaN). */
+static int64_t first_equal(const float *x, float value, int64_t length)
 {
     vf wanted = v_set(value);
-    int64_t i = 0;
-    while (i + VW < count && !v_any(v_load(x + i) == wanted))
-        i += VW;
-    while (i < count - 1 && x[i] != value)
-        i++;
-    return i;
+    for (int64_t i = 0; i < length; i += VW) {
+        unsigned bits = v_bits(v_load(x + i) == wanted);
+        if (bits)
+            return i + __builtin_ctz(bits);
+    }
+    return 0;
 }
 
-static float dot_part(const float *a, const float *b, int64_t count)
+ATT_INLINE vf add_products(const float *a, const float *b, int64_t count, vf sum)
 {
-    vf sum = {0};
     int64_t i = 0;
     for (; i + VW <= count; i += VW)
         sum = v_fma(v_load(a + i), v_load(b + i), sum);
-    if (i < count)
-        sum = v_fma(v_load_part(a + i, count - i), v_load_part(b + i, count - i), sum);
-    return v_sum(sum);
+    return i < count ? v_fma(v_load_part(a + i, count - i), v_load_part(b + i, count - i), sum) : sum;
 }
 
 /* sum of p_j |position of query - position of j| over keys [first, first + count), whose p these are. */
 static float distance_sum(const block *b, int64_t query, const float *p, int64_t first, int64_t count)
 {
     const att_attention_attrs *attrs = &b->call->problem->attrs->attention;
-    int64_t prefix = attrs->prefix, width = attrs->grid_w;
+    int64_t prefix = attrs->prefix, width = attrs->grid_w, end = first + count;
     if (!b->distances || query < prefix)
         return 0;
     int64_t y = (query - prefix) / width, x = (query - prefix) % width;
-    int64_t key = first > prefix ? first : prefix;
-    float sum = 0;
-    while (key < first + count) {
-        int64_t key_y = (key - prefix) / width, key_x = (key - prefix) % width;
-        int64_t run = width - key_x < first + count - key ? width - key_x : first + count - key;
+    int64_t key = first > prefix ? first : prefix, key_y = (key - prefix) / width, key_x = (key - prefix) % width;
+    vf sum = {0};
+    for (; key < end; key_y++, key_x = 0) {
+        int64_t run = width - key_x < end - key ? width - key_x : end - key;
         const float *row = b->distances + (key_y > y ? key_y - y : y - key_y) * (2 * width - 1);
-        sum += dot_part(p + key - first, row + width - 1 - x + key_x, run);
+        sum = add_products(p + key - first, row + width - 1 - x + key_x, run, sum);
         key += run;
     }
-    return sum;
+    return v_sum(sum);
 }
 
 static void add_statistics(const block *b, row_sums *sums, int64_t query, const float *p, int64_t first, int64_t count)
@@ -103,6 +100,37 @@ static void raise(const block *b, row_sums *sums, float largest, float *out)
         v_store(out + i, v_load(out + i) * factor);
 }
 
+/* The largest of whole vectors, in four chains. */
+ATT_INLINE float largest_of(const float *x, int64_t length)
+{
+    vf most[4] = {v_load(x), v_load(x), v_load(x), v_load(x)};
+    int64_t i = 0;
+    for (; i + 4 * VW <= length; i += 4 * VW)
+        for (int chain = 0; chain < 4; chain++)
+            most[chain] = v_max(most[chain], v_load(x + i + chain * VW));
+    for (; i < length; i += VW)
+        most[0] = v_max(most[0], v_load(x + i));
+    return v_largest(v_max(v_max(most[0], most[1]), v_max(most[2], most[3])));
+}
+
+static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf padding)
+{
+    row_sums *sums = &b->sums[row];
+    float *scores = b->scores + row * b->h.tile;
+    int64_t length = whole_vectors(count);
+    if (b->map)
+        memcpy(b->map + row * b->h.tokens + first, scores, (size_t)count * sizeof(float));
+    v_store(scores + length - VW, v_load(scores + length - VW) + padding);
+    float largest = largest_of(scores, length);
+    if (first > 0 && !(largest > sums->largest))
+        return;
+    if (first > 0)
+        raise(b, sums, largest, b->out + row * b->h.padded);
+    sums->largest = largest;
+    if (b->call->out[STATS])
+        sums->argmax = first + first_equal(scores, largest, length);
+}
+
 /* Scores become p. `length` is whole vectors; what pads them is p = 0. */
 ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool statistics)
 {
@@ -126,32 +154,22 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool
     }
 }
 
-static void row_softmax(block *b, int64_t row, int64_t first, int64_t count, vf padding)
+/* Row after row within each step, not step after step within each row: rows do not wait for each other. */
+static void softmax(block *b, int64_t first, int64_t count)
 {
-    row_sums *sums = &b->sums[row];
-    float *scores = b->scores + row * b->h.tile;
     int64_t length = whole_vectors(count);
-    bool statistics = b->call->out[STATS];
-    if (b->map)
-        memcpy(b->map + row * b->h.tokens + first, scores, (size_t)count * sizeof(float));
-    v_store(scores + length - VW, v_load(scores + length - VW) + padding);
-    vf most = v_load(scores);
-    for (int64_t i = VW; i < length; i += VW)
-        most = v_max(most, v_load(scores + i));
-    float largest = v_largest(most);
-    if (first == 0 || largest > sums->largest) {
-        if (first > 0)
-            raise(b, sums, largest, b->out + row * b->h.padded);
-        sums->largest = largest;
-        if (statistics)
-            sums->argmax = first + first_equal(scores, largest, count);
+    vf padding = padding_after(count - (length - VW));
+    for (int64_t row = 0; row < b->rows; row++)
+        find_largest(b, row, first, count, padding);
+    if (!b->call->out[STATS]) {
+        for (int64_t row = 0; row < b->rows; row++)
+            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], false);
+        return;
     }
-    if (statistics) {
-        exponentials(scores, length, sums, true);
-        add_statistics(b, sums, b->first + row, scores, first, count);
-    } else {
-        exponentials(scores, length, sums, false);
-    }
+    for (int64_t row = 0; row < b->rows; row++)
+        exponentials(b->scores + row * b->h.tile, length, &b->sums[row], true);
+    for (int64_t row = 0; row < b->rows; row++)
+        add_statistics(b, &b->sums[row], b->first + row, b->scores + row * b->h.tile, first, count);
 }
 
 static void run_tile(block *b, int64_t first, int64_t count)
@@ -159,9 +177,7 @@ static void run_tile(block *b, int64_t first, int64_t count)
     const head_shape *h = &b->h;
     gemm(b->rows, whole_vectors(count), h->width, (gemm_a){b->q, head_stride(h), 1},
          (gemm_b){b->keys + first * h->width, 0}, (gemm_c){b->scores, h->tile, h->scale, false});
-    vf padding = padding_after(count - (whole_vectors(count) - VW));
-    for (int64_t row = 0; row < b->rows; row++)
-        row_softmax(b, row, first, count, padding);
+    softmax(b, first, count);
     gemm(b->rows, h->padded, count, (gemm_a){b->scores, h->tile, 1}, (gemm_b){b->values + first * h->padded, h->padded},
          (gemm_c){b->out, h->padded, 1, first > 0});
 }

@@ -16,11 +16,6 @@ typedef struct head_shape {
     float scale;
 } head_shape;
 
-static inline int64_t whole_vectors(int64_t count)
-{
-    return (count + VW - 1) / VW * VW;
-}
-
 static inline head_shape head_shape_of(const att_problem *problem, const att_desc *qkv)
 {
     const att_attention_attrs *attrs = &problem->attrs->attention;

@@ -106,7 +106,7 @@ ATT_INLINE void gemm_column_panel(int vectors, int64_t rows, int64_t inner, gemm
 }
 
 /* C [rows, columns], columns a multiple of VW. */
-static void gemm(int64_t rows, int64_t columns, int64_t inner, gemm_a a, gemm_b b, gemm_c c)
+static inline void gemm(int64_t rows, int64_t columns, int64_t inner, gemm_a a, gemm_b b, gemm_c c)
 {
     int64_t vectors = columns / VW;
     for (int64_t done = 0, width; done < vectors; done += width) {
@@ -154,7 +154,7 @@ ATT_INLINE void gemm_transpose_vectors(vf x[VW])
 
 /* Rows [columns, inner] at `stride` to panels of B [inner, columns up to a multiple of VW], zero where there is no row:
  * the transpose of the rows as gemm() wants it. */
-static void gemm_pack_transposed(const float *from, int64_t stride, int64_t columns, int64_t inner, float *to)
+static inline void gemm_pack_transposed(const float *from, int64_t stride, int64_t columns, int64_t inner, float *to)
 {
     int64_t vectors = (columns + VW - 1) / VW;
     for (int64_t done = 0, width; done < vectors; done += width) {

@@ -40,6 +40,11 @@ typedef float vf __attribute__((vector_size(4 * VW)));
 typedef int32_t vi __attribute__((vector_size(4 * VW)));
 typedef float vf_unaligned __attribute__((vector_size(4 * VW), may_alias, aligned(4)));
 
+static inline int64_t whole_vectors(int64_t count)
+{
+    return (count + VW - 1) / VW * VW;
+}
+
 ATT_INLINE vf v_load(const float *from)
 {
     return *(const vf_unaligned *)from;
@@ -138,20 +143,20 @@ ATT_INLINE vf v_where(vi keep, vf x)
     return (vf)(keep & (vi)x);
 }
 
-/* Whether a lane of a comparison's result is set. */
-ATT_INLINE bool v_any(vi lanes)
+/* Bit i: lane i of a comparison's result is set. */
+ATT_INLINE unsigned v_bits(vi lanes)
 {
 #if defined(__AVX512F__)
-    return _mm512_movepi32_mask((__m512i)lanes) != 0;
+    return _mm512_movepi32_mask((__m512i)lanes);
 #elif defined(__AVX2__)
-    return _mm256_movemask_ps((__m256)lanes) != 0;
+    return (unsigned)_mm256_movemask_ps((__m256)lanes);
 #elif defined(__SSE2__)
-    return _mm_movemask_ps((__m128)lanes) != 0;
+    return (unsigned)_mm_movemask_ps((__m128)lanes);
 #else
+    unsigned bits = 0;
     for (int i = 0; i < VW; i++)
-        if (lanes[i])
-            return true;
-    return false;
+        bits |= (unsigned)(lanes[i] != 0) << i;
+    return bits;
 #endif
 }
 
