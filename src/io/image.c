@@ -111,12 +111,11 @@ static int scale_255(int a, int b)
     return ((product >> 8) + product) >> 8;
 }
 
-/* Ink to light: with every ink inverted (255 = none), c' = 255 - c, the light left over is k - k * c' / 255. */
+/* Inverted ink is light let through (255: all of it), by each colour and by black. */
 static void ink_to_rgb(const uint8_t *ink, uint8_t *rgb)
 {
-    int black = ink[3];
     for (int c = 0; c < 3; c++)
-        rgb[c] = (uint8_t)(black - scale_255(255 - ink[c], black));
+        rgb[c] = (uint8_t)scale_255(ink[c], ink[3]);
 }
 
 /* ITU-R BT.601 luma in 16-bit fixed point, rounded. */

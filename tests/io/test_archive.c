@@ -180,6 +180,34 @@ static void test_truncation(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
+/* Adds `more` to the size that a zip's directory states for its only file. */
+static void change_stated_size(const scratch *self, int more)
+{
+    char bytes[4096];
+    FILE *file = fopen(self->path, "r+b");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof(bytes), file), at = size - 4;
+    while (at > 0 && memcmp(bytes + at, "PK\1\2", 4) != 0)
+        at--;
+    assert_true(at > 0);
+    fseek(file, (long)at + 24, SEEK_SET);
+    fputc(bytes[at + 24] + more, file);
+    fclose(file);
+}
+
+static void test_a_zip_must_state_its_sizes(void **state)
+{
+    scratch *self = *state;
+    static const pack_file only = {"file", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32};
+    for (int more = -1; more <= 1; more++) {
+        pack_files(self->path, "zip", &only, 1);
+        change_stated_size(self, more);
+        assert_int_equal(open_and_read_all(self), more == 0 ? 0 : 1);
+        if (more != 0)
+            assert_message_has(self, "not of the size");
+    }
+}
+
 static void test_damage_never_crashes(void **state)
 {
     scratch *self = *state;
@@ -261,6 +289,7 @@ int main(void)
         scratch_test(test_cache_has_a_limit),
         scratch_test(test_truncation),
         scratch_test(test_damage_never_crashes),
+        scratch_test(test_a_zip_must_state_its_sizes),
         scratch_test(test_no_archive),
         scratch_test(test_lack_of_memory),
     };

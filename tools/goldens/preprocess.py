@@ -74,7 +74,7 @@ def files():
         "restart.jpg": dict(restart_marker_blocks=1)}.items()}
     yield from jpeg.items()
     yield "grey.jpg", saved(grey, "JPEG")
-    yield "cmyk.jpg", saved(rgb.convert("CMYK"), "JPEG")
+    yield "cmyk.jpg", saved(Image.merge("CMYK", (*rgb.split(), grey)), "JPEG")
     yield "stray.jpg", jpeg["420.jpg"][:-2] + b"stray\xff\xd9bytes"
     yield "rgb.png", saved(rgb, "PNG")
     yield "rgba.png", saved(rgba, "PNG")
