@@ -180,7 +180,7 @@ static void test_truncation(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-/* Adds `more` to the size that a zip's directory states for its only file. */
+/* Adds `more` to the size that a zip states for its only file, in the directory and in front of the file. */
 static void change_stated_size(const scratch *self, int more)
 {
     char bytes[4096];
@@ -191,6 +191,8 @@ static void change_stated_size(const scratch *self, int more)
         at--;
     assert_true(at > 0);
     fseek(file, (long)at + 24, SEEK_SET);
+    fputc(bytes[at + 24] + more, file);
+    fseek(file, 22, SEEK_SET);
     fputc(bytes[at + 24] + more, file);
     fclose(file);
 }
