@@ -129,8 +129,8 @@ static att_evaluation figures(const evaluator *e)
 {
     double elapsed = att_seconds_now() - e->started, count = (double)e->count;
     return (att_evaluation){.count = e->count,
-                            .top1 = 100 * att_share((double)e->first, count),
-                            .top5 = 100 * att_share((double)e->among_five, count),
+                            .top1 = att_share(100 * (double)e->first, count),
+                            .top5 = att_share(100 * (double)e->among_five, count),
                             .loss = count > 0 ? e->loss / count : NAN,
                             .images_per_second = att_share(count, elapsed),
                             .wait_share = att_share(att_loader_describe(e->loader).wait_seconds, elapsed)};

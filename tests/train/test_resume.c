@@ -117,6 +117,28 @@ static void missing_names_are_given_again(void **state)
     assert_same_file(f, "whole/checkpoint-1.safetensors", "whole/last.safetensors");
 }
 
+/* Where a checkpoint cannot have a second name it is written again, from what was read. */
+static void other_file_systems_get_a_copy(void **state)
+{
+    fixture *f = *state;
+    char output[160], away[64], command[320];
+    att_train_options options = training_in(f, "whole", output);
+    options.checkpoint_hist = 2;
+    assert_trains(f, &options);
+    snprintf(away, sizeof away, "/dev/shm/%s.safetensors", strrchr(f->folder, '/') + 1);
+    snprintf(command, sizeof command, "cp %s/last.safetensors %s", output, away);
+    if (system(command) != 0) {
+        print_message("skipped: /dev/shm, another file system, cannot be written\n");
+        skip();
+    }
+    options.output = path_in(f, "moved", output);
+    options.resume = away;
+    att_status status = att_train(f->model, f->weights, &f->data, &options, NULL);
+    unlink(away);
+    assert_int_equal(status, ATT_OK);
+    assert_same_file(f, "moved/checkpoint-1.safetensors", "whole/last.safetensors");
+}
+
 /* The lanes of the checkpoint decide, not the threads of the continuing process. */
 static void with_other_threads(void **state)
 {
@@ -281,6 +303,7 @@ int main(int argc, char **argv)
         fixture_test(stopped_anywhere),
         fixture_test(a_finished_training_stays_as_it_is),
         fixture_test(missing_names_are_given_again),
+        fixture_test(other_file_systems_get_a_copy),
         fixture_test(with_other_threads),
         fixture_test(the_first_difference_is_named),
         fixture_test(weights_alone_cannot_be_continued),
