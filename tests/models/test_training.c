@@ -131,9 +131,9 @@ typedef struct numbers {
     double loss_tolerance, norm_tolerance;
 } numbers;
 
-/* Measured: f64 ref 2.4e-12 and 4.2e-9 (what the goldens' 12 and 9 digits leave), f32 ref 2.0e-6 and 1.4e-7. */
-static const numbers f64_ref = {"ref", ATT_F64, 1e-10, 1e-8}, f32_ref = {"ref", ATT_F32, 2e-5, 1e-5},
-                     f32_cpu = {"cpu", ATT_F32, 1e-4, 1e-4};
+/* Measured: f64 ref 2.4e-12 and 4.2e-9 (what the goldens' 12 and 9 digits leave); f32 cpu 3.4e-6 and 3.3e-7, the
+ * largest of three tiers and two compilers. */
+static const numbers f64_ref = {"ref", ATT_F64, 1e-11, 1e-8}, f32_cpu = {"cpu", ATT_F32, 2e-5, 2e-6};
 
 static void train(att_context *context, const char *name, const att_model_options *options, const char *optimizer,
                   const numbers *how)
@@ -197,11 +197,6 @@ static void reference_in_f64(void **state)
     train_all(*state, &f64_ref);
 }
 
-static void reference_in_f32(void **state)
-{
-    train_all(*state, &f32_ref);
-}
-
 static void cpu_in_f32(void **state)
 {
     train_all(*state, &f32_cpu);
@@ -220,7 +215,6 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reference_in_f64), cmocka_unit_test(reference_in_f32),
-                                       cmocka_unit_test(cpu_in_f32)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reference_in_f64), cmocka_unit_test(cpu_in_f32)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,8 @@
 /* Every model of the list against timm: tensor names and shapes, weight decay, classes and preprocessing. */
 #include <inttypes.h>
+#include <math.h>
 
+#include "graph/graph.h"
 #include "models/fixture.h"
 
 static uint64_t fnv(const char *text)
@@ -100,6 +102,61 @@ static void any_size_is_built(void **state)
     att_model_destroy(&model);
 }
 
+static void starts_as(const att_graph *graph, const char *name, att_init_rule rule, double value)
+{
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(graph, i);
+        if (strcmp(parameter.name, name) == 0) {
+            assert_int_equal(parameter.init.rule, rule);
+            assert_true(parameter.init.value == value);
+            return;
+        }
+    }
+    fail_msg("there is no %s", name);
+}
+
+static void parameters_start_as_timms(void **state)
+{
+    att_model *model;
+    CHECK(*state, att_model_create(*state, "deit3_small_patch16_224", NULL, ATT_F32, &model));
+    const att_graph *graph = att_model_graph(model);
+    starts_as(graph, "cls_token", ATT_INIT_NORMAL, 1e-6);
+    starts_as(graph, "pos_embed", ATT_INIT_TRUNC_NORMAL, 0.02);
+    starts_as(graph, "blocks.11.ls2.gamma", ATT_INIT_CONSTANT, 1e-6);
+    starts_as(graph, "head.weight", ATT_INIT_TRUNC_NORMAL, 0.02);
+    starts_as(graph, "head.bias", ATT_INIT_CONSTANT, 0);
+    att_model_destroy(&model);
+}
+
+/* Rates rise linearly from the first block to the last, the same in both branches; the first block has none. */
+static void drop_path_rises_with_depth(void **state)
+{
+    att_model_options options = att_model_options_defaults();
+    options.depth = 5, options.drop_path_rate = 0.4, options.drop_rate = 0.25;
+    att_model *model;
+    CHECK(*state, att_model_create(*state, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    const att_graph *graph = att_model_graph(model);
+    int paths = 0, dropouts = 0;
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        char scope[64];
+        if (strcmp(node->op->name, "drop_path") == 0) {
+            int block = 1 + paths / 2;
+            snprintf(scope, sizeof scope, "blocks.%d.drop_path%d", block, 1 + paths % 2);
+            assert_string_equal(node->scope, scope);
+            assert_true(fabs(node->attrs.drop.rate - 0.1 * block) < 1e-12);
+            paths++;
+        }
+        if (strcmp(node->op->name, "dropout") == 0) {
+            assert_true(node->attrs.drop.rate == 0.25);
+            dropouts++;
+        }
+    }
+    assert_int_equal(paths, 8);
+    assert_int_equal(dropouts, 1);
+    att_model_destroy(&model);
+}
+
 /* Hyeon-Woo et al., ICCV 2023: 12 x 384 = 4,608 parameters for ViT-S. */
 static void cb_s_costs_what_the_paper_says(void **state)
 {
@@ -165,6 +222,8 @@ int main(void)
         cmocka_unit_test(every_variant_is_timms),
         cmocka_unit_test(work_is_counted),
         cmocka_unit_test(any_size_is_built),
+        cmocka_unit_test(parameters_start_as_timms),
+        cmocka_unit_test(drop_path_rises_with_depth),
         cmocka_unit_test(cb_s_costs_what_the_paper_says),
         cmocka_unit_test(what_cannot_be_built_is_said),
     };
