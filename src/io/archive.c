@@ -328,7 +328,7 @@ static att_status read_stored(const att_archive *archive, att_context *context, 
     return ATT_OK;
 }
 
-/* Z_STREAM_END after exactly the member's size, or what went wrong. */
+/* Z_STREAM_END after exactly the member's size, or what went wrong (Z_BUF_ERROR: there is more than the size). */
 static int inflate_member(const att_archive *archive, const member *from, z_stream *z, uint8_t *block)
 {
     int64_t offset = from->offset;
@@ -341,8 +341,6 @@ static int inflate_member(const att_archive *archive, const member *from, z_stre
         z->next_in = block;
         z->avail_in = (unsigned)got;
         code = inflate(z, Z_NO_FLUSH);
-        if (code == Z_OK && z->avail_in > 0)
-            return Z_DATA_ERROR; /* the room is used up, and the member is not at its end */
     }
     return code == Z_STREAM_END && z->avail_out > 0 ? Z_DATA_ERROR : code;
 }
