@@ -20,12 +20,12 @@ ATT_API att_choice att_optimizer_at(int index);
 ATT_API int att_schedule_count(void);
 ATT_API att_choice att_schedule_at(int index);
 
-/* Strings are only read during the call. The members up to `ema_warmup` decide bits: a resume must give the same ones.
- */
+/* Strings are only read during the call. The members up to `model_ema_decay` decide bits: a resume must give the
+ * same ones. */
 typedef struct att_train_options {
     const char *backend; /* "cpu", "ref" */
-    int lanes;           /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
     uint64_t seed;       /* of data order, augmentations, dropout and drop path */
+    int lanes;           /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
     int epochs;
     int batch_size;           /* images of one batch; an incomplete last batch of an epoch is dropped */
     int grad_accum_steps;     /* batches of one update; the last update of an epoch may have fewer */
@@ -42,8 +42,8 @@ typedef struct att_train_options {
     double warmup_lr, min_lr;
     double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t from the start */
     bool model_ema;                  /* keep an average of the weights; evaluation and the best epoch go by it */
-    double model_ema_decay;          /* the first update copies the weights; then ema = d ema + (1 - d) weights */
-    bool model_ema_warmup; /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
+    bool model_ema_warmup;  /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
+    double model_ema_decay; /* the first update copies the weights; then ema = d ema + (1 - d) weights */
 
     int workers;             /* threads of the loader; they change no bits */
     const char *eval_metric; /* "top1", "top5", "loss": decides which epoch is best */
