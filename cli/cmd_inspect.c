@@ -74,7 +74,7 @@ static void print_training(const facts *f)
     printf("training     %d epochs and %lld batches, %lld updates, seed %llu%s\n", t->epoch, (long long)t->batch,
            (long long)t->update, (unsigned long long)t->seed, t->ema ? ", with averaged weights" : "");
     if (isfinite(t->metric))
-        printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch);
+        printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
     for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
         const char *key = att_safetensors_metadata_key(f->file, i), *prefix = "attscope.train.";
         if (has_prefix(key, prefix))

@@ -251,7 +251,9 @@ const cli_command cli_command_predict = {
     .operands = "CHECKPOINT IMAGE...",
     .least_operands = 2,
     .most_operands = 1000000,
-    .example = "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 --labels names.txt",
+    .example =
+        "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 \\\n"
+        "      --labels names.txt",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -200,11 +200,13 @@ static att_status hear(void *user, const att_event *event)
 
 static void print_result(const job *j, const att_train_result *r)
 {
-    printf("%s: %d epochs, %lld updates, loss %.4f\n", att_model_name(j->model), r->epochs, (long long)r->updates,
-           r->train_loss);
+    printf("%s: %d epochs, %lld updates\n", att_model_name(j->model), r->epochs, (long long)r->updates);
+    if (isfinite(r->train_loss))
+        printf("training loss %.4f\n", r->train_loss);
     if (isfinite(r->eval_top1))
-        printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   best %s %.4g in epoch %d\n", r->eval_top1, r->eval_top5,
-               r->eval_loss, j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1);
+        printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f\n", r->eval_top1, r->eval_top5, r->eval_loss);
+    if (r->best_epoch >= 0)
+        printf("best %s %.4g in epoch %d\n", j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1);
     printf("%s\n", j->run.folder);
 }
 
@@ -249,8 +251,9 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     int code = cli_check(j->cli, status);
     if (code != CLI_OK)
         return code;
-    cli_note(j->cli, "%.1f images/s, %.0f %% of the time waiting for data", result->images_per_second,
-             100 * result->wait_share);
+    if (result->images_per_second > 0)
+        cli_note(j->cli, "%.1f images/s, %.0f %% of the time waiting for data", result->images_per_second,
+                 100 * result->wait_share);
     if (cli_prints(s->output.json))
         print_result(j, result);
     return s->output.json ? write_json(j, result) : CLI_OK;

@@ -7,10 +7,10 @@
 
 /* --- showing values ----------------------------------------------------------------------------------------------- */
 
-/* The shortest digits that read back as the same number. */
+/* As few digits as read back as the same number, but six where fewer would bring an exponent ("9e+01"). */
 static void format_real(double value, char *text, size_t size)
 {
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, size, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
             return;
@@ -136,7 +136,9 @@ void cli_options_help(const cli_table *table, FILE *out)
 {
     int index = 0;
     for (int i = 0; i < table->use_count; i++) {
-        fprintf(out, "\n%s:\n", table->uses[i].group->title);
+        const char *title = table->uses[i].group->title;
+        if (i == 0 || strcmp(title, table->uses[i - 1].group->title) != 0)
+            fprintf(out, "\n%s:\n", title);
         for (int row = 0; row < table->uses[i].group->count; row++) {
             cli_found f = cli_option_at(table, index++);
             if (f.option->help)

@@ -138,7 +138,7 @@ static void betas_defaults(void *values)
     ((train_settings *)values)->betas = (cli_reals){{options.beta1, options.beta2}, 2};
 }
 
-GROUP(betas_group, "Recipe, more", betas_options, betas_defaults);
+GROUP(betas_group, "Recipe", betas_options, betas_defaults);
 
 static const cli_option regular_options[] = {
     {"smoothing", .kind = CLI_REAL, .value = "X", .help = "of the labels", CLI_AT(att_model_options, smoothing),
