@@ -48,13 +48,8 @@ static att_status make_products(const att_problem *problem, linear *l)
     ATT_TRY(att_product_create(problem->context, &spec, &l->product));
     l->last = l->product;
     spec.rows = l->rows - (l->blocks - 1) * l->block;
-    if (spec.rows == l->block)
-        return ATT_OK;
-    att_status status = att_product_create(problem->context, &spec, &l->last);
-    if (status == ATT_OK && att_product_packed_key(l->last) != att_product_packed_key(l->product))
-        status = att_fail(problem->context, ATT_ERR_INTERNAL, "linear: oneDNN packs for %lld and %lld rows differently",
-                          (long long)l->block, (long long)spec.rows);
-    return status;
+    spec.layout_of = l->product;
+    return spec.rows == l->block ? ATT_OK : att_product_create(problem->context, &spec, &l->last);
 }
 
 static void release(att_context *context, void *state)

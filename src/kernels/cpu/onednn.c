@@ -36,6 +36,11 @@ static void desc_free(dnnl_memory_desc_t *desc)
     dnnl_memory_desc_destroy(*desc);
 }
 
+static dnnl_status_t desc_copy(dnnl_memory_desc_t *desc, desc_ref from)
+{
+    return dnnl_memory_desc_clone(desc, from);
+}
+
 static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
                                  bool bias, dnnl_primitive_attr_t attr)
 {
@@ -68,6 +73,12 @@ static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, const dnnl_dims_t dims,
 static void desc_free(dnnl_memory_desc_t *desc)
 {
     (void)desc;
+}
+
+static dnnl_status_t desc_copy(dnnl_memory_desc_t *desc, desc_ref from)
+{
+    *desc = *from;
+    return dnnl_success;
 }
 
 static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
@@ -177,6 +188,8 @@ static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_mem
         return matrix_desc(desc, 1, spec->columns, false);
     if (which == TO)
         return matrix_desc(desc, spec->rows, spec->columns, false);
+    if (spec->layout_of)
+        return desc_copy(desc, spec->layout_of->b);
     return spec->pack ? any_desc(desc, spec->inner, spec->columns)
                       : matrix_desc(desc, spec->inner, spec->columns, spec->b_transposed);
 }

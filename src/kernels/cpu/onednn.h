@@ -16,6 +16,7 @@ typedef struct att_product_spec {
     bool b_transposed; /* b lies as [columns, inner] */
     bool pack;         /* b is given in the product's own layout, made by att_product_pack() */
     bool bias;
+    const struct att_product *layout_of; /* a packed product whose packed b this one takes; NULL: its own layout */
 } att_product_spec;
 
 typedef struct att_product att_product;

@@ -1,0 +1,152 @@
+/* Attention beyond one key tile, and what must survive in it. */
+#include "kernels/ref/list.h"
+#include "kernels/tiers.h"
+#include "ops/list.h"
+
+static att_context *context;
+
+#define SAMPLE_IN(...)                                                       \
+    {                                                                        \
+        .desc = {ATT_F32, ATT_SAMPLE, att_shape_of(__VA_ARGS__)}, .scale = 1 \
+    }
+
+/* Three tiles of keys, the last of 52; a grid of 42 x 50. */
+enum { TOKENS = 2101, WIDTH = 8 };
+static const att_attrs long_attrs = {.attention = {.heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .scale = 0.35}};
+
+/* Scores grow along the tiles, so that what was summed before must be scaled down again and again. */
+static void let_keys_grow(case_drawn *drawn)
+{
+    float *qkv = drawn->block[0];
+    for (int64_t token = 0; token < TOKENS; token++)
+        for (int64_t i = 0; i < 2 * WIDTH; i++)
+            qkv[token * 3 * WIDTH + i] =
+                i < WIDTH ? 1 + 0.1f * qkv[token * 3 * WIDTH + i] : qkv[token * 3 * WIDTH + i] + 2e-3f * (float)token;
+}
+
+static void assert_near(const case_result *ours, const case_result *truth, int out, double limit)
+{
+    double difference = case_difference(ours, truth, out);
+    if (!(difference <= limit))
+        fail_msg("output %d differs by %g", out, difference);
+}
+
+static void several_tiles_agree_with_the_reference(void **state)
+{
+    (void)state;
+    const att_op *op = case_op(att_ops, "attention");
+    const att_op_case definition = {
+        .name = "long", .attrs = long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false});
+    for (int grow = 0; grow < 2; grow++) {
+        case_result truth, ours;
+        assert_true(case_run(&drawn, case_kernel(att_kernels_ref, "attention"), 1, 0, &truth));
+        assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 3, 0, &ours));
+        assert_near(&ours, &truth, 0, 4e-6); /* 1.3e-6 */
+        assert_near(&ours, &truth, 1, 1e-6); /* 1.0e-7 */
+        assert_near(&ours, &truth, 3, 6e-6); /* 2.0e-6 */
+        for (int column = 0; column < ATT_STAT_COUNT; column++) {
+            double difference = case_difference_column(&ours, &truth, 2, column);
+            if (!(difference <= 6e-6)) /* 1.8e-6 */
+                fail_msg("statistic %d differs by %g", column, difference);
+        }
+        case_result_free(&truth);
+        case_result_free(&ours);
+        let_keys_grow(&drawn);
+    }
+    case_free(&drawn);
+}
+
+static void gradients_of_several_tiles_agree_with_the_reference(void **state)
+{
+    (void)state;
+    const att_op *op = case_op(att_ops, "attention_grad");
+    const att_op_case definition = {.name = "long",
+                                    .attrs = long_attrs,
+                                    .in = {SAMPLE_IN(TOKENS, WIDTH),
+                                           SAMPLE_IN(TOKENS, 3 * WIDTH),
+                                           SAMPLE_IN(TOKENS, WIDTH),
+                                           {{ATT_F32, ATT_SAMPLE, att_shape_of(1, TOKENS)}, 0.3, 8, 0}},
+                                    .in_count = 4};
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false});
+    case_result truth, ours;
+    assert_true(case_run(&drawn, case_kernel(att_kernels_ref, "attention_grad"), 1, 0, &truth));
+    assert_true(case_run(&drawn, tiers_kernel(context, "attention_grad"), 1, 0, &ours));
+    assert_near(&ours, &truth, 0, 2e-6); /* 6.3e-7 */
+    case_result_free(&truth);
+    case_result_free(&ours);
+    case_free(&drawn);
+}
+
+static void scratch_grows_with_the_tokens_and_not_their_square(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {"attention", "attention_grad"};
+    static const int qkv_input[] = {0, 1};
+    for (int i = 0; i < 2; i++) {
+        size_t bytes[2];
+        for (int size = 0; size < 2; size++) {
+            const int64_t n = 8192 << size;
+            const att_attrs attrs = {.attention = {.heads = 1, .scale = 1}};
+            att_desc in[ATT_MAX_IN] = {0}, out[ATT_MAX_OUT] = {0};
+            in[qkv_input[i]] = (att_desc){ATT_F32, ATT_SAMPLE, att_shape_of(n, 3 * 64)};
+            for (int o = 1; o < ATT_MAX_OUT; o++)
+                out[o].shape.rank = -1;
+            att_problem problem = {context, ops[i], &attrs, in, out, 4, 1, 1, 1};
+            att_prepared prepared = {0};
+            const att_kernel *kernel = tiers_kernel(context, ops[i]);
+            assert_int_equal(kernel->prepare(&problem, &prepared), ATT_OK);
+            bytes[size] = prepared.scratch_bytes;
+            if (kernel->release)
+                kernel->release(context, prepared.state);
+        }
+        assert_true(bytes[1] < 2 * bytes[0] + 64);
+        assert_true(bytes[1] < 40u << 20);
+    }
+}
+
+/* One NaN in a key reaches every query of its head and no other head. */
+static void nan_stays_in_its_head(void **state)
+{
+    (void)state;
+    const att_op *op = case_op(att_ops, "attention");
+    const att_op_case definition = {.name = "nan",
+                                    .attrs = {.attention = {.heads = 2, .scale = 0.5}},
+                                    .in = {SAMPLE_IN(50, 3 * 2 * WIDTH)},
+                                    .in_count = 1};
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false});
+    ((float *)drawn.block[0])[33 * 6 * WIDTH + 2 * WIDTH] = NAN;
+    case_result ours;
+    assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 1u << 2 | 1u << 3, &ours));
+    for (int64_t i = 0; i < ours.count[0]; i++)
+        assert_true((isnan(case_value(&ours, 0, i)) != 0) == (i / WIDTH % 2 == 0));
+    case_result_free(&ours);
+    case_free(&drawn);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return att_context_create(NULL, &context) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (!tiers_running_one())
+        return tiers_run_all(argv[0]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_tiles_agree_with_the_reference),
+        cmocka_unit_test(gradients_of_several_tiles_agree_with_the_reference),
+        cmocka_unit_test(scratch_grows_with_the_tokens_and_not_their_square),
+        cmocka_unit_test(nan_stays_in_its_head),
+    };
+    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+}

@@ -1,0 +1,56 @@
+/* kernels/tiers.h - runs a test program once per processor tier this machine has, each in a process of its own, because
+ * the context and oneDNN read the tier once; and finds the CPU kernels of a context's tier. */
+#ifndef ATT_TESTS_KERNELS_TIERS_H
+#define ATT_TESTS_KERNELS_TIERS_H
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/case.h"
+#include "kernels/cpu/list.h"
+
+static inline const att_kernel *tiers_kernel(const att_context *context, const char *op)
+{
+    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(context))
+            return *kernel;
+    fail_msg("the CPU backend has no kernel for %s", op);
+    return NULL;
+}
+
+static inline bool tiers_running_one(void)
+{
+    return getenv("ATTSCOPE_CPU") != NULL;
+}
+
+static inline int tiers_run_one(const char *program, const char *tier)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("ATTSCOPE_CPU", tier, 1);
+        execl("/proc/self/exe", program, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
+
+/* The exit status of main(). */
+static inline int tiers_run_all(const char *program)
+{
+    att_context *probe = NULL;
+    if (att_context_create(NULL, &probe) != ATT_OK)
+        return 1;
+    att_tier highest = att_context_tier(probe);
+    att_context_destroy(&probe);
+    int failed = 0;
+    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512; tier++) {
+        if (tier <= (int)highest)
+            failed |= tiers_run_one(program, att_tier_name(tier));
+        else
+            printf("skipped: this processor has no %s\n", att_tier_name(tier));
+    }
+    return failed;
+}
+
+#endif
