@@ -333,6 +333,14 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return att_random_key(hash, value, 1);
 }
 
+static uint64_t mix_shape(uint64_t hash, att_shape shape)
+{
+    for (int i = 0; i < shape.rank; i++)
+        hash = mix(hash, (uint64_t)shape.dims[i]);
+    return hash;
+}
+
+/* Attributes that leave no mark on shapes (rates, epsilons) are not in it. */
 static uint64_t hash_graph(const att_graph *graph)
 {
     uint64_t hash = mix(0, (uint64_t)graph->dtype);
@@ -341,9 +349,8 @@ static uint64_t hash_graph(const att_graph *graph)
         hash = mix(hash, att_random_hash(node->op->name));
         for (int j = 0; j < node->in_count; j++)
             hash = mix(hash, (uint64_t)node->in[j]);
-        att_shape shape = graph->values.items[node->out[0]].desc.shape;
-        for (int j = 0; j < shape.rank; j++)
-            hash = mix(hash, (uint64_t)shape.dims[j]);
+        for (int j = 0; j < node->out_count; j++)
+            hash = mix_shape(hash, graph->values.items[node->out[j]].desc.shape);
     }
     for (int i = 0; i < graph->parameters.count; i++)
         hash = mix(hash, att_random_hash(graph->parameters.items[i].name));

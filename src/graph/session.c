@@ -223,7 +223,7 @@ att_status att_session_run(att_session *session, int batch)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "a training plan accumulates; it does not run forward alone");
     ATT_TRY(check_batch(session, batch));
-    session->batch = (att_batch){.count = batch};
+    session->batch = (att_body_batch){.count = batch};
     return att_session_body(session);
 }
 
@@ -233,7 +233,7 @@ att_status att_session_accumulate(att_session *session, int batch, double scale,
     if (session->plan->purpose != ATT_TRAIN)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "an inference plan has no gradients");
     ATT_TRY(check_batch(session, batch));
-    session->batch = (att_batch){
+    session->batch = (att_body_batch){
         .count = batch, .first = first, .run = {.seed = seed, .step = step, .scale = scale, .gradient_scale = 1}};
     session->reduced = false;
     if (first == 0)

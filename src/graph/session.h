@@ -8,11 +8,11 @@
 #include "graph/plan.h"
 
 /* What one call of the body works on; kept, so that a failed one can be replayed. */
-typedef struct att_batch {
+typedef struct att_body_batch {
     int count;
     int64_t first; /* position of its first sample in the update */
     att_run run;
-} att_batch;
+} att_body_batch;
 
 typedef struct att_team {
     char *arena; /* the program's arena, then scratch per part */
@@ -43,7 +43,7 @@ struct att_session {
     int64_t square_count;
     bool reduced;
     double norm;
-    att_batch batch;
+    att_body_batch batch;
     atomic_int next_group, status;
     bool profiling;
     att_counter *counters; /* by thread, then profile row */
