@@ -376,8 +376,8 @@ const cli_command cli_command_bench = {
     .summary = "measures how fast networks run here",
     .operands = "",
     .about =
-        "Without --model: ViT-Ti and ViT-S at 224 pixels, inference and training. Images are\n"
-        "made in memory; each case runs in a process of its own.",
+        "Without --model: ViT-Ti and ViT-S at 224 pixels, inference and training. Images\n"
+        "are made in memory; each case runs in a process of its own.",
     .example = "  attscope bench --filter 'vit_tiny*' --profile",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,

@@ -54,7 +54,7 @@ static void write_model(att_json_writer *writer, const att_model_info *info)
 static int list_models(cli_app *cli, att_json_writer *writer, bool prints, const char *const *patterns, int count)
 {
     if (prints)
-        printf("%-28s %8s %8s %5s  %s\n", "model", "params M", "GMACs", "size", "");
+        printf("%-28s %8s %8s %5s\n", "model", "params M", "GMACs", "size");
     for (int i = 0; i < att_model_count(); i++) {
         att_model_info info = att_model_at(i);
         if (!is_wanted(info.name, patterns, count))

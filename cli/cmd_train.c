@@ -308,7 +308,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     const char *data = count > 0 ? operands[0] : j.settings->data.data_dir;
     if (!data)
         return cli_usage("train needs DATA; see attscope train --help");
-    int code = cli_open(cli, j.settings->engine.threads);
+    int code = cli_resume_check(j.settings->files.resume, j.settings->files.experiment);
+    if (code == CLI_OK)
+        code = cli_open(cli, j.settings->engine.threads);
     if (code == CLI_OK)
         code = prepare(&j, data);
     if (code == CLI_OK)
@@ -344,13 +346,14 @@ const cli_command cli_command_train = {
     .operands = "DATA",
     .most_operands = 1,
     .about =
-        "DATA is a folder of class folders (or of split folders of such), a .tar, .tar.gz or\n"
-        ".zip of one, or a folder of IDX files. Ctrl-C writes a checkpoint; --resume continues\n"
-        "to the same bits as if nothing had happened.",
+        "DATA is a folder of class folders (or of split folders of such), a .tar, .tar.gz\n"
+        "or .zip of one, or a folder of IDX files. Ctrl-C writes a checkpoint; --resume\n"
+        "continues to the same bits as if nothing had happened.",
     .example =
-        "  attscope train /usr/share/datasets/fashion-mnist --model vit_tiny_patch16_224 \\\n"
-        "      --img-size 28 --patch-size 4 --in-chans 1 --embed-dim 64 --depth 4 --num-heads 4 \\\n"
-        "      --epochs 7 --opt adamw --lr 2e-3 --weight-decay 0.05 --output output --experiment first\n"
+        "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"
+        "      --patch-size 4 --model vit_tiny_patch16_224 --in-chans 1 --embed-dim 64 \\\n"
+        "      --depth 4 --num-heads 4 --epochs 7 --opt adamw --lr 2e-3 --weight-decay 0.05 \\\n"
+        "      --output output --experiment first\n"
         "  attscope train --resume output/first/last.safetensors",
     .uses = cli_train_uses,
     .use_count = CLI_TRAIN_USES,

@@ -191,10 +191,11 @@ static const char *option_name(const void *table, int index)
     return cli_option_at(table, index).option->name;
 }
 
-static void say_unknown(const cli_table *table, const char *name, const char *where)
+/* where: of a file, "" on the command line; dashes: before the name. */
+static void say_unknown(const cli_table *table, const char *name, const char *where, const char *dashes)
 {
     if (cli_not_here(name)) {
-        cli_say("%s%s is timm's, but attscope does not have it yet", where, name);
+        cli_say("%s%s%s is timm's, but attscope does not have it yet", where, dashes, name);
         return;
     }
     char dashed[64];
@@ -204,9 +205,9 @@ static void say_unknown(const cli_table *table, const char *name, const char *wh
             *c = '-';
     const char *nearest = cli_nearest(dashed, option_name, table, cli_option_count(table));
     if (nearest)
-        cli_say("unknown option %s%s; did you mean %s%s?", where, name, where, nearest);
+        cli_say("%sunknown option %s%s; did you mean %s%s?", where, dashes, name, dashes, nearest);
     else
-        cli_say("unknown option %s%s; see attscope %s --help", where, name, table->command);
+        cli_say("%sunknown option %s%s; see attscope %s --help", where, dashes, name, table->command);
 }
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
@@ -293,7 +294,7 @@ static bool take_long(const cli_table *table, const char *word, words *w)
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word + 2);
     cli_found f = find_name(table, name);
     if (!f.option) {
-        say_unknown(table, name, "--");
+        say_unknown(table, name, "", "--");
         return false;
     }
     char flag[72];
@@ -352,7 +353,7 @@ static bool take_entry(const cli_table *table, const char *path, const att_yaml_
     if (!f.option && cli_not_here_but_idle(entry->key, entry->kind == ATT_YAML_SCALAR ? entry->values[0] : NULL))
         return true;
     if (!f.option || f.option->once) {
-        say_unknown(table, entry->key, where);
+        say_unknown(table, entry->key, where, "");
         return false;
     }
     if (entry->kind == ATT_YAML_NULL)

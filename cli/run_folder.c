@@ -28,6 +28,13 @@ static void last_of(const char *output, const char *experiment, char *path, size
     cli_join(cli_join(output, experiment, folder, sizeof folder), last_name, path, size);
 }
 
+int cli_resume_check(const char *resume, const char *experiment)
+{
+    if (resume && strcmp(resume, "auto") == 0 && !experiment)
+        return cli_usage("--resume auto needs --experiment NAME, the run to continue");
+    return CLI_OK;
+}
+
 void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size)
 {
     *path = '\0';
@@ -53,8 +60,6 @@ char *cli_folder_of(const char *path, char *folder, size_t size)
 int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
                           cli_run_folder *run)
 {
-    if (resume && strcmp(resume, "auto") == 0 && !experiment)
-        return cli_usage("--resume auto needs --experiment NAME, the run to continue");
     cli_resume_path(resume, output, experiment, run->resume, sizeof run->resume);
     if (*run->resume) {
         cli_folder_of(run->resume, run->folder, sizeof run->folder);

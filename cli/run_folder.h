@@ -11,6 +11,9 @@ typedef struct cli_run_folder {
     char resume[CLI_PATH]; /* "": a new training */
 } cli_run_folder;
 
+/* Refuses --resume auto without a name. CLI_OK or a code. */
+int cli_resume_check(const char *resume, const char *experiment);
+
 /* The checkpoint that --resume names: the file itself; "auto": last.safetensors in OUTPUT/EXPERIMENT where there is
  * one; "" otherwise. */
 void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size);

@@ -1,0 +1,20 @@
+#!/bin/bash
+# A small network's benchmark: rows, JSON under timm's names, a profile, a filter that fits nothing.
+. "$(dirname "$0")/lib.sh"
+
+small='--model vit_tiny_patch16_224 --img-size 32 --depth 1 --num-classes 10 -b 4 --repeats 2 --warmup 1 --threads 2'
+# shellcheck disable=SC2086
+run 0 bench $small --json bench.json --profile
+grep -qE '^vit_tiny_patch16_224/infer +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9]+ MiB$' stdout || fail 'no row for inference'
+grep -qE '^vit_tiny_patch16_224/train +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9]+ MiB$' stdout || fail 'no row for training'
+grep -qE '^  linear +onednn +[0-9]+ calls +[0-9.]+ s +[0-9.]+ % +[0-9.]+ GFLOP/s$' stdout || fail 'no profile'
+out_has 'share = images/s x operations per image / GEMM rate'
+for key in infer_samples_per_sec infer_step_time infer_batch_size infer_gmacs train_samples_per_sec gemm_share peak_bytes profile; do
+    grep -q "\"$key\"" bench.json || fail "bench.json has no $key"
+done
+# shellcheck disable=SC2086
+usage "--filter nothing fits no case; the first is called vit_tiny_patch16_224/infer" bench $small --filter nothing
+# shellcheck disable=SC2086
+run 2 bench $small --num-heads 5
+err_has 'attscope: '
+finish

@@ -1,0 +1,124 @@
+#!/bin/bash
+# A training's folder, lines and results; stopped and continued to the same bits; its checkpoint evaluated, used and
+# inspected.
+. "$(dirname "$0")/lib.sh"
+idx data
+
+# shellcheck disable=SC2086
+train() { # CODE NAME FLAG...
+    local code=$1 name=$2
+    shift 2
+    run "$code" train data $network $recipe --output out --experiment "$name" "$@"
+}
+
+train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3
+[ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
+    fail "files of a run: $(ls out/whole | tr '\n' ' ')"
+sed -E 's/[0-9]+\.[0-9]+/X/g; s/in epoch [0-9]/in epoch E/; s/top1 [0-9]+/top1 X/' stdout >shape && mv shape stdout
+out_is <<'TEXT'
+vit_tiny_patch16_224: 3 epochs, 18 updates
+training loss X
+top-1 X %   top-5 X %   loss X
+best top1 X in epoch E
+out/whole
+TEXT
+sed -E 's|[0-9.]+ images/s|X images/s|; s|ETA [0-9:-]+|ETA T|; s|[0-9]+\.[0-9]+|X|g; s|[0-9]+ % of|X % of|' stderr >shape && mv shape stderr
+err_is <<'TEXT'
+data, train: 96 images, 4 classes, numbered by the labels
+data, t10k: 32 images, 4 classes, numbered by the labels
+train 1/3  2/6  loss X  X images/s  ETA T
+train 1/3  4/6  loss X  X images/s  ETA T
+train 1/3  6/6  loss X  X images/s  ETA T
+epoch 1/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+train 2/3  2/6  loss X  X images/s  ETA T
+train 2/3  4/6  loss X  X images/s  ETA T
+train 2/3  6/6  loss X  X images/s  ETA T
+epoch 2/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+train 3/3  2/6  loss X  X images/s  ETA T
+train 3/3  4/6  loss X  X images/s  ETA T
+train 3/3  6/6  loss X  X images/s  ETA T
+epoch 3/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+X images/s, X % of the time waiting for data
+TEXT
+for key in model folder epochs updates train_loss eval_top1 best_epoch train_samples_per_sec wait_share; do
+    grep -q "\"$key\"" result.json || fail "result.json has no $key"
+done
+for line in 'model: vit_tiny_patch16_224' 'embed_dim: 16' 'mlp_ratio: 4' 'opt: adamw' 'lr: 0.003' 'weight_decay: 2e-05' \
+    'experiment: whole' 'resume: null' 'no_aug: true' 'data_dir: data'; do
+    grep -qxF "$line" out/whole/args.yaml || fail "args.yaml has no line '$line'"
+done
+
+# On a terminal: one line that is drawn anew, within 80 columns.
+if command -v script >/dev/null; then
+    # shellcheck disable=SC2086
+    TERM=xterm script -qec "'$ATTSCOPE' train data $network $recipe --output out --experiment drawn --epochs 2" typescript >stdout
+    command_line='attscope train, on a terminal'
+    tr '\r' '\n' <typescript >lines
+    grep -qE '^train 2/2 \[#{20,}\] 6/6  loss [0-9.]+  [0-9.]+ images/s  ETA [0-9:]+ *$' lines || fail 'no progress bar'
+    awk '/^train / && length >= 80 { bad = 1 } END { exit bad }' lines || fail 'the bar is too wide'
+fi
+
+# The same from that file alone, but for the folder: equal bits. The command line wins over the file.
+run 0 train -c out/whole/args.yaml --experiment again
+cmp out/whole/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same weights'
+run 0 train -c out/whole/args.yaml --experiment short --epochs 1
+grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win'
+
+# A folder that holds a training is left alone.
+train 1 whole --epochs 3
+err_has 'attscope: out/whole holds a training already; --resume out/whole/last.safetensors continues it'
+
+# Interrupted at some moment: a checkpoint, a sentence, 130; continued: the bits of one that never stopped.
+train 0 long --epochs 60
+"$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experiment cut >stdout 2>stderr &
+child=$!
+until [ -e out/cut/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -INT $child 2>/dev/null
+wait $child
+status=$?
+command_line='attscope train, interrupted'
+if [ $status -eq 130 ]; then
+    grep -qE '^attscope: stopped after [0-9]+ updates; to go on: attscope train --resume out/cut/last.safetensors$' stderr ||
+        fail 'no sentence about how to go on'
+    run 0 train --resume out/cut/last.safetensors
+    err_has 'out/cut/last.safetensors: goes on in epoch'
+    cmp out/cut/last.safetensors out/long/last.safetensors || fail 'other weights than without the stop'
+    cmp out/cut/summary.csv out/long/summary.csv || fail 'another summary.csv than without the stop'
+else
+    fail "interrupted: exit status $status"
+fi
+run 2 train --resume out/cut/last.safetensors --epochs 60.5
+run 1 train --resume out/cut/last.safetensors --epochs 61
+err_has 'epochs'
+
+# What the checkpoint says.
+run 0 validate data --checkpoint out/whole/last.safetensors --results-file r.csv --json r.json
+grep -qE '^top-1 [0-9.]+ %   top-5 [0-9.]+ %   loss [0-9.]+   32 images$' stdout || fail 'validate prints something else'
+head -n 1 r.csv >stdout
+out_is <<'TEXT'
+model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation
+TEXT
+grep -qE '^vit_tiny_patch16_224,8,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,0\.00,0\.9,bicubic$' r.csv || fail "r.csv: $(tail -n 1 r.csv)"
+eval_top1=$(sed -n 's/.*"eval_top1": \([0-9.]*\),*/\1/p' result.json)
+[ "$eval_top1" = "$(sed -n 's/.*"top1": \([0-9.]*\),*/\1/p' r.json)" ] || fail 'validate and train differ in top-1'
+run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
+
+run 0 inspect out/whole/last.safetensors
+out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 16, depth 1, heads 2, classes 4'
+out_has 'images       mean 0.4, std 0.3, crop 0.9, bicubic'
+out_has 'training     3 epochs and 0 batches, 18 updates, seed 42'
+out_has 'blocks.0.attn.qkv.weight                         F32   [48, 16]'
+run 0 inspect out/whole/last.safetensors --json -
+out_has '"attscope.train.fingerprint"'
+
+picture=$here/../goldens/images/422.jpg
+printf 'red\ngreen\r\nblue\nother' >names
+run 0 predict out/whole/last.safetensors "$picture" --topk 4 --labels names --logits
+[ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'blue green other red ' ] || fail "labels: $(cat stdout)"
+run 0 predict out/whole/last.safetensors "$picture" --logits --json -
+out_has '"logits"'
+run 1 predict out/whole/last.safetensors "$picture" --labels r.csv
+err_has 'attscope: r.csv names 2 classes, but the network has 4'
+run 1 predict out/whole/last.safetensors names
+err_has 'names'
+finish

@@ -1,0 +1,63 @@
+#!/bin/bash
+# What is asked for wrongly is refused in one sentence, with exit status 2, and help teaches.
+. "$(dirname "$0")/lib.sh"
+
+run 2
+err_has 'Usage: attscope COMMAND'
+run 0 --help
+out_has 'validate   evaluates a checkpoint on a data set'
+run 0 --version
+grep -qE '^attscope [0-9]+\.[0-9]+\.[0-9]+$' stdout || fail '--version'
+
+usage 'unknown command "trian"; did you mean train?' trian
+usage 'unknown command "xyzzyxyzzy"; see attscope --help' xyzzyxyzzy
+
+usage 'unknown option --batch-szie; did you mean --batch-size?' train data --batch-szie 3
+usage 'unknown option --weight_decya; did you mean --weight-decay?' train data --weight_decya 3
+usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
+usage 'unknown option -z; see attscope train --help' train data -z
+usage "--mixup is timm's, but attscope does not have it yet" train data --mixup 0.8
+usage "--amp is timm's, but attscope does not have it yet" train data --amp
+usage "--pretrained is timm's, but attscope does not have it yet" validate data --pretrained
+
+usage '--epochs needs a value: a whole number from 1 to 1e+06' train data --epochs
+usage '--epochs: "ten" is not a whole number from 1 to 1e+06' train data --epochs ten
+usage '--epochs: "0" is not a whole number from 1 to 1e+06' train data --epochs=0
+usage '-b: "99999999999999999999" is not a whole number from 1 to 65536' train data -b 99999999999999999999
+usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
+usage '--mean: "4" is one too many or out of range: up to three numbers from -1000 to 1000' train data --mean 1 2 3 4
+usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
+usage '--opt: there is no "adam"; did you mean adamw?' train data --opt adam
+usage '--interpolation: there is no "lanczos", only bicubic, bilinear' train data --interpolation lanczos
+usage '--model: there is no "vit_tiny_patch16_244"; did you mean vit_tiny_patch16_224?' \
+    train data --model vit_tiny_patch16_244
+
+usage 'train needs DATA; see attscope train --help' train
+usage 'validate needs --checkpoint FILE; see attscope validate --help' validate data
+usage 'predict needs CHECKPOINT IMAGE...; see attscope predict --help' predict only.safetensors
+usage 'inspect: "b" is one operand too many; see attscope inspect --help' inspect a b
+usage '--resume auto needs --experiment NAME, the run to continue' train data --resume auto --model vit_tiny_patch16_224
+
+run 1 predict missing.safetensors picture.png
+err_has 'missing.safetensors'
+[ "$(wc -l <stderr)" -eq 1 ] || fail 'a failure is more than one sentence'
+
+# Every command's help has an example and fits 80 columns.
+for command in train validate predict models inspect bench; do
+    run 0 "$command" --help
+    out_has "Usage: attscope $command"
+    out_has 'Example:'
+    out_has "  attscope $command"
+    awk 'length > 80 { print FILENAME ": " length ": " $0; bad = 1 } END { exit bad }' stdout || fail "$command --help: too wide"
+done
+
+# Config files: the same table, underscores or dashes; the command line wins; what is wrong is named with its line.
+printf 'epochs: 3\nbatch_szie: 4\n' >c.yaml
+usage 'c.yaml, line 2: unknown option batch-szie; did you mean batch-size?' train data -c c.yaml
+printf 'lr: fast\n' >c.yaml
+usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
+printf 'mixup: 0.8\n' >c.yaml
+usage "c.yaml, line 1: mixup is timm's, but attscope does not have it yet" train data -c c.yaml
+printf 'mixup: 0.0\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
+usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
+finish
