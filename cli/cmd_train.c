@@ -352,8 +352,8 @@ const cli_command cli_command_train = {
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"
         "      --patch-size 4 --model vit_tiny_patch16_224 --in-chans 1 --embed-dim 64 \\\n"
-        "      --depth 4 --num-heads 4 --epochs 7 --opt adamw --lr 2e-3 --weight-decay 0.05 \\\n"
-        "      --output output --experiment first\n"
+        "      --depth 4 --num-heads 4 --epochs 7 --opt adamw --lr 2e-3 \\\n"
+        "      --weight-decay 0.05 --output output --experiment first\n"
         "  attscope train --resume output/first/last.safetensors",
     .uses = cli_train_uses,
     .use_count = CLI_TRAIN_USES,
