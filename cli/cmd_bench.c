@@ -31,8 +31,8 @@ typedef struct settings {
 static const cli_option measure_options[] = {
     {"filter", .kind = CLI_TEXT, .value = "PATTERN", .help = "cases by name, * and ? allowed: 'vit_tiny*/train'",
      CLI_AT(measure, filter)},
-    {"batch-size", 'b', .kind = CLI_INT, .value = "N", .help = "images of a run", CLI_AT(measure, batch_size), .low = 1,
-     .high = 65536},
+    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N", .help = "images of a run", CLI_AT(measure, batch_size),
+     .low = 1, .high = 65536},
     {"repeats", .kind = CLI_INT, .value = "N", .help = "timed runs of each case", CLI_AT(measure, repeats), .low = 1,
      .high = 1000},
     {"warmup", .kind = CLI_INT, .value = "N", .help = "runs before those", CLI_AT(measure, warmup), .low = 1,

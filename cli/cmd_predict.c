@@ -23,7 +23,7 @@ typedef struct settings {
 } settings;
 
 static const cli_option answer_options[] = {
-    {"topk", 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(answer, topk), .low = 1,
+    {"topk", .letter = 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(answer, topk), .low = 1,
      .high = 10000000},
     {"labels", .kind = CLI_TEXT, .value = "FILE", .help = "names of the classes, one a line from class 0",
      CLI_AT(answer, labels)},

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <attscope/bench.h>
 #include <attscope/store.h>
 
 #include "cli.h"
@@ -239,6 +240,26 @@ static int open_log(const job *j, att_sink *sink)
     return cli_check(j->cli, att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, sink));
 }
 
+/* What the same network reaches without a data set, measured where that takes at most a twentieth of the training: a
+ * handful of batches. "" otherwise. */
+static void bench_beside(const job *j, const att_train_result *result, char *text, size_t size)
+{
+    const train_settings *s = j->settings;
+    att_bench_options options = att_bench_options_defaults();
+    options.model = att_model_name(j->model);
+    options.network = &s->network.options;
+    options.training = true;
+    options.backend = s->engine.backend;
+    options.batch_size = s->recipe.batch_size;
+    options.repeats = 3;
+    options.warmup = 1;
+    att_bench_result alone;
+    *text = '\0';
+    bool worth = (double)result->updates * s->recipe.grad_accum_steps > 20 * (options.repeats + options.warmup);
+    if (worth && att_bench_run(j->cli->context, &options, &alone) == ATT_OK)
+        snprintf(text, size, " (bench: %.1f, %.0f %% of the GEMM rate)", alone.images_per_second, 100 * alone.share);
+}
+
 static int finish(const job *j, att_status status, const att_train_result *result)
 {
     const train_settings *s = j->settings;
@@ -251,9 +272,12 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     int code = cli_check(j->cli, status);
     if (code != CLI_OK)
         return code;
-    if (result->images_per_second > 0)
-        cli_note(j->cli, "%.1f images/s, %.0f %% of the time waiting for data", result->images_per_second,
+    if (result->images_per_second > 0) {
+        char alone[96];
+        bench_beside(j, result, alone, sizeof alone);
+        cli_note(j->cli, "%.1f images/s%s, %.0f %% of the time waiting for data", result->images_per_second, alone,
                  100 * result->wait_share);
+    }
     if (cli_prints(s->output.json))
         print_result(j, result);
     return s->output.json ? write_json(j, result) : CLI_OK;

@@ -34,9 +34,9 @@ static const cli_option data_options[] = {
      CLI_AT(data, cache_bytes), .low = 0, .high = 1e15},
     {"checkpoint", .kind = CLI_TEXT, .value = "FILE", .help = "the network's weights", CLI_AT(data, checkpoint)},
     {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(data, use_ema)},
-    {"batch-size", 'b', .kind = CLI_INT, .value = "N", .help = "images of one run", CLI_AT(data, batch_size), .low = 1,
-     .high = 65536},
-    {"workers", 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images",
+    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N", .help = "images of one run", CLI_AT(data, batch_size),
+     .low = 1, .high = 65536},
+    {"workers", .letter = 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images",
      CLI_AT(data, workers), .low = 0, .high = 256},
 };
 

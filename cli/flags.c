@@ -1,6 +1,6 @@
 #include "flags.h"
 
-#define ROWS(table) .options = table, .count = sizeof table / sizeof *table
+#define ROWS(table) .options = (table), .count = sizeof(table) / sizeof *(table)
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
 
@@ -35,7 +35,7 @@ static const char *choose_model(int index)
 /* --- the network -------------------------------------------------------------------------------------------------- */
 
 static const cli_option network_options[] = {
-    {"model", 'm', .kind = CLI_TEXT, .value = "NAME", .help = "timm's name; attscope models lists them",
+    {"model", .letter = 'm', .kind = CLI_TEXT, .value = "NAME", .help = "timm's name; attscope models lists them",
      .choice = choose_model, CLI_AT(cli_network, model)},
     {"img-size", .kind = CLI_INT, .value = "N", .help = "pixels of a side", CLI_AT(cli_network, options.img_size),
      .low = 1, .high = 65536, .open = true},

@@ -50,8 +50,8 @@ static bool is_truth(const cli_option *option)
 
 static cli_found find_name(const cli_table *table, const char *name)
 {
-    for (int i = 0; i < cli_option_count(table); i++) {
-        cli_found f = cli_option_at(table, i);
+    cli_found f;
+    for (int i = 0; (f = cli_option_at(table, i)).option; i++) {
         if (same_name(name, f.option->name) || (f.option->alias && same_name(name, f.option->alias)))
             return f;
         bool no = strncmp(name, "no-", 3) == 0 || strncmp(name, "no_", 3) == 0;
@@ -65,10 +65,11 @@ static cli_found find_name(const cli_table *table, const char *name)
 
 static cli_found find_letter(const cli_table *table, char letter)
 {
-    for (int i = 0; i < cli_option_count(table); i++)
-        if (cli_option_at(table, i).option->letter == letter)
-            return cli_option_at(table, i);
-    return (cli_found){0};
+    cli_found f;
+    for (int i = 0; (f = cli_option_at(table, i)).option; i++)
+        if (f.option->letter == letter)
+            break;
+    return f;
 }
 
 /* --- storing a value ---------------------------------------------------------------------------------------------- */

@@ -29,16 +29,16 @@ typedef struct cli_reals {
 
 typedef struct cli_option {
     const char *name; /* "batch-size" */
-    char letter;      /* -b; 0: none */
     const char *alias;
-    cli_kind kind;
     const char *value;                /* what help calls it: "N", "FILE" */
     const char *help;                 /* NULL: not for people, help leaves it out */
     const char *(*choice)(int index); /* texts: the values there are, NULL past the last; NULL: any */
     size_t offset, size;
     double low, high; /* closed range of numbers; both 0: any */
-    bool open;        /* numbers: the default says "not given" and is not shown */
-    bool once;        /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
+    cli_kind kind;
+    char letter; /* -b; 0: none */
+    bool open;   /* numbers: the default says "not given" and is not shown */
+    bool once;   /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
 } cli_option;
 
 /* Where a row's value lies. */

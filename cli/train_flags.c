@@ -1,7 +1,7 @@
 #include "train_flags.h"
 
 #define GROUP(name, title, table, defaults) \
-    static const cli_group name = {title, table, sizeof table / sizeof *table, defaults}
+    static const cli_group name = {(title), (table), sizeof(table) / sizeof *(table), (defaults)}
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
@@ -88,8 +88,8 @@ static const char *choose_metric(int index)
 #define RECIPE(member) CLI_AT(att_train_options, member)
 static const cli_option recipe_options[] = {
     {"epochs", .kind = CLI_INT, .value = "N", .help = "passes over the data", RECIPE(epochs), .low = 1, .high = 1e6},
-    {"batch-size", 'b', .kind = CLI_INT, .value = "N", .help = "images of a batch", RECIPE(batch_size), .low = 1,
-     .high = 65536},
+    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N", .help = "images of a batch", RECIPE(batch_size),
+     .low = 1, .high = 65536},
     {"grad-accum-steps", .kind = CLI_INT, .value = "N", .help = "batches of an update", RECIPE(grad_accum_steps),
      .low = 1, .high = 65536},
     {"opt", .kind = CLI_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
@@ -159,8 +159,8 @@ GROUP(regular_group, "Regularisation", regular_options, regular_defaults);
 /* --- files and the run -------------------------------------------------------------------------------------------- */
 
 static const cli_option file_options[] = {
-    {"config", 'c', .kind = CLI_TEXT, .value = "FILE", .help = "YAML file of these options; the command line wins",
-     CLI_AT(train_files, config), .once = true},
+    {"config", .letter = 'c', .kind = CLI_TEXT, .value = "FILE",
+     .help = "YAML file of these options; the command line wins", CLI_AT(train_files, config), .once = true},
     {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE", .help = "weights to start from",
      CLI_AT(train_files, initial_checkpoint)},
     {"resume", .kind = CLI_TEXT, .value = "FILE",
@@ -179,8 +179,8 @@ static void file_defaults(void *values)
 GROUP(file_group, "Files", file_options, file_defaults);
 
 static const cli_option run_options[] = {
-    {"workers", 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images", RECIPE(workers),
-     .low = 0, .high = 256},
+    {"workers", .letter = 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images",
+     RECIPE(workers), .low = 0, .high = 256},
     {"lanes", .kind = CLI_INT, .value = "N", .help = "sums that gradients are kept in; 0: one per thread",
      RECIPE(lanes), .low = 0, .high = 1024},
     {"eval-metric", .kind = CLI_TEXT, .value = "NAME", .help = "what the best epoch goes by", .choice = choose_metric,
