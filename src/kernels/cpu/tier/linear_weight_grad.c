@@ -6,30 +6,35 @@
 enum { DY, X };
 enum { DW, DB };
 
-/* Rows of x and dy that one pass sums over, so that what it reads again and again of x lies in the first-level cache.
- */
-enum { DEPTH = 128, PANEL = GEMM_VECTORS * VW };
+/* Rows of x and dy that one pass sums over: a panel of x lies in the first-level cache then, and all of them beside
+ * BLOCK columns of dy in the second. */
+enum { DEPTH = 128, BLOCK = 256 };
 
-typedef struct weights {
-    float *dw; /* [outputs, inputs] */
-    int64_t outputs, inputs;
-} weights;
-
-/* dw's columns from `column` on += dy' panel, for the outputs of `part`. The last columns may not fill a vector: their
- * sum goes through `edge` [outputs, VW]. */
-static void add_panel(const weights *w, gemm_a dy, int64_t depth, const float *panel, int64_t column, int64_t width,
-                      att_range part, float *edge)
+/* Rows [depth, width] of x in panels, as gemm() takes them; the columns after the last whole vector, filled up with
+ * zeros, make one more. */
+static void pack_rows(const float *x, int64_t depth, int64_t width, float *to)
 {
-    int64_t count = part.end - part.begin, whole = whole_vectors(width);
-    float *to = w->dw + part.begin * w->inputs + column;
-    if (width == whole) {
-        gemm(count, width, depth, dy, (gemm_b){panel, width}, (gemm_c){to, w->inputs, 1, true});
-        return;
+    int64_t vectors = width / VW;
+    for (int64_t done = 0, panel; done < vectors; done += panel, to += depth * panel * VW) {
+        panel = gemm_panel(vectors - done);
+        gemm_copy_rows(x + done * VW, width, depth, panel * VW, to, panel * VW);
     }
-    gemm(count, whole, depth, dy, (gemm_b){panel, whole}, (gemm_c){edge, whole, 1, false});
+    if (width % VW)
+        gemm_copy_rows(x + vectors * VW, width, depth, width % VW, to, VW);
+}
+
+/* dw [count, inputs] += dy' packed. */
+static void add_block(int64_t count, int64_t depth, gemm_a dy, const float *packed, float *dw, int64_t inputs)
+{
+    int64_t whole = inputs / VW * VW;
+    gemm(count, whole, depth, dy, (gemm_b){packed, 0}, (gemm_c){dw, inputs, 1, true});
+    if (whole == inputs)
+        return;
+    float edge[BLOCK * VW];
+    gemm(count, VW, depth, dy, (gemm_b){packed + depth * whole, 0}, (gemm_c){edge, VW, 1, false});
     for (int64_t row = 0; row < count; row++)
-        for (int64_t c = 0; c < width; c++)
-            to[row * w->inputs + c] += edge[row * whole + c];
+        for (int64_t c = whole; c < inputs; c++)
+            dw[row * inputs + c] += edge[row * VW + c - whole];
 }
 
 /* dW [O, I] += dy' [O, rows] x [rows, I] and db += the column sums of dy; parts share O. (oneDNN's product transposes
@@ -37,31 +42,26 @@ static void add_panel(const weights *w, gemm_a dy, int64_t depth, const float *p
 static att_status linear_weight_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    weights w = {call->out[DW], att_columns(&problem->in[DY]), att_columns(&problem->in[X])};
+    int64_t outputs = att_columns(&problem->in[DY]), inputs = att_columns(&problem->in[X]);
     int64_t rows = att_rows(call, &problem->in[DY]);
-    att_range part = att_part_of(call, w.outputs, VW);
+    att_range part = att_part_of(call, outputs, VW);
     const float *dy = call->in[DY], *x = call->in[X];
-    float *panel = call->scratch, *edge = panel + DEPTH * PANEL;
+    float *dw = call->out[DW];
     if (call->out[DB])
-        rows_add(dy, NULL, rows, w.outputs, part.begin, part.end, call->out[DB]);
-    for (int64_t row = 0, depth; w.dw && row < rows; row += depth) {
-        depth = rows - row < DEPTH ? rows - row : DEPTH;
-        gemm_a a = {dy + row * w.outputs + part.begin, 1, w.outputs};
-        for (int64_t column = 0, width; column < w.inputs; column += width) {
-            width = gemm_panel(whole_vectors(w.inputs - column) / VW) * VW;
-            width = width < w.inputs - column ? width : w.inputs - column;
-            gemm_copy_rows(x + row * w.inputs + column, w.inputs, depth, width, panel, whole_vectors(width));
-            add_panel(&w, a, depth, panel, column, width, part, edge);
-        }
+        rows_add(dy, NULL, rows, outputs, part.begin, part.end, call->out[DB]);
+    for (int64_t row = 0; dw && row < rows; row += DEPTH) {
+        int64_t depth = rows - row < DEPTH ? rows - row : DEPTH;
+        pack_rows(x + row * inputs, depth, inputs, call->scratch);
+        for (int64_t first = part.begin; first < part.end; first += BLOCK)
+            add_block(part.end - first < BLOCK ? part.end - first : BLOCK, depth,
+                      (gemm_a){dy + row * outputs + first, 1, outputs}, call->scratch, dw + first * inputs, inputs);
     }
     return ATT_OK;
 }
 
 static att_status linear_weight_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    size_t edge = (size_t)att_columns(&problem->in[DY]) * PANEL;
-    bool whole = att_columns(&problem->in[X]) % VW == 0;
-    prepared->scratch_bytes = (DEPTH * PANEL + (whole ? 0 : edge)) * sizeof(float);
+    prepared->scratch_bytes = DEPTH * (size_t)whole_vectors(att_columns(&problem->in[X])) * sizeof(float);
     return ATT_OK;
 }
 
