@@ -8,8 +8,8 @@
 #include "core/text.h"
 
 /* Rows of a matrix product that fill a core without leaving its cache, and that keep weight gradients efficient; the
- * group is the largest power of two that stays within. */
-enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64 };
+ * group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
+enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
 
 att_plan_options att_plan_options_defaults(void)
 {
@@ -202,8 +202,9 @@ static att_status prepare_steps(att_plan *plan, const att_graph *graph, const in
     return ATT_OK;
 }
 
+/* may_shrink: the plan's group becomes smaller instead where the program's activations would be too large. */
 static att_status add_program(att_plan *plan, const att_graph *graph, const int *owner, const int *readers, int group,
-                              int parts)
+                              int parts, bool may_shrink)
 {
     if (att_plan_program(plan, group, parts))
         return ATT_OK;
@@ -214,6 +215,10 @@ static att_status add_program(att_plan *plan, const att_graph *graph, const int 
     if (!program->steps)
         return att_fail_memory(plan->context, bytes, "a plan");
     ATT_TRY(att_place_values(graph, plan, owner, program));
+    if (may_shrink && group > 1 && program->arena_bytes > ARENA_BYTES) {
+        plan->group = group / 2;
+        return ATT_OK;
+    }
     ATT_TRY(prepare_steps(plan, graph, readers, program));
     plan->program_count++;
     return ATT_OK;
@@ -229,16 +234,16 @@ static att_status count_readers(const att_graph *graph, const int *owner, int **
     return ATT_OK;
 }
 
-static att_status add_programs(att_plan *plan, const att_graph *graph, const int *owner)
+static att_status add_programs(att_plan *plan, const att_graph *graph, const int *owner, bool group_is_given)
 {
     int *readers;
     ATT_TRY(count_readers(graph, owner, &readers));
     att_status status = ATT_OK;
     for (int group = plan->group; group >= 1 && status == ATT_OK; group /= 2)
-        status = add_program(plan, graph, owner, readers, group, plan->parts);
+        status = add_program(plan, graph, owner, readers, group, plan->parts, !group_is_given);
     int threads = att_context_threads(plan->context);
     if (status == ATT_OK && plan->purpose == ATT_INFER && threads > 1) /* one sample on all threads: latency */
-        status = add_program(plan, graph, owner, readers, 1, threads);
+        status = add_program(plan, graph, owner, readers, 1, threads, false);
     att_free(plan->context, readers);
     return status;
 }
@@ -385,7 +390,7 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     ATT_TRY(rewrite(graph, options->purpose, owner));
     ATT_TRY(describe(plan, graph));
     ATT_TRY(choose_sizes(plan, graph, options));
-    ATT_TRY(add_programs(plan, graph, *owner));
+    ATT_TRY(add_programs(plan, graph, *owner, options->group > 0));
     if (plan->purpose == ATT_TRAIN) {
         ATT_TRY(prepare_reduction(plan));
         ATT_TRY(prepare_update(plan, options));
