@@ -37,18 +37,25 @@ static void cut_rows(const att_problem *problem, linear *l)
     l->blocks = (l->rows + l->block - 1) / l->block;
 }
 
+/* A transposed weight lies as a product takes it: packing it won nothing measurable in a training step of ViT-Ti or
+ * ViT-S, and costs a copy of the weights. */
+static bool is_packed(const att_problem *problem)
+{
+    return !problem->attrs->linear.transposed;
+}
+
 static att_status make_products(const att_problem *problem, linear *l)
 {
     att_product_spec spec = {.rows = l->block,
                              .inner = l->inputs,
                              .columns = l->outputs,
                              .b_transposed = !problem->attrs->linear.transposed,
-                             .pack = true,
+                             .pack = is_packed(problem),
                              .bias = att_desc_present(&problem->in[BIAS])};
     ATT_TRY(att_product_create(problem->context, &spec, &l->product));
     l->last = l->product;
     spec.rows = l->rows - (l->blocks - 1) * l->block;
-    spec.layout_of = l->product;
+    spec.layout_of = spec.pack ? l->product : NULL;
     return spec.rows == l->block ? ATT_OK : att_product_create(problem->context, &spec, &l->last);
 }
 
@@ -77,11 +84,12 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
         return status;
     }
     size_t a = att_product_scratch_bytes(l->product), b = att_product_scratch_bytes(l->last);
-    *prepared = (att_prepared){.state = l,
-                               .scratch_bytes = a > b ? a : b,
-                               .packed_bytes = att_product_packed_bytes(l->product),
-                               .packed_input = WEIGHT,
-                               .packed_key = att_product_packed_key(l->product)};
+    *prepared = (att_prepared){.state = l, .scratch_bytes = a > b ? a : b};
+    if (is_packed(problem)) {
+        prepared->packed_bytes = att_product_packed_bytes(l->product);
+        prepared->packed_input = WEIGHT;
+        prepared->packed_key = att_product_packed_key(l->product);
+    }
     return ATT_OK;
 }
 
@@ -96,8 +104,8 @@ static att_status run_block(const att_call *call, const linear *l, int64_t block
     int64_t row = block * l->block, rows = l->rows - row < l->block ? l->rows - row : l->block;
     const float *x = (const float *)call->in[X] + row * l->inputs;
     float *y = (float *)call->out[0] + row * l->outputs;
-    ATT_TRY(
-        att_product_run(rows == l->block ? l->product : l->last, x, call->packed, call->in[BIAS], y, call->scratch));
+    const void *weight = call->packed ? call->packed : call->in[WEIGHT];
+    ATT_TRY(att_product_run(rows == l->block ? l->product : l->last, x, weight, call->in[BIAS], y, call->scratch));
     const float *residual = call->in[RESIDUAL] ? (const float *)call->in[RESIDUAL] + row * l->outputs : NULL;
     bool gelu = call->problem->attrs->linear.activation == ATT_ACT_GELU;
     l->functions->finish(y, residual, gelu, rows * l->outputs);
