@@ -75,48 +75,6 @@ int cli_open(cli_app *cli, int threads)
     return status == ATT_OK ? CLI_OK : cli_failure("the library could not be started: %s", att_status_meaning(status));
 }
 
-/* --- near misses -------------------------------------------------------------------------------------------------- */
-
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* Levenshtein distance of texts of up to 63 bytes; larger ones are far. */
-static int distance(const char *a, const char *b)
-{
-    enum { MOST = 64 };
-    int row[MOST], columns = (int)strlen(b);
-    if (strlen(a) >= MOST || columns >= MOST)
-        return MOST;
-    for (int j = 0; j <= columns; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= columns; j++) {
-            int here = least(diagonal + (a[i - 1] != b[j - 1]), least(row[j], row[j - 1]) + 1);
-            diagonal = row[j];
-            row[j] = here;
-        }
-    }
-    return row[columns];
-}
-
-const char *cli_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user, int count)
-{
-    const char *nearest = NULL;
-    int best = 3 + (int)strlen(text) / 4;
-    for (int i = 0; i < count; i++) {
-        int here = distance(text, name(user, i));
-        if (here < best) {
-            best = here;
-            nearest = name(user, i);
-        }
-    }
-    return nearest;
-}
-
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
 void cli_json_text(att_json_writer *writer, const char *key, const char *text)

@@ -47,10 +47,6 @@ int cli_check(cli_app *cli, att_status status);
 /* A remark on stderr, without a prefix; takes a progress bar away first. */
 void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
-/* The nearest of `count` names if near enough to be a slip, else NULL. */
-const char *cli_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user,
-                        int count);
-
 /* A member of the object that is open. */
 void cli_json_text(att_json_writer *writer, const char *key, const char *text);
 void cli_json_number(att_json_writer *writer, const char *key, double value);

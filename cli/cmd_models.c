@@ -32,7 +32,7 @@ static int refuse_idle_patterns(const char *const *patterns, int count)
             matches = is_wanted(att_model_at(m).name, &patterns[i], 1);
         if (matches)
             continue;
-        const char *nearest = cli_nearest(patterns[i], model_name, NULL, att_model_count());
+        const char *nearest = att_text_nearest(patterns[i], model_name, NULL, att_model_count());
         if (nearest)
             return cli_failure("no model is called \"%s\"; did you mean %s?", patterns[i], nearest);
         return cli_failure("no model is called \"%s\"; attscope models lists all", patterns[i]);

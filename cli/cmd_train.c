@@ -95,6 +95,7 @@ static int make_network(job *j)
         return code;
     j->preprocess = checkpoint ? identity.preprocess : att_model_preprocess(j->model);
     code = cli_preprocess_flags(&s->preprocess, &j->preprocess);
+    att_model_set_preprocess(j->model, &j->preprocess);
     if (code == CLI_OK)
         code = cli_check(j->cli, att_weights_create(att_model_graph(j->model), &j->weights));
     if (code == CLI_OK)
@@ -107,7 +108,7 @@ static int make_network(job *j)
 static int make_transforms(job *j)
 {
     const train_images *images = &j->settings->images;
-    j->eval_transform = j->train_transform = cli_transform(&j->preprocess);
+    j->eval_transform = j->train_transform = att_evaluate_transform(&j->preprocess);
     if (images->no_aug)
         return CLI_OK;
     if (images->scale.count != 2 || images->ratio.count != 2)

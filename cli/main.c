@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(name, commands[i]->name) == 0)
             return run_command(commands[i], argc - 2, argv + 2);
-    const char *nearest = cli_nearest(name, command_name, NULL, COMMAND_COUNT);
+    const char *nearest = att_text_nearest(name, command_name, NULL, COMMAND_COUNT);
     if (nearest)
         return cli_usage("unknown command \"%s\"; did you mean %s?", name, nearest);
     return cli_usage("unknown command \"%s\"; see attscope --help", name);

@@ -29,19 +29,6 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
     return CLI_OK;
 }
 
-att_transform_options cli_transform(const att_preprocess *preprocess)
-{
-    att_transform_options transform =
-        att_transform_options_defaults(preprocess->img_size, preprocess->img_size, preprocess->in_chans);
-    transform.crop_pct = preprocess->crop_pct;
-    transform.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
-    for (int i = 0; i < 3; i++) {
-        transform.mean[i] = (float)preprocess->mean[i];
-        transform.std[i] = (float)preprocess->std[i];
-    }
-    return transform;
-}
-
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
 static int find_network(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
@@ -62,7 +49,7 @@ int cli_load(cli_app *cli, const char *path, const cli_network *network, const c
     int code = find_network(cli, path, network, flags, loaded);
     if (code != CLI_OK)
         return code;
-    loaded->transform = cli_transform(&loaded->identity.preprocess);
+    loaded->transform = att_evaluate_transform(&loaded->identity.preprocess);
     att_status status =
         att_model_create(cli->context, loaded->identity.name, &loaded->identity.options, ATT_F32, &loaded->model);
     if (status == ATT_OK)

@@ -22,8 +22,6 @@ void cli_unload(cli_loaded *loaded);
 
 /* Lays the flags over *preprocess. CLI_OK or a code. */
 int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess);
-/* Resize, centre crop, normalise. */
-att_transform_options cli_transform(const att_preprocess *preprocess);
 
 /* Opens a data set and says on stderr what is in it and where its class numbers come from. split: NULL as in
  * att_dataset_options. CLI_OK or a code. */

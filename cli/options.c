@@ -204,7 +204,7 @@ static void say_unknown(const cli_table *table, const char *name, const char *wh
     for (char *c = dashed; *c; c++)
         if (*c == '_')
             *c = '-';
-    const char *nearest = cli_nearest(dashed, option_name, table, cli_option_count(table));
+    const char *nearest = att_text_nearest(dashed, option_name, table, cli_option_count(table));
     if (nearest)
         cli_say("%sunknown option %s%s; did you mean %s%s?", where, dashes, name, dashes, nearest);
     else
@@ -235,7 +235,7 @@ static bool is_choice(const cli_option *option, const char *where, const char *t
             return true;
     if (count == 0 || !*text)
         return true;
-    const char *nearest = cli_nearest(text, choice_name, option, count);
+    const char *nearest = att_text_nearest(text, choice_name, option, count);
     if (nearest)
         cli_say("%s: there is no \"%s\"; did you mean %s?", where, text, nearest);
     else if (count > CLI_MOST_CHOICES)

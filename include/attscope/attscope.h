@@ -12,6 +12,7 @@
 #include <attscope/image.h>
 #include <attscope/json.h>
 #include <attscope/models.h>
+#include <attscope/names.h>
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 #include <attscope/plan.h>

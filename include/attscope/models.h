@@ -69,6 +69,9 @@ ATT_API const char *att_model_name(const att_model *model);
 /* The options with every 0, -1 and "" filled in: what a checkpoint must record to rebuild the model. */
 ATT_API att_model_options att_model_options_of(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
+/* Where the images are made ready in another way than the model's own: what att_model_preprocess() gives from now on,
+ * and checkpoints record. img_size and in_chans stay the graph's. */
+ATT_API void att_model_set_preprocess(att_model *model, const att_preprocess *preprocess);
 
 /* What a checkpoint must say so that its network can be built again and fed. */
 typedef struct att_identity {

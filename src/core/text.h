@@ -2,7 +2,7 @@
 #ifndef ATT_CORE_TEXT_H
 #define ATT_CORE_TEXT_H
 
-#include <attscope/context.h>
+#include <attscope/names.h>
 
 /* A string that grows. Zero-initialise, then set `context`. After a failed allocation `failed` is set and appends do
  * nothing; check it once at the end. */
@@ -21,9 +21,6 @@ bool att_text_matches(const char *pattern, const char *text);
 /* Damerau-Levenshtein distance (adjacent transpositions count one), for texts of up to 127 bytes; larger ones are far.
  */
 int att_text_distance(const char *a, const char *b);
-/* The candidate nearest to `text` if it is near enough to be a typing slip, else NULL. name(user, i) for i < count. */
-const char *att_text_nearest(const char *text, const char *(*name)(const void *user, int index), const void *user,
-                             int count);
 /* Whole-string numbers: false where anything is left over, out of range, or not finite. */
 bool att_text_to_i64(const char *text, int64_t *value);
 bool att_text_to_f64(const char *text, double *value);

@@ -177,6 +177,13 @@ att_preprocess att_model_preprocess(const att_model *model)
     return model->preprocess;
 }
 
+void att_model_set_preprocess(att_model *model, const att_preprocess *preprocess)
+{
+    model->preprocess = *preprocess;
+    model->preprocess.img_size = model->options.img_size;
+    model->preprocess.in_chans = model->options.in_chans;
+}
+
 att_identity att_model_identity(const att_model *model)
 {
     att_identity identity = {.options = model->options, .preprocess = model->preprocess};
