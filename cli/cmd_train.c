@@ -69,10 +69,14 @@ static int find_network(job *j, const char *checkpoint, const char **name, att_i
 static int load_weights(job *j, const char *path)
 {
     att_safetensors *file;
+    att_new_head head;
     int code = cli_check(j->cli, att_safetensors_open(j->cli->context, path, &file));
     if (code == CLI_OK)
-        code = cli_check(j->cli, att_model_load(j->model, file, j->weights));
+        code = cli_check(j->cli, att_model_load_pretrained(j->model, file, j->weights, &head));
     att_safetensors_close(&file);
+    if (code == CLI_OK && *head.names)
+        cli_note(j->cli, "%s start anew: the file has %lld classes, the network %d", head.names,
+                 (long long)head.classes, att_model_options_of(j->model).num_classes);
     return code;
 }
 

@@ -161,8 +161,8 @@ GROUP(regular_group, "Regularisation", regular_options, regular_defaults);
 static const cli_option file_options[] = {
     {"config", .letter = 'c', .kind = CLI_TEXT, .value = "FILE",
      .help = "YAML file of these options; the command line wins", CLI_AT(train_files, config), .once = true},
-    {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE", .help = "weights to start from",
-     CLI_AT(train_files, initial_checkpoint)},
+    {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE",
+     .help = "weights to start from; for other classes the head starts anew", CLI_AT(train_files, initial_checkpoint)},
     {"resume", .kind = CLI_TEXT, .value = "FILE",
      .help = "checkpoint to continue in its folder, with the args.yaml beside it; auto: the experiment's last",
      CLI_AT(train_files, resume)},

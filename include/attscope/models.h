@@ -101,8 +101,21 @@ enum { ATT_IDENTITY_TEXT = 2048 };
 ATT_API att_status att_model_identity_text(att_context *context, const att_identity *identity, char *text, size_t size);
 
 /* Copies every parameter from the file (F32, F16, BF16, F64 are converted). All missing, extra and mis-shaped tensors
- * are listed in one message (ERR_MISMATCH); weights are then unchanged. */
+ * are listed in one message (ERR_MISMATCH); weights are then unchanged. A position embedding for another grid of
+ * patches (img_size) is mis-shaped, and the message says so: it is not resampled. */
 ATT_API att_status att_model_load(const att_model *model, const att_safetensors *file, att_weights *weights);
+
+/* A classifier that was left as it was. */
+typedef struct att_new_head {
+    char names[128]; /* "head.weight, head.bias"; "": everything was loaded */
+    int64_t classes; /* the file's */
+} att_new_head;
+
+/* As att_model_load(), to start another training from: where the file's classifier differs from the model's in nothing
+ * but the number of classes, the model's keeps the values that `weights` has, as in timm. *head, set on success only,
+ * says whether that was so. */
+ATT_API att_status att_model_load_pretrained(const att_model *model, const att_safetensors *file, att_weights *weights,
+                                             att_new_head *head);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,8 @@
 #include <attscope/models.h>
 
 typedef struct att_family {
-    const char *name; /* "vit" */
+    const char *name;       /* "vit" */
+    const char *classifier; /* scope of the tensors whose first axis is the classes: "head" */
     int variant_count;
     /* Name, summary and image size. */
     att_model_info (*variant)(int index);
@@ -19,7 +20,13 @@ typedef struct att_family {
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
     att_status (*recognise)(att_context *context, const att_safetensors *file, att_model_options *found);
+    /* Why a file's tensor `name` has another shape than a network with these options, where an option's value is the
+     * reason: a clause in `text`; else "". */
+    void (*explain)(const att_model_options *options, const char *name, att_shape file, att_shape own, char *text,
+                    size_t size);
 } att_family;
+
+const att_family *att_model_family(const att_model *model);
 
 /* A named variant. */
 typedef struct att_variant {

@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "models/checkpoint.h"
+#include "models/family.h"
 
 bool att_checkpoint_owns(const att_safetensors *file, const char *name)
 {
@@ -16,9 +17,11 @@ enum { NAME_BYTES = 256, LISTED = 12 };
 
 typedef struct loading {
     att_context *context;
+    const att_model *model;
     const att_graph *graph;
     const att_safetensors *file;
     const char *prefix;
+    int64_t head_classes; /* the file's, where the model's classifier keeps its values; 0: everything is loaded */
 } loading;
 
 /* Index of a parameter's tensor in the file, -1 where it is missing. */
@@ -33,6 +36,54 @@ static bool is_number(att_safetensors_dtype dtype)
 {
     return dtype == ATT_SAFETENSORS_F32 || dtype == ATT_SAFETENSORS_F16 || dtype == ATT_SAFETENSORS_BF16 ||
            dtype == ATT_SAFETENSORS_F64;
+}
+
+/* --- the classifier ---------------------------------------------------------------------------------------------- */
+
+static bool is_classifier(const loading *l, const char *name)
+{
+    const char *scope = att_model_family(l->model)->classifier;
+    size_t length = strlen(scope);
+    return strncmp(name, scope, length) == 0 && name[length] == '.';
+}
+
+static bool is_kept(const loading *l, const char *name)
+{
+    return l->head_classes > 0 && is_classifier(l, name);
+}
+
+/* The file's number of classes where its classifier differs from the model's in nothing else; 0 otherwise. */
+static int64_t other_classes(const loading *l)
+{
+    int64_t classes = 0;
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
+        if (!is_classifier(l, parameter.name))
+            continue;
+        int index = tensor_of(l, parameter.name);
+        if (index < 0)
+            return 0;
+        att_safetensors_info info = att_safetensors_at(l->file, index);
+        int64_t found = info.shape.rank > 0 ? info.shape.dims[0] : 0;
+        info.shape.dims[0] = parameter.shape.dims[0];
+        bool fits = att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype);
+        if (!fits || found == parameter.shape.dims[0] || (classes > 0 && found != classes))
+            return 0;
+        classes = found;
+    }
+    return classes;
+}
+
+static void describe_head(const loading *l, att_new_head *head)
+{
+    *head = (att_new_head){.classes = l->head_classes};
+    size_t length = 0;
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        const char *name = att_graph_parameter_at(l->graph, i).name;
+        if (is_kept(l, name) && length < sizeof head->names)
+            length +=
+                (size_t)snprintf(head->names + length, sizeof head->names - length, "%s%s", length ? ", " : "", name);
+    }
 }
 
 /* --- what does not fit ------------------------------------------------------------------------------------------- */
@@ -56,17 +107,24 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
+        if (is_kept(l, parameter.name))
+            continue;
         int index = tensor_of(l, parameter.name);
         if (index < 0) {
             list_name(missing, parameter.name, "");
             continue;
         }
         att_safetensors_info info = att_safetensors_at(l->file, index);
-        char has[96], wants[96], detail[256];
-        snprintf(detail, sizeof detail, " %s %s instead of %s", att_safetensors_dtype_name(info.dtype),
-                 att_shape_format(info.shape, has, sizeof has), att_shape_format(parameter.shape, wants, sizeof wants));
-        if (!att_shape_equal(info.shape, parameter.shape) || !is_number(info.dtype))
-            list_name(wrong, parameter.name, detail);
+        if (att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype))
+            continue;
+        char has[96], wants[96], reason[160], detail[400];
+        att_model_options options = att_model_options_of(l->model);
+        att_model_family(l->model)->explain(&options, parameter.name, info.shape, parameter.shape, reason,
+                                            sizeof reason);
+        snprintf(detail, sizeof detail, " %s %s instead of %s%s", att_safetensors_dtype_name(info.dtype),
+                 att_shape_format(info.shape, has, sizeof has), att_shape_format(parameter.shape, wants, sizeof wants),
+                 reason);
+        list_name(wrong, parameter.name, detail);
     }
 }
 
@@ -141,6 +199,8 @@ static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
+        if (is_kept(l, parameter.name))
+            continue;
         int64_t count = att_shape_count(parameter.shape);
         ATT_TRY(read_tensor(l, tensor_of(l, parameter.name), count, buffer));
         ATT_TRY(att_weights_set(weights, -1, att_weights_find(weights, parameter.name), buffer, count));
@@ -160,27 +220,48 @@ static att_status check_weights(const loading *l, const att_weights *weights)
     return ATT_OK;
 }
 
+static att_status load(const loading *l, att_weights *weights)
+{
+    ATT_TRY(check_weights(l, weights));
+    ATT_TRY(check(l));
+    int64_t largest = 0;
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        int64_t count = att_shape_count(att_graph_parameter_at(l->graph, i).shape);
+        largest = count > largest ? count : largest;
+    }
+    void *buffer = att_allocate_array(l->context, (size_t)largest, sizeof(double));
+    if (!buffer)
+        return att_fail_memory(l->context, (size_t)largest * sizeof(double), "a tensor");
+    att_status status = copy_all(l, weights, buffer);
+    att_free(l->context, buffer);
+    return status;
+}
+
+static loading loading_of(const att_model *model, const att_safetensors *file, const char *prefix)
+{
+    const att_graph *graph = att_model_graph(model);
+    return (loading){
+        .context = att_graph_context(graph), .model = model, .graph = graph, .file = file, .prefix = prefix};
+}
+
 att_status att_model_load_prefixed(const att_model *model, const att_safetensors *file, const char *prefix,
                                    att_weights *weights)
 {
-    const att_graph *graph = att_model_graph(model);
-    loading l = {.context = att_graph_context(graph), .graph = graph, .file = file, .prefix = prefix};
-    ATT_TRY(check_weights(&l, weights));
-    ATT_TRY(check(&l));
-    int64_t largest = 0;
-    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
-        int64_t count = att_shape_count(att_graph_parameter_at(graph, i).shape);
-        largest = count > largest ? count : largest;
-    }
-    void *buffer = att_allocate_array(l.context, (size_t)largest, sizeof(double));
-    if (!buffer)
-        return att_fail_memory(l.context, (size_t)largest * sizeof(double), "a tensor");
-    att_status status = copy_all(&l, weights, buffer);
-    att_free(l.context, buffer);
-    return status;
+    loading l = loading_of(model, file, prefix);
+    return load(&l, weights);
 }
 
 att_status att_model_load(const att_model *model, const att_safetensors *file, att_weights *weights)
 {
     return att_model_load_prefixed(model, file, "", weights);
+}
+
+att_status att_model_load_pretrained(const att_model *model, const att_safetensors *file, att_weights *weights,
+                                     att_new_head *head)
+{
+    loading l = loading_of(model, file, "");
+    l.head_classes = other_classes(&l);
+    ATT_TRY(load(&l, weights));
+    describe_head(&l, head);
+    return ATT_OK;
 }

@@ -20,6 +20,7 @@ struct att_model {
     att_context *context;
     att_graph *graph;
     const char *name;
+    const att_family *family;
     att_model_options options;
     att_preprocess preprocess;
 };
@@ -100,10 +101,10 @@ static att_status check_training(att_context *context, const att_model_options *
     return ATT_OK;
 }
 
-static att_status build_graph(att_model *model, const att_family *family, att_dtype dtype)
+static att_status build_graph(att_model *model, att_dtype dtype)
 {
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
-    att_value logits = family->build(model->graph, &model->options);
+    att_value logits = model->family->build(model->graph, &model->options);
     if (model->options.loss) {
         att_graph_scope(model->graph, "loss");
         att_value target = att_graph_input(model->graph, "target", ATT_I32, (att_shape){.rank = 0});
@@ -120,6 +121,7 @@ static att_status settle(att_model *model, att_variant variant, const att_model_
     variant.family->defaults(variant.index, &own, &model->preprocess);
     model->options = options ? *options : att_model_options_defaults();
     model->name = variant.family->variant(variant.index).name;
+    model->family = variant.family;
     ATT_TRY(att_options_check(model->context, &model->options));
     ATT_TRY(check_training(model->context, &model->options));
     att_options_fill(&model->options, &own);
@@ -140,7 +142,7 @@ att_status att_model_create(att_context *context, const char *name, const att_mo
     model->context = context;
     att_status status = settle(model, variant, options);
     if (status == ATT_OK)
-        status = build_graph(model, variant.family, dtype);
+        status = build_graph(model, dtype);
     if (status != ATT_OK)
         att_model_destroy(&model);
     else
@@ -165,6 +167,11 @@ att_graph *att_model_graph(const att_model *model)
 const char *att_model_name(const att_model *model)
 {
     return model->name;
+}
+
+const att_family *att_model_family(const att_model *model)
+{
+    return model->family;
 }
 
 att_model_options att_model_options_of(const att_model *model)

@@ -299,10 +299,12 @@ extern const att_family att_family_vit;
 
 const att_family att_family_vit = {
     .name = "vit",
+    .classifier = "head",
     .variant_count = sizeof variants / sizeof *variants,
     .variant = vit_info,
     .defaults = vit_defaults,
     .complete = vit_complete,
     .build = vit_build_network,
     .recognise = att_vit_recognise,
+    .explain = att_vit_explain,
 };

@@ -237,3 +237,19 @@ att_status att_vit_recognise(att_context *context, const att_safetensors *file, 
     read_widths(file, found);
     return read_grid(context, file, found);
 }
+
+void att_vit_explain(const att_model_options *options, const char *name, att_shape file, att_shape own, char *text,
+                     size_t size)
+{
+    *text = '\0';
+    if (strcmp(name, "pos_embed") != 0 || file.rank != 3 || own.rank != 3 || file.dims[1] > 1 << 24)
+        return;
+    int own_side = options->img_size / options->patch_size;
+    int64_t own_patches = (int64_t)own_side * own_side;
+    int side = root_of(file.dims[1] - (own.dims[1] - own_patches));
+    if (side > 0 && side != own_side && file.dims[2] == own.dims[2])
+        snprintf(text, size,
+                 ": a grid of %d x %d patches where img_size %d asks for %d x %d, and position embeddings are not "
+                 "resampled yet",
+                 side, side, options->img_size, own_side, own_side);
+}

@@ -1,119 +1,5 @@
-/* Which network is this file? And what of it does not fit. Files are made here, in a folder of the test's own. */
-#include <inttypes.h>
-#include <unistd.h>
-
-#include "models/fixture.h"
-
-typedef struct place {
-    att_context *context;
-    char folder[64], weights[96];
-} place;
-
-static void path_in(const place *p, const char *name, char path[128])
-{
-    snprintf(path, 128, "%s/%s", p->folder, name);
-}
-
-static void write_beside(const place *p, const char *name, const char *text)
-{
-    char path[128];
-    path_in(p, name, path);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-/* --- made checkpoints -------------------------------------------------------------------------------------------- */
-
-enum { MOST = 400 };
-
-typedef struct tensors {
-    att_safetensors_tensor items[MOST];
-    int count;
-} tensors;
-
-/* Tensor i holds the formula's numbers for its name. */
-static att_status fill_formula(void *user, int index, void *out, size_t bytes)
-{
-    const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
-    float *values = out;
-    for (size_t i = 0; i < bytes / sizeof *values; i++)
-        values[i] = (float)formula(tensor->name, (uint32_t)i);
-    return ATT_OK;
-}
-
-static tensors tensors_of(const att_model *model)
-{
-    tensors made = {0};
-    const att_graph *graph = att_model_graph(model);
-    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
-        att_parameter_info parameter = att_graph_parameter_at(graph, i);
-        made.items[made.count++] =
-            (att_safetensors_tensor){.name = parameter.name, .dtype = ATT_SAFETENSORS_F32, .shape = parameter.shape};
-    }
-    return made;
-}
-
-static void add_tensor(tensors *t, const char *name, att_shape shape)
-{
-    t->items[t->count++] = (att_safetensors_tensor){.name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape};
-}
-
-static void write_tensors(const place *p, tensors *t, const char *identity)
-{
-    att_safetensors_pair metadata[] = {{"format", "pt"}, {ATT_IDENTITY_KEY, identity}};
-    att_safetensors_content content = {.tensors = t->items,
-                                       .tensor_count = t->count,
-                                       .metadata = metadata,
-                                       .metadata_count = identity ? 2 : 1,
-                                       .fill = fill_formula,
-                                       .fill_user = t};
-    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
-}
-
-/* Small ones: 32 wide, 2 deep, 2 heads, patches of 8 in images of 32. */
-static att_model_options small(void)
-{
-    att_model_options options = att_model_options_defaults();
-    options.img_size = 32, options.patch_size = 8, options.embed_dim = 32, options.depth = 2, options.num_heads = 2;
-    options.num_classes = 7;
-    return options;
-}
-
-static att_model *make(const place *p, const char *name, const att_model_options *options)
-{
-    att_model *model;
-    CHECK(p->context, att_model_create(p->context, name, options, ATT_F32, &model));
-    return model;
-}
-
-/* Writes a checkpoint of the model; with_identity: as ours, else as timm's. */
-static void write_model(const place *p, const char *name, const att_model_options *options, bool with_identity)
-{
-    att_model *model = make(p, name, options);
-    tensors t = tensors_of(model);
-    char text[ATT_IDENTITY_TEXT];
-    att_identity identity = att_model_identity(model);
-    CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
-    write_tensors(p, &t, with_identity ? text : NULL);
-    att_model_destroy(&model);
-}
-
-static att_status identify(const place *p, const char *name, const att_model_options *flags, att_identity *identity)
-{
-    att_safetensors *file;
-    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
-    att_status status = att_model_identify(p->context, file, p->weights, name, flags, identity);
-    att_safetensors_close(&file);
-    return status;
-}
-
-static void says(const char *text, const char *words)
-{
-    if (!text || !strstr(text, words))
-        fail_msg("\"%s\" does not say \"%s\"", text ? text : "", words);
-}
+/* Which network is this file? */
+#include "models/made.h"
 
 static void refused(const place *p, const char *name, att_status status, const char *words)
 {
@@ -392,105 +278,6 @@ static void metadata_is_hostile(void **state)
     att_model_destroy(&model);
 }
 
-/* --- loading ----------------------------------------------------------------------------------------------------- */
-
-static att_status load(const place *p, const att_model *model, att_weights *weights)
-{
-    att_safetensors *file;
-    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
-    att_status status = att_model_load(model, file, weights);
-    att_safetensors_close(&file);
-    return status;
-}
-
-static void load_copies_every_tensor(void **state)
-{
-    const place *p = *state;
-    att_model_options options = small();
-    write_model(p, "vit_tiny_patch16_224", &options, false);
-    for (int wide = 0; wide < 2; wide++) {
-        att_model *model;
-        att_weights *weights;
-        CHECK(p->context,
-              att_model_create(p->context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
-        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
-        CHECK(p->context, load(p, model, weights));
-        for (int i = 0; i < att_weights_count(weights); i++) {
-            att_parameter_info parameter = att_weights_at(weights, i);
-            int64_t count = att_shape_count(parameter.shape);
-            void *values = malloc((size_t)count * sizeof(double));
-            CHECK(p->context, att_weights_get(weights, -1, i, values, count));
-            for (int64_t e = 0; e < count; e++) {
-                float value = wide ? (float)((double *)values)[e] : ((float *)values)[e];
-                assert_true(value == (float)formula(parameter.name, (uint32_t)e));
-            }
-            free(values);
-        }
-        att_weights_destroy(&weights);
-        att_model_destroy(&model);
-    }
-}
-
-static void load_lists_all_that_does_not_fit(void **state)
-{
-    const place *p = *state;
-    att_model_options options = small();
-    att_model *model = make(p, "vit_tiny_patch16_224", &options);
-    att_weights *weights;
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
-    tensors t = tensors_of(model);
-    for (int i = 0; i < t.count; i++) {
-        if (strcmp(t.items[i].name, "cls_token") == 0)
-            t.items[i].name = "blocks.5.norm1.weight";
-        if (strcmp(t.items[i].name, "head.bias") == 0)
-            t.items[i].shape = att_shape_of(8);
-        if (strcmp(t.items[i].name, "norm.weight") == 0)
-            t.items[i].dtype = ATT_SAFETENSORS_I32;
-    }
-    write_tensors(p, &t, NULL);
-    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
-    const char *message = att_context_message(p->context);
-    says(message, "1 missing: cls_token");
-    says(message, "1 extra: blocks.5.norm1.weight");
-    says(message, "2 mis-shaped: ");
-    says(message, "head.bias F32 [8] instead of [7]");
-    says(message, "norm.weight I32");
-    float bias[7];
-    CHECK(p->context, att_weights_get(weights, -1, att_weights_find(weights, "head.bias"), bias, 7));
-    for (int i = 0; i < 7; i++)
-        assert_true(bias[i] == 0); /* untouched */
-    t.count = 0;
-    add_tensor(&t, "only", att_shape_of(1));
-    write_tensors(p, &t, NULL);
-    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
-    says(att_context_message(p->context), "32 missing: ");
-    says(att_context_message(p->context), ", ...");
-    att_weights_destroy(&weights);
-    att_model_destroy(&model);
-}
-
-/* What a training left beside the weights is no stranger in a file of ours. */
-static void a_trainings_tensors_are_passed_over(void **state)
-{
-    const place *p = *state;
-    att_model_options options = small();
-    att_model *model = make(p, "vit_tiny_patch16_224", &options);
-    tensors t = tensors_of(model);
-    add_tensor(&t, "ema.head.bias", att_shape_of(7));
-    add_tensor(&t, "optimizer.exp_avg.head.bias", att_shape_of(7));
-    char text[ATT_IDENTITY_TEXT];
-    att_identity identity = att_model_identity(model);
-    CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
-    assert_int_equal(att_model_identity_text(p->context, &identity, text, 100), ATT_ERR_ARGUMENT);
-    write_tensors(p, &t, text);
-    CHECK(p->context, identify(p, NULL, NULL, &identity));
-    att_weights *weights;
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
-    CHECK(p->context, load(p, model, weights));
-    att_weights_destroy(&weights);
-    att_model_destroy(&model);
-}
-
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
 typedef struct meter {
@@ -564,54 +351,15 @@ static void every_failed_allocation_is_survived(void **state)
     att_context_destroy(&context);
 }
 
-/* --- the program ------------------------------------------------------------------------------------------------- */
-
-static int setup(void **state)
-{
-    place *p = calloc(1, sizeof *p);
-    strcpy(p->folder, "/tmp/att_models_XXXXXX");
-    if (!mkdtemp(p->folder))
-        return -1;
-    snprintf(p->weights, sizeof p->weights, "%s/model.safetensors", p->folder);
-    *state = p;
-    return att_context_create(NULL, &p->context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    place *p = *state;
-    static const char *const names[] = {"model.safetensors", "config.json", "args.yaml"};
-    for (int i = 0; i < 3; i++) {
-        char path[128];
-        path_in(p, names[i], path);
-        unlink(path);
-    }
-    rmdir(p->folder);
-    att_context_destroy(&p->context);
-    free(p);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(our_own_checkpoint_says_all),
-        TEST(dimensions_come_from_tensors),
-        TEST(heads_must_be_said),
-        TEST(nothing_said_lists_what_fits),
-        TEST(hub_config_is_read),
-        TEST(run_folder_goes_before_config),
-        TEST(the_caller_goes_before_all),
-        TEST(strangers_are_named),
-        TEST(odd_shapes_are_refused),
-        TEST(side_files_are_hostile),
-        TEST(metadata_is_hostile),
-        TEST(load_copies_every_tensor),
-        TEST(load_lists_all_that_does_not_fit),
-        TEST(a_trainings_tensors_are_passed_over),
-        TEST(every_failed_allocation_is_survived),
+        TEST(our_own_checkpoint_says_all), TEST(dimensions_come_from_tensors),
+        TEST(heads_must_be_said),          TEST(nothing_said_lists_what_fits),
+        TEST(hub_config_is_read),          TEST(run_folder_goes_before_config),
+        TEST(the_caller_goes_before_all),  TEST(strangers_are_named),
+        TEST(odd_shapes_are_refused),      TEST(side_files_are_hostile),
+        TEST(metadata_is_hostile),         TEST(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,149 @@
+/* models/made.h - for tests of checkpoints: made ones, in a folder of the test's own. */
+#ifndef TESTS_MODELS_MADE_H
+#define TESTS_MODELS_MADE_H
+
+#include <unistd.h>
+
+#include "models/fixture.h"
+
+typedef struct place {
+    att_context *context;
+    char folder[64], weights[96];
+} place;
+
+static inline void path_in(const place *p, const char *name, char path[128])
+{
+    snprintf(path, 128, "%s/%s", p->folder, name);
+}
+
+static inline void write_beside(const place *p, const char *name, const char *text)
+{
+    char path[128];
+    path_in(p, name, path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* --- made checkpoints -------------------------------------------------------------------------------------------- */
+
+enum { MOST = 400 };
+
+typedef struct tensors {
+    att_safetensors_tensor items[MOST];
+    int count;
+} tensors;
+
+/* Tensor i holds the formula's numbers for its name. */
+static inline att_status fill_formula(void *user, int index, void *out, size_t bytes)
+{
+    const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
+    float *values = out;
+    for (size_t i = 0; i < bytes / sizeof *values; i++)
+        values[i] = (float)formula(tensor->name, (uint32_t)i);
+    return ATT_OK;
+}
+
+static inline tensors tensors_of(const att_model *model)
+{
+    tensors made = {0};
+    const att_graph *graph = att_model_graph(model);
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(graph, i);
+        made.items[made.count++] =
+            (att_safetensors_tensor){.name = parameter.name, .dtype = ATT_SAFETENSORS_F32, .shape = parameter.shape};
+    }
+    return made;
+}
+
+static inline void add_tensor(tensors *t, const char *name, att_shape shape)
+{
+    t->items[t->count++] = (att_safetensors_tensor){.name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape};
+}
+
+static inline void write_tensors(const place *p, tensors *t, const char *identity)
+{
+    att_safetensors_pair metadata[] = {{"format", "pt"}, {ATT_IDENTITY_KEY, identity}};
+    att_safetensors_content content = {.tensors = t->items,
+                                       .tensor_count = t->count,
+                                       .metadata = metadata,
+                                       .metadata_count = identity ? 2 : 1,
+                                       .fill = fill_formula,
+                                       .fill_user = t};
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+}
+
+/* Small ones: 32 wide, 2 deep, 2 heads, patches of 8 in images of 32. */
+static inline att_model_options small(void)
+{
+    att_model_options options = att_model_options_defaults();
+    options.img_size = 32, options.patch_size = 8, options.embed_dim = 32, options.depth = 2, options.num_heads = 2;
+    options.num_classes = 7;
+    return options;
+}
+
+static inline att_model *make(const place *p, const char *name, const att_model_options *options)
+{
+    att_model *model;
+    CHECK(p->context, att_model_create(p->context, name, options, ATT_F32, &model));
+    return model;
+}
+
+/* Writes a checkpoint of the model; with_identity: as ours, else as timm's. */
+static inline void write_model(const place *p, const char *name, const att_model_options *options, bool with_identity)
+{
+    att_model *model = make(p, name, options);
+    tensors t = tensors_of(model);
+    char text[ATT_IDENTITY_TEXT];
+    att_identity identity = att_model_identity(model);
+    CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
+    write_tensors(p, &t, with_identity ? text : NULL);
+    att_model_destroy(&model);
+}
+
+static inline att_status identify(const place *p, const char *name, const att_model_options *flags,
+                                  att_identity *identity)
+{
+    att_safetensors *file;
+    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_status status = att_model_identify(p->context, file, p->weights, name, flags, identity);
+    att_safetensors_close(&file);
+    return status;
+}
+
+static inline void says(const char *text, const char *words)
+{
+    if (!text || !strstr(text, words))
+        fail_msg("\"%s\" does not say \"%s\"", text ? text : "", words);
+}
+
+static inline int setup(void **state)
+{
+    place *p = calloc(1, sizeof *p);
+    strcpy(p->folder, "/tmp/att_models_XXXXXX");
+    if (!mkdtemp(p->folder))
+        return -1;
+    snprintf(p->weights, sizeof p->weights, "%s/model.safetensors", p->folder);
+    *state = p;
+    return att_context_create(NULL, &p->context) != ATT_OK;
+}
+
+static inline int teardown(void **state)
+{
+    place *p = *state;
+    static const char *const names[] = {"model.safetensors", "config.json", "args.yaml"};
+    for (int i = 0; i < 3; i++) {
+        char path[128];
+        path_in(p, names[i], path);
+        unlink(path);
+    }
+    rmdir(p->folder);
+    att_context_destroy(&p->context);
+    free(p);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+#endif

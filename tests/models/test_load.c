@@ -1,0 +1,259 @@
+/* What of a file does not fit a network, and what of it is loaded. */
+#include "models/made.h"
+
+static att_status load(const place *p, const att_model *model, att_weights *weights)
+{
+    att_safetensors *file;
+    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_status status = att_model_load(model, file, weights);
+    att_safetensors_close(&file);
+    return status;
+}
+
+static void load_copies_every_tensor(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    for (int wide = 0; wide < 2; wide++) {
+        att_model *model;
+        att_weights *weights;
+        CHECK(p->context,
+              att_model_create(p->context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
+        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+        CHECK(p->context, load(p, model, weights));
+        for (int i = 0; i < att_weights_count(weights); i++) {
+            att_parameter_info parameter = att_weights_at(weights, i);
+            int64_t count = att_shape_count(parameter.shape);
+            void *values = malloc((size_t)count * sizeof(double));
+            CHECK(p->context, att_weights_get(weights, -1, i, values, count));
+            for (int64_t e = 0; e < count; e++) {
+                float value = wide ? (float)((double *)values)[e] : ((float *)values)[e];
+                assert_true(value == (float)formula(parameter.name, (uint32_t)e));
+            }
+            free(values);
+        }
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+}
+
+static void load_lists_all_that_does_not_fit(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    att_weights *weights;
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++) {
+        if (strcmp(t.items[i].name, "cls_token") == 0)
+            t.items[i].name = "blocks.5.norm1.weight";
+        if (strcmp(t.items[i].name, "head.bias") == 0)
+            t.items[i].shape = att_shape_of(8);
+        if (strcmp(t.items[i].name, "norm.weight") == 0)
+            t.items[i].dtype = ATT_SAFETENSORS_I32;
+    }
+    write_tensors(p, &t, NULL);
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    const char *message = att_context_message(p->context);
+    says(message, "1 missing: cls_token");
+    says(message, "1 extra: blocks.5.norm1.weight");
+    says(message, "2 mis-shaped: ");
+    says(message, "head.bias F32 [8] instead of [7]");
+    says(message, "norm.weight I32");
+    float bias[7];
+    CHECK(p->context, att_weights_get(weights, -1, att_weights_find(weights, "head.bias"), bias, 7));
+    for (int i = 0; i < 7; i++)
+        assert_true(bias[i] == 0); /* untouched */
+    t.count = 0;
+    add_tensor(&t, "only", att_shape_of(1));
+    write_tensors(p, &t, NULL);
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "32 missing: ");
+    says(att_context_message(p->context), ", ...");
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+/* What a training left beside the weights is no stranger in a file of ours. */
+static void a_trainings_tensors_are_passed_over(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    tensors t = tensors_of(model);
+    add_tensor(&t, "ema.head.bias", att_shape_of(7));
+    add_tensor(&t, "optimizer.exp_avg.head.bias", att_shape_of(7));
+    char text[ATT_IDENTITY_TEXT];
+    att_identity identity = att_model_identity(model);
+    CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
+    assert_int_equal(att_model_identity_text(p->context, &identity, text, 100), ATT_ERR_ARGUMENT);
+    write_tensors(p, &t, text);
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    att_weights *weights;
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, load(p, model, weights));
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+/* --- to start from ---------------------------------------------------------------------------------------------- */
+
+static att_status load_pretrained(const place *p, const att_model *model, att_weights *weights, att_new_head *head)
+{
+    att_safetensors *file;
+    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_status status = att_model_load_pretrained(model, file, weights, head);
+    att_safetensors_close(&file);
+    return status;
+}
+
+/* Every parameter holds the file's numbers, those of the head `kept` where that is asked. */
+static void holds_formula(const place *p, const att_weights *weights, bool head_kept, float kept)
+{
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        float *values = malloc((size_t)count * sizeof *values);
+        CHECK(p->context, att_weights_get(weights, -1, i, values, count));
+        bool is_kept = head_kept && strncmp(parameter.name, "head.", 5) == 0;
+        for (int64_t e = 0; e < count; e++)
+            assert_true(values[e] == (is_kept ? kept : (float)formula(parameter.name, (uint32_t)e)));
+        free(values);
+    }
+}
+
+static void fill(const place *p, att_weights *weights, const char *name, float value)
+{
+    int index = att_weights_find(weights, name);
+    int64_t count = att_shape_count(att_weights_at(weights, index).shape);
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int64_t e = 0; e < count; e++)
+        values[e] = value;
+    CHECK(p->context, att_weights_set(weights, -1, index, values, count));
+    free(values);
+}
+
+static void another_number_of_classes_leaves_the_head(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    for (int classes = 7; classes >= 5; classes -= 2) {
+        options.num_classes = classes;
+        att_model *model = make(p, "vit_tiny_patch16_224", &options);
+        att_weights *weights;
+        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+        fill(p, weights, "head.weight", 0.75F);
+        fill(p, weights, "head.bias", 0.75F);
+        att_new_head head;
+        CHECK(p->context, load_pretrained(p, model, weights, &head));
+        assert_string_equal(head.names, classes == 7 ? "" : "head.weight, head.bias");
+        assert_int_equal(head.classes, classes == 7 ? 0 : 7);
+        holds_formula(p, weights, classes != 7, 0.75F);
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+}
+
+static void mismatch(const place *p, const att_model *model, const char *words)
+{
+    att_weights *weights;
+    att_new_head head = {.names = "untouched"};
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    assert_int_equal(load_pretrained(p, model, weights, &head), ATT_ERR_MISMATCH);
+    assert_string_equal(head.names, "untouched");
+    says(att_context_message(p->context), words);
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    att_weights_destroy(&weights);
+}
+
+static void a_head_that_differs_otherwise_is_refused(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.num_classes = 5;
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    static const struct {
+        const char *words;
+        int64_t weight[2], bias;
+        att_safetensors_dtype dtype;
+        const char *bias_name;
+    } heads[] = {
+        {"2 mis-shaped: head.weight", {7, 16}, 7, ATT_SAFETENSORS_F32, "head.bias"},
+        {"2 mis-shaped: head.weight", {7, 32}, 8, ATT_SAFETENSORS_F32, "head.bias"},
+        {"1 mis-shaped: head.weight", {7, 32}, 5, ATT_SAFETENSORS_F32, "head.bias"},
+        {"1 mis-shaped: head.bias", {5, 32}, 7, ATT_SAFETENSORS_F32, "head.bias"},
+        {"2 mis-shaped: head.weight I32", {7, 32}, 7, ATT_SAFETENSORS_I32, "head.bias"},
+        {"1 missing: head.bias; 1 extra: head.offset; 1 mis-shaped: head.weight",
+         {7, 32},
+         7,
+         ATT_SAFETENSORS_F32,
+         "head.offset"},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        tensors t = tensors_of(model);
+        for (int n = 0; n < t.count; n++) {
+            if (strcmp(t.items[n].name, "head.weight") == 0) {
+                t.items[n].shape = att_shape_of(heads[i].weight[0], heads[i].weight[1]);
+                t.items[n].dtype = heads[i].dtype;
+            }
+            if (strcmp(t.items[n].name, "head.bias") == 0) {
+                t.items[n].shape = att_shape_of(heads[i].bias);
+                t.items[n].name = heads[i].bias_name;
+            }
+        }
+        write_tensors(p, &t, NULL);
+        mismatch(p, model, heads[i].words);
+    }
+    att_model_destroy(&model);
+}
+
+static void all_but_the_head_must_match(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.depth = 3;
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    options.depth = 2;
+    options.num_classes = 5;
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    mismatch(p, model, "12 extra: blocks.2.");
+    att_model_destroy(&model);
+}
+
+static void another_grid_is_said(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    options.img_size = 48;
+    options.num_classes = 5;
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    mismatch(
+        p, model,
+        "1 mis-shaped: pos_embed F32 [1, 17, 32] instead of [1, 37, 32]: a grid of 4 x 4 patches where img_size 48 "
+        "asks for 6 x 6, and position embeddings are not resampled yet");
+    att_model_destroy(&model);
+    options = small();
+    options.embed_class = 0;
+    model = make(p, "vit_tiny_patch16_224", &options);
+    mismatch(p, model, "pos_embed F32 [1, 17, 32] instead of [1, 16, 32]");
+    assert_null(strstr(att_context_message(p->context), "grid"));
+    att_model_destroy(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(load_copies_every_tensor),
+        TEST(load_lists_all_that_does_not_fit),
+        TEST(a_trainings_tensors_are_passed_over),
+        TEST(another_number_of_classes_leaves_the_head),
+        TEST(a_head_that_differs_otherwise_is_refused),
+        TEST(all_but_the_head_must_match),
+        TEST(another_grid_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
