@@ -11,7 +11,7 @@ train() { # CODE NAME FLAG...
     run "$code" train data $network $recipe --output out --experiment "$name" "$@"
 }
 
-train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3
+train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8
 [ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
     fail "files of a run: $(ls out/whole | tr '\n' ' ')"
 sed -E 's/[0-9]+\.[0-9]+/X/g; s/in epoch [0-9]/in epoch E/; s/top1 [0-9]+/top1 X/' stdout >shape && mv shape stdout
@@ -98,18 +98,41 @@ head -n 1 r.csv >stdout
 out_is <<'TEXT'
 model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation
 TEXT
-grep -qE '^vit_tiny_patch16_224,8,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,0\.00,0\.9,bicubic$' r.csv || fail "r.csv: $(tail -n 1 r.csv)"
+grep -qE '^vit_tiny_patch16_224,8,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,0\.00,0\.8,bicubic$' r.csv || fail "r.csv: $(tail -n 1 r.csv)"
 eval_top1=$(sed -n 's/.*"eval_top1": \([0-9.]*\),*/\1/p' result.json)
 [ "$eval_top1" = "$(sed -n 's/.*"top1": \([0-9.]*\),*/\1/p' r.json)" ] || fail 'validate and train differ in top-1'
 run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
 
 run 0 inspect out/whole/last.safetensors
 out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 16, depth 1, heads 2, classes 4'
-out_has 'images       mean 0.4, std 0.3, crop 0.9, bicubic'
+out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
 out_has 'training     3 epochs and 0 batches, 18 updates, seed 42'
 out_has 'blocks.0.attn.qkv.weight                         F32   [48, 16]'
 run 0 inspect out/whole/last.safetensors --json -
 out_has '"attscope.train.fingerprint"'
+
+# The checkpoint alone, without the args.yaml beside it, says how the images were made ready.
+mkdir alone
+cp out/whole/last.safetensors alone
+run 0 inspect alone/last.safetensors --json alone.json
+out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
+tr -d ' \n' <alone.json >stdout
+for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"interpolation":"bicubic"'; do out_has "$figure"; done
+
+# A start from its weights: another number of classes gives a new head, another grid of patches is refused.
+# shellcheck disable=SC2086
+run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $recipe --epochs 1 --output out \
+    --experiment tuned
+err_has 'head.weight, head.bias start anew: the file has 4 classes, the network 6'
+run 0 inspect out/tuned/last.safetensors
+out_has 'depth 1, heads 2, classes 6'
+out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
+# shellcheck disable=SC2086
+run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
+! grep -q 'start anew' stderr || fail "$command_line: a new head though the classes are the same"
+# shellcheck disable=SC2086
+run 1 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 $recipe --output out
+err_has 'pos_embed F32 [1, 5, 16] instead of [1, 17, 16]: a grid of 2 x 2 patches where img_size 16 asks for 4 x 4, and position embeddings are not resampled yet'
 
 picture=$here/../goldens/images/422.jpg
 printf 'red\ngreen\r\nblue\nother' >names
