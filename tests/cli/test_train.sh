@@ -49,7 +49,9 @@ for line in 'model: vit_tiny_patch16_224' 'embed_dim: 16' 'mlp_ratio: 4' 'opt: a
 done
 
 # On a terminal: one line that is drawn anew, within 80 columns.
-if command -v script >/dev/null; then
+if ! script -qec true /dev/null >/dev/null 2>&1; then
+    echo 'skipped: the progress bar: no pseudo-terminal can be made here'
+else
     # shellcheck disable=SC2086
     TERM=xterm script -qec "'$ATTSCOPE' train data $network $recipe --output out --experiment drawn --epochs 2" typescript >stdout
     command_line='attscope train, on a terminal'
