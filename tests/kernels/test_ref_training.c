@@ -65,17 +65,6 @@ static void the_seed_of_the_backward_pass_is_the_weight(void **state)
     CLOSE(dloss, 0, 0.125, 0.125);
 }
 
-static void nonfinite_elements_are_counted_by_sample(void **state)
-{
-    (void)state;
-    const double x[] = {1, NAN, INFINITY, 1e308, 0, 2, -INFINITY, 4, 5};
-    int32_t count[3];
-    DIRECT("nonfinite", NULL, 3, OUTPUTS(count), SAMPLE(x, 3));
-    assert_int_equal(count[0], 2);
-    assert_int_equal(count[1], 0);
-    assert_int_equal(count[2], 1);
-}
-
 enum { DRAWS = 4000 };
 
 static void masks(const char *op, int64_t group, int64_t position, int64_t step, uint32_t stream, double *y)
@@ -221,7 +210,6 @@ int main(void)
         cmocka_unit_test(a_class_that_does_not_exist_makes_the_loss_nan),
         cmocka_unit_test(a_logit_of_minus_infinity_is_a_class_ruled_out),
         cmocka_unit_test(the_seed_of_the_backward_pass_is_the_weight),
-        cmocka_unit_test(nonfinite_elements_are_counted_by_sample),
         cmocka_unit_test(masks_keep_the_expected_share),
         cmocka_unit_test(masks_depend_on_position_step_and_stream_alone),
         cmocka_unit_test(drop_path_zeroes_whole_samples),

@@ -23,7 +23,6 @@
     X(context_broadcast_scale_grad) \
     X(cross_entropy)                \
     X(cross_entropy_grad)           \
-    X(nonfinite)                    \
     X(sum_lanes)                    \
     X(adamw)                        \
     X(sgd)                          \

@@ -31,7 +31,6 @@
     X(cross_entropy)                \
     X(cross_entropy_grad)           \
     X(loss_seed)                    \
-    X(nonfinite)                    \
     X(sum_lanes)                    \
     X(adamw)                        \
     X(sgd)                          \
