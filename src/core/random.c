@@ -2,26 +2,19 @@
 
 #include <math.h>
 
-/* Multipliers and Weyl constants of Philox 4x32 (Salmon et al. 2011, table 2 and section 3). */
-#define PHILOX_M0 0xD2511F53u
-#define PHILOX_M1 0xCD9E8D57u
-#define PHILOX_W0 0x9E3779B9u
-#define PHILOX_W1 0xBB67AE85u
-enum { PHILOX_ROUNDS = 10 };
-
 att_philox att_philox_block(uint64_t key, uint64_t high, uint64_t low)
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     uint32_t c0 = (uint32_t)low, c1 = (uint32_t)(low >> 32), c2 = (uint32_t)high, c3 = (uint32_t)(high >> 32);
-    for (int round = 0; round < PHILOX_ROUNDS; round++) {
-        uint64_t p0 = (uint64_t)PHILOX_M0 * c0, p1 = (uint64_t)PHILOX_M1 * c2;
+    for (int round = 0; round < ATT_PHILOX_ROUNDS; round++) {
+        uint64_t p0 = (uint64_t)ATT_PHILOX_M0 * c0, p1 = (uint64_t)ATT_PHILOX_M1 * c2;
         uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
         c1 = (uint32_t)p1;
         c3 = (uint32_t)p0;
         c0 = n0;
         c2 = n2;
-        k0 += PHILOX_W0;
-        k1 += PHILOX_W1;
+        k0 += ATT_PHILOX_W0;
+        k1 += ATT_PHILOX_W1;
     }
     return (att_philox){{c0, c1, c2, c3}};
 }

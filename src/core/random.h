@@ -11,6 +11,13 @@ typedef struct att_philox {
     uint32_t word[4];
 } att_philox;
 
+/* Multipliers and Weyl constants of Philox 4x32 (Salmon et al. 2011, table 2 and section 3). */
+#define ATT_PHILOX_M0 0xD2511F53u
+#define ATT_PHILOX_M1 0xCD9E8D57u
+#define ATT_PHILOX_W0 0x9E3779B9u
+#define ATT_PHILOX_W1 0xBB67AE85u
+enum { ATT_PHILOX_ROUNDS = 10 };
+
 /* The block of four words at `counter` (128 bits, high:low) under `key`. */
 att_philox att_philox_block(uint64_t key, uint64_t high, uint64_t low);
 

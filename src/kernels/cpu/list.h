@@ -13,8 +13,6 @@
     X(prepend_tokens)      \
     X(slice_tokens)        \
     X(slice_tokens_grad)   \
-    X(dropout)             \
-    X(drop_path)           \
     X(loss_seed)
 
 #define ATT_CPU_DECLARE(name) extern const att_kernel att_cpu_##name;

@@ -23,6 +23,8 @@
     X(context_broadcast_scale_grad) \
     X(cross_entropy)                \
     X(cross_entropy_grad)           \
+    X(dropout)                      \
+    X(drop_path)                    \
     X(sum_lanes)                    \
     X(adamw)                        \
     X(sgd)                          \

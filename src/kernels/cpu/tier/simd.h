@@ -38,6 +38,8 @@ enum { VW = 4 };
 
 typedef float vf __attribute__((vector_size(4 * VW)));
 typedef int32_t vi __attribute__((vector_size(4 * VW)));
+typedef uint32_t vu __attribute__((vector_size(4 * VW)));
+typedef uint64_t vu64 __attribute__((vector_size(4 * VW)));
 typedef float vf_unaligned __attribute__((vector_size(4 * VW), may_alias, aligned(4)));
 
 static inline int64_t whole_vectors(int64_t count)
@@ -141,6 +143,20 @@ ATT_INLINE vf v_sqrt(vf x)
 ATT_INLINE vf v_where(vi keep, vf x)
 {
     return (vf)(keep & (vi)x);
+}
+
+/* The 64-bit products of the lanes' lower halves. */
+ATT_INLINE vu64 v_multiply_low(vu64 a, vu64 b)
+{
+#if defined(__AVX512F__)
+    return (vu64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vu64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (vu64)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+    return (a & 0xffffffffu) * (b & 0xffffffffu);
+#endif
 }
 
 /* Bit i: lane i of a comparison's result is set. */

@@ -1,0 +1,122 @@
+#include <math.h>
+
+#include "core/random.h"
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tiered.h"
+
+/* The draws of one call's node: the same at every call of one update, in whatever order. A word w keeps where
+ * w 2^-32 >= rate. */
+typedef struct draws {
+    uint64_t key;
+    uint64_t least; /* word that keeps; 2^32: none does */
+    float keep;     /* what a kept element is multiplied by */
+} draws;
+
+static draws draws_of(const att_call *call)
+{
+    const att_drop_attrs *attrs = &call->problem->attrs->drop;
+    const att_run *run = call->run;
+    return (draws){att_random_key(run->seed, (uint64_t)run->step, attrs->stream), (uint64_t)ceil(attrs->rate * 0x1p32),
+                   (float)(1 / (1 - attrs->rate))};
+}
+
+/* --- dropout ------------------------------------------------------------------------------------------------------ */
+
+enum { BLOCKS = VW / 2, WORDS = 4 * BLOCKS }; /* drawn at a time: a block of four words in each 64-bit lane */
+
+/* a0 b0 a1 b1 ... of the first, or of the last, halves of 64-bit lanes. */
+#if defined(__AVX512F__)
+#define LANES 0, 1, 2, 3, 4, 5, 6, 7
+#define FIRST 0, 8, 1, 9, 2, 10, 3, 11
+#define LAST 4, 12, 5, 13, 6, 14, 7, 15
+#elif defined(__AVX2__)
+#define LANES 0, 1, 2, 3
+#define FIRST 0, 4, 1, 5
+#define LAST 2, 6, 3, 7
+#else
+#define LANES 0, 1
+#define FIRST 0, 2
+#define LAST 1, 3
+#endif
+
+/* att_philox_block() of the counters high:low, high:low + 1, ... as one run of WORDS words. Only the lower halves of
+ * c0 ... c3 count: products leave anything in the upper ones. */
+ATT_INLINE void draw(uint64_t key, uint64_t high, uint64_t low, vu words[2])
+{
+    const vu64 m0 = (vu64){0} + ATT_PHILOX_M0, m1 = (vu64){0} + ATT_PHILOX_M1;
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    vu64 c0 = (vu64){LANES} + low, c1 = c0 >> 32, c2 = (vu64){0} + high, c3 = c2 >> 32;
+    for (int round = 0; round < ATT_PHILOX_ROUNDS; round++) {
+        vu64 p0 = v_multiply_low(c0, m0), p1 = v_multiply_low(c2, m1);
+        c0 = (p1 >> 32) ^ c1 ^ k0;
+        c2 = (p0 >> 32) ^ c3 ^ k1;
+        c1 = p1;
+        c3 = p0;
+        k0 += ATT_PHILOX_W0;
+        k1 += ATT_PHILOX_W1;
+    }
+    vu64 even = (c0 & 0xffffffffu) | c1 << 32, odd = (c2 & 0xffffffffu) | c3 << 32;
+    words[0] = (vu)__builtin_shufflevector(even, odd, FIRST);
+    words[1] = (vu)__builtin_shufflevector(even, odd, LAST);
+}
+
+ATT_INLINE vf drop(const draws *d, vu words, vf x)
+{
+    vi kept = words >= (vu){0} + (uint32_t)d->least;
+    vi some = (vi){0} - (d->least <= UINT32_MAX);
+    return v_where(kept & some, x * d->keep);
+}
+
+/* Word e % 4 of block e / 4 decides for element e of its sample. */
+static void drop_range(const draws *d, uint64_t sample, att_range range, const float *x, float *y)
+{
+    vu words[2];
+    int64_t i = range.begin;
+    for (; i + WORDS <= range.end; i += WORDS) {
+        draw(d->key, sample, (uint64_t)i / 4, words);
+        v_store(y + i, drop(d, words[0], v_load(x + i)));
+        v_store(y + i + VW, drop(d, words[1], v_load(x + i + VW)));
+    }
+    if (i == range.end)
+        return;
+    draw(d->key, sample, (uint64_t)i / 4, words);
+    for (int half = 0; half < 2 && i < range.end; half++, i += VW) {
+        int64_t count = range.end - i < VW ? range.end - i : VW;
+        v_store_part(y + i, drop(d, words[half], v_load_part(x + i, count)), count);
+    }
+}
+
+static att_status dropout_run(const att_call *call)
+{
+    draws d = draws_of(call);
+    int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
+    att_range part = att_part_of(call, count, WORDS);
+    for (int64_t sample = 0; sample < call->problem->group; sample++)
+        drop_range(&d, (uint64_t)(call->position + sample), part, (const float *)call->in[0] + sample * count,
+                   (float *)call->out[0] + sample * count);
+    return ATT_OK;
+}
+
+/* --- drop path ---------------------------------------------------------------------------------------------------- */
+
+static att_status drop_path_run(const att_call *call)
+{
+    draws d = draws_of(call);
+    int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
+    att_range part = att_part_of(call, count, VW);
+    for (int64_t sample = 0; sample < call->problem->group; sample++) {
+        const float *x = (const float *)call->in[0] + sample * count;
+        float *y = (float *)call->out[0] + sample * count;
+        bool keep = att_philox_block(d.key, (uint64_t)(call->position + sample), 0).word[0] >= d.least;
+#pragma omp simd
+        for (int64_t i = part.begin; i < part.end; i++)
+            y[i] = keep ? x[i] * d.keep : 0;
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_dropout) = {
+    .op = "dropout", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = dropout_run};
+const att_kernel ATT_TIERED(att_cpu_drop_path) = {
+    .op = "drop_path", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = drop_path_run};
