@@ -1,9 +1,12 @@
 /* attscope inspect: what a checkpoint holds. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #include "cli.h"
 #include "flags.h"
+
+enum { SHOWN = 256 };
 
 typedef struct settings {
     cli_network network;
@@ -34,6 +37,16 @@ static bool is_weight(const char *name)
     return !has_prefix(name, "ema.") && !has_prefix(name, "optimizer.");
 }
 
+/* As much of a text from the file as goes into `shown`, without what would steer a terminal. Returns `shown`. */
+static char *plain(const char *text, char shown[SHOWN])
+{
+    snprintf(shown, SHOWN, "%.*s", SHOWN - 1, text);
+    for (char *at = shown; *at; at++)
+        if (iscntrl((unsigned char)*at))
+            *at = '?';
+    return shown;
+}
+
 static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 {
     for (int i = 0; i < att_safetensors_count(f->file); i++)
@@ -53,8 +66,9 @@ static void print_network(const facts *f)
 {
     const att_model_options *o = &f->identity.options;
     const att_preprocess *p = &f->identity.preprocess;
+    char shown[SHOWN];
     printf("network      %s\n", f->identity.name);
-    printf("known from   %s\n", f->identity.origin);
+    printf("known from   %s\n", plain(f->identity.origin, shown));
     printf("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n", p->img_size,
            p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, o->num_classes);
     printf("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
@@ -77,8 +91,10 @@ static void print_training(const facts *f)
         printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
     for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
         const char *key = att_safetensors_metadata_key(f->file, i), *prefix = "attscope.train.";
+        char name[SHOWN], value[SHOWN];
         if (has_prefix(key, prefix))
-            printf("  %-22s %.200s\n", key + strlen(prefix), att_safetensors_metadata(f->file, key));
+            printf("  %-22s %.200s\n", plain(key + strlen(prefix), name),
+                   plain(att_safetensors_metadata(f->file, key), value));
     }
 }
 
@@ -87,8 +103,8 @@ static void print_tensors(const facts *f)
     printf("\n%-48s %-5s shape\n", "tensor", "type");
     for (int i = 0; i < att_safetensors_count(f->file); i++) {
         att_safetensors_info t = att_safetensors_at(f->file, i);
-        char shape[96];
-        printf("%-48s %-5s %s\n", t.name, att_safetensors_dtype_name(t.dtype),
+        char name[SHOWN], shape[96];
+        printf("%-48s %-5s %s\n", plain(t.name, name), att_safetensors_dtype_name(t.dtype),
                att_shape_format(t.shape, shape, sizeof shape));
     }
 }

@@ -1,5 +1,6 @@
 /* attscope predict: what a checkpoint sees in images. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,6 +180,14 @@ static void write_answer(const job *j, const char *path, int count)
     att_json_end_object(w);
 }
 
+static bool all_finite(const float *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
 static int answer_images(job *j, const char *const *paths, int count)
 {
     const settings *s = j->settings;
@@ -189,6 +198,8 @@ static int answer_images(job *j, const char *const *paths, int count)
         int code = cli_check(j->cli, att_classifier_file(j->classifier, paths[i], j->logits));
         if (code != CLI_OK)
             return code;
+        if (!all_finite(j->logits, classes))
+            return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", paths[i]);
         int found = att_rank_classes(j->logits, classes, j->top, s->answer.topk);
         if (cli_prints(s->output.json))
             print_answer(j, paths[i], found);

@@ -21,6 +21,7 @@ typedef struct job {
     att_transform_options train_transform, eval_transform;
     cli_run_folder run;
     att_checkpoint_info resumed; /* where the training stood that is continued */
+    att_sink log;                /* open from the training's first event on */
 } job;
 
 /* --- data and network --------------------------------------------------------------------------------------------- */
@@ -163,14 +164,14 @@ static void settle_settings(job *j, const char *data)
     }
 }
 
-static int make_folder(job *j)
+/* The folder's files are made or cut where the training begins: one that is refused leaves them as they are. */
+static att_status open_folder(job *j)
 {
     char path[CLI_PATH];
-    int code = cli_run_folder_make(j->run.folder);
+    att_store_resume at = {j->resumed.epoch, j->resumed.update};
+    att_status status = att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, &j->log);
     cli_join(j->run.folder, "args.yaml", path, sizeof path);
-    if (code == CLI_OK)
-        code = cli_check(j->cli, cli_options_write(&j->cli->table, j->cli->context, path));
-    return code;
+    return status == ATT_OK ? cli_options_write(&j->cli->table, j->cli->context, path) : status;
 }
 
 /* --- what is said while it runs ----------------------------------------------------------------------------------- */
@@ -196,12 +197,17 @@ static void say_epoch(job *j, const att_event *event)
 static att_status hear(void *user, const att_event *event)
 {
     job *j = user;
-    if (event->kind == ATT_EVENT_RUN_BEGIN && event->step > 0)
-        cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run.resume, (long long)event->epoch + 1,
-                 (long long)event->step);
+    if (event->kind == ATT_EVENT_RUN_BEGIN) {
+        att_status status = open_folder(j);
+        if (status != ATT_OK)
+            return status;
+        if (event->step > 0)
+            cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run.resume, (long long)event->epoch + 1,
+                     (long long)event->step);
+    }
     if (event->kind == ATT_EVENT_EPOCH)
         say_epoch(j, event);
-    return ATT_OK;
+    return j->log.emit ? j->log.emit(j->log.user, event) : ATT_OK;
 }
 
 static void print_result(const job *j, const att_train_result *r)
@@ -237,12 +243,6 @@ static int write_json(const job *j, const att_train_result *r)
     cli_json_number(w, "wait_share", r->wait_share);
     att_json_end_object(w);
     return cli_json_write(j->cli, w, j->settings->output.json);
-}
-
-static int open_log(const job *j, att_sink *sink)
-{
-    att_store_resume at = {j->resumed.epoch, j->resumed.update};
-    return cli_check(j->cli, att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, sink));
 }
 
 /* What the same network reaches without a data set, measured where that takes at most a twentieth of the training: a
@@ -292,19 +292,17 @@ static int train(job *j)
 {
     const train_settings *s = j->settings;
     cli_progress progress = cli_progress_to(j->cli, (int64_t)s->recipe.log_interval * s->recipe.grad_accum_steps);
-    att_sink sinks[2] = {{.emit = hear, .user = j}};
-    int code = open_log(j, &sinks[1]);
-    if (code != CLI_OK)
-        return code;
+    att_sink sink = {.emit = hear, .user = j};
     att_train_options options = s->recipe;
-    options.sinks = sinks;
-    options.sink_count = 2;
+    options.sinks = &sink;
+    options.sink_count = 1;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
     att_train_data data = {j->train, j->eval, &j->train_transform, &j->eval_transform};
     att_train_result result;
     att_status status = att_train(j->model, j->weights, &data, &options, &result);
-    sinks[1].close(sinks[1].user);
+    if (j->log.close)
+        j->log.close(j->log.user);
     return finish(j, status, &result);
 }
 
@@ -325,10 +323,9 @@ static int prepare(job *j, const char *data)
     if (code == CLI_OK)
         code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, att_model_name(j->model),
                                      j->preprocess.img_size, &j->run);
-    if (code != CLI_OK)
-        return code;
-    settle_settings(j, data);
-    return make_folder(j);
+    if (code == CLI_OK)
+        settle_settings(j, data);
+    return code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)

@@ -1,5 +1,6 @@
 /* attscope validate: accuracy of a checkpoint on a data set. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli.h"
@@ -131,6 +132,8 @@ static int evaluate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     int code = cli_check(cli, status);
     if (code != CLI_OK)
         return code;
+    if (!isfinite(e.loss))
+        return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", s->data.checkpoint);
     if (cli_prints(s->output.json))
         printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   %lld images\n", e.top1, e.top5, e.loss, (long long)e.count);
     cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", e.images_per_second, 100 * e.wait_share);

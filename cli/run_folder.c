@@ -1,6 +1,5 @@
 #include "run_folder.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -75,22 +74,5 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
     char last[CLI_PATH];
     if (cli_exists(cli_join(run->folder, last_name, last, sizeof last)))
         return cli_failure("%s holds a training already; --resume %s continues it", run->folder, last);
-    return CLI_OK;
-}
-
-int cli_run_folder_make(const char *folder)
-{
-    char path[CLI_PATH];
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *slash = path; *slash; slash++) {
-        if (*slash != '/' || slash == path)
-            continue;
-        *slash = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return cli_failure("%s could not be made: %s", path, strerror(errno));
-        *slash = '/';
-    }
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return cli_failure("%s could not be made: %s", path, strerror(errno));
     return CLI_OK;
 }

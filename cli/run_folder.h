@@ -22,8 +22,6 @@ void cli_resume_path(const char *resume, const char *output, const char *experim
  * date-time-model-size, as timm's. Refuses a folder that holds a training already. CLI_OK or a code. */
 int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
                           cli_run_folder *run);
-/* Makes the folder and those above it. CLI_OK or a code. */
-int cli_run_folder_make(const char *folder);
 
 /* "FOLDER/NAME"; "", which no file is called, where that does not fit. Returns `path`. */
 char *cli_join(const char *folder, const char *name, char *path, size_t size);

@@ -90,8 +90,11 @@ else
     fail "interrupted: exit status $status"
 fi
 run 2 train --resume out/cut/last.safetensors --epochs 60.5
+cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'epochs'
+run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
+diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
 
 # What the checkpoint says.
 run 0 validate data --checkpoint out/whole/last.safetensors --results-file r.csv --json r.json
@@ -137,6 +140,20 @@ run 1 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num
 err_has 'pos_embed F32 [1, 5, 16] instead of [1, 17, 16]: a grid of 2 x 2 patches where img_size 16 asks for 4 x 4, and position embeddings are not resampled yet'
 
 picture=$here/../goldens/images/422.jpg
+
+# Weights that are not finite (the last tensor, four bytes of it), and a tensor's name that would steer a terminal.
+cp alone/last.safetensors nan.safetensors
+printf '\0\0\300\177' | dd of=nan.safetensors bs=1 seek=$(($(wc -c <nan.safetensors) - 4)) conv=notrunc status=none
+run 1 predict nan.safetensors "$picture"
+err_has "attscope: $picture: the network answers with NaN or infinity; its weights are damaged"
+printf '' | out_is
+run 1 validate data --checkpoint nan.safetensors --json nan.json
+err_has 'attscope: nan.safetensors: the network answers with NaN or infinity; its weights are damaged'
+[ ! -e nan.json ] || fail "$command_line: a result in spite of the failure"
+header='{"a\u001b[31m":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+{ printf '%b' "\\0$(printf '%o' ${#header})"'\0\0\0\0\0\0\0'; printf '%s\0\0\0\0' "$header"; } >steering.safetensors
+run 0 inspect steering.safetensors
+out_has 'a?[31m'
 printf 'red\ngreen\r\nblue\nother' >names
 run 0 predict out/whole/last.safetensors "$picture" --topk 4 --labels names --logits
 [ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'blue green other red ' ] || fail "labels: $(cat stdout)"
