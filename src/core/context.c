@@ -170,7 +170,7 @@ static void neutralise(char *text)
             *text = '?';
 }
 
-att_status att_fail(att_context *context, att_status status, const char *format, ...)
+void att_fail_say(att_context *context, const char *format, ...)
 {
     char sentence[MESSAGE_BYTES]; /* arguments may point into the old message */
     va_list arguments;
@@ -181,12 +181,6 @@ att_status att_fail(att_context *context, att_status status, const char *format,
     pthread_mutex_lock(&context->message_lock);
     memcpy(context->message, sentence, sizeof sentence);
     pthread_mutex_unlock(&context->message_lock);
-    return status;
-}
-
-att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
-{
-    return att_fail(context, ATT_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
 }
 
 void att_log(att_context *context, att_log_level level, const char *format, ...)

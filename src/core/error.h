@@ -4,11 +4,17 @@
 
 #include <attscope/context.h>
 
-/* Puts a sentence (what, where, what was expected) into the context and returns `status`. Thread-safe: of several
- * threads that fail in one call, one sentence survives whole. */
-att_status att_fail(att_context *context, att_status status, const char *format, ...) ATT_PRINTF(3, 4);
+/* Puts a sentence (what, where, what was expected) into the context. Thread-safe: of several threads that fail in one
+ * call, one sentence survives whole. */
+void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
+/* att_fail(context, status, format, ...) says the sentence; its value is `status`: in the caller's sight, so that
+ * compilers and analysers know that nothing goes on from here. */
+#define att_fail(context, status, ...) (att_fail_say((context), __VA_ARGS__), (status))
 /* ERR_MEMORY with a sentence that names what was being made. */
-att_status att_fail_memory(att_context *context, size_t bytes, const char *what);
+static inline att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
+{
+    return att_fail(context, ATT_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+}
 void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);
 
 /* Returns from the enclosing function where `call` failed. */

@@ -296,7 +296,7 @@ static double value_bytes(const att_graph *graph, att_value value)
 
 static att_cost node_cost(const att_graph *graph, const att_node *node)
 {
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT] = {{0}};
     att_cost cost = {0};
     for (int i = 0; i < node->in_count; i++) {
         in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;

@@ -236,10 +236,8 @@ static att_status start_writer(att_file_writer *writer, const char *path)
 att_status att_file_writer_open(att_context *context, const char *path, att_file_writer **writer)
 {
     att_file_writer *made = att_allocate(context, sizeof(*made));
-    if (made == NULL) {
-        att_fail_memory(context, sizeof(*made), path);
-        return ATT_ERR_MEMORY;
-    }
+    if (made == NULL)
+        return att_fail_memory(context, sizeof(*made), path);
     made->context = context;
     made->descriptor = -1;
     att_status status = start_writer(made, path);

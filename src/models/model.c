@@ -38,7 +38,7 @@ int att_variant_count(void)
 att_variant att_variant_at(int index)
 {
     int f = 0;
-    while (index >= families[f]->variant_count)
+    while (f < FAMILY_COUNT - 1 && index >= families[f]->variant_count)
         index -= families[f++]->variant_count;
     return (att_variant){.family = families[f], .index = index};
 }

@@ -18,13 +18,13 @@ att_value att_attention(att_graph *graph, att_value qkv, const att_attention_opt
     att_attrs attrs = {0}; /* no heads: refused by the shape rule */
     if (options) {
         att_shape shape = att_value_shape(graph, qkv);
-        double width = shape.rank == 2 && options->heads > 0 ? (double)(shape.dims[1] / 3 / options->heads) : 0;
+        int64_t width = shape.rank == 2 && options->heads > 0 ? shape.dims[1] / 3 / options->heads : 0;
         attrs.attention = (att_attention_attrs){
             .heads = options->heads,
             .prefix = options->prefix,
             .grid_h = options->grid_h,
             .grid_w = options->grid_w,
-            .scale = options->scale == 0 && width > 0 ? 1 / sqrt(width) : options->scale,
+            .scale = options->scale == 0 && width > 0 ? 1 / sqrt((double)width) : options->scale,
         };
     }
     return att_emit(graph, "attention", &attrs, &qkv, 1, NULL);
@@ -86,8 +86,9 @@ static void attention_backward(att_backward *backward)
 /* `products` matrix products of N x N x d a head, and about 10 operations a score. */
 static void cost_of(const att_desc *qkv, const att_attention_attrs *attrs, int products, att_cost *cost)
 {
-    double n = (double)qkv->shape.dims[0], c = (double)(qkv->shape.dims[1] / 3);
-    cost->macs = products * n * n * c;
+    int64_t channels = qkv->shape.dims[1] / 3;
+    double n = (double)qkv->shape.dims[0];
+    cost->macs = products * n * n * (double)channels;
     cost->flops = 2 * cost->macs + 10 * n * n * attrs->heads;
 }
 

@@ -183,9 +183,9 @@ att_status att_metadata_compare(const att_train_run *run, const att_safetensors 
 static att_status bad_value(att_context *context, const att_safetensors *file, const char *what, const char *expected)
 {
     const char *text = att_metadata_text(file, what);
-    att_fail(context, ATT_ERR_FORMAT, "%s: metadata attscope.train.%s is %s%.40s%s, expected %s",
-             att_safetensors_path(file), what, text ? "\"" : "", text ? text : "missing", text ? "\"" : "", expected);
-    return ATT_ERR_FORMAT;
+    return att_fail(context, ATT_ERR_FORMAT, "%s: metadata attscope.train.%s is %s%.40s%s, expected %s",
+                    att_safetensors_path(file), what, text ? "\"" : "", text ? text : "missing", text ? "\"" : "",
+                    expected);
 }
 
 att_status att_metadata_integer(att_context *context, const att_safetensors *file, const char *what, int64_t least,

@@ -14,8 +14,7 @@ att_status att_checkpoint_path(att_context *context, const char *output, const c
     att_text_append(&text, "%s/%s.safetensors", output, name);
     if (text.failed) {
         att_text_free(&text);
-        att_fail_memory(context, strlen(output), "a checkpoint's path");
-        return ATT_ERR_MEMORY;
+        return att_fail_memory(context, strlen(output), "a checkpoint's path");
     }
     *path = text.data;
     return ATT_OK;

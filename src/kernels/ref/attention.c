@@ -43,7 +43,8 @@ static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t
     if (i < attrs->prefix || j < attrs->prefix || attrs->grid_w == 0)
         return 0;
     i -= attrs->prefix, j -= attrs->prefix;
-    return hypot((double)(i / attrs->grid_w - j / attrs->grid_w), (double)(i % attrs->grid_w - j % attrs->grid_w));
+    int64_t rows = i / attrs->grid_w - j / attrs->grid_w, columns = i % attrs->grid_w - j % attrs->grid_w;
+    return hypot((double)rows, (double)columns);
 }
 
 /* Statistics of query i, whose scores are given. */
