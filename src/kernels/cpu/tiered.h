@@ -9,6 +9,7 @@
     X(linear_weight_grad)           \
     X(layer_norm)                   \
     X(layer_norm_grad)              \
+    X(cast)                         \
     X(gelu)                         \
     X(gelu_grad)                    \
     X(add)                          \
