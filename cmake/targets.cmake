@@ -3,12 +3,13 @@
 # Processor tiers, lowest first, and what the compiler may use in each. Only x86-64 has more than the baseline.
 set(ATT_TIERS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  list(APPEND ATT_TIERS avx2 avx512)
+  list(APPEND ATT_TIERS avx2 avx512 avx512_bf16)
 endif()
 set(ATT_TIER_FLAGS_baseline "")
 set(ATT_TIER_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(ATT_TIER_FLAGS_avx512 ${ATT_TIER_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl
     -mprefer-vector-width=512)
+set(ATT_TIER_FLAGS_avx512_bf16 ${ATT_TIER_FLAGS_avx512} -mavx512bf16)
 
 # att_folder(name [FILES file...] [USES target...])
 # src/<name>/*.c (or FILES) as one static library att_<name>, linked only with the folders it uses: the link proves the

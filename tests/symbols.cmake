@@ -3,7 +3,7 @@ if(NOT ATT_SANITIZE)
   set(check ${PROJECT_SOURCE_DIR}/tools/check-symbols)
   get_property(tier_targets GLOBAL PROPERTY ATT_TIER_TARGETS)
   foreach(target ${tier_targets})
-    string(REGEX MATCH "[^_]+$" tier ${target})
+    string(REGEX MATCH "(avx512_bf16|[^_]+)$" tier ${target})
     add_test(NAME tools/symbols_${target} COMMAND ${check} tier ${tier} $<TARGET_OBJECTS:${target}>
              COMMAND_EXPAND_LISTS)
   endforeach()

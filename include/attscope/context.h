@@ -28,7 +28,7 @@ typedef enum att_log_level { ATT_LOG_INFO, ATT_LOG_WARNING } att_log_level;
 typedef void (*att_log_fn)(void *user, att_log_level level, const char *line);
 
 /* Processor tiers, each including those before it. */
-typedef enum att_tier { ATT_TIER_BASELINE, ATT_TIER_AVX2, ATT_TIER_AVX512 } att_tier;
+typedef enum att_tier { ATT_TIER_BASELINE, ATT_TIER_AVX2, ATT_TIER_AVX512, ATT_TIER_AVX512_BF16 } att_tier;
 
 typedef struct att_settings {
     int threads;              /* engine threads, the caller's included; 0: one per processor this process may use */
@@ -39,8 +39,8 @@ typedef struct att_settings {
     void *log_user;
 } att_settings;
 
-/* threads 0; the highest tier, capped by the environment's ATTSCOPE_CPU (baseline, avx2, avx512) where that is set;
- * no callbacks. */
+/* threads 0; the highest tier, capped by the environment's ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) where
+ * that is set; no callbacks. */
 ATT_API att_settings att_settings_defaults(void);
 
 /* Makes a context with every op, kernel and model of the library registered.
@@ -56,8 +56,11 @@ ATT_API void att_context_destroy(att_context **context);
 ATT_API const char *att_context_message(const att_context *context);
 ATT_API int att_context_threads(const att_context *context);
 ATT_API att_tier att_context_tier(const att_context *context);
-/* "baseline", "avx2", "avx512"; never NULL. */
+/* "baseline", "avx2", "avx512", "avx512_bf16"; never NULL. */
 ATT_API const char *att_tier_name(att_tier tier);
+/* Whether matrix products in bf16 are fast here, as ATT_MIXED plans of the backend "cpu" need them: the processor has
+ * AVX512_BF16, and tier_cap does not keep it away. */
+ATT_API bool att_context_has_bf16(const att_context *context);
 
 /* Bytes that this context's allocator has given out and not got back, and how many calls were made to it (for tests
  * that nothing allocates while running). */

@@ -24,14 +24,29 @@ typedef enum att_purpose {
     ATT_TRAIN  /* outputs, and the gradient of the sample value named "loss", averaged over the batch */
 } att_purpose;
 
+/* X(name, text) */
+#define ATT_PRECISION_LIST(X) X(FULL, "f32") X(MIXED, "bf16")
+
+/* ATT_MIXED: operands of matrix products and what lies between them are bf16; weights, the residual stream, statistics,
+ * sums, softmax and gradients of weights stay f32. */
+typedef enum att_precision {
+#define ATT_PRECISION_ENUM(name, text) ATT_##name,
+    ATT_PRECISION_LIST(ATT_PRECISION_ENUM)
+#undef ATT_PRECISION_ENUM
+} att_precision;
+
+/* "f32", "bf16"; never NULL. */
+ATT_API const char *att_precision_name(att_precision precision);
+
 typedef struct att_plan_options {
     att_purpose purpose;
-    const char *backend;   /* "cpu", "ref" */
-    const char *optimizer; /* training: name of an update op ("adamw", "sgd"); NULL: gradients only */
-    bool ema;              /* training: keep an average of the weights in the slot "ema" */
-    int group;             /* samples a body call works on; 0: chosen from the graph alone */
-    int lanes;             /* gradient lanes, training only; 0: the context's threads */
-    int parts;             /* threads that share one group where there are fewer groups than threads; 0: automatic */
+    att_precision precision; /* ATT_MIXED needs a graph in f32 */
+    const char *backend;     /* "cpu", "ref" */
+    const char *optimizer;   /* training: name of an update op ("adamw", "sgd"); NULL: gradients only */
+    bool ema;                /* training: keep an average of the weights in the slot "ema" */
+    int group;               /* samples a body call works on; 0: chosen from the graph alone */
+    int lanes;               /* gradient lanes, training only; 0: the context's threads */
+    int parts;               /* threads that share one group where there are fewer groups than threads; 0: automatic */
 } att_plan_options;
 
 /* ATT_INFER on "cpu", everything else automatic. */
@@ -44,8 +59,8 @@ ATT_API ATT_MUST_CHECK att_status att_plan_compile(const att_graph *graph, const
                                                    att_plan **plan);
 ATT_API void att_plan_destroy(att_plan **plan);
 
-/* What decides the bits of a training step besides data and seed: "graph=<hash> purpose=train backend=cpu group=4
- * lanes=2 tier=avx512 onednn=2.6.3 attscope=0.1.0". Lives as long as the plan. */
+/* What decides the bits of a training step besides data and seed: "graph=<hash> purpose=train precision=f32 backend=cpu
+ * group=4 lanes=2 tier=avx512 onednn=2.6.3 attscope=0.1.0". Lives as long as the plan. */
 ATT_API const char *att_plan_fingerprint(const att_plan *plan);
 
 typedef struct att_plan_facts {

@@ -53,7 +53,7 @@ static att_tier processor_tier(void)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
-        return ATT_TIER_AVX512;
+        return __builtin_cpu_supports("avx512bf16") ? ATT_TIER_AVX512_BF16 : ATT_TIER_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return ATT_TIER_AVX2;
 #endif
@@ -62,17 +62,17 @@ static att_tier processor_tier(void)
 
 const char *att_tier_name(att_tier tier)
 {
-    static const char *const names[] = {"baseline", "avx2", "avx512"};
+    static const char *const names[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
     return (unsigned)tier < sizeof names / sizeof *names ? names[tier] : "unknown";
 }
 
 static att_tier tier_from_environment(void)
 {
     const char *wanted = getenv("ATTSCOPE_CPU");
-    for (att_tier tier = ATT_TIER_BASELINE; wanted && tier <= ATT_TIER_AVX512; tier++)
+    for (att_tier tier = ATT_TIER_BASELINE; wanted && tier <= ATT_TIER_AVX512_BF16; tier++)
         if (strcmp(wanted, att_tier_name(tier)) == 0)
             return tier;
-    return ATT_TIER_AVX512;
+    return ATT_TIER_AVX512_BF16;
 }
 
 att_settings att_settings_defaults(void)
@@ -147,6 +147,11 @@ int att_context_threads(const att_context *context)
 att_tier att_context_tier(const att_context *context)
 {
     return context->tier;
+}
+
+bool att_context_has_bf16(const att_context *context)
+{
+    return context->tier >= ATT_TIER_AVX512_BF16;
 }
 
 att_allocation_count att_context_allocations(const att_context *context)

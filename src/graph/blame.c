@@ -11,6 +11,8 @@ static int64_t first_nonfinite(const void *data, att_dtype dtype, int64_t count)
     for (int64_t i = 0; i < count; i++) {
         if (dtype == ATT_F32 && !isfinite(((const float *)data)[i]))
             return i;
+        if (dtype == ATT_BF16 && (((const uint16_t *)data)[i] & 0x7f80) == 0x7f80)
+            return i;
         if (dtype == ATT_F64 && !isfinite(((const double *)data)[i]))
             return i;
     }

@@ -57,6 +57,9 @@ void att_graph_drop_train_only(att_graph *graph);
 void att_graph_drop_dead(att_graph *graph, const int *owner);
 att_status att_graph_fuse(att_graph *graph);
 
+/* graph/narrow.c: mixed precision. Values between operations that take them so become bf16; the others stay. */
+att_status att_graph_narrow(att_graph *graph);
+
 /* Number of nodes that read `value`, each use counted; named outputs count as one. */
 att_status att_graph_count_readers(const att_graph *graph, int **readers);
 

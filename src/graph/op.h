@@ -77,6 +77,9 @@ typedef struct att_op {
      * changes its own attrs, adds the consumer's other operand to its inputs, and returns true; the producer then
      * yields the consumer's out[0]. NULL: it swallows nothing. */
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
+    /* Mixed precision, a bit per input or output: inputs that may be bf16; those that should be (operands of matrix
+     * products: a cast is put before them); outputs that may be, where every reader takes them so. */
+    unsigned narrow_in, narrow_wanted, narrow_out;
     const att_op_case *cases;
     int case_count;
     /* Optimisers: names of what is kept beside each parameter, NULL after the last; out[1..] of the op in this order.

@@ -46,15 +46,33 @@ static att_status differentiate(att_graph *graph, int **owner)
     return att_fail(graph->context, ATT_ERR_NOT_FOUND, "a training plan needs an output named \"loss\"");
 }
 
-static att_status rewrite(att_graph *graph, att_purpose purpose, int **owner)
+/* Narrowing adds values, none of which is a parameter's gradient. */
+static att_status narrow(att_graph *graph, int **owner)
 {
-    if (purpose == ATT_TRAIN)
+    int before = graph->values.count;
+    ATT_TRY(att_graph_narrow(graph));
+    if (!*owner)
+        return ATT_OK;
+    size_t bytes = (size_t)graph->values.count * sizeof **owner;
+    int *grown = att_reallocate(graph->context, *owner, bytes);
+    if (!grown)
+        return att_fail_memory(graph->context, bytes, "a plan");
+    for (int i = before; i < graph->values.count; i++)
+        grown[i] = -1;
+    *owner = grown;
+    return ATT_OK;
+}
+
+static att_status rewrite(att_graph *graph, const att_plan_options *options, int **owner)
+{
+    if (options->purpose == ATT_TRAIN)
         ATT_TRY(differentiate(graph, owner));
     else
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, *owner);
     ATT_TRY(graph->status);
-    return att_graph_fuse(graph);
+    ATT_TRY(att_graph_fuse(graph));
+    return options->precision == ATT_MIXED ? narrow(graph, owner) : ATT_OK;
 }
 
 /* --- sizes ------------------------------------------------------------------------------------------------------- */
@@ -362,14 +380,24 @@ static uint64_t hash_graph(const att_graph *graph)
     return hash;
 }
 
+#define PRECISION(name, text) text,
+static const char *const precisions[] = {ATT_PRECISION_LIST(PRECISION)};
+#undef PRECISION
+
+const char *att_precision_name(att_precision precision)
+{
+    return (unsigned)precision < sizeof precisions / sizeof *precisions ? precisions[precision] : "unknown";
+}
+
 static att_status write_fingerprint(att_plan *plan, const att_graph *graph)
 {
     att_text text = {.context = plan->context};
     const char *version = plan->backend->version ? plan->backend->version() : "";
-    att_text_append(&text, "graph=%016llx purpose=%s backend=%s group=%d lanes=%d parts=%d tier=%s%s%s attscope=%s",
-                    (unsigned long long)hash_graph(graph), plan->purpose == ATT_TRAIN ? "train" : "infer",
-                    plan->backend->name, plan->group, plan->lanes, plan->parts,
-                    att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());
+    att_text_append(
+        &text, "graph=%016llx purpose=%s precision=%s backend=%s group=%d lanes=%d parts=%d tier=%s%s%s attscope=%s",
+        (unsigned long long)hash_graph(graph), plan->purpose == ATT_TRAIN ? "train" : "infer",
+        att_precision_name(plan->precision), plan->backend->name, plan->group, plan->lanes, plan->parts,
+        att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());
     if (!text.failed)
         plan->fingerprint = att_arena_string(&plan->arena, text.data);
     att_text_free(&text);
@@ -387,7 +415,7 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     plan->profile_kernels = att_arena_allocate(&plan->arena, (kernels + 1) * sizeof(att_kernel *));
     if (!plan->profile_kernels)
         return att_fail_memory(plan->context, kernels * sizeof(att_kernel *), "a plan");
-    ATT_TRY(rewrite(graph, options->purpose, owner));
+    ATT_TRY(rewrite(graph, options, owner));
     ATT_TRY(describe(plan, graph));
     ATT_TRY(choose_sizes(plan, graph, options));
     ATT_TRY(add_programs(plan, graph, *owner, options->group > 0));
@@ -412,6 +440,7 @@ att_status att_plan_compile(const att_graph *graph, const att_plan_options *opti
     plan->context = context;
     plan->arena.context = context;
     plan->purpose = options->purpose;
+    plan->precision = options->precision;
     plan->dtype = graph->dtype;
     int *owner = NULL;
     att_status status = compile(plan, copy, options, &owner);

@@ -76,6 +76,7 @@ struct att_plan {
     att_arena arena;
     const att_backend *backend;
     att_purpose purpose;
+    att_precision precision;
     att_dtype dtype;
     int group, lanes, teams, parts; /* teams x parts threads run the body */
     att_unit *units;

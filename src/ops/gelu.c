@@ -44,6 +44,8 @@ const att_op att_op_gelu = {
     .name = "gelu",
     .help = "y = x Phi(x), Phi the normal distribution function",
     .flags = ATT_OP_RECOMPUTE,
+    .narrow_in = 1,
+    .narrow_out = 1,
     .infer = gelu_infer,
     .backward = gelu_backward,
     .cost = gelu_cost,
@@ -71,6 +73,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_gelu_grad = {
     .name = "gelu_grad",
     .help = "dx = dy (Phi(x) + x phi(x)), phi the normal density",
+    .narrow_in = 3,
+    .narrow_out = 1,
     .infer = grad_infer,
     .cost = gelu_cost,
     ATT_CASES(grad_cases),

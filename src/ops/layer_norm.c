@@ -92,6 +92,7 @@ const att_op att_op_layer_norm = {
     .name = "layer_norm",
     .help = "y = (x - mean) / sqrt(var + eps) gamma + beta, over the last axis",
     .flags = ATT_OP_RECOMPUTE,
+    .narrow_out = 1,
     .infer = layer_norm_infer,
     .backward = layer_norm_backward,
     .cost = layer_norm_cost,
@@ -163,6 +164,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_layer_norm_grad = {
     .name = "layer_norm_grad",
     .help = "dx = rstd (g - mean(g) - n mean(g n)) + addend, g = dy gamma, n = (x - mean) rstd; dgamma, dbeta",
+    .narrow_in = 1,
     .infer = grad_infer,
     .cost = grad_cost,
     .absorb = grad_absorb,

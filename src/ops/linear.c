@@ -189,6 +189,9 @@ static const att_op_case linear_cases[] = {
 const att_op att_op_linear = {
     .name = "linear",
     .help = "y = act(x W' + b) + r; act the identity or GELU",
+    .narrow_in = 1,
+    .narrow_wanted = 1,
+    .narrow_out = 1,
     .infer = linear_infer,
     .backward = linear_backward,
     .cost = linear_cost,
@@ -237,6 +240,8 @@ static const att_op_case weight_grad_cases[] = {
 const att_op att_op_linear_weight_grad = {
     .name = "linear_weight_grad",
     .help = "dW = dy' x, db = column sums of dy, over samples and rows",
+    .narrow_in = 3,
+    .narrow_wanted = 3,
     .infer = weight_grad_infer,
     .cost = weight_grad_cost,
     ATT_CASES(weight_grad_cases),

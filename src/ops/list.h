@@ -30,6 +30,7 @@
     X(drop_path)                    \
     X(cross_entropy)                \
     X(cross_entropy_grad)           \
+    X(cast)                         \
     X(loss_seed)                    \
     X(sum_lanes)                    \
     X(adamw)                        \

@@ -55,6 +55,7 @@ const att_op att_op_patchify = {
     .name = "patchify",
     .help = "y [N, c P P]: the P x P patches of an image [h, w, c], row by row",
     .flags = ATT_OP_RECOMPUTE,
+    .narrow_out = 1,
     .infer = patchify_infer,
     .backward = patchify_backward,
     .cost = att_rule_cost_of_moving,

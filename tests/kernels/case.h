@@ -35,6 +35,7 @@ typedef struct case_setup {
     att_dtype dtype; /* of the case's floats, which are declared as F32 */
     int64_t group;
     bool skew; /* sample values begin one element after a multiple of 64 bytes, as bound memory may */
+    unsigned narrow_in, narrow_out; /* with F32: inputs and outputs that are BF16, a bit each */
 } case_setup;
 
 /* Inputs of one case. Those of kind SAMPLE are drawn for the whole group. */
@@ -99,24 +100,34 @@ static inline void case_fill(const case_setup *setup, const att_case_input *inpu
     }
 }
 
-/* Infers the outputs and draws the inputs. */
+static inline void case_narrow(att_desc *descs, int count, unsigned narrow)
+{
+    for (int i = 0; i < count; i++)
+        if (narrow >> i & 1)
+            descs[i].dtype = ATT_BF16;
+}
+
+/* Infers the outputs and draws the inputs. As in a plan, shape rules know nothing of what becomes narrow. */
 static inline case_drawn case_draw(case_setup setup)
 {
     case_drawn drawn = {.setup = setup, .in_count = setup.definition->in_count};
     for (int i = 0; i < drawn.in_count; i++) {
-        const att_case_input *input = &setup.definition->in[i];
-        drawn.in[i] = input->desc;
-        if (!att_desc_present(&input->desc))
-            continue;
-        if (input->desc.dtype == ATT_F32)
+        drawn.in[i] = setup.definition->in[i].desc;
+        if (drawn.in[i].dtype == ATT_F32)
             drawn.in[i].dtype = setup.dtype;
-        void *data = case_value_memory(&setup, &drawn.in[i], &drawn.block[i]);
-        case_fill(&setup, input, drawn.in[i], data, i);
-        drawn.data[i] = data;
     }
     att_infer infer = {setup.context, &setup.definition->attrs, drawn.in, drawn.in_count, drawn.out, 0};
     assert_int_equal(setup.op->infer(&infer), ATT_OK);
     drawn.out_count = infer.out_count;
+    case_narrow(drawn.in, drawn.in_count, setup.narrow_in);
+    case_narrow(drawn.out, drawn.out_count, setup.narrow_out);
+    for (int i = 0; i < drawn.in_count; i++) {
+        if (!att_desc_present(&drawn.in[i]))
+            continue;
+        void *data = case_value_memory(&setup, &drawn.in[i], &drawn.block[i]);
+        case_fill(&setup, &setup.definition->in[i], drawn.in[i], data, i);
+        drawn.data[i] = data;
+    }
     return drawn;
 }
 
@@ -273,7 +284,39 @@ static inline double case_difference(const case_result *a, const case_result *b,
     return case_difference_strided(a, b, out, 0, 1);
 }
 
-/* The same for one column of the last axis, for outputs whose columns are different things (statistics). */
+/* Distance of neighbouring bf16 numbers around `value`. */
+static inline double case_bf16_step(double value)
+{
+    return ldexp(1, (value == 0 ? -126 : (int)fmax(-126, floor(log2(fabs(value))))) - 7);
+}
+
+/* For a bf16 output: as case_difference(), but two numbers that are neighbours count as equal; *flipped becomes the
+ * share of elements that differ by more than `slack` of the largest magnitude. */
+static inline double case_difference_narrow(const case_result *a, const case_result *b, int out, double slack,
+                                            double *flipped)
+{
+    assert_int_equal(a->desc[out].dtype, ATT_BF16);
+    assert_int_equal(b->desc[out].dtype, ATT_BF16);
+    assert_int_equal(a->count[out], b->count[out]);
+    double largest = 1e-30, difference = 0;
+    for (int64_t i = 0; i < b->count[out]; i++)
+        if (isfinite(case_value(b, out, i)))
+            largest = fmax(largest, fabs(case_value(b, out, i)));
+    int64_t differing = 0;
+    for (int64_t i = 0; i < a->count[out]; i++) {
+        double x = case_value(a, out, i), y = case_value(b, out, i);
+        if (x == y)
+            continue;
+        if (!isfinite(x) || !isfinite(y))
+            return INFINITY;
+        differing += fabs(x - y) > slack * largest;
+        difference = fmax(difference, fabs(x - y) - case_bf16_step(fmax(fabs(x), fabs(y))));
+    }
+    *flipped = (double)differing / (double)a->count[out];
+    return difference / largest;
+}
+
+/* case_difference() for one column of the last axis, for outputs whose columns are different things (statistics). */
 static inline double case_difference_column(const case_result *a, const case_result *b, int out, int column)
 {
     return case_difference_strided(a, b, out, column, a->desc[out].shape.dims[a->desc[out].shape.rank - 1]);

@@ -37,7 +37,7 @@ static void several_tiles_agree_with_the_reference(void **state)
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {
         .name = "long", .attrs = long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
-    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false});
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, 0, 0});
     for (int grow = 0; grow < 2; grow++) {
         case_result truth, ours;
         assert_true(case_run(&drawn, case_kernel(att_kernels_ref, "attention"), 1, 0, &truth));
@@ -68,7 +68,7 @@ static void gradients_of_several_tiles_agree_with_the_reference(void **state)
                                            SAMPLE_IN(TOKENS, WIDTH),
                                            {{ATT_F32, ATT_SAMPLE, att_shape_of(1, TOKENS)}, 0.3, 8, 0}},
                                     .in_count = 4};
-    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false});
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, 0, 0});
     case_result truth, ours;
     assert_true(case_run(&drawn, case_kernel(att_kernels_ref, "attention_grad"), 1, 0, &truth));
     assert_true(case_run(&drawn, tiers_kernel(context, "attention_grad"), 1, 0, &ours));
@@ -114,7 +114,7 @@ static void nan_stays_in_its_head(void **state)
                                     .attrs = {.attention = {.heads = 2, .scale = 0.5}},
                                     .in = {SAMPLE_IN(50, 3 * 2 * WIDTH)},
                                     .in_count = 1};
-    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false});
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, 0, 0});
     ((float *)drawn.block[0])[33 * 6 * WIDTH + 2 * WIDTH] = NAN;
     case_result ours;
     assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 1u << 2 | 1u << 3, &ours));

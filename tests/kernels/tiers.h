@@ -44,7 +44,7 @@ static inline int tiers_run_all(const char *program)
     att_tier highest = att_context_tier(probe);
     att_context_destroy(&probe);
     int failed = 0;
-    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512; tier++) {
+    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512_BF16; tier++) {
         if (tier <= (int)highest)
             failed |= tiers_run_one(program, att_tier_name(tier));
         else

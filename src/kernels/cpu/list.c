@@ -12,6 +12,8 @@ const att_kernel *const att_kernels_cpu[] = {ATT_CPU_KERNELS(ADDRESS) ATT_TIER_K
 const att_tier_functions *att_cpu_functions(const att_context *context)
 {
 #if defined(__x86_64__)
+    if (att_context_tier(context) >= ATT_TIER_AVX512_BF16)
+        return &att_cpu_functions_avx512_bf16;
     if (att_context_tier(context) >= ATT_TIER_AVX512)
         return &att_cpu_functions_avx512;
     if (att_context_tier(context) >= ATT_TIER_AVX2)

@@ -21,14 +21,20 @@ const char att_cpu_version[] =
 /* --- what differs between the versions -----------------------------------------------------------------------------
  */
 
+static dnnl_data_type_t type_of(att_dtype dtype)
+{
+    return dtype == ATT_BF16 ? dnnl_bf16 : dnnl_f32;
+}
+
 #if DNNL_VERSION_MAJOR >= 3
 
 typedef const_dnnl_memory_desc_t desc_ref;
 
-static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, const dnnl_dims_t dims, const dnnl_dims_t strides)
+static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, att_dtype dtype, const dnnl_dims_t dims,
+                               const dnnl_dims_t strides)
 {
-    return strides ? dnnl_memory_desc_create_with_strides(desc, 2, dims, dnnl_f32, strides)
-                   : dnnl_memory_desc_create_with_tag(desc, 2, dims, dnnl_f32, dnnl_format_tag_any);
+    return strides ? dnnl_memory_desc_create_with_strides(desc, 2, dims, type_of(dtype), strides)
+                   : dnnl_memory_desc_create_with_tag(desc, 2, dims, type_of(dtype), dnnl_format_tag_any);
 }
 
 static void desc_free(dnnl_memory_desc_t *desc)
@@ -64,10 +70,11 @@ static uint64_t layout_hash(desc_ref desc)
 
 typedef const dnnl_memory_desc_t *desc_ref;
 
-static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, const dnnl_dims_t dims, const dnnl_dims_t strides)
+static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, att_dtype dtype, const dnnl_dims_t dims,
+                               const dnnl_dims_t strides)
 {
-    return strides ? dnnl_memory_desc_init_by_strides(desc, 2, dims, dnnl_f32, strides)
-                   : dnnl_memory_desc_init_by_tag(desc, 2, dims, dnnl_f32, dnnl_format_tag_any);
+    return strides ? dnnl_memory_desc_init_by_strides(desc, 2, dims, type_of(dtype), strides)
+                   : dnnl_memory_desc_init_by_tag(desc, 2, dims, type_of(dtype), dnnl_format_tag_any);
 }
 
 static void desc_free(dnnl_memory_desc_t *desc)
@@ -95,6 +102,7 @@ static uint64_t layout_hash(desc_ref desc)
     const dnnl_blocking_desc_t *blocking = &desc->format_desc.blocking;
     uint64_t hash =
         att_random_key((uint64_t)desc->padded_dims[0], (uint64_t)desc->padded_dims[1], (uint64_t)desc->extra.flags);
+    hash = att_random_key(hash, (uint64_t)desc->data_type, 0);
     for (int i = 0; i < 2; i++)
         hash = att_random_key(hash, (uint64_t)desc->dims[i], (uint64_t)blocking->strides[i]);
     for (int i = 0; i < blocking->inner_nblks; i++)
@@ -126,8 +134,9 @@ static void cap_instructions(const att_context *context)
 {
 #if defined(__x86_64__)
     att_tier tier = att_context_tier(context);
-    if (tier < ATT_TIER_AVX512)
-        (void)dnnl_set_max_cpu_isa(tier == ATT_TIER_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41);
+    static const dnnl_cpu_isa_t caps[] = {dnnl_cpu_isa_sse41, dnnl_cpu_isa_avx2, dnnl_cpu_isa_avx512_core};
+    if (tier < ATT_TIER_AVX512_BF16)
+        (void)dnnl_set_max_cpu_isa(caps[tier]);
 #else
     (void)context;
 #endif
@@ -157,16 +166,17 @@ static att_status check(att_context *context, dnnl_status_t status, const char *
     return att_fail(context, ATT_ERR_INTERNAL, "oneDNN refuses %s with status %d", what, (int)status);
 }
 
-static dnnl_status_t matrix_desc(dnnl_memory_desc_t *desc, int64_t rows, int64_t columns, bool transposed)
+static dnnl_status_t matrix_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t rows, int64_t columns,
+                                 bool transposed)
 {
     const dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : columns, transposed ? rows : 1};
-    return desc_make(desc, dims, strides);
+    return desc_make(desc, dtype, dims, strides);
 }
 
-static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, int64_t rows, int64_t columns)
+static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t rows, int64_t columns)
 {
     const dnnl_dims_t dims = {rows, columns};
-    return desc_make(desc, dims, NULL);
+    return desc_make(desc, dtype, dims, NULL);
 }
 
 static dnnl_status_t make_attr(dnnl_primitive_attr_t *attr)
@@ -183,15 +193,15 @@ static dnnl_status_t make_attr(dnnl_primitive_attr_t *attr)
 static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
 {
     if (which == A)
-        return matrix_desc(desc, spec->rows, spec->inner, false);
+        return matrix_desc(desc, spec->dtype, spec->rows, spec->inner, false);
     if (which == BIAS)
-        return matrix_desc(desc, 1, spec->columns, false);
+        return matrix_desc(desc, ATT_F32, 1, spec->columns, false);
     if (which == TO)
-        return matrix_desc(desc, spec->rows, spec->columns, false);
+        return matrix_desc(desc, spec->to, spec->rows, spec->columns, false);
     if (spec->layout_of)
         return desc_copy(desc, spec->layout_of->b);
-    return spec->pack ? any_desc(desc, spec->inner, spec->columns)
-                      : matrix_desc(desc, spec->inner, spec->columns, spec->b_transposed);
+    return spec->pack ? any_desc(desc, spec->dtype, spec->inner, spec->columns)
+                      : matrix_desc(desc, spec->dtype, spec->inner, spec->columns, spec->b_transposed);
 }
 
 static dnnl_status_t make_matmul(att_product *product)
@@ -227,7 +237,7 @@ static dnnl_status_t make_pack(att_product *product)
     dnnl_memory_desc_t plain;
     dnnl_primitive_attr_t attr;
     const att_product_spec *spec = &product->spec;
-    dnnl_status_t status = matrix_desc(&plain, spec->inner, spec->columns, spec->b_transposed);
+    dnnl_status_t status = matrix_desc(&plain, ATT_F32, spec->inner, spec->columns, spec->b_transposed);
     if (status != dnnl_success)
         return status;
     status = make_attr(&attr);
@@ -359,7 +369,7 @@ att_status att_product_pack(const att_product *product, const float *b, void *pa
     return check(product->context, execute(product->engine, product->pack, arguments, count), "to pack a weight");
 }
 
-att_status att_product_run(const att_product *product, const float *a, const void *b, const float *bias, float *to,
+att_status att_product_run(const att_product *product, const void *a, const void *b, const float *bias, void *to,
                            void *scratch)
 {
     argument arguments[MAX_ARGUMENTS] = {

@@ -8,13 +8,15 @@
 #ifndef ATT_KERNELS_CPU_ONEDNN_H
 #define ATT_KERNELS_CPU_ONEDNN_H
 
-#include <attscope/context.h>
+#include <attscope/tensor.h>
 
-/* to [rows, columns] = a [rows, inner] b [inner, columns] (+ bias [columns]), f32. */
+/* to [rows, columns] = a [rows, inner] b [inner, columns] (+ bias [columns]), summed in f32. Bf16 needs a context that
+ * has it. */
 typedef struct att_product_spec {
     int64_t rows, inner, columns;
-    bool b_transposed; /* b lies as [columns, inner] */
-    bool pack;         /* b is given in the product's own layout, made by att_product_pack() */
+    att_dtype dtype, to; /* ATT_F32, ATT_BF16: of a and b, and of the result; bias and b before packing are f32 */
+    bool b_transposed;   /* b lies as [columns, inner] */
+    bool pack;           /* b is given in the product's own layout, made by att_product_pack() */
     bool bias;
     const struct att_product *layout_of; /* a packed product whose packed b this one takes; NULL: its own layout */
 } att_product_spec;
@@ -38,7 +40,7 @@ const char *att_product_implementation(const att_product *product);
 
 att_status att_product_pack(const att_product *product, const float *b, void *packed);
 /* b: packed where the product was made so. bias: NULL without one. */
-att_status att_product_run(const att_product *product, const float *a, const void *b, const float *bias, float *to,
+att_status att_product_run(const att_product *product, const void *a, const void *b, const float *bias, void *to,
                            void *scratch);
 
 #endif

@@ -4,6 +4,7 @@
 #define ATT_KERNELS_CPU_SHAPE_H
 
 #include "graph/kernel.h"
+#include "kernels/cpu/floats.h"
 
 /* The last axis; 1 for a scalar. */
 static inline int64_t att_columns(const att_desc *desc)
@@ -37,12 +38,6 @@ static inline att_range att_part_of(const att_call *call, int64_t count, int64_t
     att_range range;
     att_share(count, grain, call->part, call->parts, &range.begin, &range.end);
     return range;
-}
-
-/* Every float of a problem has the type of its first input. */
-static inline bool att_takes_f32(const att_problem *problem)
-{
-    return problem->in[0].dtype == ATT_F32;
 }
 
 #endif

@@ -9,6 +9,7 @@
     X(linear_weight_grad)           \
     X(layer_norm)                   \
     X(layer_norm_grad)              \
+    X(cast)                         \
     X(gelu)                         \
     X(gelu_grad)                    \
     X(add)                          \
@@ -40,7 +41,7 @@ typedef struct att_tier_functions {
 } att_tier_functions;
 
 #if defined(__x86_64__)
-#define ATT_EACH_TIER(X, name) X(name##_avx512) X(name##_avx2) X(name##_baseline)
+#define ATT_EACH_TIER(X, name) X(name##_avx512_bf16) X(name##_avx512) X(name##_avx2) X(name##_baseline)
 #else
 #define ATT_EACH_TIER(X, name) X(name##_baseline)
 #endif

@@ -18,10 +18,9 @@ typedef struct row_sums {
 typedef struct block {
     const att_call *call;
     head_shape h;
-    const float *q;
     int64_t first, rows;        /* queries */
     const float *keys, *values; /* panels of all tiles; rows */
-    float *scores, *out;        /* [rows, tile], [rows, padded] */
+    float *q, *out, *scores;    /* [rows, padded] twice, [rows, tile] */
     float *map;                 /* of the block's first query, or NULL */
     const float *distances;     /* by [vertical][horizontal + grid_w - 1], or NULL */
     row_sums sums[ATTENTION_ROWS];
@@ -175,8 +174,8 @@ static void softmax(block *b, int64_t first, int64_t count)
 static void run_tile(block *b, int64_t first, int64_t count)
 {
     const head_shape *h = &b->h;
-    gemm(b->rows, whole_vectors(count), h->width, (gemm_a){b->q, head_stride(h), 1},
-         (gemm_b){b->keys + first * h->width, 0}, (gemm_c){b->scores, h->tile, h->scale, false});
+    gemm(b->rows, whole_vectors(count), h->width, (gemm_a){b->q, h->padded, 1}, (gemm_b){b->keys + first * h->width, 0},
+         (gemm_c){b->scores, h->tile, h->scale, false});
     softmax(b, first, count);
     gemm(b->rows, h->padded, count, (gemm_a){b->scores, h->tile, 1}, (gemm_b){b->values + first * h->padded, h->padded},
          (gemm_c){b->out, h->padded, 1, first > 0});
@@ -204,26 +203,39 @@ static void write_map_row(float *map, float lse, int64_t count)
         v_store_part(map + i, v_exp(v_load_part(map + i, count - i) - lse), count - i);
 }
 
-static void write_out_row(const float *from, float share, float *to, int64_t width)
+ATT_INLINE void write_out_row(const float *from, float share, void *to, int64_t at, int64_t width, bool narrow)
 {
     int64_t i = 0;
     for (; i + VW <= width; i += VW)
-        v_store(to + i, v_load(from + i) * share);
+        v_put(to, at + i, v_load(from + i) * share, narrow);
     if (i < width)
-        v_store_part(to + i, v_load(from + i) * share, width - i);
+        v_put_part(to, at + i, v_load(from + i) * share, width - i, narrow);
+}
+
+static void write_out(const block *b, int64_t sample, int64_t head)
+{
+    const head_shape *h = &b->h;
+    for (int64_t row = 0; row < b->rows; row++) {
+        const float *from = b->out + row * h->padded;
+        float share = 1 / b->sums[row].p;
+        int64_t at = ((sample * h->tokens + b->first + row) * h->heads + head) * h->width;
+        if (att_is_narrow(&b->call->problem->out[OUT]))
+            write_out_row(from, share, b->call->out[OUT], at, h->width, true);
+        else
+            write_out_row(from, share, b->call->out[OUT], at, h->width, false);
+    }
 }
 
 static void write_block(const block *b, int64_t sample, int64_t head)
 {
     const head_shape *h = &b->h;
-    float *out = b->call->out[OUT], *lse_out = b->call->out[LSE], *stats = b->call->out[STATS];
+    float *lse_out = b->call->out[LSE], *stats = b->call->out[STATS];
+    if (b->call->out[OUT])
+        write_out(b, sample, head);
     for (int64_t row = 0; row < b->rows; row++) {
         const row_sums *sums = &b->sums[row];
-        int64_t token = b->first + row, at = (sample * h->heads + head) * h->tokens + token;
+        int64_t at = (sample * h->heads + head) * h->tokens + b->first + row;
         float lse = sums->largest + logf(sums->p);
-        if (out)
-            write_out_row(b->out + row * h->padded, 1 / sums->p,
-                          out + ((sample * h->tokens + token) * h->heads + head) * h->width, h->width);
         if (lse_out)
             lse_out[at] = lse;
         if (stats)
@@ -236,7 +248,9 @@ static void write_block(const block *b, int64_t sample, int64_t head)
 static void run_block(block *b, int64_t sample, int64_t head)
 {
     const head_shape *h = &b->h;
-    b->q = (const float *)b->call->in[0] + head_at(h, sample, head, 0) + b->first * head_stride(h);
+    gemm_take_rows(att_is_narrow(&b->call->problem->in[0]), b->call->in[0],
+                   head_at(h, sample, head, 0) + b->first * head_stride(h), head_stride(h), b->rows, h->width, b->q,
+                   h->padded);
     if (b->call->out[MAP])
         b->map = (float *)b->call->out[MAP] + ((sample * h->heads + head) * h->tokens + b->first) * h->tokens;
     memset(b->sums, 0, sizeof b->sums);
@@ -252,17 +266,19 @@ static att_status attention_run(const att_call *call)
     const head_shape *h = &b.h;
     float *keys = call->scratch, *values = keys + head_elements(h);
     b.keys = keys, b.values = values;
-    b.scores = values + head_elements(h);
-    b.out = b.scores + ATTENTION_ROWS * h->tile;
+    b.q = values + head_elements(h);
+    b.out = b.q + ATTENTION_ROWS * h->padded;
+    b.scores = b.out + ATTENTION_ROWS * h->padded;
+    bool narrow = att_is_narrow(&call->problem->in[0]);
     int64_t blocks = (h->tokens + ATTENTION_ROWS - 1) / ATTENTION_ROWS, packed = -1;
     att_range part = att_part_of(call, call->problem->group * h->heads * blocks, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
         int64_t sample = i / blocks / h->heads, head = i / blocks % h->heads;
         if (packed != i / blocks) {
             packed = i / blocks;
-            const float *qkv = call->in[0];
-            pack_tiles(h, qkv + head_at(h, sample, head, 1), keys);
-            gemm_copy_rows(qkv + head_at(h, sample, head, 2), head_stride(h), h->tokens, h->width, values, h->padded);
+            pack_tiles(h, narrow, call->in[0], head_at(h, sample, head, 1), keys);
+            gemm_take_rows(narrow, call->in[0], head_at(h, sample, head, 2), head_stride(h), h->tokens, h->width,
+                           values, h->padded);
         }
         b.first = i % blocks * ATTENTION_ROWS;
         b.rows = h->tokens - b.first < ATTENTION_ROWS ? h->tokens - b.first : ATTENTION_ROWS;
@@ -276,7 +292,7 @@ static att_status attention_prepare(const att_problem *problem, att_prepared *pr
 {
     const att_attention_attrs *attrs = &problem->attrs->attention;
     head_shape h = head_shape_of(problem, &problem->in[0]);
-    int64_t elements = 2 * head_elements(&h) + ATTENTION_ROWS * (h.tile + h.padded);
+    int64_t elements = 2 * head_elements(&h) + ATTENTION_ROWS * (h.tile + 2 * h.padded);
     prepared->scratch_bytes = (size_t)elements * sizeof(float);
     if (!att_desc_present(&problem->out[STATS]) || attrs->grid_w < 1)
         return ATT_OK;
@@ -296,10 +312,15 @@ static void attention_release(att_context *context, void *state)
     att_free(context, state);
 }
 
+static bool attention_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 1u << OUT);
+}
+
 const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",
                                                   .name = "simd",
                                                   .tier = ATT_TIER_VALUE,
-                                                  .accepts = att_takes_f32,
+                                                  .accepts = attention_accepts,
                                                   .prepare = attention_prepare,
                                                   .run = attention_run,
                                                   .release = attention_release};

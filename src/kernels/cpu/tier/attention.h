@@ -43,12 +43,13 @@ static inline int64_t head_stride(const head_shape *h)
     return 3 * h->heads * h->width;
 }
 
-/* Panels of all key tiles of `rows`, a tile's behind the other's. */
-static inline void pack_tiles(const head_shape *h, const float *rows, float *to)
+/* Panels of all key tiles of the rows whose first is at element `from` of qkv, a tile's behind the other's. */
+static inline void pack_tiles(const head_shape *h, bool narrow, const void *qkv, int64_t from, float *to)
 {
     for (int64_t first = 0; first < h->tokens; first += h->tile) {
         int64_t count = h->tokens - first < h->tile ? h->tokens - first : h->tile;
-        gemm_pack_transposed(rows + first * head_stride(h), head_stride(h), count, h->width, to + first * h->width);
+        gemm_pack_transposed(narrow, qkv, from + first * head_stride(h), head_stride(h), count, h->width,
+                             to + first * h->width);
     }
 }
 

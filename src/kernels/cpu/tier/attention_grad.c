@@ -28,14 +28,15 @@ static int64_t workspace_cut(const head_shape *h, float *from, workspace *w)
     return 5 * head + 3 * rows + 2 * piece;
 }
 
-static float dot(const float *a, const float *b, int64_t count)
+/* a . b, b from element `at`. */
+ATT_INLINE float dot(const float *a, const void *b, int64_t at, int64_t count, bool narrow)
 {
     vf sum = {0};
     int64_t i = 0;
     for (; i + VW <= count; i += VW)
-        sum = v_fma(v_load(a + i), v_load(b + i), sum);
+        sum = v_fma(v_load(a + i), v_get(b, at + i, narrow), sum);
     if (i < count)
-        sum = v_fma(v_load_part(a + i, count - i), v_load_part(b + i, count - i), sum);
+        sum = v_fma(v_load_part(a + i, count - i), v_get_part(b, at + i, count - i, narrow), sum);
     return v_sum(sum);
 }
 
@@ -74,28 +75,39 @@ static void run_tile(const head_shape *h, const workspace *w, const rows *r, int
          (gemm_c){w->dk + at, h->padded, h->scale, !r->first});
 }
 
-static void write_rows(const head_shape *h, const float *from, int64_t count, float *to)
+/* Rows to dqkv, the first at element `to`. */
+ATT_INLINE void write_rows_as(bool narrow, const head_shape *h, const float *from, int64_t count, void *dqkv,
+                              int64_t to)
 {
-    for (int64_t row = 0; row < count; row++)
-        memcpy(to + row * head_stride(h), from + row * h->padded, (size_t)h->width * sizeof(float));
+    for (int64_t row = 0; row < count; row++, from += h->padded, to += head_stride(h))
+        for (int64_t i = 0; i < h->width; i += VW)
+            v_put_until(dqkv, to + i, to + h->width, v_load(from + i), narrow);
+}
+
+static void write_rows(const att_call *call, const head_shape *h, const float *from, int64_t count, int64_t to)
+{
+    if (att_is_narrow(&call->problem->out[0]))
+        write_rows_as(true, h, from, count, call->out[0], to);
+    else
+        write_rows_as(false, h, from, count, call->out[0], to);
 }
 
 static void run_rows(const att_call *call, const head_shape *h, const workspace *w, int64_t sample, int64_t head,
                      int64_t first)
 {
+    const att_desc *in = call->problem->in;
     int64_t out_stride = h->heads * h->width, at = (sample * h->tokens + first) * out_stride + head * h->width;
     int64_t qkv_at = head_at(h, sample, head, 0) + first * head_stride(h);
-    const float *dout = (const float *)call->in[DO] + at, *o = (const float *)call->in[O] + at;
     rows r = {.lse = (const float *)call->in[LSE] + (sample * h->heads + head) * h->tokens + first,
               .count = h->tokens - first < ATTENTION_ROWS ? h->tokens - first : ATTENTION_ROWS,
               .first = first == 0};
-    gemm_copy_rows((const float *)call->in[QKV] + qkv_at, head_stride(h), r.count, h->width, w->q, h->padded);
-    gemm_copy_rows(dout, out_stride, r.count, h->width, w->dout, h->padded);
+    gemm_take_rows(att_is_narrow(&in[QKV]), call->in[QKV], qkv_at, head_stride(h), r.count, h->width, w->q, h->padded);
+    gemm_take_rows(att_is_narrow(&in[DO]), call->in[DO], at, out_stride, r.count, h->width, w->dout, h->padded);
     for (int64_t i = 0; i < r.count; i++)
-        r.do_o[i] = dot(dout + i * out_stride, o + i * out_stride, h->width);
+        r.do_o[i] = dot(w->dout + i * h->padded, call->in[O], at + i * out_stride, h->width, att_is_narrow(&in[O]));
     for (int64_t key = 0; key < h->tokens; key += h->tile)
         run_tile(h, w, &r, key, h->tokens - key < h->tile ? h->tokens - key : h->tile);
-    write_rows(h, w->dq, r.count, (float *)call->out[0] + qkv_at);
+    write_rows(call, h, w->dq, r.count, qkv_at);
 }
 
 /* Parts share the heads of all samples. */
@@ -104,19 +116,19 @@ static att_status attention_grad_run(const att_call *call)
     head_shape h = head_shape_of(call->problem, &call->problem->in[QKV]);
     workspace w;
     workspace_cut(&h, call->scratch, &w);
+    const void *qkv = call->in[QKV];
+    bool narrow = att_is_narrow(&call->problem->in[QKV]);
     att_range part = att_part_of(call, call->problem->group * h.heads, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
         int64_t sample = i / h.heads, head = i % h.heads;
         int64_t k = head_at(&h, sample, head, 1), v = head_at(&h, sample, head, 2);
-        const float *qkv = call->in[QKV];
-        float *dqkv = call->out[0];
-        pack_tiles(&h, qkv + k, w.key_panels);
-        pack_tiles(&h, qkv + v, w.value_panels);
-        gemm_copy_rows(qkv + k, head_stride(&h), h.tokens, h.width, w.keys, h.padded);
+        pack_tiles(&h, narrow, qkv, k, w.key_panels);
+        pack_tiles(&h, narrow, qkv, v, w.value_panels);
+        gemm_take_rows(narrow, qkv, k, head_stride(&h), h.tokens, h.width, w.keys, h.padded);
         for (int64_t first = 0; first < h.tokens; first += ATTENTION_ROWS)
             run_rows(call, &h, &w, sample, head, first);
-        write_rows(&h, w.dk, h.tokens, dqkv + k);
-        write_rows(&h, w.dv, h.tokens, dqkv + v);
+        write_rows(call, &h, w.dk, h.tokens, k);
+        write_rows(call, &h, w.dv, h.tokens, v);
     }
     return ATT_OK;
 }
@@ -128,9 +140,14 @@ static att_status attention_grad_prepare(const att_problem *problem, att_prepare
     return ATT_OK;
 }
 
+static bool attention_grad_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1u << DO | 1u << QKV | 1u << O, 1);
+}
+
 const att_kernel ATT_TIERED(att_cpu_attention_grad) = {.op = "attention_grad",
                                                        .name = "simd",
                                                        .tier = ATT_TIER_VALUE,
-                                                       .accepts = att_takes_f32,
+                                                       .accepts = attention_grad_accepts,
                                                        .prepare = attention_grad_prepare,
                                                        .run = attention_grad_run};

@@ -1,36 +1,71 @@
 #include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 
-static att_status gelu_run(const att_call *call)
+ATT_INLINE void gelu_as(const att_call *call, bool narrow_x, bool narrow_y)
 {
-    const float *x = call->in[0];
-    float *y = call->out[0];
+    const void *x = call->in[0];
+    void *y = call->out[0];
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
     int64_t i = part.begin;
     for (; i + VW <= part.end; i += VW)
-        v_store(y + i, v_gelu(v_load(x + i)));
+        v_put(y, i, v_gelu(v_get(x, i, narrow_x)), narrow_y);
     if (i < part.end)
-        v_store_part(y + i, v_gelu(v_load_part(x + i, part.end - i)), part.end - i);
+        v_put_part(y, i, v_gelu(v_get_part(x, i, part.end - i, narrow_x)), part.end - i, narrow_y);
+}
+
+static att_status gelu_run(const att_call *call)
+{
+    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    if (!x && !y)
+        gelu_as(call, false, false);
+    else if (x && y)
+        gelu_as(call, true, true);
+    else
+        gelu_as(call, x, y);
     return ATT_OK;
+}
+
+static bool gelu_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 1);
+}
+
+const att_kernel ATT_TIERED(att_cpu_gelu) = {
+    .op = "gelu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = gelu_accepts, .run = gelu_run};
+
+ATT_INLINE void gelu_grad_as(const att_call *call, bool narrow_dy, bool narrow_x, bool narrow_dx)
+{
+    const void *dy = call->in[0], *x = call->in[1];
+    void *dx = call->out[0];
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
+    int64_t i = part.begin;
+    for (; i + VW <= part.end; i += VW)
+        v_put(dx, i, v_get(dy, i, narrow_dy) * v_gelu_slope(v_get(x, i, narrow_x)), narrow_dx);
+    if (i < part.end) {
+        int64_t n = part.end - i;
+        v_put_part(dx, i, v_get_part(dy, i, n, narrow_dy) * v_gelu_slope(v_get_part(x, i, n, narrow_x)), n, narrow_dx);
+    }
 }
 
 static att_status gelu_grad_run(const att_call *call)
 {
-    const float *dy = call->in[0], *x = call->in[1];
-    float *dx = call->out[0];
-    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
-    int64_t i = part.begin;
-    for (; i + VW <= part.end; i += VW)
-        v_store(dx + i, v_load(dy + i) * v_gelu_slope(v_load(x + i)));
-    if (i < part.end) {
-        int64_t n = part.end - i;
-        v_store_part(dx + i, v_load_part(dy + i, n) * v_gelu_slope(v_load_part(x + i, n)), n);
-    }
+    const att_problem *problem = call->problem;
+    bool dy = att_is_narrow(&problem->in[0]), x = att_is_narrow(&problem->in[1]), dx = att_is_narrow(&problem->out[0]);
+    if (!dy && !x && !dx)
+        gelu_grad_as(call, false, false, false);
+    else if (dy && x && dx)
+        gelu_grad_as(call, true, true, true);
+    else
+        gelu_grad_as(call, dy, x, dx);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_gelu) = {
-    .op = "gelu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = gelu_run};
+static bool gelu_grad_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 3, 1);
+}
+
 const att_kernel ATT_TIERED(att_cpu_gelu_grad) = {
-    .op = "gelu_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = gelu_grad_run};
+    .op = "gelu_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = gelu_grad_accepts, .run = gelu_grad_run};

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tier/floats.h"
 
 #if defined(__AVX512F__)
 enum { GEMM_ROWS = 8, GEMM_VECTORS = 3 };
@@ -125,17 +125,33 @@ static inline void gemm(int64_t rows, int64_t columns, int64_t inner, gemm_a a, 
 /* --- moving matrices to where products want them -------------------------------------------------------------------
  */
 
-/* Rows [rows, width] at `stride` to [rows, padded], the rest of each row zero. padded: width up to a multiple of VW. */
-ATT_INLINE void gemm_copy_rows(const float *from, int64_t stride, int64_t rows, int64_t width, float *to,
-                               int64_t padded)
+/* Rows [rows, width], row 0 at element `from` of x, to [rows, padded], the rest of each row zero. padded: width up to a
+ * multiple of VW. */
+ATT_INLINE void gemm_take_rows_as(bool narrow, const void *x, int64_t from, int64_t stride, int64_t rows, int64_t width,
+                                  float *to, int64_t padded)
 {
     int64_t whole = width / VW * VW;
     for (int64_t row = 0; row < rows; row++, from += stride, to += padded) {
         for (int64_t i = 0; i < whole; i += VW)
-            v_store(to + i, v_load(from + i));
+            v_store(to + i, v_get(x, from + i, narrow));
         if (whole < padded)
-            v_store(to + whole, v_load_part(from + whole, width - whole));
+            v_store(to + whole, v_get_part(x, from + whole, width - whole, narrow));
     }
+}
+
+static inline void gemm_take_rows(bool narrow, const void *x, int64_t from, int64_t stride, int64_t rows, int64_t width,
+                                  float *to, int64_t padded)
+{
+    if (narrow)
+        gemm_take_rows_as(true, x, from, stride, rows, width, to, padded);
+    else
+        gemm_take_rows_as(false, x, from, stride, rows, width, to, padded);
+}
+
+ATT_INLINE void gemm_copy_rows(const float *from, int64_t stride, int64_t rows, int64_t width, float *to,
+                               int64_t padded)
+{
+    gemm_take_rows_as(false, from, 0, stride, rows, width, to, padded);
 }
 
 /* lane[i] of x[j] goes to lane[j] of x[i]: log2(VW) rounds of interleaving the first half with the second. */
@@ -152,9 +168,10 @@ ATT_INLINE void gemm_transpose_vectors(vf x[VW])
     }
 }
 
-/* Rows [columns, inner] at `stride` to panels of B [inner, columns up to a multiple of VW], zero where there is no row:
- * the transpose of the rows as gemm() wants it. */
-static inline void gemm_pack_transposed(const float *from, int64_t stride, int64_t columns, int64_t inner, float *to)
+/* Rows [columns, inner], row 0 at element `from` of x, to panels of B [inner, columns up to a multiple of VW], zero
+ * where there is no row: the transpose of the rows as gemm() wants it. */
+ATT_INLINE void gemm_pack_transposed_as(bool narrow, const void *x, int64_t from, int64_t stride, int64_t columns,
+                                        int64_t inner, float *to)
 {
     int64_t vectors = (columns + VW - 1) / VW;
     for (int64_t done = 0, width; done < vectors; done += width) {
@@ -163,18 +180,27 @@ static inline void gemm_pack_transposed(const float *from, int64_t stride, int64
             int64_t first = (done + v) * VW;
             for (int64_t k = 0; k < inner; k += VW) {
                 int64_t depth = inner - k < VW ? inner - k : VW;
-                vf x[VW];
+                vf lines[VW];
                 for (int i = 0; i < VW; i++) {
-                    const float *row = from + (first + i) * stride + k;
-                    x[i] = first + i >= columns ? (vf){0} : depth == VW ? v_load(row) : v_load_part(row, depth);
+                    int64_t line = from + (first + i) * stride + k;
+                    lines[i] = first + i < columns ? v_get_until(x, line, line + depth, narrow) : (vf){0};
                 }
-                gemm_transpose_vectors(x);
+                gemm_transpose_vectors(lines);
                 float *panel = to + done * VW * inner + k * width * VW + v * VW;
                 for (int64_t i = 0; i < depth; i++)
-                    v_store(panel + i * width * VW, x[i]);
+                    v_store(panel + i * width * VW, lines[i]);
             }
         }
     }
+}
+
+static inline void gemm_pack_transposed(bool narrow, const void *x, int64_t from, int64_t stride, int64_t columns,
+                                        int64_t inner, float *to)
+{
+    if (narrow)
+        gemm_pack_transposed_as(true, x, from, stride, columns, inner, to);
+    else
+        gemm_pack_transposed_as(false, x, from, stride, columns, inner, to);
 }
 
 #endif

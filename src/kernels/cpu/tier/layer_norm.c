@@ -1,20 +1,17 @@
 #include <math.h>
 
 #include "kernels/cpu/shape.h"
-#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
 
 ATT_INLINE vf load(const float *row, int64_t i, int64_t columns)
 {
-    return columns - i >= VW ? v_load(row + i) : v_load_part(row + i, columns - i);
+    return v_get_until(row, i, columns, false);
 }
 
 ATT_INLINE void store(float *row, int64_t i, int64_t columns, vf value)
 {
-    if (columns - i >= VW)
-        v_store(row + i, value);
-    else
-        v_store_part(row + i, value, columns - i);
+    v_put_until(row, i, columns, value, false);
 }
 
 /* x - mean, 0 beyond the row's end. */
@@ -57,7 +54,7 @@ ATT_INLINE moments row_moments(const float *x, int64_t columns, double eps)
     return (moments){mean, 1 / sqrtf(variance + (float)eps)};
 }
 
-static att_status layer_norm_run(const att_call *call)
+ATT_INLINE void layer_norm_as(const att_call *call, bool narrow_y)
 {
     const att_problem *problem = call->problem;
     const float *gamma = call->in[1], *beta = call->in[2];
@@ -65,7 +62,8 @@ static att_status layer_norm_run(const att_call *call)
     int64_t columns = att_columns(&problem->in[0]);
     att_range part = att_part_of(call, att_rows(call, &problem->in[0]), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
-        const float *x = (const float *)call->in[0] + row * columns;
+        int64_t at = row * columns;
+        const float *x = (const float *)call->in[0] + at;
         moments m = row_moments(x, columns, problem->attrs->layer_norm.eps);
         if (stats) {
             stats[2 * row] = m.mean;
@@ -73,55 +71,71 @@ static att_status layer_norm_run(const att_call *call)
         }
         if (!call->out[0])
             continue;
-        float *y = (float *)call->out[0] + row * columns;
         vf mean = v_set(m.mean), rstd = v_set(m.rstd);
         for (int64_t i = 0; i < columns; i += VW) {
             vf n = (load(x, i, columns) - mean) * rstd;
-            store(y, i, columns, v_fma(n, load(gamma, i, columns), load(beta, i, columns)));
+            vf y = v_fma(n, load(gamma, i, columns), load(beta, i, columns));
+            v_put_until(call->out[0], at + i, at + columns, y, narrow_y);
         }
     }
+}
+
+static att_status layer_norm_run(const att_call *call)
+{
+    if (att_is_narrow(&call->problem->out[0]))
+        layer_norm_as(call, true);
+    else
+        layer_norm_as(call, false);
     return ATT_OK;
 }
 
+static bool layer_norm_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 0, 1);
+}
+
 const att_kernel ATT_TIERED(att_cpu_layer_norm) = {
-    .op = "layer_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = layer_norm_run};
+    .op = "layer_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = layer_norm_accepts, .run = layer_norm_run};
 
 enum { ROWS = 4 }; /* whose column sums are added at a time */
 
 typedef struct grad {
-    const float *dy, *x, *gamma, *stats, *addend;
+    const void *dy;
+    const float *x, *gamma, *stats, *addend;
     float *dx;
     int64_t columns;
 } grad;
 
 /* dx = rstd (g - mean(g) - n mean(g n)) + addend, g = dy gamma, n = (x - mean) rstd. */
-ATT_INLINE void row_dx(const grad *g, int64_t row, bool add)
+ATT_INLINE void row_dx(const grad *g, int64_t row, bool narrow_dy, bool add)
 {
     int64_t columns = g->columns, at = row * columns;
-    const float *dy = g->dy + at, *x = g->x + at;
+    const float *x = g->x + at;
     vf mean = v_set(g->stats[2 * row]), rstd = v_set(g->stats[2 * row + 1]), sum = {0}, product = {0};
     for (int64_t i = 0; i < columns; i += VW) {
-        vf scaled = load(dy, i, columns) * load(g->gamma, i, columns);
+        vf scaled = v_get_until(g->dy, at + i, at + columns, narrow_dy) * load(g->gamma, i, columns);
         sum += scaled;
         product = v_fma(scaled, (load(x, i, columns) - mean) * rstd, product);
     }
     vf mean_sum = v_set(v_sum(sum) / (float)columns), mean_product = v_set(v_sum(product) / (float)columns);
     for (int64_t i = 0; i < columns; i += VW) {
         vf n = (load(x, i, columns) - mean) * rstd;
-        vf inner = v_fma(load(dy, i, columns), load(g->gamma, i, columns), -v_fma(n, mean_product, mean_sum));
+        vf inner = v_fma(v_get_until(g->dy, at + i, at + columns, narrow_dy), load(g->gamma, i, columns),
+                         -v_fma(n, mean_product, mean_sum));
         store(g->dx + at, i, columns, add ? v_fma(inner, rstd, load(g->addend + at, i, columns)) : inner * rstd);
     }
 }
 
 /* Adds rows [row, row + count) of dy n and dy to the sums of columns [begin, end), in order of the rows. */
 ATT_INLINE void add_sums(const grad *g, int64_t row, int64_t count, int64_t begin, int64_t end, float *gamma_sum,
-                         float *beta_sum)
+                         float *beta_sum, bool narrow_dy)
 {
     for (int64_t i = begin; i < end; i += VW) {
         vf a = load(gamma_sum, i, end), b = load(beta_sum, i, end);
         for (int64_t r = row; r < row + count; r++) {
-            vf dy = load(g->dy + r * g->columns, i, end);
-            vf n = (load(g->x + r * g->columns, i, end) - v_set(g->stats[2 * r])) * v_set(g->stats[2 * r + 1]);
+            int64_t at = r * g->columns;
+            vf dy = v_get_until(g->dy, at + i, at + end, narrow_dy);
+            vf n = (load(g->x + at, i, end) - v_set(g->stats[2 * r])) * v_set(g->stats[2 * r + 1]);
             a = v_fma(dy, n, a);
             b += dy;
         }
@@ -136,18 +150,18 @@ static void add_to(float *out, const float *sum, att_range range)
         out[i] += sum[i];
 }
 
-static void rows_dx(const grad *g, int64_t begin, int64_t end)
+ATT_INLINE void rows_dx(const grad *g, int64_t begin, int64_t end, bool narrow_dy)
 {
     for (int64_t row = begin; g->dx && row < end; row++) {
         if (g->addend)
-            row_dx(g, row, true);
+            row_dx(g, row, narrow_dy, true);
         else
-            row_dx(g, row, false);
+            row_dx(g, row, narrow_dy, false);
     }
 }
 
 /* Parts share the rows of dx and the columns of the sums. With one part both are done while a few rows are in cache. */
-static att_status layer_norm_grad_run(const att_call *call)
+ATT_INLINE void layer_norm_grad_as(const att_call *call, bool narrow_dy)
 {
     const att_problem *problem = call->problem;
     grad g = {
@@ -160,17 +174,30 @@ static att_status layer_norm_grad_run(const att_call *call)
     for (int64_t row = 0; row < count; row += ROWS) {
         int64_t end = row + ROWS < count ? row + ROWS : count;
         if (row >= rows.begin && row < rows.end)
-            rows_dx(&g, row, end);
+            rows_dx(&g, row, end, narrow_dy);
         if (!summed)
             continue;
         if (end - row == ROWS)
-            add_sums(&g, row, ROWS, columns.begin, columns.end, gamma_sum, beta_sum);
+            add_sums(&g, row, ROWS, columns.begin, columns.end, gamma_sum, beta_sum, narrow_dy);
         else
-            add_sums(&g, row, end - row, columns.begin, columns.end, gamma_sum, beta_sum);
+            add_sums(&g, row, end - row, columns.begin, columns.end, gamma_sum, beta_sum, narrow_dy);
     }
     add_to(call->out[1], gamma_sum, columns);
     add_to(call->out[2], beta_sum, columns);
+}
+
+static att_status layer_norm_grad_run(const att_call *call)
+{
+    if (att_is_narrow(&call->problem->in[0]))
+        layer_norm_grad_as(call, true);
+    else
+        layer_norm_grad_as(call, false);
     return ATT_OK;
+}
+
+static bool layer_norm_grad_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 0);
 }
 
 static att_status layer_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
@@ -182,6 +209,6 @@ static att_status layer_norm_grad_prepare(const att_problem *problem, att_prepar
 const att_kernel ATT_TIERED(att_cpu_layer_norm_grad) = {.op = "layer_norm_grad",
                                                         .name = "simd",
                                                         .tier = ATT_TIER_VALUE,
-                                                        .accepts = att_takes_f32,
+                                                        .accepts = layer_norm_grad_accepts,
                                                         .prepare = layer_norm_grad_prepare,
                                                         .run = layer_norm_grad_run};

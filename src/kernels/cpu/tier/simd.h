@@ -24,6 +24,7 @@
 #define ATT_TIER_VALUE_baseline ATT_TIER_BASELINE
 #define ATT_TIER_VALUE_avx2 ATT_TIER_AVX2
 #define ATT_TIER_VALUE_avx512 ATT_TIER_AVX512
+#define ATT_TIER_VALUE_avx512_bf16 ATT_TIER_AVX512_BF16
 #define ATT_TIER_VALUE ATT_PASTE(ATT_TIER_VALUE, ATT_TIER)
 
 #define ATT_INLINE static inline __attribute__((always_inline))

@@ -1,0 +1,72 @@
+/* kernels/cpu/floats.h - runs of floats that are f32 or bf16, one element at a time: `narrow` says that they are bf16.
+ * Where it is a constant, after inlining, a loop over them is as if written for that type. Static functions only, so
+ * that tier objects may use it. */
+#ifndef ATT_KERNELS_CPU_FLOATS_H
+#define ATT_KERNELS_CPU_FLOATS_H
+
+#include <string.h>
+
+#include "graph/kernel.h"
+
+#define ATT_INLINE static inline __attribute__((always_inline))
+
+static inline bool att_is_narrow(const att_desc *desc)
+{
+    return desc->dtype == ATT_BF16;
+}
+
+static inline bool att_floats_fit(const att_desc *descs, int count, unsigned narrow)
+{
+    for (int i = 0; i < count; i++)
+        if (att_desc_present(&descs[i]) &&
+            (descs[i].dtype == ATT_F64 || (att_is_narrow(&descs[i]) && !(narrow >> i & 1))))
+            return false;
+    return true;
+}
+
+/* For accepts(): floats are f32, and those of the inputs and outputs with a bit f32 or bf16. */
+static inline bool att_takes_narrow(const att_problem *problem, unsigned in, unsigned out)
+{
+    return att_floats_fit(problem->in, problem->in_count, in) && att_floats_fit(problem->out, problem->out_count, out);
+}
+
+static inline bool att_takes_f32(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 0, 0);
+}
+
+ATT_INLINE size_t att_float_size(bool narrow)
+{
+    return narrow ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Where element i lies. */
+ATT_INLINE const void *att_float_at(const void *x, int64_t i, bool narrow)
+{
+    return (const char *)x + (size_t)i * att_float_size(narrow);
+}
+
+ATT_INLINE float att_float_get(const void *x, int64_t i, bool narrow)
+{
+    if (!narrow)
+        return ((const float *)x)[i];
+    uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* To bf16 by rounding to nearest, ties to even; NaN stays NaN. */
+ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool narrow)
+{
+    if (!narrow) {
+        ((float *)y)[i] = value;
+        return;
+    }
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, nan = bits >> 16 | 0x40;
+    ((uint16_t *)y)[i] = (uint16_t)(value != value ? nan : rounded);
+}
+
+#endif

@@ -1,0 +1,102 @@
+/* kernels/cpu/tier/floats.h - vectors from and to runs of floats that are f32 or bf16: `narrow` as in
+ * kernels/cpu/floats.h.
+ *
+ * A kernel is one always inlined function of such flags. Called with constants for the types that a network has, and
+ * with what it finds for the others, it is fast where that matters and right everywhere.
+ */
+#ifndef ATT_KERNELS_CPU_TIER_FLOATS_H
+#define ATT_KERNELS_CPU_TIER_FLOATS_H
+
+#include "kernels/cpu/floats.h"
+#include "kernels/cpu/tier/simd.h"
+
+typedef uint16_t bf16;
+typedef uint32_t vu __attribute__((vector_size(4 * VW)));
+
+ATT_INLINE vf v_load_narrow(const bf16 *from)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from)), 16);
+#elif defined(__AVX2__)
+    return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from)), 16);
+#elif defined(__SSE2__)
+    return (vf)_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const __m128i *)(const void *)from));
+#else
+    vf x;
+    for (int i = 0; i < VW; i++)
+        x[i] = att_float_get(from, i, true);
+    return x;
+#endif
+}
+
+/* Rounds to nearest, ties to even, NaN stays NaN. Not by vcvtneps2bf16, which makes subnormals zero. */
+ATT_INLINE void v_store_narrow(bf16 *to, vf x)
+{
+    vu bits = (vu)x, nan = (vu)(x != x);
+    vu rounded = bits + 0x7fff + (bits >> 16 & 1);
+    vi wide = (vi)((rounded & ~nan) | ((bits | 0x400000) & nan));
+#if defined(__AVX512F__)
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi32_epi16((__m512i)(wide >> 16)));
+#elif defined(__AVX2__)
+    __m256i high = (__m256i)(wide >> 16); /* signed, so that packing keeps every bit */
+    _mm_storeu_si128((__m128i *)(void *)to,
+                     _mm_packs_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
+#elif defined(__SSE2__)
+    __m128i high = (__m128i)(wide >> 16);
+    _mm_storel_epi64((__m128i *)(void *)to, _mm_packs_epi32(high, high));
+#else
+    for (int i = 0; i < VW; i++)
+        to[i] = (bf16)(wide[i] >> 16);
+#endif
+}
+
+/* Elements [i, i + VW). */
+ATT_INLINE vf v_get(const void *x, int64_t i, bool narrow)
+{
+    return narrow ? v_load_narrow((const bf16 *)x + i) : v_load((const float *)x + i);
+}
+
+ATT_INLINE void v_put(void *y, int64_t i, vf value, bool narrow)
+{
+    if (narrow)
+        v_store_narrow((bf16 *)y + i, value);
+    else
+        v_store((float *)y + i, value);
+}
+
+/* Elements [i, i + count), count 1..VW; the other lanes 0. */
+ATT_INLINE vf v_get_part(const void *x, int64_t i, int64_t count, bool narrow)
+{
+    if (!narrow)
+        return v_load_part((const float *)x + i, count);
+    bf16 lane[VW] = {0};
+    memcpy(lane, (const bf16 *)x + i, (size_t)count * sizeof *lane);
+    return v_load_narrow(lane);
+}
+
+ATT_INLINE void v_put_part(void *y, int64_t i, vf value, int64_t count, bool narrow)
+{
+    if (!narrow) {
+        v_store_part((float *)y + i, value, count);
+        return;
+    }
+    bf16 lane[VW];
+    v_store_narrow(lane, value);
+    memcpy((bf16 *)y + i, lane, (size_t)count * sizeof *lane);
+}
+
+/* Elements [i, i + VW), those before `end`. */
+ATT_INLINE vf v_get_until(const void *x, int64_t i, int64_t end, bool narrow)
+{
+    return end - i >= VW ? v_get(x, i, narrow) : v_get_part(x, i, end - i, narrow);
+}
+
+ATT_INLINE void v_put_until(void *y, int64_t i, int64_t end, vf value, bool narrow)
+{
+    if (end - i >= VW)
+        v_put(y, i, value, narrow);
+    else
+        v_put_part(y, i, value, end - i, narrow);
+}
+
+#endif

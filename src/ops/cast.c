@@ -1,0 +1,25 @@
+#include "ops/cases.h"
+#include "ops/list.h"
+#include "ops/rule.h"
+
+/* The plan decides the output's type after this; until then it is the input's. */
+static att_status cast_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "cast", 1));
+    ATT_TRY(att_rule_take(infer, "cast", 0, "x", ATT_SAMPLE));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static const att_op_case cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_cast = {
+    .name = "cast",
+    .help = "y = x in another type, rounded to nearest, ties to even",
+    .infer = cast_infer,
+    .narrow_out = 1,
+    ATT_CASES(cases),
+};
