@@ -23,40 +23,66 @@ static bool kept(const draws *d, uint32_t word)
 }
 
 /* Word e % 4 of block e / 4 decides for element e of its sample. */
-static att_status dropout_run(const att_call *call)
+ATT_INLINE void dropout_as(const att_call *call, bool narrow_x, bool narrow_y)
 {
     draws d = draws_of(call);
-    const float *x = call->in[0];
-    float *y = call->out[0];
-    int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
-    for (int64_t sample = 0; sample < call->problem->group; sample++, x += count, y += count) {
+    int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group, at = 0;
+    for (int64_t sample = 0; sample < call->problem->group; sample++, at += count) {
         att_range part = att_part_of(call, count, 4);
         for (int64_t i = part.begin; i < part.end; i += 4) {
             att_philox block = att_philox_block(d.key, (uint64_t)(call->position + sample), (uint64_t)i / 4);
-            for (int64_t e = i; e < i + 4 && e < part.end; e++)
-                y[e] = kept(&d, block.word[e % 4]) ? x[e] * d.keep : 0;
+            for (int64_t e = i; e < i + 4 && e < part.end; e++) {
+                float x = att_float_get(call->in[0], at + e, narrow_x);
+                att_float_put(call->out[0], at + e, kept(&d, block.word[e % 4]) ? x * d.keep : 0, narrow_y);
+            }
         }
     }
-    return ATT_OK;
 }
 
-static att_status drop_path_run(const att_call *call)
+ATT_INLINE void drop_path_as(const att_call *call, bool narrow_x, bool narrow_y)
 {
     draws d = draws_of(call);
+    const void *x = call->in[0];
+    void *y = call->out[0];
     int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
     att_range part = att_part_of(call, count, 16);
     for (int64_t sample = 0; sample < call->problem->group; sample++) {
-        const float *x = (const float *)call->in[0] + sample * count;
-        float *y = (float *)call->out[0] + sample * count;
         att_philox block = att_philox_block(d.key, (uint64_t)(call->position + sample), 0);
         bool keep = kept(&d, block.word[0]);
+        float factor = d.keep;
+        int64_t first = sample * count + part.begin, last = sample * count + part.end;
 #pragma omp simd
-        for (int64_t i = part.begin; i < part.end; i++)
-            y[i] = keep ? x[i] * d.keep : 0;
+        for (int64_t i = first; i < last; i++)
+            att_float_put(y, i, keep ? att_float_get(x, i, narrow_x) * factor : 0, narrow_y);
     }
+}
+
+static att_status dropout_run(const att_call *call)
+{
+    dropout_as(call, att_is_narrow(&call->problem->in[0]), att_is_narrow(&call->problem->out[0]));
     return ATT_OK;
 }
 
-const att_kernel att_cpu_dropout = {.op = "dropout", .name = "plain", .accepts = att_takes_f32, .run = dropout_run};
+/* Forward a branch comes and goes in bf16; backward what comes is the gradient of the residual stream. */
+static att_status drop_path_run(const att_call *call)
+{
+    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    if (x && y)
+        drop_path_as(call, true, true);
+    else if (y)
+        drop_path_as(call, false, true);
+    else if (x)
+        drop_path_as(call, true, false);
+    else
+        drop_path_as(call, false, false);
+    return ATT_OK;
+}
+
+static bool drop_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 1);
+}
+
+const att_kernel att_cpu_dropout = {.op = "dropout", .name = "plain", .accepts = drop_accepts, .run = dropout_run};
 const att_kernel att_cpu_drop_path = {
-    .op = "drop_path", .name = "plain", .accepts = att_takes_f32, .run = drop_path_run};
+    .op = "drop_path", .name = "plain", .accepts = drop_accepts, .run = drop_path_run};
