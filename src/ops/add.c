@@ -99,6 +99,7 @@ static const att_op_case cases[] = {
 const att_op att_op_add = {
     .name = "add",
     .help = "y = a + b; a shared b is repeated over the leading axes of a",
+    .narrow_in = 2, /* a branch; a is the residual stream */
     .infer = add_infer,
     .backward = add_backward,
     ATT_CASES(cases),

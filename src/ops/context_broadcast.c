@@ -99,6 +99,8 @@ static const att_op_case broadcast_cases[] = {
 const att_op att_op_context_broadcast = {
     .name = "context_broadcast",
     .help = "y_i = keep x_i + share (.) mean_j x_j (+ residual), over all tokens",
+    .narrow_in = 1u << X,
+    .narrow_out = 1,
     .infer = broadcast_infer,
     .backward = broadcast_backward,
     .cost = broadcast_cost,
@@ -131,6 +133,7 @@ static const att_op_case scale_grad_cases[] = {
 const att_op att_op_context_broadcast_scale_grad = {
     .name = "context_broadcast_scale_grad",
     .help = "dscale = the sum over samples of mean_j x_j (.) sum_i dy_i",
+    .narrow_in = 3,
     .infer = scale_grad_infer,
     .cost = scale_grad_cost,
     ATT_CASES(scale_grad_cases),

@@ -44,6 +44,8 @@ const att_op att_op_scale = {
     .name = "scale",
     .help = "y = x (.) gamma over the last axis",
     .flags = ATT_OP_RECOMPUTE,
+    .narrow_in = 1,
+    .narrow_out = 1,
     .infer = scale_infer,
     .backward = scale_backward,
     ATT_CASES(scale_cases),
@@ -77,6 +79,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_scale_grad = {
     .name = "scale_grad",
     .help = "dgamma = the sum of dy (.) x over samples and rows",
+    .narrow_in = 3,
     .infer = grad_infer,
     .cost = grad_cost,
     ATT_CASES(grad_cases),

@@ -15,19 +15,20 @@ static inline bool att_is_narrow(const att_desc *desc)
     return desc->dtype == ATT_BF16;
 }
 
-static inline bool att_floats_fit(const att_desc *descs, int count, unsigned narrow)
+static inline bool att_none_narrow(const att_desc *descs, int count, unsigned but)
 {
     for (int i = 0; i < count; i++)
-        if (att_desc_present(&descs[i]) &&
-            (descs[i].dtype == ATT_F64 || (att_is_narrow(&descs[i]) && !(narrow >> i & 1))))
+        if (att_desc_present(&descs[i]) && att_is_narrow(&descs[i]) && !(but >> i & 1))
             return false;
     return true;
 }
 
-/* For accepts(): floats are f32, and those of the inputs and outputs with a bit f32 or bf16. */
+/* For accepts(): floats are f32 (as the first input shows; sums of losses are f64), and those of the inputs and outputs
+ * with a bit f32 or bf16. */
 static inline bool att_takes_narrow(const att_problem *problem, unsigned in, unsigned out)
 {
-    return att_floats_fit(problem->in, problem->in_count, in) && att_floats_fit(problem->out, problem->out_count, out);
+    return problem->in[0].dtype != ATT_F64 && att_none_narrow(problem->in, problem->in_count, in) &&
+           att_none_narrow(problem->out, problem->out_count, out);
 }
 
 static inline bool att_takes_f32(const att_problem *problem)

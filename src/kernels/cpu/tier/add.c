@@ -1,12 +1,13 @@
 #include "kernels/cpu/shape.h"
-#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
 
 /* b repeats over a: equal shapes, or the shape of a's last axes. */
-static att_status add_run(const att_call *call)
+ATT_INLINE void add_as(const att_call *call, bool narrow_b)
 {
     const att_problem *problem = call->problem;
-    const float *a = call->in[0], *b = call->in[1];
+    const float *a = call->in[0];
+    const void *b = call->in[1];
     float *y = call->out[0];
     int64_t period = att_elements(call, &problem->in[1]);
     att_range part = att_part_of(call, att_elements(call, &problem->in[0]), VW);
@@ -15,11 +16,24 @@ static att_status add_run(const att_call *call)
         count = count < part.end - i ? count : part.end - i;
 #pragma omp simd
         for (int64_t j = 0; j < count; j++)
-            y[i + j] = a[i + j] + b[offset + j];
+            y[i + j] = a[i + j] + att_float_get(b, offset + j, narrow_b);
         i += count;
     }
+}
+
+static att_status add_run(const att_call *call)
+{
+    if (att_is_narrow(&call->problem->in[1]))
+        add_as(call, true);
+    else
+        add_as(call, false);
     return ATT_OK;
 }
 
+static bool add_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 2, 0);
+}
+
 const att_kernel ATT_TIERED(att_cpu_add) = {
-    .op = "add", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = add_run};
+    .op = "add", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = add_accepts, .run = add_run};

@@ -2,47 +2,72 @@
 #include "kernels/cpu/tier/rows.h"
 #include "kernels/cpu/tiered.h"
 
-static void sum_tokens(const float *x, int64_t tokens, int64_t columns, att_range part, float *sum)
+static void sum_tokens(rows_of x, int64_t tokens, int64_t columns, att_range part, float *sum)
 {
+    static const rows_of none = {NULL, 0, false};
     for (int64_t c = part.begin; c < part.end; c++)
         sum[c] = 0;
-    rows_add(x, NULL, tokens, columns, part.begin, part.end, sum);
+    if (x.narrow)
+        rows_add_as((rows_of){x.x, x.first, true}, none, tokens, columns, part.begin, part.end, sum);
+    else
+        rows_add_as((rows_of){x.x, x.first, false}, none, tokens, columns, part.begin, part.end, sum);
 }
 
-/* y = keep x + shift (+ residual). */
-static void spread(const float *x, const float *shift, const float *residual, float keep, att_range part, float *y)
+/* y = keep x + shift (+ residual), for the row at element `at`. */
+ATT_INLINE void spread(const att_call *call, int64_t at, const float *shift, att_range part, bool narrow_x,
+                       bool narrow_y)
 {
+    const float *residual = call->in[2];
+    float keep = (float)call->problem->attrs->broadcast.keep;
     if (residual) {
 #pragma omp simd
         for (int64_t c = part.begin; c < part.end; c++)
-            y[c] = keep * x[c] + shift[c] + residual[c];
+            att_float_put(call->out[0], at + c,
+                          keep * att_float_get(call->in[0], at + c, narrow_x) + shift[c] + residual[at + c], narrow_y);
     } else {
 #pragma omp simd
         for (int64_t c = part.begin; c < part.end; c++)
-            y[c] = keep * x[c] + shift[c];
+            att_float_put(call->out[0], at + c, keep * att_float_get(call->in[0], at + c, narrow_x) + shift[c],
+                          narrow_y);
     }
 }
 
 /* Parts share the columns of all samples: a mean needs all its tokens. */
-static att_status context_broadcast_run(const att_call *call)
+ATT_INLINE void context_broadcast_as(const att_call *call, bool narrow_x, bool narrow_y)
 {
     const att_problem *problem = call->problem;
-    const att_broadcast_attrs *attrs = &problem->attrs->broadcast;
-    const float *scale = call->in[1], *residual = call->in[2];
+    const float *scale = call->in[1];
     int64_t tokens = problem->in[0].shape.dims[0], columns = problem->in[0].shape.dims[1];
     att_range part = att_part_of(call, columns, VW);
     float *shift = call->scratch;
     for (int64_t sample = 0; sample < problem->group; sample++) {
         int64_t at = sample * tokens * columns;
-        const float *x = (const float *)call->in[0] + at;
-        float *y = (float *)call->out[0] + at;
-        sum_tokens(x, tokens, columns, part, shift);
+        sum_tokens((rows_of){call->in[0], at, narrow_x}, tokens, columns, part, shift);
         for (int64_t c = part.begin; c < part.end; c++)
-            shift[c] *= (scale ? scale[c] : (float)attrs->share) / (float)tokens;
-        for (int64_t row = 0; row < tokens; row++, x += columns, y += columns)
-            spread(x, shift, residual ? residual + at + row * columns : NULL, (float)attrs->keep, part, y);
+            shift[c] *= (scale ? scale[c] : (float)problem->attrs->broadcast.share) / (float)tokens;
+        for (int64_t row = 0; row < tokens; row++)
+            spread(call, at + row * columns, shift, part, narrow_x, narrow_y);
     }
+}
+
+/* A branch in bf16 goes on as one, or into the residual stream; gradients come from there. */
+static att_status context_broadcast_run(const att_call *call)
+{
+    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    if (x && y)
+        context_broadcast_as(call, true, true);
+    else if (y)
+        context_broadcast_as(call, false, true);
+    else if (x)
+        context_broadcast_as(call, true, false);
+    else
+        context_broadcast_as(call, false, false);
     return ATT_OK;
+}
+
+static bool context_broadcast_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 1);
 }
 
 static att_status context_broadcast_prepare(const att_problem *problem, att_prepared *prepared)
@@ -54,7 +79,7 @@ static att_status context_broadcast_prepare(const att_problem *problem, att_prep
 const att_kernel ATT_TIERED(att_cpu_context_broadcast) = {.op = "context_broadcast",
                                                           .name = "simd",
                                                           .tier = ATT_TIER_VALUE,
-                                                          .accepts = att_takes_f32,
+                                                          .accepts = context_broadcast_accepts,
                                                           .prepare = context_broadcast_prepare,
                                                           .run = context_broadcast_run};
 
@@ -66,12 +91,17 @@ static att_status scale_grad_run(const att_call *call)
     float *dy_sum = call->scratch, *x_sum = dy_sum + columns, *dscale = call->out[0];
     for (int64_t sample = 0; sample < problem->group; sample++) {
         int64_t at = sample * tokens * columns;
-        sum_tokens((const float *)call->in[0] + at, tokens, columns, part, dy_sum);
-        sum_tokens((const float *)call->in[1] + at, tokens, columns, part, x_sum);
+        sum_tokens((rows_of){call->in[0], at, att_is_narrow(&problem->in[0])}, tokens, columns, part, dy_sum);
+        sum_tokens((rows_of){call->in[1], at, att_is_narrow(&problem->in[1])}, tokens, columns, part, x_sum);
         for (int64_t c = part.begin; c < part.end; c++)
             dscale[c] += dy_sum[c] * (x_sum[c] / (float)tokens);
     }
     return ATT_OK;
+}
+
+static bool scale_grad_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 3, 0);
 }
 
 static att_status scale_grad_prepare(const att_problem *problem, att_prepared *prepared)
@@ -83,6 +113,6 @@ static att_status scale_grad_prepare(const att_problem *problem, att_prepared *p
 const att_kernel ATT_TIERED(att_cpu_context_broadcast_scale_grad) = {.op = "context_broadcast_scale_grad",
                                                                      .name = "simd",
                                                                      .tier = ATT_TIER_VALUE,
-                                                                     .accepts = att_takes_f32,
+                                                                     .accepts = scale_grad_accepts,
                                                                      .prepare = scale_grad_prepare,
                                                                      .run = scale_grad_run};

@@ -2,7 +2,7 @@
 
 #include "core/random.h"
 #include "kernels/cpu/shape.h"
-#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
 
 /* The draws of one call's node: the same at every call of one update, in whatever order. A word w keeps where
@@ -68,55 +68,78 @@ ATT_INLINE vf drop(const draws *d, vu words, vf x)
     return v_where(kept & some, x * d->keep);
 }
 
-/* Word e % 4 of block e / 4 decides for element e of its sample. */
-static void drop_range(const draws *d, uint64_t sample, att_range range, const float *x, float *y)
+/* Word e % 4 of block e / 4 decides for element e of its sample, which begins at element `at`. */
+ATT_INLINE void drop_range(const att_call *call, const draws *d, int64_t sample, int64_t at, att_range range,
+                           bool narrow_x, bool narrow_y)
 {
-    vu words[2];
-    int64_t i = range.begin;
-    for (; i + WORDS <= range.end; i += WORDS) {
-        draw(d->key, sample, (uint64_t)i / 4, words);
-        v_store(y + i, drop(d, words[0], v_load(x + i)));
-        v_store(y + i + VW, drop(d, words[1], v_load(x + i + VW)));
-    }
-    if (i == range.end)
-        return;
-    draw(d->key, sample, (uint64_t)i / 4, words);
-    for (int half = 0; half < 2 && i < range.end; half++, i += VW) {
-        int64_t count = range.end - i < VW ? range.end - i : VW;
-        v_store_part(y + i, drop(d, words[half], v_load_part(x + i, count)), count);
+    const void *x = att_float_at(call->in[0], at, narrow_x);
+    void *y = (char *)call->out[0] + (size_t)at * att_float_size(narrow_y);
+    uint64_t position = (uint64_t)(call->position + sample);
+    for (int64_t i = range.begin; i < range.end; i += WORDS) {
+        vu words[2];
+        draw(d->key, position, (uint64_t)i / 4, words);
+        v_put_until(y, i, range.end, drop(d, words[0], v_get_until(x, i, range.end, narrow_x)), narrow_y);
+        if (i + VW < range.end)
+            v_put_until(y, i + VW, range.end, drop(d, words[1], v_get_until(x, i + VW, range.end, narrow_x)), narrow_y);
     }
 }
 
-static att_status dropout_run(const att_call *call)
+ATT_INLINE void dropout_as(const att_call *call, bool narrow_x, bool narrow_y)
 {
     draws d = draws_of(call);
     int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
     att_range part = att_part_of(call, count, WORDS);
     for (int64_t sample = 0; sample < call->problem->group; sample++)
-        drop_range(&d, (uint64_t)(call->position + sample), part, (const float *)call->in[0] + sample * count,
-                   (float *)call->out[0] + sample * count);
+        drop_range(call, &d, sample, sample * count, part, narrow_x, narrow_y);
+}
+
+static att_status dropout_run(const att_call *call)
+{
+    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    if (!x && !y)
+        dropout_as(call, false, false);
+    else
+        dropout_as(call, x, y);
     return ATT_OK;
 }
 
 /* --- drop path ---------------------------------------------------------------------------------------------------- */
 
-static att_status drop_path_run(const att_call *call)
+ATT_INLINE void drop_path_as(const att_call *call, bool narrow_x, bool narrow_y)
 {
     draws d = draws_of(call);
     int64_t count = att_elements(call, &call->problem->in[0]) / call->problem->group;
     att_range part = att_part_of(call, count, VW);
     for (int64_t sample = 0; sample < call->problem->group; sample++) {
-        const float *x = (const float *)call->in[0] + sample * count;
-        float *y = (float *)call->out[0] + sample * count;
         bool keep = att_philox_block(d.key, (uint64_t)(call->position + sample), 0).word[0] >= d.least;
-#pragma omp simd
-        for (int64_t i = part.begin; i < part.end; i++)
-            y[i] = keep ? x[i] * d.keep : 0;
+        const void *x = att_float_at(call->in[0], sample * count, narrow_x);
+        void *y = (char *)call->out[0] + (size_t)(sample * count) * att_float_size(narrow_y);
+        for (int64_t i = part.begin; i < part.end; i += VW) {
+            vf kept = keep ? v_get_until(x, i, part.end, narrow_x) * d.keep : (vf){0};
+            v_put_until(y, i, part.end, kept, narrow_y);
+        }
     }
+}
+
+/* Forward a branch comes and goes in bf16; backward what comes is the gradient of the residual stream. */
+static att_status drop_path_run(const att_call *call)
+{
+    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
+    if (x && y)
+        drop_path_as(call, true, true);
+    else if (!x && !y)
+        drop_path_as(call, false, false);
+    else
+        drop_path_as(call, x, y);
     return ATT_OK;
 }
 
+static bool drop_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 1);
+}
+
 const att_kernel ATT_TIERED(att_cpu_dropout) = {
-    .op = "dropout", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = dropout_run};
+    .op = "dropout", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = drop_accepts, .run = dropout_run};
 const att_kernel ATT_TIERED(att_cpu_drop_path) = {
-    .op = "drop_path", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = drop_path_run};
+    .op = "drop_path", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = drop_accepts, .run = drop_path_run};

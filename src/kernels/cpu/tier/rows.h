@@ -2,27 +2,34 @@
 #ifndef ATT_KERNELS_CPU_TIER_ROWS_H
 #define ATT_KERNELS_CPU_TIER_ROWS_H
 
-#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tier/floats.h"
 
 enum { ROWS_BLOCK = 8 }; /* vectors of columns that are summed at a time, in registers */
 
+/* A matrix, dense, from element `first` of x; narrow: bf16. */
+typedef struct rows_of {
+    const void *x;
+    int64_t first;
+    bool narrow;
+} rows_of;
+
 /* Sum over rows of x[row][column] (times y's, where it is not NULL) for the columns [column, column + width), width at
  * most ROWS_BLOCK * VW, added to sum. */
-ATT_INLINE void rows_add_block(const float *x, const float *y, int64_t rows, int64_t columns, int64_t column,
-                               int64_t width, float *sum)
+ATT_INLINE void rows_add_block(rows_of x, rows_of y, int64_t rows, int64_t columns, int64_t column, int64_t width,
+                               float *sum)
 {
     vf total[ROWS_BLOCK] = {{0}};
     int64_t whole = width / VW, rest = width % VW;
     for (int64_t row = 0; row < rows; row++) {
         int64_t at = row * columns + column;
         for (int64_t i = 0; i < whole; i++) {
-            vf value = v_load(x + at + i * VW);
-            total[i] = y ? v_fma(value, v_load(y + at + i * VW), total[i]) : total[i] + value;
+            vf value = v_get(x.x, x.first + at + i * VW, x.narrow);
+            total[i] = y.x ? v_fma(value, v_get(y.x, y.first + at + i * VW, y.narrow), total[i]) : total[i] + value;
         }
         if (rest) {
-            vf value = v_load_part(x + at + whole * VW, rest);
-            total[whole] =
-                y ? v_fma(value, v_load_part(y + at + whole * VW, rest), total[whole]) : total[whole] + value;
+            vf value = v_get_part(x.x, x.first + at + whole * VW, rest, x.narrow);
+            total[whole] = y.x ? v_fma(value, v_get_part(y.x, y.first + at + whole * VW, rest, y.narrow), total[whole])
+                               : total[whole] + value;
         }
     }
     for (int64_t i = 0; i < whole; i++)
@@ -31,8 +38,7 @@ ATT_INLINE void rows_add_block(const float *x, const float *y, int64_t rows, int
         v_store_part(sum + column + whole * VW, v_load_part(sum + column + whole * VW, rest) + total[whole], rest);
 }
 
-ATT_INLINE void rows_add(const float *x, const float *y, int64_t rows, int64_t columns, int64_t begin, int64_t end,
-                         float *sum)
+ATT_INLINE void rows_add_as(rows_of x, rows_of y, int64_t rows, int64_t columns, int64_t begin, int64_t end, float *sum)
 {
     enum { WIDTH = ROWS_BLOCK * VW };
     int64_t column = begin;
@@ -40,6 +46,12 @@ ATT_INLINE void rows_add(const float *x, const float *y, int64_t rows, int64_t c
         rows_add_block(x, y, rows, columns, column, WIDTH, sum);
     if (column < end)
         rows_add_block(x, y, rows, columns, column, end - column, sum);
+}
+
+ATT_INLINE void rows_add(const float *x, const float *y, int64_t rows, int64_t columns, int64_t begin, int64_t end,
+                         float *sum)
+{
+    rows_add_as((rows_of){x, 0, false}, (rows_of){y, 0, false}, rows, columns, begin, end, sum);
 }
 
 #endif

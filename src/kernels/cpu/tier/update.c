@@ -39,8 +39,14 @@ static att_status sum_lanes_run(const att_call *call)
     return ATT_OK;
 }
 
+/* The squares are f64. */
+static bool sums_f32(const att_problem *problem)
+{
+    return problem->in[0].dtype == ATT_F32;
+}
+
 const att_kernel ATT_TIERED(att_cpu_sum_lanes) = {
-    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sum_lanes_run};
+    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = sums_f32, .run = sum_lanes_run};
 
 static float decay_of(const att_call *call)
 {
