@@ -163,7 +163,8 @@ static void other_cuts_agree_to_rounding(void **state)
     (void)state;
     result base = train((setup){"cpu", "sgd", 1, 4, 1, 1});
     const setup others[] = {{"cpu", "sgd", 2, 4, 2, 1}, {"cpu", "sgd", 1, 1, 1, 1}, {"cpu", "sgd", 2, 4, 1, 2},
-                            {"cpu", "sgd", 3, 2, 1, 3}, {"ref", "sgd", 1, 4, 1, 1}, {"ref", "sgd", 3, 1, 1, 3}};
+                            {"cpu", "sgd", 3, 2, 1, 3}, {"cpu", "sgd", 1, 4, 3, 1}, {"cpu", "sgd", 2, 4, 7, 1},
+                            {"ref", "sgd", 1, 4, 1, 1}, {"ref", "sgd", 3, 1, 1, 3}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         result other = train(others[i]);
         assert_close(&base, &other, 1e-7, 5e-7);
