@@ -28,6 +28,13 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* A link that leads nowhere counts: reading says so. A pipe does not: reading would wait. */
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) != 0 || S_ISREG(info.st_mode);
+}
+
 /* "a/b", or "b" where a is empty; false where it does not fit. */
 static bool join(char *text, size_t size, const char *a, const char *b)
 {
@@ -66,7 +73,7 @@ static att_status visit(const folder_walk *walk, const char *inner, const struct
     char path[ATT_DATA_MAX_NAME], full[ATT_DATA_MAX_NAME];
     if (!join(path, sizeof path, inner, entry->d_name) || !join(full, sizeof full, walk->dataset->path, path))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: paths in it are too long", walk->dataset->path, inner);
-    if (att_tree_is_image(entry->d_name)) {
+    if (att_tree_is_image(entry->d_name) && (entry->d_type == DT_REG || is_file(full))) {
         const char *kept = att_arena_string(&walk->source->names, path);
         return kept ? att_class_tree_add(&walk->source->tree, kept, 0) : att_fail_memory(context, strlen(path), full);
     }

@@ -37,6 +37,22 @@ static void permutation_holds_every_index_once(void **state)
     assert_true(moved > COUNT / 2);
 }
 
+/* 6000 orders of three: each of the six within five standard deviations of 1000. */
+static void permutations_are_equally_likely(void **state)
+{
+    (void)state;
+    int seen[27] = {0};
+    for (uint64_t key = 0; key < 6000; key++) {
+        int64_t order[3];
+        att_random random = att_random_from(key);
+        att_random_permutation(&random, order, 3);
+        seen[order[0] * 9 + order[1] * 3 + order[2]]++;
+    }
+    static const int orders[] = {5, 7, 11, 15, 19, 21};
+    for (int i = 0; i < 6; i++)
+        assert_in_range(seen[orders[i]], 1000 - 145, 1000 + 145);
+}
+
 /* 100,000 draws: mean and variance of U(0,1) and N(0,1) within five standard errors. */
 static void moments(void **state)
 {
@@ -72,6 +88,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
         cmocka_unit_test(permutation_holds_every_index_once),
+        cmocka_unit_test(permutations_are_equally_likely),
         cmocka_unit_test(moments),
         cmocka_unit_test(keys_depend_on_every_argument),
     };

@@ -39,6 +39,8 @@ static void nearest_is_near_or_nothing(void **state)
     const char *const flags[] = {"epochs", "batch-size", "lr", "seed"};
     assert_string_equal(att_text_nearest("epoch", flag, flags, 4), "epochs");
     assert_string_equal(att_text_nearest("bacth-size", flag, flags, 4), "batch-size");
+    assert_string_equal(att_text_nearest("lx", flag, flags, 4), "lr");
+    assert_null(att_text_nearest("xx", flag, flags, 4));
     assert_null(att_text_nearest("zzzzzz", flag, flags, 4));
 }
 

@@ -80,6 +80,10 @@ static void test_folder(void **state)
     picture_write(self, "dog/.hidden.png", 99);
     picture_write(self, "dog/readme.txt", 99);
     picture_write(self, "empty/readme.txt", 99);
+    picture_write(self, "dog/x.png/y.txt", 99); /* a folder, whatever it is called; and a pipe */
+    char pipe[512];
+    snprintf(pipe, sizeof pipe, "%s/dog/pipe.png", self->folder);
+    assert_int_equal(mkfifo(pipe, 0666), 0);
     att_dataset *dataset = open_set(self, self->folder, "train", NULL);
     assert_string_equal(att_dataset_format(dataset), "folder");
     assert_string_equal(att_dataset_split(dataset), "");

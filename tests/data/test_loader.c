@@ -158,7 +158,7 @@ static void write_damaged(const scratch *self)
 {
     char name[64], path[256];
     for (int i = 0; i < 20; i++) {
-        snprintf(name, sizeof(name), "cat/%d.png", i);
+        snprintf(name, sizeof(name), "%s/%d.png", i < 6 ? "cat" : "dog", i);
         picture_write(self, name, i);
         if (i == 3 || i == 4 || (i >= 8 && i < 16)) {
             snprintf(path, sizeof(path), "%s/%s", self->folder, name);
@@ -200,6 +200,8 @@ static void test_corrupt_images_are_skipped(void **state)
         static const int64_t left[] = {0, 1, 2, 5, 6, 7};
         assert_int_equal(batch.count, 6);
         assert_memory_equal(batch.indices, left, sizeof(left));
+        static const int32_t labels[] = {0, 0, 0, 0, 1, 1};
+        assert_memory_equal(batch.labels, labels, sizeof(labels));
         for (int i = 0; i < 6; i++)
             assert_true(batch.images[i * FLOATS] > (float)left[i] - 0.1f &&
                         batch.images[i * FLOATS] < (float)left[i] + 0.1f);

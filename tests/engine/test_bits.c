@@ -167,6 +167,7 @@ static void other_cuts_agree_to_rounding(void **state)
     result base = train((setup){"cpu", "sgd", 1, 4, 1, 1, ATT_FULL});
     const setup others[] = {{"cpu", "sgd", 2, 4, 2, 1, ATT_FULL}, {"cpu", "sgd", 1, 1, 1, 1, ATT_FULL},
                             {"cpu", "sgd", 2, 4, 1, 2, ATT_FULL}, {"cpu", "sgd", 3, 2, 1, 3, ATT_FULL},
+                            {"cpu", "sgd", 1, 4, 3, 1, ATT_FULL}, {"cpu", "sgd", 2, 4, 7, 1, ATT_FULL},
                             {"ref", "sgd", 1, 4, 1, 1, ATT_FULL}, {"ref", "sgd", 3, 1, 1, 3, ATT_FULL}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         result other = train(others[i]);

@@ -179,6 +179,29 @@ static void an_overflowing_node_is_blamed(void **state)
     trainer_free(&it);
 }
 
+/* The second group of the batch; the sums over samples are not finite any more when the first group is looked at. */
+static void the_sample_that_overflows_is_blamed(void **state)
+{
+    (void)state;
+    trainer it;
+    trainer_make(&it);
+    set_parameter(&it, "patch_embed.proj.weight", 4 * NETWORK_WIDTH, 4);
+    for (int i = 0; i < SIZE * SIZE; i++)
+        it.images[5 * SIZE * SIZE + i] = 3e38f;
+    assert_blames(&it, "patch_embed.proj (linear), sample 5");
+    trainer_free(&it);
+}
+
+static void a_class_that_does_not_exist_is_blamed(void **state)
+{
+    (void)state;
+    trainer it;
+    trainer_make(&it);
+    it.targets[2] = NETWORK_CLASSES;
+    assert_blames(&it, "loss (cross_entropy), sample 2");
+    trainer_free(&it);
+}
+
 static void sessions_refuse_what_they_cannot_run(void **state)
 {
     (void)state;
@@ -204,6 +227,8 @@ int main(void)
         cmocka_unit_test(a_bad_input_is_blamed),
         cmocka_unit_test(a_bad_parameter_is_blamed),
         cmocka_unit_test(an_overflowing_node_is_blamed),
+        cmocka_unit_test(the_sample_that_overflows_is_blamed),
+        cmocka_unit_test(a_class_that_does_not_exist_is_blamed),
         cmocka_unit_test(sessions_refuse_what_they_cannot_run),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);

@@ -50,6 +50,7 @@ static void builders_yield_the_stated_shapes(void **state)
                  att_shape_of(5, 4));
     assert_shape(g, att_layer_norm(g, x, c6, c6, 1e-6), att_shape_of(5, 6));
     assert_shape(g, att_gelu(g, x), att_shape_of(5, 6));
+    assert_shape(g, att_add(g, sample(g, att_shape_of(5, 1)), shared(g, att_shape_of(1))), att_shape_of(5, 1));
     assert_shape(g, att_add(g, x, shared(g, att_shape_of(1, 5, 6))), att_shape_of(5, 6));
     assert_shape(g, att_scale(g, x, c6), att_shape_of(5, 6));
     assert_shape(g, att_patchify(g, sample(g, att_shape_of(4, 6, 3)), 2), att_shape_of(6, 12));

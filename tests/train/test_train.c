@@ -55,6 +55,36 @@ static void clipping_bounds_the_step(void **state)
     free(after);
 }
 
+static att_status keep_loss(void *user, const att_event *event)
+{
+    double *losses = user;
+    for (int i = 0; event->kind == ATT_EVENT_EPOCH && i < event->field_count; i++)
+        if (strcmp(event->fields[i].name, "train_loss") == 0)
+            losses[event->epoch] = event->fields[i].number;
+    return ATT_OK;
+}
+
+/* One image, again and again, by steps too small to change a weight: only what is dropped can differ. */
+static void every_update_drops_anew(void **state)
+{
+    fixture *f = *state;
+    fixture_close(f);
+    write_idx(f->folder, "train", 1, 1);
+    fixture_open(f);
+    fixture_model(f, 0.5);
+    f->train_transform = f->eval_transform;
+    double losses[4] = {0};
+    att_sink sink = {.emit = keep_loss, .user = losses};
+    att_train_options options = one_update(1, 1);
+    options.epochs = 4;
+    options.lr = 1e-30;
+    options.sinks = &sink;
+    options.sink_count = 1;
+    assert_trains(f, &options);
+    for (int i = 1; i < 4; i++)
+        assert_true(losses[i] != losses[0]);
+}
+
 static double largest_difference(const float *a, const float *b, int64_t count)
 {
     double most = 0;
@@ -342,6 +372,7 @@ int main(void)
         fixture_test(the_last_update_may_be_smaller),
         fixture_test(the_average_follows_its_formula),
         fixture_test(nothing_is_left_of_an_earlier_training),
+        fixture_test(every_update_drops_anew),
         fixture_test(seeds_decide_and_workers_do_not),
         fixture_test(every_step_and_epoch_is_told),
         fixture_test(a_failing_sink_stops_the_run),

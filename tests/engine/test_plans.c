@@ -1,0 +1,100 @@
+/* What compiling leaves of a graph, and how it sizes groups. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/network.h"
+
+static att_plan_facts compile(att_graph *graph, att_purpose purpose)
+{
+    att_plan_options options = {.purpose = purpose, .backend = "cpu"};
+    att_plan *plan;
+    if (att_plan_compile(graph, &options, &plan) != ATT_OK)
+        fail_msg("it does not compile");
+    att_plan_facts facts = att_plan_describe(plan);
+    att_plan_destroy(&plan);
+    return facts;
+}
+
+static void make(att_context **context, att_graph **graph)
+{
+    assert_int_equal(att_context_create(NULL, context), ATT_OK);
+    assert_int_equal(att_graph_create(*context, ATT_F32, graph), ATT_OK);
+}
+
+/* Not only the last node of a chain that leads to no output. */
+static void nothing_dead_is_left(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph;
+    make(&context, &graph);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(3, 4));
+    att_graph_output(graph, "y", att_gelu(graph, x));
+    att_gelu(graph, att_gelu(graph, att_gelu(graph, x)));
+    assert_int_equal(compile(graph, ATT_INFER).steps, 1);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
+/* Steps of training on a norm that `readers` linear layers read. */
+static int steps_with(int readers)
+{
+    att_context *context;
+    att_graph *graph;
+    make(&context, &graph);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(3, NETWORK_WIDTH));
+    att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
+    att_value norm = network_norm(graph, "norm", network_linear(graph, "first", x, NETWORK_WIDTH)), sum = ATT_NONE;
+    for (int i = 0; i < readers; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "reader%d", i);
+        att_value y = network_linear(graph, name, norm, NETWORK_WIDTH);
+        sum = i ? att_add(graph, sum, y) : y;
+    }
+    att_graph_output(graph, "loss", att_cross_entropy(graph, att_token_mean(graph, sum, 0), target, 0));
+    int steps = compile(graph, ATT_TRAIN).steps;
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+    return steps;
+}
+
+/* A further reader is three steps: forward (the sum is absorbed), both gradients (likewise); no norm of its own. */
+static void what_is_computed_again_is_so_once(void **state)
+{
+    (void)state;
+    int one = steps_with(1), two = steps_with(2), three = steps_with(3);
+    assert_int_equal(three - two, two - one);
+    assert_int_equal(three - two, 3);
+}
+
+/* 16 MiB a value of a sample: 64 samples would take gigabytes. */
+static void large_activations_make_groups_small(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph;
+    make(&context, &graph);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(4 << 20));
+    for (int i = 0; i < 4; i++)
+        x = att_gelu(graph, x);
+    att_graph_output(graph, "y", x);
+    att_plan_facts facts = compile(graph, ATT_INFER);
+    assert_true(facts.arena_bytes <= 96u << 20);
+    assert_true(facts.group >= 1 && facts.group <= 4);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_dead_is_left),
+        cmocka_unit_test(what_is_computed_again_is_so_once),
+        cmocka_unit_test(large_activations_make_groups_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
