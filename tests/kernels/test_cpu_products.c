@@ -155,7 +155,7 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
     size_t bytes = att_context_allocations(poor).bytes_now;
     for (const att_op *const *op = att_ops; *op; op++) {
         const att_kernel *kernel = tiers_kernel(poor, (*op)->name);
-        case_drawn drawn = case_draw((case_setup){poor, *op, &(*op)->cases[0], ATT_F32, 1, false});
+        case_drawn drawn = case_draw((case_setup){poor, *op, &(*op)->cases[0], ATT_F32, 1, false, 0, 0});
         att_problem problem = {
             poor, (*op)->name, &(*op)->cases[0].attrs, drawn.in, drawn.out, drawn.in_count, drawn.out_count, 1, 3};
         att_status status = ATT_ERR_MEMORY;

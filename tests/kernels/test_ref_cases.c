@@ -53,7 +53,7 @@ static void parts_and_alignment_change_no_bit(void **state)
             const att_op_case *definition = &(*op)->cases[i];
             if (definition->bench)
                 continue;
-            case_setup setup = {direct_context, *op, definition, ATT_F32, couples_no_samples(*op) ? 3 : 1, false};
+            case_setup setup = {direct_context, *op, definition, ATT_F32, couples_no_samples(*op) ? 3 : 1, false, 0, 0};
             compare_parts(setup);
             setup.dtype = ATT_F64;
             setup.group = 1;
@@ -67,7 +67,8 @@ static void unread_outputs_change_no_other(void **state)
 {
     (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
-        case_setup setup = {direct_context, *op, &(*op)->cases[0], ATT_F32, couples_no_samples(*op) ? 3 : 1, false};
+        case_setup setup = {
+            direct_context, *op, &(*op)->cases[0], ATT_F32, couples_no_samples(*op) ? 3 : 1, false, 0, 0};
         case_drawn drawn = case_draw(setup);
         const att_kernel *kernel = case_kernel(att_kernels_ref, (*op)->name);
         bool in_place = drawn.out[0].kind == ATT_SHARED; /* updates: everything is read */
