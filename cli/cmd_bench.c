@@ -118,7 +118,7 @@ static int run_child(cli_app *cli, const settings *s, const bench_case *c)
 {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    int code = cli_open(cli, s->engine.threads), fd = s->measure.report_to;
+    int code = cli_engine_open(cli, &s->engine), fd = s->measure.report_to;
     if (code != CLI_OK)
         return code;
     att_bench_options options = att_bench_options_defaults();
@@ -126,6 +126,7 @@ static int run_child(cli_app *cli, const settings *s, const bench_case *c)
     options.network = &s->network.options;
     options.training = c->training;
     options.backend = s->engine.backend;
+    options.precision = cli_engine_precision(&s->engine);
     options.batch_size = s->measure.batch_size;
     options.repeats = s->measure.repeats;
     options.warmup = s->measure.warmup;
@@ -143,7 +144,8 @@ static int run_child(cli_app *cli, const settings *s, const bench_case *c)
 
 static void print_head(const settings *s, int threads)
 {
-    printf("batch %d, %d threads, median of %d\n\n", s->measure.batch_size, threads, s->measure.repeats);
+    printf("batch %d, %d threads, %s, median of %d\n\n", s->measure.batch_size, threads,
+           att_precision_name(cli_engine_precision(&s->engine)), s->measure.repeats);
     printf("%-30s %9s %12s %7s %11s\n", "case", "images/s", "GEMM GFLOP/s", "share", "peak memory");
 }
 
@@ -171,16 +173,18 @@ static void print_row(const record *r, double total)
     putchar('\n');
 }
 
-static void write_result(att_json_writer *w, const bench_case *c, const att_bench_result *r, int batch, int threads)
+static void write_result(att_json_writer *w, const bench_case *c, const att_bench_result *r, const settings *s,
+                         int threads)
 {
     char key[48];
     const char *prefix = c->training ? "train" : "infer";
     cli_json_text(w, "case", c->name);
     cli_json_text(w, "model", c->model);
+    cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&s->engine)));
 #define KEY(name) (snprintf(key, sizeof key, "%s_" name, prefix), key)
     cli_json_number(w, KEY("samples_per_sec"), r->images_per_second);
     cli_json_number(w, KEY("step_time"), 1e3 * r->step_seconds);
-    cli_json_integer(w, KEY("batch_size"), batch);
+    cli_json_integer(w, KEY("batch_size"), s->measure.batch_size);
     cli_json_integer(w, KEY("img_size"), r->img_size);
     if (!c->training)
         cli_json_number(w, "infer_gmacs", r->gmacs);
@@ -300,7 +304,7 @@ static void show(const settings *s, att_json_writer *w, const bench_case *c, con
     if (!w)
         return;
     att_json_begin_object(w);
-    write_result(w, c, &got->result.result, s->measure.batch_size, threads);
+    write_result(w, c, &got->result.result, s, threads);
     if (s->measure.profile) {
         att_json_key(w, "profile");
         att_json_begin_array(w);
@@ -341,7 +345,7 @@ static int run_cases(cli_app *cli, const settings *s, att_json_writer *w)
 
 static int run_parent(cli_app *cli, const settings *s)
 {
-    int code = cli_open(cli, s->engine.threads);
+    int code = cli_engine_open(cli, &s->engine);
     att_json_writer *w = NULL;
     if (code == CLI_OK && s->output.json)
         code = cli_check(cli, att_json_writer_create(cli->context, true, &w));

@@ -212,8 +212,9 @@ static int answer_images(job *j, const char *const *paths, int count)
 static int prepare(job *j, const cli_loaded *loaded)
 {
     const settings *s = j->settings;
-    int code = cli_check(j->cli, att_classifier_create(loaded->model, loaded->weights, &loaded->transform,
-                                                       s->engine.backend, &j->classifier));
+    int code =
+        cli_check(j->cli, att_classifier_create(loaded->model, loaded->weights, &loaded->transform, s->engine.backend,
+                                                cli_engine_precision(&s->engine), &j->classifier));
     if (code != CLI_OK)
         return code;
     size_t classes = (size_t)att_classifier_classes(j->classifier);
@@ -233,7 +234,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     const settings *s = user;
     job j = {.cli = cli, .settings = s};
     cli_loaded loaded = {0};
-    int code = cli_open(cli, s->engine.threads);
+    int code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)
         code = cli_load(cli, operands[0], &s->network, &s->preprocess, s->answer.use_ema, &loaded);
     if (code == CLI_OK)

@@ -156,6 +156,7 @@ static void settle_settings(job *j, const char *data)
     s->files.experiment = slash ? slash + 1 : j->run.folder;
     s->files.resume = NULL;
     s->recipe.backend = s->engine.backend;
+    s->recipe.precision = cli_engine_precision(&s->engine);
     s->recipe.output = j->run.folder;
     s->recipe.resume = *j->run.resume ? j->run.resume : NULL;
     if (s->betas.count == 2) {
@@ -255,6 +256,7 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
     options.network = &s->network.options;
     options.training = true;
     options.backend = s->engine.backend;
+    options.precision = cli_engine_precision(&s->engine);
     options.batch_size = s->recipe.batch_size;
     options.repeats = 3;
     options.warmup = 1;
@@ -336,7 +338,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         return cli_usage("train needs DATA; see attscope train --help");
     int code = cli_resume_check(j.settings->files.resume, j.settings->files.experiment);
     if (code == CLI_OK)
-        code = cli_open(cli, j.settings->engine.threads);
+        code = cli_engine_open(cli, &j.settings->engine);
     if (code == CLI_OK)
         code = prepare(&j, data);
     if (code == CLI_OK)

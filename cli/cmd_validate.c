@@ -118,6 +118,7 @@ static int evaluate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     cli_progress progress = cli_progress_to(cli, 1);
     att_evaluate_options options = att_evaluate_options_defaults();
     options.backend = s->engine.backend;
+    options.precision = cli_engine_precision(&s->engine);
     options.batch_size = s->data.batch_size;
     options.workers = s->data.workers;
     options.progress = cli_progress_show;
@@ -150,7 +151,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         return cli_usage("validate needs DATA; see attscope validate --help");
     if (!s->data.checkpoint)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
-    int code = cli_open(cli, s->engine.threads);
+    int code = cli_engine_open(cli, &s->engine);
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
     if (code == CLI_OK)

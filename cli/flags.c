@@ -1,5 +1,7 @@
 #include "flags.h"
 
+#include <string.h>
+
 #define ROWS(table) .options = (table), .count = sizeof(table) / sizeof *(table)
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
@@ -25,6 +27,11 @@ static const char *choose_backend(int index)
 {
     static const char *const names[] = {"cpu", "ref"};
     return choice_of(names, 2, index);
+}
+
+static const char *choose_amp_dtype(int index)
+{
+    return index == 0 ? "bfloat16" : NULL;
 }
 
 static const char *choose_model(int index)
@@ -99,14 +106,35 @@ static const cli_option engine_options[] = {
      CLI_AT(cli_engine, threads), .low = 0, .high = 1024},
     {"backend", .kind = CLI_TEXT, .value = "NAME", .help = "kernels; ref is the plain reference",
      .choice = choose_backend, CLI_AT(cli_engine, backend)},
+    {"amp", .kind = CLI_FLAG, .help = "mixed precision: matrix products in bf16, weights and sums in f32",
+     CLI_AT(cli_engine, amp)},
+    {"amp-dtype", .kind = CLI_TEXT, .value = "NAME", .help = "of mixed precision", .choice = choose_amp_dtype,
+     CLI_AT(cli_engine, amp_dtype)},
 };
 
 static void engine_defaults(void *values)
 {
-    ((cli_engine *)values)->backend = att_plan_options_defaults().backend;
+    cli_engine *engine = values;
+    engine->backend = att_plan_options_defaults().backend;
+    engine->amp_dtype = choose_amp_dtype(0);
 }
 
 const cli_group cli_group_engine = {"Engine", ROWS(engine_options), engine_defaults};
+
+att_precision cli_engine_precision(const cli_engine *engine)
+{
+    return engine->amp ? ATT_MIXED : ATT_FULL;
+}
+
+int cli_engine_open(cli_app *cli, const cli_engine *engine)
+{
+    int code = cli_open(cli, engine->threads);
+    bool lacks =
+        code == CLI_OK && engine->amp && strcmp(engine->backend, "cpu") == 0 && !att_context_has_bf16(cli->context);
+    return lacks ? cli_failure("--amp needs a processor with AVX512_BF16; this one has %s",
+                               att_tier_name(att_context_tier(cli->context)))
+                 : code;
+}
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 

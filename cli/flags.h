@@ -4,6 +4,7 @@
 
 #include <attscope/attscope.h>
 
+#include "cli.h"
 #include "options.h"
 
 typedef struct cli_network {
@@ -22,8 +23,14 @@ extern const cli_group cli_group_preprocess;
 typedef struct cli_engine {
     int threads;
     const char *backend;
+    bool amp;
+    const char *amp_dtype;
 } cli_engine;
 extern const cli_group cli_group_engine;
+
+att_precision cli_engine_precision(const cli_engine *engine);
+/* Makes the context. --amp is refused where the processor lacks what the backend needs. Returns an exit status. */
+int cli_engine_open(cli_app *cli, const cli_engine *engine);
 
 typedef struct cli_output {
     const char *json; /* "-": stdout; NULL: none */

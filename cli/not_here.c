@@ -9,8 +9,6 @@ static const struct {
     const char *name, *idle;
 } flags[] = {
     {"aa", NULL},
-    {"amp", NULL},
-    {"amp-dtype", "*"},
     {"amp-impl", "*"},
     {"aot-autograd", NULL},
     {"aug-repeats", NULL},

@@ -3,8 +3,10 @@
  *   images/s          median over the repeats
  *   GEMM rate         operations per second of oneDNN's matmul on all threads, weights packed, no post-ops, over the
  *                     network's matrix products with the whole batch's forward shapes; Q K' and P V as products per
- * head share             images/s (operations per image) / (GEMM rate) operations        2 multiply-adds of those
- * products; training counts three times the forward pass (forward, gradient to the data, gradient to the weights)
+ *                     head; in bf16 where the network's are
+ *   share             images/s (operations per image) / (GEMM rate)
+ *   operations        2 multiply-adds of those products; training counts three times the forward pass (forward,
+ *                     gradient to the data, gradient to the weights)
  */
 #ifndef ATTSCOPE_BENCH_H
 #define ATTSCOPE_BENCH_H
@@ -30,6 +32,7 @@ typedef struct att_bench_options {
     const att_model_options *network; /* NULL: the variant as it is */
     bool training;                    /* one AdamW update per batch; otherwise inference */
     const char *backend;              /* "cpu", "ref" */
+    att_precision precision;          /* of the network and of the matrix products beside it */
     int batch_size;
     int repeats; /* timed runs of one batch, 1..1000 */
     int warmup;  /* runs before, 1 or more */
@@ -38,7 +41,7 @@ typedef struct att_bench_options {
     void (*row)(void *user, const att_profile_row *row);
     void *row_user;
 } att_bench_options;
-/* "cpu", batch 32, 5 repeats after 2, no profile. */
+/* "cpu", ATT_FULL, batch 32, 5 repeats after 2, no profile. */
 ATT_API att_bench_options att_bench_options_defaults(void);
 
 typedef struct att_bench_result {

@@ -5,6 +5,7 @@
 #include <attscope/data.h>
 #include <attscope/image.h>
 #include <attscope/models.h>
+#include <attscope/plan.h>
 #include <attscope/progress.h>
 
 #ifdef __cplusplus
@@ -12,14 +13,15 @@ extern "C" {
 #endif
 
 typedef struct att_evaluate_options {
-    const char *backend; /* "cpu", "ref" */
-    int batch_size;      /* images of one run; changes no figure but speed and memory */
-    int workers;         /* threads of the loader */
-    const char *stage;   /* of the progress */
+    const char *backend;     /* "cpu", "ref" */
+    att_precision precision; /* ATT_MIXED on "cpu": where att_context_has_bf16() */
+    int batch_size;          /* images of one run; changes no figure but speed and memory */
+    int workers;             /* threads of the loader */
+    const char *stage;       /* of the progress */
     att_progress_fn progress;
     void *progress_user;
 } att_evaluate_options;
-/* "cpu", 256 images, 4 workers, "evaluate", no progress. */
+/* "cpu", ATT_FULL, 256 images, 4 workers, "evaluate", no progress. */
 ATT_API att_evaluate_options att_evaluate_options_defaults(void);
 
 typedef struct att_evaluation {
@@ -40,12 +42,12 @@ ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, co
                                 const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);
 
-/* A network ready for one image after another. Model and weights must outlive it; the rest is copied. backend: as
- * above. */
+/* A network ready for one image after another. Model and weights must outlive it; the rest is copied. backend,
+ * precision: as above. */
 typedef struct att_classifier att_classifier;
 ATT_API ATT_MUST_CHECK att_status att_classifier_create(const att_model *model, att_weights *weights,
                                                         const att_transform_options *transform, const char *backend,
-                                                        att_classifier **classifier);
+                                                        att_precision precision, att_classifier **classifier);
 ATT_API void att_classifier_destroy(att_classifier **classifier);
 ATT_API int att_classifier_classes(const att_classifier *classifier);
 /* logits: room for att_classifier_classes() values. */

@@ -5,6 +5,7 @@
 #include <attscope/data.h>
 #include <attscope/event.h>
 #include <attscope/models.h>
+#include <attscope/plan.h>
 #include <attscope/progress.h>
 
 #ifdef __cplusplus
@@ -23,9 +24,10 @@ ATT_API att_choice att_schedule_at(int index);
 /* Strings are only read during the call. The members up to `model_ema_decay` decide bits: a resume must give the
  * same ones. */
 typedef struct att_train_options {
-    const char *backend; /* "cpu", "ref" */
-    uint64_t seed;       /* of data order, augmentations, dropout and drop path */
-    int lanes;           /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
+    const char *backend;     /* "cpu", "ref" */
+    att_precision precision; /* ATT_MIXED on "cpu": where att_context_has_bf16(); checkpoints stay in f32 */
+    uint64_t seed;           /* of data order, augmentations, dropout and drop path */
+    int lanes;               /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
     int epochs;
     int batch_size;           /* images of one batch; an incomplete last batch of an epoch is dropped */
     int grad_accum_steps;     /* batches of one update; the last update of an epoch may have fewer */

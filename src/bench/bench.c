@@ -90,6 +90,7 @@ static att_status make_network(bench *b)
     ATT_TRY(att_weights_initialise(b->weights, 1));
     att_plan_options plan = att_plan_options_defaults();
     plan.backend = b->options->backend;
+    plan.precision = b->options->precision;
     if (b->options->training) {
         plan.purpose = ATT_TRAIN;
         plan.optimizer = "adamw";
@@ -138,13 +139,19 @@ static att_status time_both(bench *b)
     return ATT_OK;
 }
 
+/* The reference computes in bf16 where the processor does not. */
+static att_precision gemm_precision(const bench *b)
+{
+    return att_context_has_bf16(b->context) ? b->options->precision : ATT_FULL;
+}
+
 static att_status run_case(bench *b, att_bench_result *result)
 {
     ATT_TRY(make_network(b));
     for (int i = 0; i < b->options->warmup; i++)
         ATT_TRY(run_batch(b));
     result->peak_bytes = peak_bytes();
-    ATT_TRY(att_gemm_create(att_model_graph(b->model), b->options->batch_size, &b->gemm));
+    ATT_TRY(att_gemm_create(att_model_graph(b->model), b->options->batch_size, gemm_precision(b), &b->gemm));
     ATT_TRY(att_gemm_run(b->gemm));
     if (b->options->profile)
         ATT_TRY(att_session_profile(b->session, true));

@@ -21,8 +21,9 @@ typedef struct shape {
 
 struct att_gemm {
     att_context *context;
+    att_dtype dtype; /* of operands and results */
     ATT_LIST(shape) shapes;
-    float *a, *b, *to;
+    void *a, *b, *to;
     char *scratch; /* per thread */
     size_t scratch_bytes;
     const shape *now;
@@ -101,8 +102,13 @@ static size_t larger(size_t a, size_t b)
 
 static att_status make_product(att_gemm *gemm, const shape *s, int64_t rows, att_product **product)
 {
-    att_product_spec spec = {
-        .rows = rows, .inner = s->inner, .columns = s->columns, .b_transposed = s->b_transposed, .pack = s->is_linear};
+    att_product_spec spec = {.rows = rows,
+                             .inner = s->inner,
+                             .columns = s->columns,
+                             .dtype = gemm->dtype,
+                             .to = gemm->dtype,
+                             .b_transposed = s->b_transposed,
+                             .pack = s->is_linear};
     ATT_TRY(att_product_create(gemm->context, &spec, product));
     gemm->scratch_bytes = larger(gemm->scratch_bytes, att_product_scratch_bytes(*product));
     return ATT_OK;
@@ -123,21 +129,29 @@ static att_status make_products(att_gemm *gemm, shape *s)
 }
 
 /* Numbers of the size that activations have; zeros could be faster than those. */
-static void fill(float *to, size_t count)
+static void fill(att_dtype dtype, void *to, size_t count)
 {
     uint32_t state = 1;
     for (size_t i = 0; i < count; i++) {
         state = state * 1664525u + 1013904223u;
-        to[i] = (float)(state >> 8) * 0x1p-23f - 1;
+        float number = (float)(state >> 8) * 0x1p-23f - 1;
+        if (dtype == ATT_F32) {
+            ((float *)to)[i] = number;
+            continue;
+        }
+        uint32_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        ((uint16_t *)to)[i] = (uint16_t)(bits >> 16);
     }
 }
 
-static att_status make_buffer(att_gemm *gemm, size_t count, float **buffer)
+static att_status make_buffer(att_gemm *gemm, att_dtype dtype, size_t count, void **buffer)
 {
-    *buffer = att_allocate_array(gemm->context, count, sizeof **buffer);
+    size_t size = att_dtype_size(dtype);
+    *buffer = att_allocate_array(gemm->context, count, size);
     if (!*buffer)
-        return att_fail_memory(gemm->context, count * sizeof **buffer, "matrix products");
-    fill(*buffer, count);
+        return att_fail_memory(gemm->context, count * size, "matrix products");
+    fill(dtype, *buffer, count);
     return ATT_OK;
 }
 
@@ -163,24 +177,26 @@ static att_status make_all(att_gemm *gemm, const att_graph *graph, int batch)
         b = larger(b, (size_t)(s->items * s->inner * s->columns));
         to = larger(to, (size_t)(s->items * s->rows * s->columns));
     }
-    ATT_TRY(make_buffer(gemm, a, &gemm->a));
-    ATT_TRY(make_buffer(gemm, b, &gemm->b));
-    ATT_TRY(make_buffer(gemm, to, &gemm->to));
+    ATT_TRY(make_buffer(gemm, gemm->dtype, a, &gemm->a));
+    ATT_TRY(make_buffer(gemm, ATT_F32, b, &gemm->b));
+    ATT_TRY(make_buffer(gemm, gemm->dtype, to, &gemm->to));
     for (int i = 0; i < gemm->shapes.count; i++)
         ATT_TRY(pack_weights(gemm, &gemm->shapes.items[i]));
+    fill(gemm->dtype, gemm->b, b);
     gemm->scratch_bytes = (gemm->scratch_bytes + 63) / 64 * 64;
     size_t bytes = gemm->scratch_bytes * (size_t)att_context_threads(gemm->context);
     gemm->scratch = att_allocate(gemm->context, bytes);
     return gemm->scratch || bytes == 0 ? ATT_OK : att_fail_memory(gemm->context, bytes, "oneDNN's scratch");
 }
 
-att_status att_gemm_create(const att_graph *graph, int batch, att_gemm **gemm)
+att_status att_gemm_create(const att_graph *graph, int batch, att_precision precision, att_gemm **gemm)
 {
     att_context *context = att_graph_context(graph);
     att_gemm *made = att_allocate(context, sizeof *made);
     if (!made)
         return att_fail_memory(context, sizeof *made, "matrix products");
     made->context = context;
+    made->dtype = precision == ATT_MIXED ? ATT_BF16 : ATT_F32;
     att_status status = make_all(made, graph, batch);
     if (status == ATT_OK)
         *gemm = made;
@@ -221,14 +237,19 @@ double att_gemm_flops(const att_gemm *gemm)
     return flops;
 }
 
+static void *at(const att_gemm *gemm, void *buffer, int64_t element)
+{
+    return (char *)buffer + (size_t)element * att_dtype_size(gemm->dtype);
+}
+
 static att_status run_rows(const att_gemm *gemm, const shape *s, int thread, void *scratch)
 {
     int64_t first = thread * s->block;
     if (first >= s->rows)
         return ATT_OK;
     const att_product *product = first + s->block <= s->rows ? s->product : s->last;
-    return att_product_run(product, gemm->a + first * s->inner, s->packed, NULL, gemm->to + first * s->columns,
-                           scratch);
+    return att_product_run(product, at(gemm, gemm->a, first * s->inner), s->packed, NULL,
+                           at(gemm, gemm->to, first * s->columns), scratch);
 }
 
 static att_status run_items(const att_gemm *gemm, const shape *s, int thread, void *scratch)
@@ -236,8 +257,9 @@ static att_status run_items(const att_gemm *gemm, const shape *s, int thread, vo
     int64_t begin, end;
     att_share(s->items, 1, thread, att_context_threads(gemm->context), &begin, &end);
     for (int64_t i = begin; i < end; i++)
-        ATT_TRY(att_product_run(s->product, gemm->a + i * s->rows * s->inner, gemm->b + i * s->inner * s->columns, NULL,
-                                gemm->to + i * s->rows * s->columns, scratch));
+        ATT_TRY(att_product_run(s->product, at(gemm, gemm->a, i * s->rows * s->inner),
+                                at(gemm, gemm->b, i * s->inner * s->columns), NULL,
+                                at(gemm, gemm->to, i * s->rows * s->columns), scratch));
     return ATT_OK;
 }
 

@@ -11,11 +11,12 @@ struct att_classifier {
     float *pixels; /* one transformed image */
 };
 
-static att_status fill(att_classifier *classifier, const att_model *model, att_weights *weights, const char *backend)
+static att_status fill(att_classifier *classifier, const att_model *model, att_weights *weights, const char *backend,
+                       att_precision precision)
 {
     const att_transform_options *transform = &classifier->transform;
     ATT_TRY(att_network_check_images(model, transform));
-    ATT_TRY(att_network_create(model, weights, backend, 1, &classifier->network));
+    ATT_TRY(att_network_create(model, weights, backend, precision, 1, &classifier->network));
     size_t count = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;
     classifier->pixels = att_allocate_array(classifier->context, count, sizeof *classifier->pixels);
     return classifier->pixels
@@ -24,7 +25,7 @@ static att_status fill(att_classifier *classifier, const att_model *model, att_w
 }
 
 att_status att_classifier_create(const att_model *model, att_weights *weights, const att_transform_options *transform,
-                                 const char *backend, att_classifier **classifier)
+                                 const char *backend, att_precision precision, att_classifier **classifier)
 {
     att_context *context = att_graph_context(att_model_graph(model));
     att_classifier *made = att_allocate(context, sizeof *made);
@@ -32,7 +33,7 @@ att_status att_classifier_create(const att_model *model, att_weights *weights, c
         return att_fail_memory(context, sizeof *made, "the classifier");
     made->context = context;
     made->transform = *transform;
-    att_status status = fill(made, model, weights, backend);
+    att_status status = fill(made, model, weights, backend, precision);
     if (status == ATT_OK)
         *classifier = made;
     else

@@ -112,7 +112,8 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
                           const att_transform_options *transform)
 {
     ATT_TRY(att_network_check_images(model, transform));
-    ATT_TRY(att_network_create(model, weights, e->options->backend, e->options->batch_size, &e->network));
+    ATT_TRY(att_network_create(model, weights, e->options->backend, e->options->precision, e->options->batch_size,
+                               &e->network));
     ATT_TRY(att_network_check_labels(e->context, dataset, e->network.classes));
     size_t count = (size_t)e->options->batch_size * (size_t)e->network.classes;
     e->logits = att_allocate_array(e->context, count, sizeof *e->logits);

@@ -15,19 +15,20 @@ static att_status bare_graph(const att_model *model, att_network *network, const
     return ATT_OK;
 }
 
-static att_status build(const att_model *model, att_weights *weights, const char *backend, int max_batch,
-                        att_network *network)
+static att_status build(const att_model *model, att_weights *weights, const char *backend, att_precision precision,
+                        int max_batch, att_network *network)
 {
     const att_graph *graph;
     ATT_TRY(bare_graph(model, network, &graph));
     att_plan_options options = att_plan_options_defaults();
     options.backend = backend;
+    options.precision = precision;
     ATT_TRY(att_plan_compile(graph, &options, &network->plan));
     return att_session_create(network->plan, weights, max_batch, &network->session);
 }
 
-att_status att_network_create(const att_model *model, att_weights *weights, const char *backend, int max_batch,
-                              att_network *network)
+att_status att_network_create(const att_model *model, att_weights *weights, const char *backend,
+                              att_precision precision, int max_batch, att_network *network)
 {
     const att_graph *graph = att_model_graph(model);
     *network = (att_network){.context = att_graph_context(graph), .classes = att_model_options_of(model).num_classes};
@@ -37,7 +38,7 @@ att_status att_network_create(const att_model *model, att_weights *weights, cons
         *network = (att_network){0};
         return status;
     }
-    att_status status = build(model, weights, backend, max_batch, network);
+    att_status status = build(model, weights, backend, precision, max_batch, network);
     if (status != ATT_OK)
         att_network_free(network);
     return status;

@@ -15,8 +15,8 @@ typedef struct att_network {
 } att_network;
 
 /* Zero on failure. Errors: ERR_UNSUPPORTED for models not in f32; those of compiling. */
-att_status att_network_create(const att_model *model, att_weights *weights, const char *backend, int max_batch,
-                              att_network *network);
+att_status att_network_create(const att_model *model, att_weights *weights, const char *backend,
+                              att_precision precision, int max_batch, att_network *network);
 void att_network_free(att_network *network);
 
 /* images: one row a sample; logits: batch * classes values. */

@@ -53,6 +53,7 @@ static att_status compile(att_trainer *trainer, int lanes)
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN;
     plan.backend = options->backend;
+    plan.precision = options->precision;
     plan.optimizer = trainer->optimizer->op;
     plan.ema = options->model_ema;
     plan.lanes = lanes;

@@ -24,6 +24,7 @@ static att_status evaluate(att_trainer *trainer, att_weights *weights, const cha
 {
     const att_train_data *data = trainer->run.data;
     att_evaluate_options options = {.backend = trainer->options->backend,
+                                    .precision = trainer->options->precision,
                                     .batch_size = trainer->options->batch_size,
                                     .workers = trainer->options->workers,
                                     .stage = stage,

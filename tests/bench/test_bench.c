@@ -46,7 +46,7 @@ static void products_are_the_graphs(void **state)
         att_model *model;
         assert_int_equal(att_model_create(context, names[i], &options, ATT_F32, &model), ATT_OK);
         att_gemm *gemm;
-        assert_int_equal(att_gemm_create(att_model_graph(model), 3, &gemm), ATT_OK);
+        assert_int_equal(att_gemm_create(att_model_graph(model), 3, ATT_FULL, &gemm), ATT_OK);
         assert_true(att_gemm_flops(gemm) == 2 * 3 * att_graph_cost(att_model_graph(model)).macs);
         assert_int_equal(att_gemm_run(gemm), ATT_OK);
         att_gemm_destroy(&gemm);
@@ -65,7 +65,7 @@ static void idle_threads(void **state)
     att_model *model;
     assert_int_equal(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_OK);
     att_gemm *gemm;
-    assert_int_equal(att_gemm_create(att_model_graph(model), 1, &gemm), ATT_OK);
+    assert_int_equal(att_gemm_create(att_model_graph(model), 1, ATT_FULL, &gemm), ATT_OK);
     assert_int_equal(att_gemm_run(gemm), ATT_OK);
     att_gemm_destroy(&gemm);
     att_model_destroy(&model);

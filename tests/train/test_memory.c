@@ -43,7 +43,7 @@ static att_status classify(fixture *f)
     float logits[CLASSES];
     att_image image = {0};
     att_classifier *classifier = NULL;
-    att_status status = att_classifier_create(f->model, f->weights, &f->eval_transform, "cpu", &classifier);
+    att_status status = att_classifier_create(f->model, f->weights, &f->eval_transform, "cpu", ATT_FULL, &classifier);
     if (status == ATT_OK)
         status = att_dataset_read(f->eval, f->context, 0, 1, &image);
     if (status == ATT_OK)

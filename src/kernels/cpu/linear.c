@@ -8,27 +8,27 @@
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
 /* Results beyond this many elements are made in blocks of rows, for GELU and residual to find them still in cache. Of
- * smaller ones cut into 50 rows the product was 5 % slower, and nothing was won. */
-enum { BLOCK_ELEMENTS = 1 << 20, LEAST_ROWS = 192 };
+ * smaller ones cut into 50 rows the f32 product was 5 % slower, and nothing was won. Sums that become bf16 lie in
+ * scratch memory, which should stay in the second-level cache. */
+enum { BLOCK_ELEMENTS = 1 << 20, LEAST_ROWS = 192, NARROW_ELEMENTS = 1 << 16, LEAST_NARROW_ROWS = 48 };
 
 /* The rows of all samples are cut into blocks of equal size but for the last, which parts share. */
 typedef struct linear {
     att_product *product, *last; /* the same where all blocks are equal */
     const att_tier_functions *functions;
     int64_t rows, inputs, outputs, block, blocks;
+    att_dtype dtype, to;   /* of x, of y */
+    size_t sums_at;        /* in scratch, a block's sums before they become bf16 */
+    bool has_finish, sums; /* something comes after the product; it is made in scratch first */
 } linear;
-
-static bool has_finish(const att_problem *problem)
-{
-    return problem->attrs->linear.activation == ATT_ACT_GELU || att_desc_present(&problem->in[RESIDUAL]);
-}
 
 static void cut_rows(const att_problem *problem, linear *l)
 {
-    int64_t block = l->rows;
-    if (has_finish(problem) && block * l->outputs > BLOCK_ELEMENTS) {
-        block = BLOCK_ELEMENTS / l->outputs;
-        block = block > LEAST_ROWS ? block : LEAST_ROWS;
+    int64_t block = l->rows, most = l->sums ? NARROW_ELEMENTS : BLOCK_ELEMENTS;
+    if (l->has_finish && block * l->outputs > most) {
+        int64_t least = l->sums ? LEAST_NARROW_ROWS : LEAST_ROWS;
+        block = most / l->outputs;
+        block = block > least ? block : least;
     }
     int64_t blocks = (l->rows + block - 1) / block;
     if (blocks < problem->parts)
@@ -37,11 +37,11 @@ static void cut_rows(const att_problem *problem, linear *l)
     l->blocks = (l->rows + l->block - 1) / l->block;
 }
 
-/* A transposed weight lies as a product takes it: packing it won nothing measurable in a training step of ViT-Ti or
- * ViT-S, and costs a copy of the weights. */
+/* A transposed weight in f32 lies as a product takes it: packing it won nothing measurable in a training step of ViT-Ti
+ * or ViT-S, and costs a copy of the weights. */
 static bool is_packed(const att_problem *problem)
 {
-    return !problem->attrs->linear.transposed;
+    return !problem->attrs->linear.transposed || problem->in[X].dtype == ATT_BF16;
 }
 
 static att_status make_products(const att_problem *problem, linear *l)
@@ -49,6 +49,8 @@ static att_status make_products(const att_problem *problem, linear *l)
     att_product_spec spec = {.rows = l->block,
                              .inner = l->inputs,
                              .columns = l->outputs,
+                             .dtype = l->dtype,
+                             .to = l->sums ? ATT_F32 : l->to,
                              .b_transposed = !problem->attrs->linear.transposed,
                              .pack = is_packed(problem),
                              .bias = att_desc_present(&problem->in[BIAS])};
@@ -68,15 +70,24 @@ static void release(att_context *context, void *state)
     att_free(context, l);
 }
 
+static void describe(const att_problem *problem, linear *l)
+{
+    l->inputs = att_columns(&problem->in[X]);
+    l->outputs = att_columns(&problem->out[0]);
+    l->rows = att_problem_count(problem, &problem->in[X]) / l->inputs;
+    l->dtype = problem->in[X].dtype;
+    l->to = problem->out[0].dtype;
+    l->has_finish = problem->attrs->linear.activation == ATT_ACT_GELU || att_desc_present(&problem->in[RESIDUAL]);
+    l->sums = l->has_finish && l->to == ATT_BF16;
+    l->functions = att_cpu_functions(problem->context);
+}
+
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
     linear *l = att_allocate(problem->context, sizeof *l);
     if (!l)
         return att_fail_memory(problem->context, sizeof *l, "a linear layer");
-    l->inputs = att_columns(&problem->in[X]);
-    l->outputs = att_columns(&problem->out[0]);
-    l->rows = att_problem_count(problem, &problem->in[X]) / l->inputs;
-    l->functions = att_cpu_functions(problem->context);
+    describe(problem, l);
     cut_rows(problem, l);
     att_status status = make_products(problem, l);
     if (status != ATT_OK) {
@@ -84,7 +95,9 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
         return status;
     }
     size_t a = att_product_scratch_bytes(l->product), b = att_product_scratch_bytes(l->last);
-    *prepared = (att_prepared){.state = l, .scratch_bytes = a > b ? a : b};
+    l->sums_at = ((a > b ? a : b) + 63) / 64 * 64;
+    size_t sums = l->sums ? (size_t)(l->block * l->outputs) * sizeof(float) : 0;
+    *prepared = (att_prepared){.state = l, .scratch_bytes = l->sums_at + sums};
     if (is_packed(problem)) {
         prepared->packed_bytes = att_product_packed_bytes(l->product);
         prepared->packed_input = WEIGHT;
@@ -102,13 +115,16 @@ static att_status pack(const att_problem *problem, void *state, const void *shar
 static att_status run_block(const att_call *call, const linear *l, int64_t block)
 {
     int64_t row = block * l->block, rows = l->rows - row < l->block ? l->rows - row : l->block;
-    const float *x = (const float *)call->in[X] + row * l->inputs;
-    float *y = (float *)call->out[0] + row * l->outputs;
+    const void *x = att_float_at(call->in[X], row * l->inputs, l->dtype == ATT_BF16);
+    char *y = (char *)call->out[0] + (size_t)(row * l->outputs) * att_dtype_size(l->to);
+    void *sums = l->sums ? (char *)call->scratch + l->sums_at : y;
     const void *weight = call->packed ? call->packed : call->in[WEIGHT];
-    ATT_TRY(att_product_run(rows == l->block ? l->product : l->last, x, weight, call->in[BIAS], y, call->scratch));
+    ATT_TRY(att_product_run(rows == l->block ? l->product : l->last, x, weight, call->in[BIAS], sums, call->scratch));
+    if (!l->has_finish)
+        return ATT_OK;
     const float *residual = call->in[RESIDUAL] ? (const float *)call->in[RESIDUAL] + row * l->outputs : NULL;
     bool gelu = call->problem->attrs->linear.activation == ATT_ACT_GELU;
-    l->functions->finish(y, residual, gelu, rows * l->outputs);
+    l->functions->finish(sums, residual, gelu, rows * l->outputs, y, l->sums);
     return ATT_OK;
 }
 
@@ -128,3 +144,17 @@ const att_kernel att_cpu_linear = {.op = "linear",
                                    .pack = pack,
                                    .run = run,
                                    .release = release};
+
+static bool takes_bf16(const att_problem *problem)
+{
+    return problem->in[X].dtype == ATT_BF16 && att_takes_narrow(problem, 1, 1);
+}
+
+const att_kernel att_cpu_linear_bf16 = {.op = "linear",
+                                        .name = "onednn-bf16",
+                                        .tier = ATT_TIER_AVX512_BF16,
+                                        .accepts = takes_bf16,
+                                        .prepare = prepare,
+                                        .pack = pack,
+                                        .run = run,
+                                        .release = release};

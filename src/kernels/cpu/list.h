@@ -1,5 +1,4 @@
-/* kernels/cpu/list.h - the kernels of the CPU backend: f32, oneDNN for the products with weights, own SIMD elsewhere.
- */
+/* kernels/cpu/list.h - the kernels of the CPU backend: oneDNN for the products with weights, own SIMD elsewhere. */
 #ifndef ATT_KERNELS_CPU_LIST_H
 #define ATT_KERNELS_CPU_LIST_H
 
@@ -8,6 +7,7 @@
 /* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
 #define ATT_CPU_KERNELS(X) \
     X(linear)              \
+    X(linear_bf16)         \
     X(patchify)            \
     X(patchify_grad)       \
     X(prepend_tokens)      \

@@ -33,11 +33,9 @@
 
 /* What kernels around a matrix product need. */
 typedef struct att_tier_functions {
-    /* sum[c] += the sum over rows of x[row * columns + c], for c in [begin, end). The result does not depend on how
-     * columns are cut. */
-    void (*add_rows)(const float *x, int64_t rows, int64_t columns, int64_t begin, int64_t end, float *sum);
-    /* y[i] = gelu(y[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked. */
-    void (*finish)(float *y, const float *residual, bool gelu, int64_t count);
+    /* y[i] = gelu(sum[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked; y, bf16 where
+     * narrow, may be sum where it is not. */
+    void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow);
 } att_tier_functions;
 
 #if defined(__x86_64__)

@@ -18,11 +18,12 @@ typedef struct row_sums {
 typedef struct block {
     const att_call *call;
     head_shape h;
-    int64_t first, rows;        /* queries */
-    const float *keys, *values; /* panels of all tiles; rows */
-    float *q, *out, *scores;    /* [rows, padded] twice, [rows, tile] */
-    float *map;                 /* of the block's first query, or NULL */
-    const float *distances;     /* by [vertical][horizontal + grid_w - 1], or NULL */
+    int64_t first, rows;          /* queries */
+    const float *keys, *values;   /* panels of all tiles; rows */
+    float *wide_q, *out, *scores; /* [rows, padded] twice, [rows, tile] */
+    gemm_a q;
+    float *map;             /* of the block's first query, or NULL */
+    const float *distances; /* by [vertical][horizontal + grid_w - 1], or NULL */
     row_sums sums[ATTENTION_ROWS];
 } block;
 
@@ -174,7 +175,7 @@ static void softmax(block *b, int64_t first, int64_t count)
 static void run_tile(block *b, int64_t first, int64_t count)
 {
     const head_shape *h = &b->h;
-    gemm(b->rows, whole_vectors(count), h->width, (gemm_a){b->q, h->padded, 1}, (gemm_b){b->keys + first * h->width, 0},
+    gemm(b->rows, whole_vectors(count), h->width, b->q, (gemm_b){b->keys + first * h->width, 0},
          (gemm_c){b->scores, h->tile, h->scale, false});
     softmax(b, first, count);
     gemm(b->rows, h->padded, count, (gemm_a){b->scores, h->tile, 1}, (gemm_b){b->values + first * h->padded, h->padded},
@@ -245,12 +246,22 @@ static void write_block(const block *b, int64_t sample, int64_t head)
     }
 }
 
+/* F32 queries are read where they lie. */
+static void take_queries(block *b, int64_t from)
+{
+    const head_shape *h = &b->h;
+    if (!att_is_narrow(&b->call->problem->in[0])) {
+        b->q = (gemm_a){(const float *)b->call->in[0] + from, head_stride(h), 1};
+        return;
+    }
+    gemm_take_rows(true, b->call->in[0], from, head_stride(h), b->rows, h->width, b->wide_q, h->padded);
+    b->q = (gemm_a){b->wide_q, h->padded, 1};
+}
+
 static void run_block(block *b, int64_t sample, int64_t head)
 {
     const head_shape *h = &b->h;
-    gemm_take_rows(att_is_narrow(&b->call->problem->in[0]), b->call->in[0],
-                   head_at(h, sample, head, 0) + b->first * head_stride(h), head_stride(h), b->rows, h->width, b->q,
-                   h->padded);
+    take_queries(b, head_at(h, sample, head, 0) + b->first * head_stride(h));
     if (b->call->out[MAP])
         b->map = (float *)b->call->out[MAP] + ((sample * h->heads + head) * h->tokens + b->first) * h->tokens;
     memset(b->sums, 0, sizeof b->sums);
@@ -266,8 +277,8 @@ static att_status attention_run(const att_call *call)
     const head_shape *h = &b.h;
     float *keys = call->scratch, *values = keys + head_elements(h);
     b.keys = keys, b.values = values;
-    b.q = values + head_elements(h);
-    b.out = b.q + ATTENTION_ROWS * h->padded;
+    b.wide_q = values + head_elements(h);
+    b.out = b.wide_q + ATTENTION_ROWS * h->padded;
     b.scores = b.out + ATTENTION_ROWS * h->padded;
     bool narrow = att_is_narrow(&call->problem->in[0]);
     int64_t blocks = (h->tokens + ATTENTION_ROWS - 1) / ATTENTION_ROWS, packed = -1;

@@ -7,7 +7,6 @@
 #ifndef ATT_KERNELS_CPU_TIER_FLOATS_H
 #define ATT_KERNELS_CPU_TIER_FLOATS_H
 
-#include "kernels/cpu/floats.h"
 #include "kernels/cpu/tier/simd.h"
 
 typedef uint16_t bf16;
@@ -29,24 +28,41 @@ ATT_INLINE vf v_load_narrow(const bf16 *from)
 #endif
 }
 
-/* Rounds to nearest, ties to even, NaN stays NaN. Not by vcvtneps2bf16, which makes subnormals zero. */
-ATT_INLINE void v_store_narrow(bf16 *to, vf x)
+/* Upper halves of the lanes of whole numbers. */
+ATT_INLINE void v_store_upper(bf16 *to, vu x)
 {
-    vu bits = (vu)x, nan = (vu)(x != x);
-    vu rounded = bits + 0x7fff + (bits >> 16 & 1);
-    vi wide = (vi)((rounded & ~nan) | ((bits | 0x400000) & nan));
 #if defined(__AVX512F__)
-    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi32_epi16((__m512i)(wide >> 16)));
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi32_epi16((__m512i)(x >> 16)));
 #elif defined(__AVX2__)
-    __m256i high = (__m256i)(wide >> 16); /* signed, so that packing keeps every bit */
+    __m256i high = (__m256i)((vi)x >> 16); /* signed, so that packing keeps every bit */
     _mm_storeu_si128((__m128i *)(void *)to,
                      _mm_packs_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
 #elif defined(__SSE2__)
-    __m128i high = (__m128i)(wide >> 16);
+    __m128i high = (__m128i)((vi)x >> 16);
     _mm_storel_epi64((__m128i *)(void *)to, _mm_packs_epi32(high, high));
 #else
     for (int i = 0; i < VW; i++)
-        to[i] = (bf16)(wide[i] >> 16);
+        to[i] = (bf16)(x[i] >> 16);
+#endif
+}
+
+/* Rounds to nearest, ties to even; NaN stays NaN. */
+ATT_INLINE void v_store_narrow(bf16 *to, vf x)
+{
+#if defined(__AVX512BF16__)
+    enum { SUBNORMAL = 0x20 }; /* which the instruction would make zero */
+    if (__builtin_expect(_mm512_fpclass_ps_mask((__m512)x, SUBNORMAL) == 0, 1)) {
+        _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)x));
+        return;
+    }
+#endif
+    vu bits = (vu)x, rounded = bits + 0x7fff + (bits >> 16 & 1);
+#if defined(__AVX512F__)
+    __mmask16 nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
+    v_store_upper(to, (vu)_mm512_mask_or_epi32((__m512i)rounded, nan, (__m512i)bits, _mm512_set1_epi32(0x400000)));
+#else
+    vu nan = (vu)(x != x);
+    v_store_upper(to, (rounded & ~nan) | ((bits | 0x400000) & nan));
 #endif
 }
 

@@ -1,35 +1,26 @@
-#include "kernels/cpu/tier/rows.h"
+#include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 
-static void add_rows(const float *x, int64_t rows, int64_t columns, int64_t begin, int64_t end, float *sum)
+ATT_INLINE void finish_as(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow)
 {
-    rows_add(x, NULL, rows, columns, begin, end, sum);
-}
-
-ATT_INLINE void finish_as(float *y, const float *residual, bool gelu, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + VW <= count; i += VW) {
-        vf value = v_load(y + i);
+    for (int64_t i = 0; i < count; i += VW) {
+        vf value = v_get_until(sum, i, count, false);
         value = gelu ? v_gelu(value) : value;
-        v_store(y + i, residual ? value + v_load(residual + i) : value);
-    }
-    if (i < count) {
-        vf value = v_load_part(y + i, count - i);
-        value = gelu ? v_gelu(value) : value;
-        v_store_part(y + i, residual ? value + v_load_part(residual + i, count - i) : value, count - i);
+        v_put_until(y, i, count, residual ? value + v_get_until(residual, i, count, false) : value, narrow);
     }
 }
 
-static void finish(float *y, const float *residual, bool gelu, int64_t count)
+static void finish(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow)
 {
-    if (gelu && residual)
-        finish_as(y, residual, true, count);
-    else if (gelu)
-        finish_as(y, NULL, true, count);
-    else if (residual)
-        finish_as(y, residual, false, count);
+    if (gelu && !residual && narrow)
+        finish_as(sum, NULL, true, count, y, true);
+    else if (gelu && !residual)
+        finish_as(sum, NULL, true, count, y, false);
+    else if (!gelu && residual && !narrow)
+        finish_as(sum, residual, false, count, y, false);
+    else
+        finish_as(sum, residual, gelu, count, y, narrow);
 }
 
-const att_tier_functions ATT_TIERED(att_cpu_functions) = {.add_rows = add_rows, .finish = finish};
+const att_tier_functions ATT_TIERED(att_cpu_functions) = {.finish = finish};

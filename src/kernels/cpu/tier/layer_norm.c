@@ -72,10 +72,15 @@ ATT_INLINE void layer_norm_as(const att_call *call, bool narrow_y)
         if (!call->out[0])
             continue;
         vf mean = v_set(m.mean), rstd = v_set(m.rstd);
-        for (int64_t i = 0; i < columns; i += VW) {
+        int64_t i = 0;
+        for (; i + VW <= columns; i += VW) {
+            vf n = (v_load(x + i) - mean) * rstd;
+            v_put(call->out[0], at + i, v_fma(n, v_load(gamma + i), v_load(beta + i)), narrow_y);
+        }
+        if (i < columns) {
             vf n = (load(x, i, columns) - mean) * rstd;
             vf y = v_fma(n, load(gamma, i, columns), load(beta, i, columns));
-            v_put_until(call->out[0], at + i, at + columns, y, narrow_y);
+            v_put_part(call->out[0], at + i, y, columns - i, narrow_y);
         }
     }
 }

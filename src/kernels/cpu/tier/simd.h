@@ -17,6 +17,8 @@
 #include <math.h>
 #endif
 
+#include "kernels/cpu/floats.h"
+
 #define ATT_PASTE_(a, b) a##_##b
 #define ATT_PASTE(a, b) ATT_PASTE_(a, b)
 /* ATT_TIERED(att_cpu_gelu) is att_cpu_gelu_avx512 in the AVX-512 object. */
@@ -26,8 +28,6 @@
 #define ATT_TIER_VALUE_avx512 ATT_TIER_AVX512
 #define ATT_TIER_VALUE_avx512_bf16 ATT_TIER_AVX512_BF16
 #define ATT_TIER_VALUE ATT_PASTE(ATT_TIER_VALUE, ATT_TIER)
-
-#define ATT_INLINE static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
 enum { VW = 16 };

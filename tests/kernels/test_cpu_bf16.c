@@ -1,0 +1,156 @@
+/* Matrix products in bf16 against the reference, on the tier that has them; the lower tiers refuse them. */
+#include "kernels/cpu/list.h"
+#include "kernels/ref/list.h"
+#include "kernels/tiers.h"
+#include "ops/list.h"
+
+/* Relative to the largest result. Measured: 4.6e-7. */
+static const double LIMIT = 2e-6;
+/* Elements of bf16 results that may be the neighbour of the reference's. Measured: 1.1e-4. */
+static const double FLIPPED = 1e-3;
+
+static att_context *context;
+
+static const att_kernel *find_kernel(const case_drawn *drawn)
+{
+    const char *op = drawn->setup.op->name;
+    att_problem problem = {context,
+                           op,
+                           &drawn->setup.definition->attrs,
+                           drawn->in,
+                           drawn->out,
+                           drawn->in_count,
+                           drawn->out_count,
+                           drawn->setup.group,
+                           1};
+    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(context) &&
+            (!(*kernel)->accepts || (*kernel)->accepts(&problem)))
+            return *kernel;
+    return NULL;
+}
+
+/* Weights that bf16 holds: then both sides multiply the same numbers. */
+static void round_weights(case_drawn *drawn)
+{
+    if (strcmp(drawn->setup.op->name, "linear"))
+        return;
+    float *weight = drawn->block[1];
+    for (int64_t i = 0; i < case_count(&drawn->setup, &drawn->in[1]); i++)
+        weight[i] = (float)att_bf16_load(att_bf16_store(weight[i]));
+}
+
+static double worst, worst_flipped;
+
+static void compare(const case_setup *setup, const case_result *ours, const case_result *truth)
+{
+    for (int out = 0; out < truth->out_count; out++) {
+        double flipped = 0, difference = truth->desc[out].dtype == ATT_BF16
+                                             ? case_difference_narrow(ours, truth, out, LIMIT, &flipped)
+                                             : case_difference(ours, truth, out);
+        flipped = fmax(0, flipped - 1 / (double)ours->count[out]);
+        worst = fmax(worst, difference);
+        worst_flipped = fmax(worst_flipped, flipped);
+        if (!(difference <= LIMIT) || !(flipped <= FLIPPED))
+            fail_msg("%s, case %s, %lld samples, out %x narrow: output %d differs by %g, %g of it rounds differently",
+                     setup->op->name, setup->definition->name, (long long)setup->group, setup->narrow_out, out,
+                     difference, flipped);
+    }
+}
+
+static void run_case(case_setup setup)
+{
+    static const int parts[] = {1, 3};
+    case_drawn drawn = case_draw(setup);
+    round_weights(&drawn);
+    const att_kernel *kernel = find_kernel(&drawn);
+    assert_int_equal(kernel != NULL, att_context_has_bf16(context));
+    case_result truth, ours;
+    if (kernel)
+        assert_true(case_run(&drawn, case_kernel(att_kernels_ref, setup.op->name), 1, 0, &truth));
+    for (int i = 0; kernel && i < 2; i++) {
+        assert_true(case_run(&drawn, kernel, parts[i], 0, &ours));
+        compare(&setup, &ours, &truth);
+        case_result_free(&ours);
+    }
+    if (kernel)
+        case_result_free(&truth);
+    case_free(&drawn);
+}
+
+static void run_op(const char *name, unsigned narrow_in, unsigned narrow_out)
+{
+    const att_op *op = case_op(att_ops, name);
+    for (int i = 0; i < op->case_count; i++) {
+        run_case((case_setup){context, op, &op->cases[i], ATT_F32, 1, false, narrow_in, narrow_out});
+        if (!op->cases[i].bench)
+            run_case((case_setup){context, op, &op->cases[i], ATT_F32, 3, true, narrow_in, narrow_out});
+    }
+    print_message("%s, out %x narrow: f32 differs by %.2g, %.2g of bf16 round differently\n", name, narrow_out, worst,
+                  worst_flipped);
+    worst = worst_flipped = 0;
+}
+
+static void products_agree_with_the_reference(void **state)
+{
+    (void)state;
+    run_op("linear", 1, 0);
+    run_op("linear", 1, 1);
+    run_op("linear_weight_grad", 3, 0);
+}
+
+/* More rows than one pass takes, an odd number of them, columns that fill no vector, more outputs than a block. */
+static void many_rows_are_summed_in_passes(void **state)
+{
+    (void)state;
+    static const att_op_case odd = {.name = "passes",
+                                    .in = {{.desc = {ATT_F32, ATT_SAMPLE, {2, {131, 277}}}, .scale = 1},
+                                           {.desc = {ATT_F32, ATT_SAMPLE, {2, {131, 37}}}, .scale = 1}},
+                                    .in_count = 2};
+    const att_op *op = case_op(att_ops, "linear_weight_grad");
+    run_case((case_setup){context, op, &odd, ATT_F32, 5, true, 3, 0});
+}
+
+/* A weight's gradient has the same bits whatever the number of parts. */
+static void parts_change_no_bit(void **state)
+{
+    (void)state;
+    const att_op *op = case_op(att_ops, "linear_weight_grad");
+    for (int i = 0; i < op->case_count && att_context_has_bf16(context); i++) {
+        case_drawn drawn = case_draw((case_setup){context, op, &op->cases[i], ATT_F32, 1, false, 3, 0});
+        case_result one, many;
+        assert_true(case_run(&drawn, find_kernel(&drawn), 1, 0, &one));
+        assert_true(case_run(&drawn, find_kernel(&drawn), 5, 0, &many));
+        for (int out = 0; out < one.out_count; out++)
+            assert_true(case_difference(&one, &many, out) == 0);
+        case_result_free(&one);
+        case_result_free(&many);
+        case_free(&drawn);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return att_context_create(NULL, &context) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (!tiers_running_one())
+        return tiers_run_all(argv[0]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_agree_with_the_reference),
+        cmocka_unit_test(many_rows_are_summed_in_passes),
+        cmocka_unit_test(parts_change_no_bit),
+    };
+    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+}
