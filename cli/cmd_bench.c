@@ -155,13 +155,17 @@ static void print_result(const bench_case *c, const att_bench_result *r)
            100 * r->share, (double)r->peak_bytes / (1 << 20));
 }
 
-static void print_formula(void)
+static void print_formula(bool profile)
 {
     puts(
         "\nshare = images/s x operations per image / GEMM rate. Operations: two for each multiply-add of\n"
         "the matrix products, forward; three times that for training. GEMM rate: oneDNN's matmul on\n"
         "all threads over the same products, weights packed, nothing fused, whole-batch forward\n"
         "shapes, Q K' and P V per head; it takes turns with the network. Peak memory: VmHWM.");
+    if (profile)
+        puts(
+            "Below a case: its kernels in all timed runs, seconds summed over the threads, so that GFLOP/s\n"
+            "are those of one thread.");
 }
 
 static void print_row(const record *r, double total)
@@ -339,7 +343,7 @@ static int run_cases(cli_app *cli, const settings *s, att_json_writer *w)
         return cli_usage("--filter %s fits no case; the first is called %s", s->measure.filter, c.name);
     }
     if (code == CLI_OK && cli_prints(s->output.json))
-        print_formula();
+        print_formula(s->measure.profile);
     return code;
 }
 

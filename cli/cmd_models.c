@@ -35,7 +35,8 @@ static int refuse_idle_patterns(const char *const *patterns, int count)
         const char *nearest = att_text_nearest(patterns[i], model_name, NULL, att_model_count());
         if (nearest)
             return cli_failure("no model is called \"%s\"; did you mean %s?", patterns[i], nearest);
-        return cli_failure("no model is called \"%s\"; attscope models lists all", patterns[i]);
+        return cli_failure("no model is called \"%s\"; attscope models lists all, '*' stands for any letters",
+                           patterns[i]);
     }
     return CLI_OK;
 }
@@ -97,6 +98,7 @@ const cli_command cli_command_models = {
     .summary = "lists the networks there are",
     .operands = "[PATTERN...]",
     .most_operands = 64,
+    .about = "PATTERN: a name, * and ? allowed. Without one: all.",
     .example = "  attscope models 'vit*'",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,

@@ -263,9 +263,15 @@ const cli_command cli_command_predict = {
     .operands = "CHECKPOINT IMAGE...",
     .least_operands = 2,
     .most_operands = 1000000,
+    .about =
+        "IMAGE is a JPEG or PNG file. A checkpoint that does not say which network it\n"
+        "holds needs --model. Without --labels classes are numbers, those of a training\n"
+        "its class folders in order.",
     .example =
         "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 \\\n"
-        "      --labels names.txt",
+        "      --labels names.txt\n"
+        "  attscope predict deit_tiny_patch16_224.safetensors cat.jpg \\\n"
+        "      --model deit_tiny_patch16_224",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -36,7 +36,14 @@ static int open_data(job *j, const char *path)
         cli_note(j->cli, "%s has no splits: nothing to evaluate on", path);
         return CLI_OK;
     }
-    return cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, &j->eval);
+    if (!*d->val_split) {
+        cli_note(j->cli, "--val-split names nothing to evaluate on");
+        return CLI_OK;
+    }
+    code = cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, &j->eval);
+    if (code != CLI_OK)
+        cli_note(j->cli, "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
+    return code;
 }
 
 /* The network that flags and a checkpoint to start or continue from describe. */
@@ -86,14 +93,18 @@ static int make_network(job *j)
     train_settings *s = j->settings;
     att_identity identity;
     const char *name, *checkpoint = *j->run.resume ? j->run.resume : s->files.initial_checkpoint;
+    att_model_options *options = &s->network.options;
+    bool says_classes = options->num_classes > 0;
     int code = find_network(j, checkpoint, &name, &identity);
     if (code != CLI_OK)
         return code;
-    att_model_options *options = &s->network.options;
     options->loss = true;
     if (options->num_classes == 0) {
         options->num_classes = att_dataset_class_count(j->train);
         cli_note(j->cli, "--num-classes %d, as many as the data has", options->num_classes);
+    } else if (!says_classes && options->num_classes > att_dataset_class_count(j->train)) {
+        cli_note(j->cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", checkpoint,
+                 options->num_classes, att_dataset_class_count(j->train), att_dataset_class_count(j->train));
     }
     code = cli_check(j->cli, att_model_create(j->cli->context, name, options, ATT_F32, &j->model));
     if (code != CLI_OK)
@@ -330,13 +341,25 @@ static int prepare(job *j, const char *data)
     return code;
 }
 
+/* The data set is named neither here nor by what is continued. */
+static int refuse_no_data(const train_files *files)
+{
+    char resume[CLI_PATH];
+    cli_resume_path(files->resume, files->output, files->experiment, resume, sizeof resume);
+    if (!*resume)
+        return cli_usage("train needs DATA; see attscope train --help");
+    if (!cli_exists(resume))
+        return cli_failure("%s does not exist", resume);
+    return cli_usage("train needs DATA: no args.yaml beside %s names it", resume);
+}
+
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     job j = {.cli = cli, .settings = user};
     const char *data = count > 0 ? operands[0] : j.settings->data.data_dir;
-    if (!data)
-        return cli_usage("train needs DATA; see attscope train --help");
     int code = cli_resume_check(j.settings->files.resume, j.settings->files.experiment);
+    if (code == CLI_OK && !data)
+        code = refuse_no_data(&j.settings->files);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &j.settings->engine);
     if (code == CLI_OK)

@@ -26,8 +26,8 @@ typedef struct settings {
 } settings;
 
 static const cli_option data_options[] = {
-    {"data-dir", .kind = CLI_TEXT, .value = "DATA", .help = "the data set, where it is not the operand",
-     CLI_AT(data, data_dir)},
+    {"data-dir", .alias = "data", .kind = CLI_TEXT, .value = "DATA",
+     .help = "the data set, where it is not the operand", CLI_AT(data, data_dir)},
     {"split", .kind = CLI_TEXT, .value = "NAME", .help = "train, validation or test", CLI_AT(data, split)},
     {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
      CLI_AT(data, class_map)},
@@ -143,6 +143,16 @@ static int evaluate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, loaded, &e) : code;
 }
 
+static void compare_classes(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset)
+{
+    int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
+    if (network != found)
+        cli_note(cli,
+                 "the network has %d classes, the data %d; the figures mean something only where their numbers agree "
+                 "(--class-map)",
+                 network, found);
+}
+
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     const settings *s = user;
@@ -158,6 +168,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_load(cli, s->data.checkpoint, &s->network, &s->preprocess, s->data.use_ema, &loaded);
     if (code == CLI_OK)
         code = cli_dataset_open(cli, path, s->data.split, s->data.class_map, s->data.cache_bytes, &dataset);
+    if (code == CLI_OK)
+        compare_classes(cli, &loaded, dataset);
     if (code == CLI_OK)
         code = evaluate(cli, s, &loaded, dataset);
     att_dataset_close(&dataset);

@@ -87,9 +87,9 @@ const cli_group cli_group_network = {"Network (what is not given is the model's 
 
 static const cli_option preprocess_options[] = {
     {"mean", .kind = CLI_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one a channel",
-     CLI_AT(cli_preprocess, mean), .low = -1e3, .high = 1e3},
+     CLI_AT(cli_preprocess, mean), .low = 0, .high = 1},
     {"std", .kind = CLI_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one a channel",
-     CLI_AT(cli_preprocess, std), .low = 1e-6, .high = 1e3},
+     CLI_AT(cli_preprocess, std), .low = 1e-6, .high = 10},
     {"crop-pct", .kind = CLI_REAL, .value = "X", .help = "share of the shorter side that the centre crop keeps",
      CLI_AT(cli_preprocess, crop_pct), .low = 0.01, .high = 1, .open = true},
     {"interpolation", .kind = CLI_TEXT, .value = "NAME", .help = "of resizing", .choice = cli_choice_interpolation,

@@ -99,11 +99,13 @@ static int run_with(cli_app *cli, const cli_command *command, int argc, char **a
 
 static int run_command(const cli_command *command, int argc, char **argv)
 {
-    void *settings = calloc(1, command->settings_size);
+    void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
     const char **operands = calloc((size_t)argc + 1, sizeof *operands);
-    cli_app cli = {.table = {command->name, command->uses, command->use_count, settings}};
-    int code = settings && operands ? run_with(&cli, command, argc, argv, operands) : cli_failure("out of memory");
+    cli_app cli = {.table = {command->name, command->uses, command->use_count, settings, defaults}};
+    bool fine = settings && defaults && operands;
+    int code = fine ? run_with(&cli, command, argc, argv, operands) : cli_failure("out of memory");
     free(operands);
+    free(defaults);
     free(settings);
     return code;
 }

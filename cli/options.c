@@ -24,7 +24,8 @@ cli_found cli_option_at(const cli_table *table, int index)
     for (int i = 0; i < table->use_count; i++) {
         const cli_group *group = table->uses[i].group;
         if (index < group->count)
-            return (cli_found){&group->options[index], (char *)table->settings + table->uses[i].offset, false};
+            return (cli_found){&group->options[index], (char *)table->settings + table->uses[i].offset,
+                               (const char *)table->defaults + table->uses[i].offset, false};
         index -= group->count;
     }
     return (cli_found){0};
@@ -127,6 +128,13 @@ static bool store_truth(const cli_option *option, void *to, bool value)
     return true;
 }
 
+static const char *default_text(const cli_found *f)
+{
+    const char *text;
+    memcpy(&text, (const char *)f->defaults + f->option->offset, sizeof text);
+    return text;
+}
+
 /* Stores one value; a further one of CLI_REALS is added. */
 static bool store(const cli_found *f, const char *text)
 {
@@ -159,7 +167,7 @@ static bool store(const cli_found *f, const char *text)
         return true;
     }
     case CLI_TEXT:
-        *(const char **)to = *text ? text : NULL;
+        *(const char **)to = *text || option->empty ? text : default_text(f);
         return true;
     case CLI_WORD:
         if (strlen(text) >= option->size)
@@ -180,7 +188,7 @@ static void describe_range(const cli_option *option, char *text, size_t size)
     int length = snprintf(text, size, "%s", kinds[option->kind]);
     if (option->low != 0 || option->high != 0) {
         bool bounded = option->high < 1e9 && isfinite(option->high);
-        snprintf(text + length, size - (size_t)length, bounded ? " from %g to %g" : " from %g up", option->low,
+        snprintf(text + length, size - (size_t)length, bounded ? " from %.10g to %.10g" : " from %.10g up", option->low,
                  option->high);
     }
 }
@@ -320,6 +328,7 @@ void cli_options_defaults(const cli_table *table, size_t size)
     for (int i = 0; i < table->use_count; i++)
         if (table->uses[i].group->defaults)
             table->uses[i].group->defaults((char *)table->settings + table->uses[i].offset);
+    memcpy(table->defaults, table->settings, size);
 }
 
 bool cli_options_parse(const cli_table *table, int argc, char **argv, const char **operands, int *operand_count)

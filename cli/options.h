@@ -18,7 +18,7 @@ typedef enum cli_kind {
     CLI_SEED,   /* uint64_t */
     CLI_REAL,   /* double */
     CLI_REALS,  /* cli_reals, up to three numbers */
-    CLI_TEXT,   /* const char *, NULL: not given, also by "" */
+    CLI_TEXT,   /* const char *, NULL: not given; "" stands for the default */
     CLI_WORD    /* char[size], "": not given */
 } cli_kind;
 
@@ -38,6 +38,7 @@ typedef struct cli_option {
     cli_kind kind;
     char letter; /* -b; 0: none */
     bool open;   /* numbers: the default says "not given" and is not shown */
+    bool empty;  /* texts: "" is a value of its own */
     bool once;   /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
 } cli_option;
 
@@ -62,10 +63,10 @@ typedef struct cli_table {
     const char *command; /* for messages */
     const cli_use *uses;
     int use_count;
-    void *settings;
+    void *settings, *defaults; /* of one size */
 } cli_table;
 
-/* Zeroes `size` bytes of settings and stores every default. */
+/* Stores every default in both, settings and defaults, which have `size` bytes and are zeroed first. */
 void cli_options_defaults(const cli_table *table, size_t size);
 
 /* Stores what argv says, later flags winning, and moves what is no option to operands[0..*operand_count-1] (room for

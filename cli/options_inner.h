@@ -10,7 +10,8 @@ enum { CLI_NUMBER_TEXT = 96, CLI_MOST_CHOICES = 8 };
 typedef struct cli_found {
     const cli_option *option; /* NULL: there is none */
     char *values;
-    bool no; /* asked for as --no-name */
+    const void *defaults; /* such a struct with the defaults */
+    bool no;              /* asked for as --no-name */
 } cli_found;
 
 /* Row `index` of all groups together; option NULL past the last. */

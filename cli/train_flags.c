@@ -6,10 +6,11 @@
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
 static const cli_option data_options[] = {
-    {"data-dir", .kind = CLI_TEXT, .value = "DATA", .help = "the data set, where it is not the operand",
-     CLI_AT(train_data, data_dir)},
+    {"data-dir", .alias = "data", .kind = CLI_TEXT, .value = "DATA",
+     .help = "the data set, where it is not the operand", CLI_AT(train_data, data_dir)},
     {"train-split", .kind = CLI_TEXT, .value = "NAME", .help = "what to train on", CLI_AT(train_data, train_split)},
-    {"val-split", .kind = CLI_TEXT, .value = "NAME", .help = "what to evaluate on", CLI_AT(train_data, val_split)},
+    {"val-split", .kind = CLI_TEXT, .value = "NAME", .help = "what to evaluate on; '': nothing",
+     CLI_AT(train_data, val_split), .empty = true},
     {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
      CLI_AT(train_data, class_map)},
     {"cache-bytes", .kind = CLI_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",

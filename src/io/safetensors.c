@@ -41,6 +41,14 @@ static uint64_t read_u64(const uint8_t *bytes)
     return value;
 }
 
+/* A zip archive or a bare pickle: what torch.save() writes. */
+static bool is_pickle(const att_file_map *map)
+{
+    static const uint8_t zip[] = {'P', 'K', 3, 4}, protocol = 0x80;
+    bool is_bare = map->bytes[0] == protocol && map->bytes[1] >= 2 && map->bytes[1] <= 5;
+    return is_bare || memcmp(map->bytes, zip, sizeof zip) == 0;
+}
+
 /* Finds the header in the mapped file and with it where the tensors lie. */
 static att_status find_header(att_safetensors *file, const char **header, size_t *length)
 {
@@ -52,6 +60,11 @@ static att_status find_header(att_safetensors *file, const char **header, size_t
                         file->map.size);
     uint64_t announced = read_u64(file->map.bytes);
     uint64_t rest = file->map.size - ATT_SAFETENSORS_LENGTH_BYTES;
+    if (announced > ATT_SAFETENSORS_MAX_HEADER && is_pickle(&file->map))
+        return att_fail(context, ATT_ERR_FORMAT,
+                        "%s: looks like a checkpoint of PyTorch's own (.pth, .pt, .bin), which is not read; save its "
+                        "tensors as safetensors",
+                        path);
     if (announced > ATT_SAFETENSORS_MAX_HEADER)
         return att_fail(context, ATT_ERR_FORMAT,
                         "%s: not a safetensors file, or damaged: a header of %" PRIu64

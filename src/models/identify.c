@@ -9,7 +9,7 @@
 #include "models/family.h"
 
 static const char METADATA[] = "the file's metadata";
-static const char CALLER[] = "the caller";
+static const char CALLER[] = "as asked for";
 static const char VARIANT[] = "the model's defaults";
 
 typedef struct search {

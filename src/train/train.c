@@ -18,9 +18,10 @@ static att_status explain_nonfinite(att_trainer *trainer)
     if (att_session_blame(trainer->session, node, sizeof node) != ATT_OK || !node[0])
         snprintf(node, sizeof node, "no node of the last batch, so the sum of the gradients");
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
-                    "update %lld (epoch %d) was not made: NaN or infinity, first in %s; the last good checkpoint is %s",
+                    "update %lld (epoch %d) was not made: NaN or infinity, first in %s; %s%s",
                     (long long)trainer->state.update + 1, trainer->state.epoch, node,
-                    trainer->good ? trainer->good : "none");
+                    trainer->good ? "the last good checkpoint is " : "no checkpoint was written before",
+                    trainer->good ? trainer->good : "");
 }
 
 static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)

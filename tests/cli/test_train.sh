@@ -96,6 +96,15 @@ err_has 'epochs'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
 
+# Nothing to evaluate on, and so it stays when the run is continued. An empty --output is the default.
+train 0 blind --epochs 1 --val-split ''
+! grep -q 'eval loss' stderr || fail "$command_line: evaluates in spite of it"
+run 0 train --resume out/blind/last.safetensors
+! grep -q 't10k' stderr || fail "$command_line: evaluates in spite of args.yaml"
+# shellcheck disable=SC2086
+run 0 train data $network $recipe --epochs 1 --output '' --experiment home
+[ -e output/train/home/args.yaml ] || fail "$command_line: not in the default folder"
+
 # What the checkpoint says.
 run 0 validate data --checkpoint out/whole/last.safetensors --results-file r.csv --json r.json
 grep -qE '^top-1 [0-9.]+ %   top-5 [0-9.]+ %   loss [0-9.]+   32 images$' stdout || fail 'validate prints something else'
@@ -138,6 +147,13 @@ run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 
 # shellcheck disable=SC2086
 run 1 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 $recipe --output out
 err_has 'pos_embed F32 [1, 5, 16] instead of [1, 17, 16]: a grid of 2 x 2 patches where img_size 16 asks for 4 x 4, and position embeddings are not resampled yet'
+
+# Another number of classes than the data has is said, where nobody asked for it.
+# shellcheck disable=SC2086
+run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epochs 1 --output out --experiment kept
+err_has 'out/tuned/last.safetensors has 6 classes, the data 4; --num-classes 4 gives it a new head'
+run 0 validate data --checkpoint out/tuned/last.safetensors
+err_has 'the network has 6 classes, the data 4;'
 
 picture=$here/../goldens/images/422.jpg
 

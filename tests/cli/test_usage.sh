@@ -20,12 +20,12 @@ usage "--mixup is timm's, but attscope does not have it yet" train data --mixup 
 usage '--amp-dtype: there is no "float16", only bfloat16' train data --amp --amp-dtype float16
 usage "--pretrained is timm's, but attscope does not have it yet" validate data --pretrained
 
-usage '--epochs needs a value: a whole number from 1 to 1e+06' train data --epochs
-usage '--epochs: "ten" is not a whole number from 1 to 1e+06' train data --epochs ten
-usage '--epochs: "0" is not a whole number from 1 to 1e+06' train data --epochs=0
+usage '--epochs needs a value: a whole number from 1 to 1000000' train data --epochs
+usage '--epochs: "ten" is not a whole number from 1 to 1000000' train data --epochs ten
+usage '--epochs: "0" is not a whole number from 1 to 1000000' train data --epochs=0
 usage '-b: "99999999999999999999" is not a whole number from 1 to 65536' train data -b 99999999999999999999
 usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
-usage '--mean: "4" is one too many or out of range: up to three numbers from -1000 to 1000' train data --mean 1 2 3 4
+usage '--mean: "4" is one too many or out of range: up to three numbers from 0 to 1' train data --mean 1 1 1 4
 usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
 usage '--opt: there is no "adam"; did you mean adamw?' train data --opt adam
 usage '--interpolation: there is no "lanczos", only bicubic, bilinear' train data --interpolation lanczos
@@ -36,6 +36,8 @@ usage 'train needs DATA; see attscope train --help' train
 usage 'validate needs --checkpoint FILE; see attscope validate --help' validate data
 usage 'predict needs CHECKPOINT IMAGE...; see attscope predict --help' predict only.safetensors
 usage 'inspect: "b" is one operand too many; see attscope inspect --help' inspect a b
+run 1 train --resume missing/last.safetensors
+err_has 'attscope: missing/last.safetensors does not exist'
 usage '--resume auto needs --experiment NAME, the run to continue' train data --resume auto --model vit_tiny_patch16_224
 
 run 1 predict missing.safetensors picture.png
@@ -56,6 +58,10 @@ printf 'epochs: 3\nbatch_szie: 4\n' >c.yaml
 usage 'c.yaml, line 2: unknown option batch-szie; did you mean batch-size?' train data -c c.yaml
 printf 'lr: fast\n' >c.yaml
 usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
+# A file of timm's says "" for what was not given.
+printf "opt: ''\nsched: ''\noutput: ''\nexperiment: ''\ndata: null\ntarget_key: null\n" >c.yaml
+run 1 train missing -c c.yaml --model vit_tiny_patch16_224
+err_has 'missing'
 printf 'mixup: 0.8\n' >c.yaml
 usage "c.yaml, line 1: mixup is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'mixup: 0.0\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml

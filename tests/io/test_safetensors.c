@@ -382,6 +382,16 @@ static void test_header_lengths(void **state)
     "\"" name "\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define F32(name, shape, offsets) ENTRY(name, "\"F32\"", shape, offsets)
 
+/* How files of torch.save() begin: the format since 1.6, and the one before. */
+static void test_pickles(void **state)
+{
+    static const char zip[] = "PK\3\4\0\0\10\10", bare[] = "\200\2\212\12\154\374\234\106";
+    scratch_write(*state, zip, sizeof zip - 1);
+    refuse(*state, ATT_ERR_FORMAT, "PyTorch");
+    scratch_write(*state, bare, sizeof bare - 1);
+    refuse(*state, ATT_ERR_FORMAT, "PyTorch");
+}
+
 static void test_hostile_headers(void **state)
 {
     scratch *self = *state;
@@ -531,23 +541,15 @@ static void test_deit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_read),
-        scratch_test(test_write_as_python),
-        scratch_test(test_write_nothing),
-        scratch_test(test_write_refused),
-        scratch_test(test_failing_fill),
-        scratch_test(test_full_disk),
-        scratch_test(test_lack_of_memory),
-        scratch_test(test_memory_of_writing),
-        scratch_test(test_misaligned),
-        scratch_test(test_every_half),
-        scratch_test(test_truncated),
-        scratch_test(test_header_lengths),
-        scratch_test(test_hostile_headers),
-        scratch_test(test_deep_nesting),
-        scratch_test(test_accepted_oddities),
-        scratch_test(test_flipped_bytes),
-        scratch_test(test_dtypes),
+        scratch_test(test_read),           scratch_test(test_write_as_python),
+        scratch_test(test_write_nothing),  scratch_test(test_write_refused),
+        scratch_test(test_failing_fill),   scratch_test(test_full_disk),
+        scratch_test(test_lack_of_memory), scratch_test(test_memory_of_writing),
+        scratch_test(test_misaligned),     scratch_test(test_every_half),
+        scratch_test(test_truncated),      scratch_test(test_header_lengths),
+        scratch_test(test_pickles),        scratch_test(test_hostile_headers),
+        scratch_test(test_deep_nesting),   scratch_test(test_accepted_oddities),
+        scratch_test(test_flipped_bytes),  scratch_test(test_dtypes),
         scratch_test(test_deit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

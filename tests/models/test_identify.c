@@ -74,7 +74,7 @@ static void dimensions_come_from_tensors(void **state)
         assert_true((int)(192 * identity.options.mlp_ratio) == (int)(192 * expected.mlp_ratio));
         identity.options.mlp_ratio = expected.mlp_ratio;
         same_options(&identity.options, &expected);
-        says(identity.origin, "architecture: the caller");
+        says(identity.origin, "architecture: as asked for");
         says(identity.origin, "preprocessing: the model's defaults");
         says(identity.origin, "patch_size 8");
         att_model_destroy(&model);
