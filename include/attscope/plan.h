@@ -59,7 +59,7 @@ ATT_API ATT_MUST_CHECK att_status att_plan_compile(const att_graph *graph, const
                                                    att_plan **plan);
 ATT_API void att_plan_destroy(att_plan **plan);
 
-/* What decides the bits of a training step besides data and seed: "graph=<hash> purpose=train precision=f32 backend=cpu
+/* What decides the bits of a training step besides data and seed: "precision=f32 graph=<hash> purpose=train backend=cpu
  * group=4 lanes=2 tier=avx512 onednn=2.6.3 attscope=0.1.0". Lives as long as the plan. */
 ATT_API const char *att_plan_fingerprint(const att_plan *plan);
 

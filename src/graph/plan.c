@@ -394,9 +394,9 @@ static att_status write_fingerprint(att_plan *plan, const att_graph *graph)
     att_text text = {.context = plan->context};
     const char *version = plan->backend->version ? plan->backend->version() : "";
     att_text_append(
-        &text, "graph=%016llx purpose=%s precision=%s backend=%s group=%d lanes=%d parts=%d tier=%s%s%s attscope=%s",
-        (unsigned long long)hash_graph(graph), plan->purpose == ATT_TRAIN ? "train" : "infer",
-        att_precision_name(plan->precision), plan->backend->name, plan->group, plan->lanes, plan->parts,
+        &text, "precision=%s graph=%016llx purpose=%s backend=%s group=%d lanes=%d parts=%d tier=%s%s%s attscope=%s",
+        att_precision_name(plan->precision), (unsigned long long)hash_graph(graph),
+        plan->purpose == ATT_TRAIN ? "train" : "infer", plan->backend->name, plan->group, plan->lanes, plan->parts,
         att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());
     if (!text.failed)
         plan->fingerprint = att_arena_string(&plan->arena, text.data);

@@ -179,4 +179,19 @@ run 1 predict out/whole/last.safetensors "$picture" --labels r.csv
 err_has 'attscope: r.csv names 2 classes, but the network has 4'
 run 1 predict out/whole/last.safetensors names
 err_has 'names'
+
+# Mixed precision: recorded, kept by what continues it, refused where the processor lacks it.
+ATTSCOPE_CPU=avx2 train 1 refused --epochs 1 --amp
+grep -qE '^attscope: --amp needs a processor with AVX512_BF16; this one has (avx2|baseline)$' stderr || fail "--amp: $(cat stderr)"
+if [[ $(uname -m) = x86_64 ]] && grep -qw avx512_bf16 /proc/cpuinfo; then
+    train 0 mixed --epochs 1 --amp
+    grep -qxF 'amp: true' out/mixed/args.yaml || fail 'args.yaml does not say amp'
+    run 0 inspect out/mixed/last.safetensors --json -
+    out_has 'precision=bf16'
+    run 1 train --resume out/mixed/last.safetensors --no-amp
+    err_has 'precision=f32'
+    err_has 'precision=bf16'
+    run 0 validate data --checkpoint out/mixed/last.safetensors --amp
+    run 0 predict out/mixed/last.safetensors "$picture" --amp
+fi
 finish
