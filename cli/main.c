@@ -1,6 +1,9 @@
 /* attscope - the command. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "stop.h"
@@ -110,7 +113,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return code;
 }
 
-int main(int argc, char **argv)
+static int run_named(int argc, char **argv)
 {
     if (argc < 2) {
         print_overview(stderr);
@@ -133,4 +136,24 @@ int main(int argc, char **argv)
     if (nearest)
         return cli_usage("unknown command \"%s\"; did you mean %s?", name, nearest);
     return cli_usage("unknown command \"%s\"; see attscope --help", name);
+}
+
+/* A file that is opened must not get the number of a standard stream that the caller closed: what is printed would land
+ * in it. These streams fail as closed ones do. */
+static bool occupy_standard_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+            return false;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (!occupy_standard_streams())
+        return CLI_FAILURE;
+    int code = run_named(argc, argv);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK)
+        code = cli_failure("the output could not be written: %s", strerror(errno));
+    return code;
 }

@@ -66,4 +66,20 @@ printf 'mixup: 0.8\n' >c.yaml
 usage "c.yaml, line 1: mixup is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'mixup: 0.0\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
 usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
+
+# Output that goes nowhere is a failure; closed streams are no files to print into.
+run_to() { # FILE or &-: attscope models, to there
+    status=0
+    eval '"$ATTSCOPE" models >'"$1"' 2>stderr' || status=$?
+    command_line="attscope models >$1"
+    [ $status -eq 1 ] || fail "$command_line: exit status $status, expected 1"
+    err_has 'attscope: the output could not be written'
+}
+[ -e /dev/full ] && run_to /dev/full
+run_to '&-'
+idx data
+# shellcheck disable=SC2086
+"$ATTSCOPE" train data $network $recipe --epochs 1 --output out --experiment silent <&- >&- 2>&-
+run 0 inspect out/silent/last.safetensors
+[ "$(wc -l <out/silent/metrics.jsonl)" -eq 3 ] || fail "something was printed into a log: $(cat out/silent/metrics.jsonl)"
 finish
