@@ -78,7 +78,7 @@ static char *transform_text(const att_transform_options *options, char text[VALU
                               options->ratio[1], options->flip,     options->mean[0],  options->mean[1],
                               options->mean[2],  options->std[0],   options->std[1],   options->std[2]};
     for (int i = 0; i < 12; i++)
-        att_number_format(reals[i], numbers[i]);
+        att_format_number(reals[i], numbers[i]);
     int length = snprintf(text, VALUE_SIZE, "%dx%dx%d crop=%d interpolation=%d pad=%d", options->height, options->width,
                           options->channels, (int)options->crop, (int)options->interpolation, options->pad);
     for (int i = 0; i < 12 && length < VALUE_SIZE; i++)
@@ -99,9 +99,9 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     line(user, "data.transform", transform_text(run->data->train_transform, value));
     att_model_options model = att_model_options_of(run->model);
     line(user, "model.name", att_model_name(run->model));
-    line(user, "model.drop_rate", att_number_format(model.drop_rate, number));
-    line(user, "model.drop_path_rate", att_number_format(model.drop_path_rate, number));
-    line(user, "model.smoothing", att_number_format(model.smoothing, number));
+    line(user, "model.drop_rate", att_format_number(model.drop_rate, number));
+    line(user, "model.drop_path_rate", att_format_number(model.drop_path_rate, number));
+    line(user, "model.smoothing", att_format_number(model.smoothing, number));
     line(user, "fingerprint", run->fingerprint);
 }
 

@@ -3,22 +3,9 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { BITS_DIGITS = 16, MOST_DIGITS = 17 };
-
-char *att_number_format(double value, char text[ATT_NUMBER_TEXT])
-{
-    int digits = 0;
-    do {
-        snprintf(text, ATT_NUMBER_TEXT, "%.*g", ++digits, value);
-    } while (digits < MOST_DIGITS && strtod(text, NULL) != value);
-    char *comma = strchr(text, ',');
-    if (comma)
-        *comma = '.';
-    return text;
-}
+enum { BITS_DIGITS = 16 };
 
 char *att_bits_format(double value, char text[ATT_NUMBER_TEXT])
 {

@@ -1,13 +1,10 @@
-/* train/numbers.h - numbers as texts that depend on no locale. */
+/* train/numbers.h - the bits of a number as text, beside io/json.h's digits. */
 #ifndef ATT_TRAIN_NUMBERS_H
 #define ATT_TRAIN_NUMBERS_H
 
 #include <stdbool.h>
 
-enum { ATT_NUMBER_TEXT = 32 };
-
-/* The fewest significant digits that read back as the same number; returns `text`. */
-char *att_number_format(double value, char text[ATT_NUMBER_TEXT]);
+#include "io/json.h"
 
 /* The 64 bits as 16 hexadecimal digits, so that NaN too comes back as it was; returns `text`. */
 char *att_bits_format(double value, char text[ATT_NUMBER_TEXT]);

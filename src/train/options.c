@@ -99,7 +99,7 @@ char *att_train_option_text(const att_train_options *options, int index, char te
         snprintf(text, ATT_OPTION_TEXT, "%" PRIu64, *(const uint64_t *)member);
         break;
     case REAL:
-        snprintf(text, ATT_OPTION_TEXT, "%s", att_number_format(*(const double *)member, number));
+        snprintf(text, ATT_OPTION_TEXT, "%s", att_format_number(*(const double *)member, number));
         break;
     case FLAG:
         snprintf(text, ATT_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");

@@ -99,9 +99,9 @@ static void numbers_are_short_and_exact(void **state)
 {
     (void)state;
     char text[ATT_NUMBER_TEXT];
-    assert_string_equal(att_number_format(0.1, text), "0.1");
-    assert_string_equal(att_number_format(128, text), "128");
-    assert_string_equal(att_number_format(1.0 / 3, text), "0.3333333333333333");
+    assert_string_equal(att_format_number(0.1, text), "0.1");
+    assert_string_equal(att_format_number(128, text), "128");
+    assert_string_equal(att_format_number(1.0 / 3, text), "0.3333333333333333");
     const double values[] = {0, -0.0, 1.0 / 3, INFINITY, 5e-324};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         double read = 1;
