@@ -196,6 +196,14 @@ static void free_writer(att_file_writer *writer)
     att_free(writer->context, writer);
 }
 
+/* Until the descriptor is closed. A file system without locks does without. */
+static att_status lock_file(att_context *context, int descriptor, const char *path)
+{
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return att_fail(context, ATT_ERR_IO, "%s is being written by another process or thread", path);
+    return ATT_OK;
+}
+
 /* Opens and locks the temporary file. Between opening and locking, another writer may have renamed it to its final
  * name: then this is not a temporary any more, and must not be touched. */
 static att_status open_temporary(att_file_writer *writer)
@@ -204,9 +212,7 @@ static att_status open_temporary(att_file_writer *writer)
         writer->descriptor = open_retrying(writer->temporary, O_WRONLY | O_CREAT | O_NOFOLLOW);
         if (writer->descriptor < 0)
             return fail_system(writer->context, errno, writer->temporary, "made");
-        if (flock(writer->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-            return att_fail(writer->context, ATT_ERR_IO, "%s is being written by another process or thread",
-                            writer->path);
+        ATT_TRY(lock_file(writer->context, writer->descriptor, writer->path));
         struct stat opened, named;
         if (fstat(writer->descriptor, &opened) == 0 && lstat(writer->temporary, &named) == 0 &&
             opened.st_ino == named.st_ino && opened.st_dev == named.st_dev)
@@ -347,6 +353,7 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
         return fail_system(context, errno, path, "opened for appending");
     if (!S_ISREG(info.st_mode))
         return att_fail(context, ATT_ERR_IO, "%s exists and is not a regular file", path);
+    ATT_TRY(lock_file(context, appender->descriptor, path));
     if ((uint64_t)info.st_size < keep)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s has %lld bytes, %zu of which should be kept", path,
                         (long long)info.st_size, keep);

@@ -43,7 +43,8 @@ att_status att_file_replace(att_context *context, const char *path, const void *
 
 /* A log that grows by whole records. */
 typedef struct att_file_appender att_file_appender;
-/* Opens or makes the file, cut to its first `keep` bytes (ERR_ARGUMENT where it has fewer). */
+/* Opens or makes the file, cut to its first `keep` bytes (ERR_ARGUMENT where it has fewer). A second appender of the
+ * same file is refused with ERR_IO while the first is open. */
 att_status att_file_appender_open(att_context *context, const char *path, size_t keep, att_file_appender **appender);
 /* Appends one record, all of it or, after a failure, nothing of it. */
 att_status att_file_appender_write(att_file_appender *appender, const void *bytes, size_t size);

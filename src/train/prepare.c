@@ -137,8 +137,6 @@ static att_status resume(att_trainer *trainer, const att_safetensors *file)
     ATT_TRY(att_trainer_remember(trainer, path));
     if (trainer->state.batch > 0)
         trainer->lr = att_trainer_lr(trainer, trainer->state.update - 1);
-    if (trainer->options->output && trainer->state.epoch > 0 && trainer->state.batch == 0)
-        ATT_TRY(att_checkpoint_settle(&trainer->run, &trainer->state, path));
     return ATT_OK;
 }
 

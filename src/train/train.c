@@ -190,8 +190,20 @@ static att_status run_epoch(att_trainer *trainer)
     return finish_epoch(trainer);
 }
 
+/* Names what a run that was killed after an epoch could not name any more. Only now: whoever listens may have refused a
+ * second training in one folder. */
+static att_status settle(const att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_train_state *state = &trainer->state;
+    if (!options->resume || !options->output || state->epoch == 0 || state->batch > 0)
+        return ATT_OK;
+    return att_checkpoint_settle(&trainer->run, state, options->resume);
+}
+
 static att_status run_epochs(att_trainer *trainer)
 {
+    ATT_TRY(settle(trainer));
     while (trainer->state.epoch < trainer->options->epochs)
         ATT_TRY(run_epoch(trainer));
     return ATT_OK;

@@ -70,6 +70,18 @@ grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win
 train 1 whole --epochs 3
 err_has 'attscope: out/whole holds a training already; --resume out/whole/last.safetensors continues it'
 
+# Two trainings in one folder: the second is refused and changes nothing.
+# shellcheck disable=SC2086
+"$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment both >stdout 2>stderr &
+child=$!
+until [ -e out/both/last.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+cp out/both/args.yaml both.yaml
+run 1 train --resume out/both/last.safetensors --log-interval 7
+err_has 'attscope: out/both/metrics.jsonl is being written by another process or thread'
+cmp out/both/args.yaml both.yaml || fail 'the second training wrote its args.yaml'
+kill -INT $child
+wait $child
+
 # Interrupted at some moment: a checkpoint, a sentence, 130; continued: the bits of one that never stopped.
 train 0 long --epochs 60
 "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experiment cut >stdout 2>stderr &

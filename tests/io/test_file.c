@@ -248,6 +248,9 @@ static void test_append(void **state)
     assert_int_equal(att_file_appender_open(self->context, self->path, 0, &appender), ATT_OK);
     assert_int_equal(att_file_appender_write(appender, "one\n", 4), ATT_OK);
     assert_int_equal(att_file_appender_write(appender, "lost\n", 5), ATT_OK);
+    att_file_appender *second = NULL;
+    assert_int_equal(att_file_appender_open(self->context, self->path, 0, &second), ATT_ERR_IO);
+    assert_null(second);
     assert_int_equal(att_file_appender_sync(appender), ATT_OK);
     assert_int_equal(att_file_appender_size(appender), 9);
     att_file_appender_close(&appender);
