@@ -72,7 +72,7 @@ err_has 'attscope: out/whole holds a training already; --resume out/whole/last.s
 
 # Two trainings in one folder: the second is refused and changes nothing.
 # shellcheck disable=SC2086
-"$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment both >stdout 2>stderr &
+"$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment both >/dev/null 2>&1 &
 child=$!
 until [ -e out/both/last.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 cp out/both/args.yaml both.yaml
