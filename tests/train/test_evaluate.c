@@ -26,7 +26,8 @@ static void ranking_orders_classes(void **state)
 static att_classifier *classifier_of(fixture *f)
 {
     att_classifier *classifier = NULL;
-    assert_int_equal(att_classifier_create(f->model, f->weights, &f->eval_transform, "cpu", ATT_FULL, &classifier), ATT_OK);
+    assert_int_equal(att_classifier_create(f->model, f->weights, &f->eval_transform, "cpu", ATT_FULL, &classifier),
+                     ATT_OK);
     assert_int_equal(att_classifier_classes(classifier), CLASSES);
     return classifier;
 }
@@ -128,7 +129,8 @@ static void what_does_not_fit_is_refused(void **state)
     att_transform_options wrong = att_transform_options_defaults(SIDE, SIDE, 3);
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &wrong, NULL, &found), ATT_ERR_MISMATCH);
     assert_message_has(f, "channels");
-    assert_int_equal(att_classifier_create(f->model, f->weights, &wrong, "cpu", ATT_FULL, &classifier), ATT_ERR_MISMATCH);
+    assert_int_equal(att_classifier_create(f->model, f->weights, &wrong, "cpu", ATT_FULL, &classifier),
+                     ATT_ERR_MISMATCH);
     assert_null(classifier);
     att_model_options options = tiny_options();
     options.num_classes = CLASSES - 1;
