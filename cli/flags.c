@@ -34,6 +34,11 @@ static const char *choose_amp_dtype(int index)
     return index == 0 ? "bfloat16" : NULL;
 }
 
+static const char *choose_module(int index)
+{
+    return index == 0 ? "none" : index <= att_module_count() ? att_module_at(index - 1)->name : NULL;
+}
+
 static const char *choose_model(int index)
 {
     return index < att_model_count() ? att_model_at(index).name : NULL;
@@ -55,7 +60,7 @@ static const cli_option network_options[] = {
     {"embed-dim", .kind = CLI_INT, .value = "N", .help = "width of a token", CLI_AT(cli_network, options.embed_dim),
      .low = 1, .high = 65536, .open = true},
     {"depth", .kind = CLI_INT, .value = "N", .help = "blocks", CLI_AT(cli_network, options.depth), .low = 1,
-     .high = 4096, .open = true},
+     .high = 1024, .open = true},
     {"num-heads", .kind = CLI_INT, .value = "N", .help = "attention heads of a block",
      CLI_AT(cli_network, options.num_heads), .low = 1, .high = 65536, .open = true},
     {"mlp-ratio", .kind = CLI_REAL, .value = "X", .help = "width of the MLP over that of a token",
@@ -72,7 +77,8 @@ static const cli_option network_options[] = {
     {"init-values", .kind = CLI_REAL, .value = "X", .help = "LayerScale with this start",
      CLI_AT(cli_network, options.init_values), .low = 0, .high = 1e3, .open = true},
     {"broadcast", .kind = CLI_WORD, .value = "MODULE",
-     .help = "at the end of every MLP branch: none, cb, cb_s (cb_s:init=0.1)", CLI_AT(cli_network, options.broadcast)},
+     .help = "at the end of every MLP branch, options behind a colon as in cb_s:init=0.1", .choice = choose_module,
+     .detailed = true, CLI_AT(cli_network, options.broadcast)},
 };
 
 static void network_defaults(void *values)

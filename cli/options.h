@@ -36,10 +36,11 @@ typedef struct cli_option {
     size_t offset, size;
     double low, high; /* closed range of numbers; both 0: any */
     cli_kind kind;
-    char letter; /* -b; 0: none */
-    bool open;   /* numbers: the default says "not given" and is not shown */
-    bool empty;  /* texts: "" is a value of its own */
-    bool once;   /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
+    char letter;   /* -b; 0: none */
+    bool open;     /* numbers: the default says "not given" and is not shown */
+    bool empty;    /* texts: "" is a value of its own */
+    bool detailed; /* texts: one of the choices may be followed by a colon and more */
+    bool once;     /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
 } cli_option;
 
 /* Where a row's value lies. */

@@ -28,6 +28,7 @@ usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
 usage '--mean: "4" is one too many or out of range: up to three numbers from 0 to 1' train data --mean 1 1 1 4
 usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
 usage '--opt: there is no "adam"; did you mean adamw?' train data --opt adam
+usage '--broadcast: there is no "cbs"; did you mean cb?' train data --broadcast cbs
 usage '--interpolation: there is no "lanczos", only bicubic, bilinear' train data --interpolation lanczos
 usage '--model: there is no "vit_tiny_patch16_244"; did you mean vit_tiny_patch16_224?' \
     train data --model vit_tiny_patch16_244
