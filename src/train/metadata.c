@@ -202,7 +202,17 @@ att_status att_metadata_integer(att_context *context, const att_safetensors *fil
 att_status att_metadata_real(att_context *context, const att_safetensors *file, const char *what, double *value)
 {
     const char *text = att_metadata_text(file, what);
-    return text && att_bits_parse(text, value) ? ATT_OK : bad_value(context, file, what, "16 hexadecimal digits");
+    return text && strlen(text) == 16 && att_bits_parse(text, value)
+               ? ATT_OK
+               : bad_value(context, file, what, "16 hexadecimal digits");
+}
+
+static bool history_is_past(const att_history *history, int64_t epoch)
+{
+    for (int i = 0; i < history->count; i++)
+        if (history->kept[i].epoch >= epoch)
+            return false;
+    return true;
 }
 
 att_status att_metadata_state(att_context *context, const att_safetensors *file, att_train_state *state)
@@ -215,8 +225,8 @@ att_status att_metadata_state(att_context *context, const att_safetensors *file,
     ATT_TRY(att_metadata_integer(context, file, "loss_count", 0, INT64_MAX, &state->loss_count));
     ATT_TRY(att_metadata_real(context, file, "metric", &state->metric));
     const char *kept = att_metadata_text(file, "history");
-    if (!kept || !att_history_read(&state->history, kept))
-        return bad_value(context, file, "history", "epochs with the bits of their metrics");
+    if (!kept || !att_history_read(&state->history, kept) || !history_is_past(&state->history, epoch))
+        return bad_value(context, file, "history", "past epochs with the bits of their metrics");
     ATT_TRY(att_metadata_real(context, file, "best_metric", &state->history.best_metric));
     ATT_TRY(att_metadata_integer(context, file, "best_epoch", -1, epoch - 1, &best_epoch));
     ATT_TRY(att_metadata_integer(context, file, "evicted", -1, epoch - 1, &evicted));

@@ -157,10 +157,10 @@ static void nonsense_is_refused(void **state)
     static const struct {
         const char *from, *to, *message;
     } edits[] = {
-        {"train.epoch':'2'", "train.epoch':'1'", "contradict"}, {"train.epoch':'2'", "train.epoch':'x'", "epoch"},
+        {"train.epoch':'2'", "train.epoch':'1'", "history"},    {"train.epoch':'2'", "train.epoch':'x'", "epoch"},
         {"train.batch':'0'", "train.batch':'9'", "contradict"}, {"train.lanes':'2'", "train.lanes':'0'", "lanes"},
         {"train.history'", "train.histori'", "history"},        {"loss_sum':'0", "loss_sum':'-", "loss_sum"},
-        {"train.update'", "train.updat3'", "update"},
+        {"train.update'", "train.updat3'", "update"},           {"train.history':'0:", "train.history':'2:", "history"},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         edit(f, edits[i].from, edits[i].to);
