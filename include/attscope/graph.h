@@ -72,7 +72,6 @@ ATT_API void att_graph_output(att_graph *graph, const char *name, att_value valu
 
 /* Nodes made from now on are named `scope`, for probes and profiles ("blocks.3.attn"); copied. */
 ATT_API void att_graph_scope(att_graph *graph, const char *scope);
-ATT_API const char *att_graph_scope_now(const att_graph *graph);
 
 /* Description of a value. ATT_NONE or another graph's number: rank 0, kind sample. */
 ATT_API att_shape att_value_shape(const att_graph *graph, att_value value);

@@ -86,9 +86,6 @@ ATT_API att_status att_session_run(att_session *session, int batch);
 
 /* Copies rows [first, first + count) of an output of the last run to `rows`. */
 ATT_API att_status att_session_output(att_session *session, const char *output, int first, int count, void *rows);
-/* Type and shape per sample of an input or output; ERR_NOT_FOUND names the nearest. */
-ATT_API att_status att_session_describe(const att_session *session, const char *name, att_dtype *dtype,
-                                        att_shape *shape);
 
 /* What one optimiser step needs besides gradients. Unused ones are ignored. */
 typedef struct att_hyper {

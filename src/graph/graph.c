@@ -185,11 +185,6 @@ void att_graph_scope(att_graph *graph, const char *scope)
         graph->scope = copy;
 }
 
-const char *att_graph_scope_now(const att_graph *graph)
-{
-    return graph->scope;
-}
-
 static att_desc desc_of(const att_graph *graph, att_value value)
 {
     return value_exists(graph, value) ? graph->values.items[value].desc : (att_desc){.kind = ATT_SAMPLE};

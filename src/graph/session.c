@@ -190,19 +190,6 @@ att_status att_session_output(att_session *session, const char *output, int firs
     return ATT_OK;
 }
 
-att_status att_session_describe(const att_session *session, const char *name, att_dtype *dtype, att_shape *shape)
-{
-    const att_plan *plan = session->plan;
-    int input = find_port(plan->inputs, plan->input_count, name);
-    int output = find_port(plan->outputs, plan->output_count, name);
-    if (input < 0 && output < 0)
-        return no_port(session, "input or output", plan->outputs, plan->output_count, name);
-    att_desc desc = input >= 0 ? plan->inputs[input].desc : plan->outputs[output].desc;
-    *dtype = desc.dtype;
-    *shape = desc.shape;
-    return ATT_OK;
-}
-
 static att_status check_batch(const att_session *session, int batch)
 {
     if (batch < 1 || batch > session->max_batch)
