@@ -11,6 +11,7 @@ extern "C" {
 typedef enum att_event_kind {
     ATT_EVENT_RUN_BEGIN, /* names and settings known: fields hold them as text */
     ATT_EVENT_STEP,      /* after an update that is due for logging */
+    ATT_EVENT_MEASURE,   /* instruments' figures: see measurements */
     ATT_EVENT_EPOCH,     /* after an epoch and its evaluation */
     ATT_EVENT_RUN_END    /* normal end, stop or failure */
 } att_event_kind;
@@ -22,12 +23,23 @@ typedef struct att_field {
     const char *text;
 } att_field;
 
+/* One figure of an instrument (attscope/measure.h): mean and standard deviation (n - 1; NaN for one sample) over
+ * samples. */
+typedef struct att_measurement {
+    const char *instrument, *node, *statistic, *unit; /* "entropy", "blocks.3.attn", "mean", "nats" */
+    int head;                                         /* -1: of all heads together, or of something without heads */
+    double mean, deviation;
+    int64_t count; /* samples */
+} att_measurement;
+
 typedef struct att_event {
     att_event_kind kind;
     int64_t epoch, step; /* 0-based epoch; updates done so far */
     double seconds;      /* since the run began */
     const att_field *fields;
     int field_count;
+    const att_measurement *measurements; /* of ATT_EVENT_MEASURE, which has fields only for what concerns them all */
+    int measurement_count;
 } att_event;
 
 /* A receiver. emit must not keep pointers into the event. An error stops the run. close may be NULL. */

@@ -54,14 +54,37 @@ typedef struct att_attention_options {
 ATT_API att_value att_attention(att_graph *graph, att_value qkv, const att_attention_options *options);
 
 /* What an attention node can tell besides its output, asked for by the node's scope, '*' and '?' allowed
- * ("blocks.*.attn"). Adds an output "<scope>.stats" [H, N, ATT_ATTENTION_STATS] or "<scope>.map" [H, N, N] (f32 or f64
- * as the graph) to the graph for each node that matches; ERR_NOT_FOUND where none does.
+ * ("blocks.*.attn"). Adds a probe "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, N] or
+ * "<scope>.summary" [H, ATT_ATTENTION_SUMMARY] (f32 or f64 as the graph) to the graph for each node that matches;
+ * ERR_NOT_FOUND where none does. Asked twice, it is there once.
  * Statistics of a query's row a, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3; expected distance
  * sum_{j != i} a_j |p_i - p_j| over grid tokens, in grid steps (0 for prefix queries); mass on prefix tokens; mass on
  * itself; maximum; its first index. */
 enum { ATT_ATTENTION_STATS = 8 };
 ATT_API att_status att_ask_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_ask_attention_map(att_graph *graph, const char *pattern);
+/* Means over queries, as att_attention_summary() makes them. */
+ATT_API att_status att_ask_attention_summary(att_graph *graph, const char *pattern);
+
+/* --- for probes (attscope/graph.h): nothing comes of these but what they tell; none has a gradient ---------------- */
+
+/* Means over queries of an attention's statistics [H, N, ATT_ATTENTION_STATS]: [H, ATT_ATTENTION_SUMMARY]. In this
+ * order: entropy; nuclear norm 1 - sum a^2 and Frobenius norm sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2) of the softmax's
+ * Jacobian diag(a) - a a'; expected distance; the same divided by the mass on other grid tokens (a row with less than
+ * 1e-6 of it counts as 0); mass on prefix tokens; mass on itself; maximum. Distances are means over tokens prefix..N-1,
+ * the rest over all. */
+enum { ATT_ATTENTION_SUMMARY = 8 };
+ATT_API att_value att_attention_summary(att_graph *graph, att_value stats, int prefix);
+
+/* What a residual step did: |before|, |after - before|, |branch|, Euclidean over all elements of a sample. branch may be
+ * ATT_NONE where nothing but rounding tells it from after - before, which then stands for it. [ATT_STEP_NORMS]. */
+enum { ATT_STEP_NORMS = 3 };
+ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value after, att_value branch);
+
+/* Of tokens X [N, C]: |X|_1 (largest absolute column sum), |X|_inf (largest absolute row sum), |X|_F, and the same of
+ * X - 1 m', m the mean token. [ATT_RESIDUAL_NORMS]. (Dong et al., ICML 2021) */
+enum { ATT_RESIDUAL_NORMS = 6 };
+ATT_API att_value att_residual_norms(att_graph *graph, att_value x);
 
 /* Context broadcasting: y = keep x + share mean over tokens of x [N, C]. CB is keep = share = 1/2. With `scale` [C]
  * (shared, not ATT_NONE) share is that vector: CB_S is keep = 1. (Hyeon-Woo et al., ICCV 2023) */

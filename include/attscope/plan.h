@@ -87,6 +87,10 @@ ATT_API att_status att_session_run(att_session *session, int batch);
 /* Copies rows [first, first + count) of an output of the last run to `rows`. */
 ATT_API att_status att_session_output(att_session *session, const char *output, int first, int count, void *rows);
 
+/* Whether the next runs fill the probes (att_graph_probe()); they do at first. Where not, what only probes need is left
+ * out, and att_session_output() of a probe is ERR_ARGUMENT. */
+ATT_API void att_session_watch(att_session *session, bool on);
+
 /* What one optimiser step needs besides gradients. Unused ones are ignored. */
 typedef struct att_hyper {
     double lr, weight_decay;

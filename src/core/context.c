@@ -251,6 +251,22 @@ void att_free(att_context *context, void *block)
     context->settings.allocate(context->settings.allocate_user, header, header->size + sizeof *header, 0);
 }
 
+bool att_list_grow(att_context *context, void *items_at, int count, int *capacity, size_t item_size)
+{
+    enum { FIRST_CAPACITY = 32 };
+    if (count < *capacity)
+        return true;
+    void *items;
+    memcpy(&items, items_at, sizeof items); /* the list's pointer, whatever its type */
+    int larger = *capacity ? *capacity * 2 : FIRST_CAPACITY;
+    void *grown = att_reallocate(context, items, (size_t)larger * item_size);
+    if (!grown)
+        return false;
+    memcpy(items_at, &grown, sizeof grown);
+    *capacity = larger;
+    return true;
+}
+
 char *att_copy_string(att_context *context, const char *text)
 {
     size_t size = strlen(text) + 1;

@@ -14,6 +14,10 @@ void att_free(att_context *context, void *block);
 /* A copy of a string; NULL where memory is out. */
 char *att_copy_string(att_context *context, const char *text);
 
+/* Room for one more item in a growing array of `count` items, whose pointer lies at `items_at`; false where memory is
+ * out, and all is as before. */
+bool att_list_grow(att_context *context, void *items_at, int count, int *capacity, size_t item_size);
+
 /* An arena: many small blocks, freed together. Zero-initialise, then set `context`. */
 typedef struct att_arena {
     att_context *context;

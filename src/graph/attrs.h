@@ -18,6 +18,23 @@ typedef enum att_attention_stat {
     ATT_STAT_COUNT
 } att_attention_stat;
 
+/* Columns of an attention's summary, one row per head: means over queries of what a row's statistics say; the distances
+ * over grid queries only. */
+typedef enum att_attention_summary_column {
+    ATT_SUMMARY_ENTROPY,
+    ATT_SUMMARY_NUCLEAR,         /* 1 - sum a^2 */
+    ATT_SUMMARY_FROBENIUS,       /* sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2) */
+    ATT_SUMMARY_DISTANCE,        /* as ATT_STAT_DISTANCE */
+    ATT_SUMMARY_DISTANCE_OTHERS, /* that over the mass on other grid tokens; 0 where there is none */
+    ATT_SUMMARY_PREFIX,
+    ATT_SUMMARY_SELF,
+    ATT_SUMMARY_MAX,
+    ATT_SUMMARY_COUNT
+} att_attention_summary_column;
+
+/* Mass on other tokens that counts as none: f32 knows 1 - prefix - self to about this. */
+#define ATT_SUMMARY_LEAST_MASS 1e-6
+
 typedef enum att_activation { ATT_ACT_NONE, ATT_ACT_GELU } att_activation;
 
 /* transposed: the weight is [I, O], used as it lies, instead of timm's [O, I]. */
@@ -35,6 +52,10 @@ typedef struct att_attention_attrs {
     int32_t heads, prefix, grid_h, grid_w;
     double scale; /* of q.k, usually 1/sqrt(d) */
 } att_attention_attrs;
+
+typedef struct att_attention_summary_attrs {
+    int32_t prefix;
+} att_attention_summary_attrs;
 
 typedef struct att_patch_attrs {
     int32_t patch;
@@ -81,6 +102,7 @@ typedef union att_attrs {
     att_linear_attrs linear;
     att_layer_norm_attrs layer_norm;
     att_attention_attrs attention;
+    att_attention_summary_attrs attention_summary;
     att_patch_attrs patch;
     att_slice_attrs slice;
     att_mean_attrs mean;

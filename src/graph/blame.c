@@ -80,6 +80,8 @@ static void check_weights(nonfinite_search *search)
 static const char *place_of(const att_session *session, const att_ref *ref, int64_t row)
 {
     size_t element = att_dtype_size(session->plan->dtype);
+    if (ref->watched)
+        return NULL;
     if (ref->place == ATT_AT_ARENA)
         return session->teams[0].arena + ref->offset;
     if (ref->place == ATT_AT_GRADIENT)
@@ -120,6 +122,8 @@ static att_status replay(nonfinite_search *search)
     for (int i = 0; (size = att_session_group(session->batch.count, plan->group, i, &row)) > 0; i++) {
         const att_program *program = att_plan_program(plan, size, plan->parts);
         for (int j = 0; j < program->step_count && !search->found; j++) {
+            if (program->steps[j].watcher)
+                continue;
             for (int part = 0; part < program->parts; part++)
                 ATT_TRY(att_session_step(session, program, &program->steps[j], 0, part, row, 0));
             check_step(search, &program->steps[j], row);

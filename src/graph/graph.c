@@ -4,8 +4,6 @@
 
 #include "core/error.h"
 
-enum { FIRST_CAPACITY = 32 };
-
 #define RESERVE(graph, list)                                                                            \
     att_list_reserve(graph, (void *)&(graph)->list.items, (graph)->list.count, &(graph)->list.capacity, \
                      sizeof *(graph)->list.items)
@@ -17,19 +15,10 @@ static att_value fail_memory(att_graph *graph)
 
 bool att_list_reserve(att_graph *graph, void *items_at, int count, int *capacity, size_t item_size)
 {
-    if (count < *capacity)
+    if (att_list_grow(graph->context, items_at, count, capacity, item_size))
         return true;
-    void *items;
-    memcpy(&items, items_at, sizeof items); /* the list's pointer, whatever its type */
-    int larger = *capacity ? *capacity * 2 : FIRST_CAPACITY;
-    void *grown = att_reallocate(graph->context, items, (size_t)larger * item_size);
-    if (!grown) {
-        fail_memory(graph);
-        return false;
-    }
-    memcpy(items_at, &grown, sizeof grown);
-    *capacity = larger;
-    return true;
+    fail_memory(graph);
+    return false;
 }
 
 att_value att_graph_fail(att_graph *graph, att_status status)
@@ -163,7 +152,7 @@ static bool value_exists(const att_graph *graph, att_value value)
     return value >= 0 && value < graph->values.count;
 }
 
-void att_graph_output(att_graph *graph, const char *name, att_value value)
+static void add_output(att_graph *graph, const char *name, att_value value, bool probe)
 {
     if (graph->status != ATT_OK || !name_is_free(graph, name) || !RESERVE(graph, outputs))
         return;
@@ -175,7 +164,18 @@ void att_graph_output(att_graph *graph, const char *name, att_value value)
     }
     const char *copy = att_graph_string(graph, name);
     if (copy)
-        graph->outputs.items[graph->outputs.count++] = (att_named_value){.name = copy, .value = value};
+        graph->outputs.items[graph->outputs.count++] =
+            (att_named_value){.name = copy, .value = value, .probe = probe};
+}
+
+void att_graph_output(att_graph *graph, const char *name, att_value value)
+{
+    add_output(graph, name, value, false);
+}
+
+void att_graph_probe(att_graph *graph, const char *name, att_value value)
+{
+    add_output(graph, name, value, true);
 }
 
 void att_graph_scope(att_graph *graph, const char *scope)

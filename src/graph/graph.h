@@ -14,6 +14,7 @@ typedef struct att_value_info {
 typedef struct att_named_value {
     const char *name;
     att_value value;
+    bool probe; /* an output that only watches */
 } att_named_value;
 
 /* A growing array. */
@@ -59,6 +60,11 @@ att_status att_graph_fuse(att_graph *graph);
 
 /* graph/narrow.c: mixed precision. Values between operations that take them so become bf16; the others stay. */
 att_status att_graph_narrow(att_graph *graph);
+
+/* graph/probes.c. A watcher is a node that nothing but probes needs. Puts every watcher right behind what it reads, so
+ * that nothing is kept longer for its sake, and tells them: (*watchers)[node], the caller's. Comes last: later passes
+ * would move nodes. */
+att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **watchers);
 
 /* Number of nodes that read `value`, each use counted; named outputs count as one. */
 att_status att_graph_count_readers(const att_graph *graph, int **readers);

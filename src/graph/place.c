@@ -87,14 +87,16 @@ static int64_t arena_bytes(const att_graph *graph, att_value value, int group)
 }
 
 /* refs[value] of everything but the arena's offsets; tenants of the arena with their lifetimes. */
-static int collect(const att_graph *graph, const att_plan *plan, const int *owner, int group, att_ref *refs,
-                   tenant *tenants, int *tenant_of)
+static int collect(const att_graph *graph, const att_plan *plan, const int *owner, const bool *left_out, int group,
+                   att_ref *refs, tenant *tenants, int *tenant_of)
 {
     int count = 0;
     for (att_value value = 0; value < graph->values.count; value++)
         tenant_of[value] = -1;
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
+        if (left_out && left_out[i])
+            continue;
         for (int j = 0; j < node->in_count; j++) {
             att_value value = node->in[j];
             if (value == ATT_NONE)
@@ -130,11 +132,29 @@ static int keep_read(tenant *tenants, int count, att_ref *refs)
     return kept;
 }
 
-static void write_refs(const att_graph *graph, const att_ref *refs, att_program *program)
+/* Values that are for watchers alone. */
+static void mark_watched(const att_graph *graph, const bool *watchers, att_ref *refs)
+{
+    for (int i = 0; i < graph->values.count; i++)
+        refs[i].watched = refs[i].place != ATT_AT_WEIGHTS && refs[i].place != ATT_AT_INPUT;
+    for (int i = 0; i < graph->nodes.count; i++)
+        for (int j = 0; j < graph->nodes.items[i].in_count && !watchers[i]; j++)
+            if (graph->nodes.items[i].in[j] != ATT_NONE)
+                refs[graph->nodes.items[i].in[j]].watched = false;
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (!graph->outputs.items[i].probe)
+            refs[graph->outputs.items[i].value].watched = false;
+    for (int i = 0; i < graph->values.count; i++)
+        if (refs[i].place == ATT_AT_GRADIENT)
+            refs[i].watched = false;
+}
+
+static void write_refs(const att_graph *graph, const bool *watchers, const att_ref *refs, att_program *program)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
         att_step *step = &program->steps[i];
+        step->watcher = watchers[i];
         for (int j = 0; j < node->in_count; j++)
             step->in[j] = node->in[j] == ATT_NONE ? (att_ref){0} : refs[node->in[j]];
         for (int j = 0; j < node->out_count; j++)
@@ -142,24 +162,46 @@ static void write_refs(const att_graph *graph, const att_ref *refs, att_program 
     }
 }
 
-att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, att_program *program)
+/* Where every value lies: refs by value, and how much of the arena that takes. `work` holds the refs. */
+static att_status place(const att_graph *graph, const att_plan *plan, const int *owner, const bool *left_out, int group,
+                        att_arena *work, att_ref **out, size_t *arena_bytes)
 {
     size_t values = (size_t)graph->values.count + 1;
-    att_arena work = {.context = graph->context};
-    att_ref *refs = att_arena_allocate(&work, values * sizeof *refs);
-    tenant *tenants = att_arena_allocate(&work, values * sizeof *tenants);
-    tenant **met = att_arena_allocate(&work, values * sizeof *met);
-    int *tenant_of = att_arena_allocate(&work, values * sizeof *tenant_of);
-    if (!refs || !tenants || !met || !tenant_of) {
-        att_arena_free(&work);
+    att_ref *refs = att_arena_allocate(work, values * sizeof *refs);
+    tenant *tenants = att_arena_allocate(work, values * sizeof *tenants);
+    tenant **met = att_arena_allocate(work, values * sizeof *met);
+    int *tenant_of = att_arena_allocate(work, values * sizeof *tenant_of);
+    if (!refs || !tenants || !met || !tenant_of)
         return att_fail_memory(graph->context, values * sizeof *tenants, "a plan");
-    }
-    int count = collect(graph, plan, owner, program->group, refs, tenants, tenant_of);
+    int count = collect(graph, plan, owner, left_out, group, refs, tenants, tenant_of);
     count = keep_read(tenants, count, refs);
-    program->arena_bytes = (size_t)settle_all(tenants, count, met);
+    *arena_bytes = (size_t)settle_all(tenants, count, met);
     for (int i = 0; i < count; i++)
         refs[tenants[i].value].offset = tenants[i].offset;
-    write_refs(graph, refs, program);
-    att_arena_free(&work);
+    *out = refs;
     return ATT_OK;
+}
+
+att_status att_place_measure(const att_graph *graph, const att_plan *plan, const int *owner, const bool *watchers,
+                             int group, size_t *arena_bytes)
+{
+    att_arena work = {.context = graph->context};
+    att_ref *refs;
+    att_status status = place(graph, plan, owner, watchers, group, &work, &refs, arena_bytes);
+    att_arena_free(&work);
+    return status;
+}
+
+att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, const bool *watchers,
+                            att_program *program)
+{
+    att_arena work = {.context = graph->context};
+    att_ref *refs;
+    att_status status = place(graph, plan, owner, NULL, program->group, &work, &refs, &program->arena_bytes);
+    if (status == ATT_OK) {
+        mark_watched(graph, watchers, refs);
+        write_refs(graph, watchers, refs, program);
+    }
+    att_arena_free(&work);
+    return status;
 }

@@ -20,6 +20,7 @@ typedef enum att_place {
 
 typedef struct att_ref {
     att_place place;
+    bool watched; /* read by watchers only, or a probe */
     int64_t offset;
     int64_t row_bytes; /* inputs and outputs */
 } att_ref;
@@ -39,7 +40,8 @@ typedef struct att_unit {
 typedef struct att_step {
     const att_unit *unit;
     att_ref in[ATT_MAX_IN], out[ATT_MAX_OUT];
-    int packed; /* index of the pack; -1: none */
+    int packed;    /* index of the pack; -1: none */
+    bool watcher;  /* nothing but probes needs it */
     const char *scope;
 } att_step;
 
@@ -69,6 +71,7 @@ typedef struct att_port {
     const char *name;
     att_desc desc;
     int64_t row_bytes;
+    bool probe;
 } att_port;
 
 struct att_plan {
@@ -105,7 +108,11 @@ const att_program *att_plan_program(const att_plan *plan, int group, int parts);
 
 /* graph/place.c: gives every value of the program its memory. `steps` is how many nodes there are; sets the refs of
  * *program and its arena_bytes. */
-att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, att_program *program);
+att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, const bool *watchers,
+                            att_program *program);
+/* What arena_bytes would be without the watchers. */
+att_status att_place_measure(const att_graph *graph, const att_plan *plan, const int *owner, const bool *watchers,
+                             int group, size_t *arena_bytes);
 
 /* graph/prepare.c */
 att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,

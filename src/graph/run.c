@@ -8,6 +8,8 @@
 static char *resolve(const att_session *session, const att_ref *ref, int team, int64_t row, int lane)
 {
     size_t element = att_dtype_size(session->plan->dtype);
+    if (ref->watched && !session->watching)
+        return NULL;
     switch (ref->place) {
     case ATT_AT_ARENA:
         return session->teams[team].arena + ref->offset;
@@ -110,6 +112,8 @@ static void run_group(att_session *session, int group, int parts, int team, int 
 {
     const att_program *program = att_plan_program(session->plan, group, parts);
     for (int i = 0; i < program->step_count; i++) {
+        if (program->steps[i].watcher && !session->watching)
+            continue;
         att_status status = att_session_step(session, program, &program->steps[i], team, part, row, lane);
         if (status != ATT_OK)
             att_session_fail(session, status);

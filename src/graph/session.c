@@ -95,6 +95,7 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
     session->memory = plan->backend->memory;
     session->weights = weights;
     session->max_batch = max_batch;
+    session->watching = true;
     att_status status = add_slots(session);
     reserve_teams(session, &status);
     reserve_ports(session, &status);
@@ -185,9 +186,16 @@ att_status att_session_output(att_session *session, const char *output, int firs
     if (first < 0 || count < 0 || first > session->batch.count - count)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "rows %d to %d of \"%s\": the last run had %d", first,
                         first + count - 1, output, session->batch.count);
+    if (plan->outputs[port].probe && !session->watching)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "the session does not watch: \"%s\" was left out", output);
     size_t row = (size_t)plan->outputs[port].row_bytes;
     session->memory->copy_out(rows, session->outputs[port] + (size_t)first * row, (size_t)count * row);
     return ATT_OK;
+}
+
+void att_session_watch(att_session *session, bool on)
+{
+    session->watching = on;
 }
 
 static att_status check_batch(const att_session *session, int batch)

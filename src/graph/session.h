@@ -42,6 +42,7 @@ struct att_session {
     double *squares_host;
     int64_t square_count;
     bool reduced;
+    bool watching; /* fills probes */
     double norm;
     att_body_batch batch;
     atomic_int next_group, status;

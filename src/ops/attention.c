@@ -1,6 +1,7 @@
 #include <attscope/ops.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "core/text.h"
 #include "graph/graph.h"
@@ -185,37 +186,62 @@ const att_op att_op_attention_grad = {
     ATT_CASES(grad_cases),
 };
 
-static bool is_output(const att_graph *graph, att_value value)
+static bool is_output(const att_graph *graph, const char *name)
 {
     for (int i = 0; i < graph->outputs.count; i++)
-        if (graph->outputs.items[i].value == value)
+        if (strcmp(graph->outputs.items[i].name, name) == 0)
             return true;
     return false;
 }
 
-static void ask_node(att_graph *graph, const att_node *node, int out, const char *what)
+/* What can be asked of an attention node, and the name it goes by. */
+typedef struct question {
+    const char *name;
+    att_value (*answer)(att_graph *graph, const att_node *node);
+} question;
+
+static att_value stats_of(att_graph *graph, const att_node *node)
 {
-    if (is_output(graph, node->out[out]))
-        return;
+    (void)graph;
+    return node->out[STATS];
+}
+
+static att_value map_of(att_graph *graph, const att_node *node)
+{
+    (void)graph;
+    return node->out[MAP];
+}
+
+static att_value summary_of(att_graph *graph, const att_node *node)
+{
+    att_graph_scope(graph, node->scope);
+    return att_attention_summary(graph, node->out[STATS], node->attrs.attention.prefix);
+}
+
+static const question stats = {"stats", stats_of}, map = {"map", map_of}, summary = {"summary", summary_of};
+
+static void ask_node(att_graph *graph, att_node node, const question *asked)
+{
     att_text name = {.context = graph->context};
-    att_text_append(&name, "%s.%s", node->scope, what);
+    att_text_append(&name, "%s.%s", node.scope, asked->name);
     if (name.failed)
         att_graph_fail(graph, att_fail_memory(graph->context, name.length, "the name of an output"));
-    else
-        att_graph_output(graph, name.data, node->out[out]);
+    else if (!is_output(graph, name.data))
+        att_graph_probe(graph, name.data, asked->answer(graph, &node));
     att_text_free(&name);
 }
 
-static att_status ask(att_graph *graph, const char *pattern, int out, const char *what)
+static att_status ask(att_graph *graph, const char *pattern, const question *asked)
 {
     ATT_TRY(graph->status);
     bool found = false;
-    for (int i = 0; i < graph->nodes.count; i++) {
-        const att_node *node = &graph->nodes.items[i];
-        if (node->op != &att_op_attention || !att_text_matches(pattern, node->scope))
+    int count = graph->nodes.count;
+    for (int i = 0; i < count; i++) {
+        att_node node = graph->nodes.items[i];
+        if (node.op != &att_op_attention || !att_text_matches(pattern, node.scope))
             continue;
         found = true;
-        ask_node(graph, node, out, what);
+        ask_node(graph, node, asked);
     }
     if (!found)
         return att_fail(graph->context, ATT_ERR_NOT_FOUND, "no attention is named \"%s\"", pattern);
@@ -224,10 +250,15 @@ static att_status ask(att_graph *graph, const char *pattern, int out, const char
 
 att_status att_ask_attention_stats(att_graph *graph, const char *pattern)
 {
-    return ask(graph, pattern, STATS, "stats");
+    return ask(graph, pattern, &stats);
 }
 
 att_status att_ask_attention_map(att_graph *graph, const char *pattern)
 {
-    return ask(graph, pattern, MAP, "map");
+    return ask(graph, pattern, &map);
+}
+
+att_status att_ask_attention_summary(att_graph *graph, const char *pattern)
+{
+    return ask(graph, pattern, &summary);
 }

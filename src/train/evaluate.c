@@ -5,10 +5,9 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "measure/score.h"
 #include "train/clock.h"
 #include "train/network.h"
-
-enum { TOP_MOST = 5 };
 
 att_evaluate_options att_evaluate_options_defaults(void)
 {
@@ -39,37 +38,15 @@ typedef struct evaluator {
     double loss;
 } evaluator;
 
-/* How many classes come before `label`; `classes` where a logit is NaN. */
-static int rank_of(const float *logits, int classes, int label)
-{
-    int rank = 0;
-    for (int c = 0; c < classes; c++) {
-        if (isnan(logits[c]))
-            return classes;
-        rank += logits[c] > logits[label] || (logits[c] == logits[label] && c < label);
-    }
-    return rank;
-}
-
-static double cross_entropy(const float *logits, int classes, int label)
-{
-    double most = logits[0], sum = 0;
-    for (int c = 1; c < classes; c++)
-        most = fmax(most, logits[c]);
-    for (int c = 0; c < classes; c++)
-        sum += exp(logits[c] - most);
-    return log(sum) + most - logits[label];
-}
-
 static void tally(evaluator *e, const att_batch *batch)
 {
     int classes = e->network.classes;
     for (int i = 0; i < batch->count; i++) {
         const float *row = e->logits + (size_t)i * (size_t)classes;
-        int rank = rank_of(row, classes, batch->labels[i]);
+        int rank = att_score_rank(row, classes, batch->labels[i]);
         e->first += rank < 1;
-        e->among_five += rank < TOP_MOST && rank < classes;
-        e->loss += cross_entropy(row, classes, batch->labels[i]);
+        e->among_five += rank < ATT_SCORE_TOP && rank < classes;
+        e->loss += att_score_loss(row, classes, batch->labels[i]);
     }
     e->count += batch->count;
 }

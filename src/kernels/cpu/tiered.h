@@ -26,6 +26,9 @@
     X(cross_entropy_grad)           \
     X(dropout)                      \
     X(drop_path)                    \
+    X(attention_summary)            \
+    X(step_norms)                   \
+    X(residual_norms)               \
     X(sum_lanes)                    \
     X(adamw)                        \
     X(sgd)                          \

@@ -30,6 +30,9 @@
     X(drop_path)                    \
     X(cross_entropy)                \
     X(cross_entropy_grad)           \
+    X(attention_summary)            \
+    X(step_norms)                   \
+    X(residual_norms)               \
     X(cast)                         \
     X(loss_seed)                    \
     X(sum_lanes)                    \

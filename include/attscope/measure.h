@@ -1,0 +1,67 @@
+/* attscope/measure.h - instruments: what attention and residual steps did, as figures.
+ *
+ * An instrument names nodes of a graph, asks them for something (attscope/graph.h: probes), and makes one number of it
+ * for every sample and place. What is kept of those are mean, standard deviation and count, over samples, in the order
+ * in which they came: figures do not depend on threads, nor, but for the last bits of the network itself, on the size of
+ * batches.
+ *
+ *     att_measure *measure;
+ *     att_measure_create(att_model_graph(model), "entropy,nsi", "*", &measure);   before the plan is compiled
+ *     ... att_session_run(session, batch); att_measure_observe(measure, session, batch, labels); ...
+ *     for (int i = 0; i < att_measure_count(measure); i++) att_measurement m = att_measure_at(measure, i);
+ */
+#ifndef ATTSCOPE_MEASURE_H
+#define ATTSCOPE_MEASURE_H
+
+#include <attscope/event.h>
+#include <attscope/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What an instrument says about itself; every text is one line. */
+typedef struct att_instrument_info {
+    const char *name, *summary;
+    const char *unit;
+    const char *formula; /* of one sample's number */
+    const char *source;  /* where the formula is from */
+    const char *reading; /* which choices it leaves open were made how */
+} att_instrument_info;
+ATT_API int att_instrument_count(void);
+ATT_API att_instrument_info att_instrument_at(int index);
+
+/* Instruments at work on one graph. */
+typedef struct att_measure att_measure;
+
+/* Adds to the graph what the instruments named in `with` ("entropy,nsi"; "all") ask of the nodes whose scope fits
+ * `nodes` ('*' and '?' allowed). Results of plans compiled from the graph stay the same to the bit. On success *measure
+ * is the caller's, and the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the
+ * nearest name) or where an instrument finds no node; ERR_ARGUMENT for a name given twice; ERR_UNSUPPORTED for a graph
+ * that is not in f32; ERR_MEMORY. The graph may then have probes already; it still compiles. */
+ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
+                                                     att_measure **measure);
+ATT_API void att_measure_destroy(att_measure **measure);
+
+/* Takes the samples 0..count-1 of the session's last run, which must have watched (att_session_watch()). labels: their
+ * classes, NULL where there are none: "accuracy" is then not counted. Errors: what att_session_output() says. */
+ATT_API att_status att_measure_observe(att_measure *measure, att_session *session, int count,
+                                       const int32_t *labels);
+/* Forgets all samples. */
+ATT_API void att_measure_clear(att_measure *measure);
+
+/* The figures so far, instruments in the order of the list, then statistics, nodes in the network's order, and heads
+ * with that of all together last. A figure without samples has mean and deviation NaN. Texts live as long as `measure`.
+ */
+ATT_API int att_measure_count(const att_measure *measure);
+ATT_API att_measurement att_measure_at(const att_measure *measure, int index);
+/* All of them at once, for an event; lives until the next call for this `measure`. */
+ATT_API const att_measurement *att_measure_all(att_measure *measure);
+/* Instruments at work, and what they say about themselves. */
+ATT_API int att_measure_instrument_count(const att_measure *measure);
+ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure, int index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,98 @@
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/graph.h"
+
+/* needed[value]: something other than a probe comes of it. */
+static void find_needed(const att_graph *graph, const int *owner, bool *needed, bool *watchers)
+{
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (!graph->outputs.items[i].probe)
+            needed[graph->outputs.items[i].value] = true;
+    for (int i = graph->nodes.count - 1; i >= 0; i--) {
+        const att_node *node = &graph->nodes.items[i];
+        watchers[i] = true;
+        for (int j = 0; j < node->out_count; j++)
+            if (needed[node->out[j]] || (owner && owner[node->out[j]] >= 0))
+                watchers[i] = false;
+        for (int j = 0; j < node->in_count && !watchers[i]; j++)
+            if (node->in[j] != ATT_NONE)
+                needed[node->in[j]] = true;
+    }
+}
+
+/* behind[i]: the last node, itself no watcher, that watcher i waits for; -1: none. */
+static void find_places(const att_graph *graph, const bool *watchers, int *behind)
+{
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        behind[i] = -1;
+        for (int j = 0; j < node->in_count && watchers[i]; j++) {
+            int maker = node->in[j] == ATT_NONE ? -1 : graph->values.items[node->in[j]].node;
+            int place = maker >= 0 && watchers[maker] ? behind[maker] : maker;
+            behind[i] = place > behind[i] ? place : behind[i];
+        }
+    }
+}
+
+typedef struct ordering {
+    const att_graph *graph;
+    const bool *watchers;
+    const int *behind;
+    att_node *nodes;
+    bool *marks;
+    int count;
+} ordering;
+
+static void append(ordering *ordered, int i)
+{
+    ordered->marks[ordered->count] = ordered->watchers[i];
+    ordered->nodes[ordered->count++] = ordered->graph->nodes.items[i];
+}
+
+static void append_watchers(ordering *ordered, int behind)
+{
+    for (int i = behind + 1; i < ordered->graph->nodes.count; i++)
+        if (ordered->watchers[i] && ordered->behind[i] == behind)
+            append(ordered, i);
+}
+
+static void reorder(att_graph *graph, bool *watchers, ordering *ordered)
+{
+    append_watchers(ordered, -1);
+    for (int i = 0; i < graph->nodes.count; i++) {
+        if (watchers[i])
+            continue;
+        append(ordered, i);
+        append_watchers(ordered, i);
+    }
+    memcpy(graph->nodes.items, ordered->nodes, (size_t)ordered->count * sizeof *ordered->nodes);
+    memcpy(watchers, ordered->marks, (size_t)ordered->count * sizeof *watchers);
+    for (int i = 0; i < ordered->count; i++)
+        for (int j = 0; j < graph->nodes.items[i].out_count; j++)
+            graph->values.items[graph->nodes.items[i].out[j]].node = i;
+}
+
+att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **out)
+{
+    size_t nodes = (size_t)graph->nodes.count + 1;
+    att_arena work = {.context = graph->context};
+    bool *needed = att_arena_allocate(&work, (size_t)graph->values.count + 1);
+    int *behind = att_arena_allocate(&work, nodes * sizeof *behind);
+    ordering ordered = {.graph = graph, .behind = behind};
+    ordered.nodes = att_arena_allocate(&work, nodes * sizeof *ordered.nodes);
+    ordered.marks = att_arena_allocate(&work, nodes);
+    bool *watchers = att_allocate(graph->context, nodes);
+    ordered.watchers = watchers;
+    if (!needed || !behind || !ordered.nodes || !ordered.marks || !watchers) {
+        att_arena_free(&work);
+        att_free(graph->context, watchers);
+        return att_fail_memory(graph->context, nodes * sizeof *ordered.nodes, "a plan");
+    }
+    find_needed(graph, owner, needed, watchers);
+    find_places(graph, watchers, behind);
+    reorder(graph, watchers, &ordered);
+    att_arena_free(&work);
+    *out = watchers;
+    return ATT_OK;
+}

@@ -1,0 +1,67 @@
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/simd.h"
+#include "kernels/cpu/tiered.h"
+
+/* Statistic `stat` of rows [row, row + VW), of which `count` exist; 0 for the others. */
+ATT_INLINE vf stat_of(const float *rows, int64_t count, int stat)
+{
+    float lane[VW] = {0};
+    for (int64_t i = 0; i < count; i++)
+        lane[i] = rows[i * ATT_STAT_COUNT + stat];
+    return v_load(lane);
+}
+
+/* Adds VW rows to the sums. Queries below `prefix` are among no grid; lanes from `count` on are 0 in all. */
+ATT_INLINE void add_rows(const float *rows, int64_t first, int64_t count, int64_t prefix, vf *sum)
+{
+    float counted[VW], spatial[VW];
+    for (int64_t i = 0; i < VW; i++) {
+        counted[i] = i < count;
+        spatial[i] = i < count && first + i >= prefix;
+    }
+    vf sum2 = stat_of(rows, count, ATT_STAT_SUM2), sum3 = stat_of(rows, count, ATT_STAT_SUM3);
+    vf mass_prefix = stat_of(rows, count, ATT_STAT_PREFIX), mass_self = stat_of(rows, count, ATT_STAT_SELF);
+    vf distance = stat_of(rows, count, ATT_STAT_DISTANCE) * v_load(spatial);
+    vf others = 1 - mass_prefix - mass_self, least = v_set((float)ATT_SUMMARY_LEAST_MASS);
+    sum[ATT_SUMMARY_ENTROPY] += stat_of(rows, count, ATT_STAT_ENTROPY);
+    sum[ATT_SUMMARY_NUCLEAR] += v_load(counted) - sum2;
+    sum[ATT_SUMMARY_FROBENIUS] += v_sqrt(v_max(v_fma(sum2, sum2, sum2 - 2 * sum3), v_set(0)));
+    sum[ATT_SUMMARY_PREFIX] += mass_prefix;
+    sum[ATT_SUMMARY_SELF] += mass_self;
+    sum[ATT_SUMMARY_MAX] += stat_of(rows, count, ATT_STAT_MAX);
+    sum[ATT_SUMMARY_DISTANCE] += distance;
+    sum[ATT_SUMMARY_DISTANCE_OTHERS] += v_where(others > least, distance / others);
+}
+
+static void summarise(const float *stats, int64_t tokens, int64_t prefix, float *out)
+{
+    vf sum[ATT_SUMMARY_COUNT] = {{0}};
+    int64_t first = 0;
+    for (; first + VW <= tokens; first += VW)
+        add_rows(stats + first * ATT_STAT_COUNT, first, VW, prefix, sum);
+    if (first < tokens)
+        add_rows(stats + first * ATT_STAT_COUNT, first, tokens - first, prefix, sum);
+    for (int s = 0; s < ATT_SUMMARY_COUNT; s++) {
+        bool of_spatial = s == ATT_SUMMARY_DISTANCE || s == ATT_SUMMARY_DISTANCE_OTHERS;
+        int64_t count = of_spatial ? tokens - prefix : tokens;
+        out[s] = count > 0 ? v_sum(sum[s]) / (float)count : 0;
+    }
+}
+
+/* Parts share the heads of all samples. */
+static att_status attention_summary_run(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    int64_t heads = problem->in[0].shape.dims[0], tokens = problem->in[0].shape.dims[1];
+    att_range part = att_part_of(call, heads * problem->group, 1);
+    for (int64_t head = part.begin; head < part.end; head++)
+        summarise((const float *)call->in[0] + head * tokens * ATT_STAT_COUNT, tokens,
+                  problem->attrs->attention_summary.prefix, (float *)call->out[0] + head * ATT_SUMMARY_COUNT);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_attention_summary) = {.op = "attention_summary",
+                                                          .name = "simd",
+                                                          .tier = ATT_TIER_VALUE,
+                                                          .accepts = att_takes_f32,
+                                                          .run = attention_summary_run};

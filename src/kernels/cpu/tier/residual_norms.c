@@ -1,0 +1,97 @@
+#include <math.h>
+
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/rows.h"
+#include "kernels/cpu/tiered.h"
+
+/* Sums over columns, of one sample. */
+typedef struct column_sums {
+    float *mean, *whole, *rest; /* of x; of |x|; of |x - mean| */
+} column_sums;
+
+typedef struct norms {
+    float one, infinity;
+    double squares;
+} norms;
+
+ATT_INLINE vf v_abs(vf x)
+{
+    return (vf)((vi)x & 0x7fffffff);
+}
+
+ATT_INLINE void add_row(rows_of x, int64_t columns, const column_sums *sums, norms *whole, norms *rest)
+{
+    vf row = {0}, row_rest = {0}, squares = {0}, squares_rest = {0};
+    for (int64_t i = 0; i < columns; i += VW) {
+        vf value = v_get_until(x.x, x.first + i, x.first + columns, x.narrow);
+        vf mean = v_get_until(sums->mean, i, columns, false), left = value - mean;
+        row += v_abs(value);
+        row_rest += v_abs(left);
+        squares = v_fma(value, value, squares);
+        squares_rest = v_fma(left, left, squares_rest);
+        v_store(sums->whole + i, v_load(sums->whole + i) + v_abs(value));
+        v_store(sums->rest + i, v_load(sums->rest + i) + v_abs(left));
+    }
+    whole->infinity = fmaxf(whole->infinity, v_sum(row));
+    rest->infinity = fmaxf(rest->infinity, v_sum(row_rest));
+    whole->squares += (double)v_sum(squares);
+    rest->squares += (double)v_sum(squares_rest);
+}
+
+static void put_norms(norms n, const float *sums, int64_t columns, float *out)
+{
+    for (int64_t i = 0; i < columns; i++)
+        n.one = fmaxf(n.one, sums[i]);
+    out[0] = n.one;
+    out[1] = n.infinity;
+    out[2] = (float)sqrt(n.squares);
+}
+
+ATT_INLINE void residual_norms_as(const att_call *call, bool narrow)
+{
+    int64_t rows = call->problem->in[0].shape.dims[0], columns = call->problem->in[0].shape.dims[1];
+    int64_t padded = (columns + VW - 1) / VW * VW;
+    column_sums sums = {call->scratch, (float *)call->scratch + padded, (float *)call->scratch + 2 * padded};
+    att_range part = att_part_of(call, call->problem->group, 1);
+    for (int64_t sample = part.begin; sample < part.end; sample++) {
+        rows_of x = {call->in[0], sample * rows * columns, narrow};
+        norms whole = {0}, rest = {0};
+        memset(call->scratch, 0, (size_t)(3 * padded) * sizeof(float));
+        rows_add_as(x, (rows_of){0}, rows, columns, 0, columns, sums.mean);
+        for (int64_t i = 0; i < columns; i++)
+            sums.mean[i] /= (float)rows;
+        for (int64_t row = 0; row < rows; row++, x.first += columns)
+            add_row(x, columns, &sums, &whole, &rest);
+        put_norms(whole, sums.whole, columns, (float *)call->out[0] + 6 * sample);
+        put_norms(rest, sums.rest, columns, (float *)call->out[0] + 6 * sample + 3);
+    }
+}
+
+/* Parts share the samples. */
+static att_status residual_norms_run(const att_call *call)
+{
+    if (att_is_narrow(&call->problem->in[0]))
+        residual_norms_as(call, true);
+    else
+        residual_norms_as(call, false);
+    return ATT_OK;
+}
+
+static att_status residual_norms_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    int64_t padded = (problem->in[0].shape.dims[1] + VW - 1) / VW * VW;
+    prepared->scratch_bytes = (size_t)(3 * padded) * sizeof(float);
+    return ATT_OK;
+}
+
+static bool residual_norms_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 0);
+}
+
+const att_kernel ATT_TIERED(att_cpu_residual_norms) = {.op = "residual_norms",
+                                                       .name = "simd",
+                                                       .tier = ATT_TIER_VALUE,
+                                                       .accepts = residual_norms_accepts,
+                                                       .prepare = residual_norms_prepare,
+                                                       .run = residual_norms_run};

@@ -1,0 +1,52 @@
+#include <math.h>
+
+#include "kernels/ref/call.h"
+#include "kernels/ref/list.h"
+
+static double stat_of(const att_call *call, int64_t row, att_attention_stat stat)
+{
+    return ref_in(call, 0, row * ATT_STAT_COUNT + stat);
+}
+
+static double frobenius(double sum2, double sum3)
+{
+    return sqrt(fmax(0, sum2 - 2 * sum3 + sum2 * sum2));
+}
+
+/* Of one query's row. */
+static void add_row(const att_call *call, int64_t row, bool spatial, double *sum)
+{
+    double sum2 = stat_of(call, row, ATT_STAT_SUM2), distance = stat_of(call, row, ATT_STAT_DISTANCE);
+    double prefix = stat_of(call, row, ATT_STAT_PREFIX), self = stat_of(call, row, ATT_STAT_SELF);
+    double others = 1 - prefix - self;
+    sum[ATT_SUMMARY_ENTROPY] += stat_of(call, row, ATT_STAT_ENTROPY);
+    sum[ATT_SUMMARY_NUCLEAR] += 1 - sum2;
+    sum[ATT_SUMMARY_FROBENIUS] += frobenius(sum2, stat_of(call, row, ATT_STAT_SUM3));
+    sum[ATT_SUMMARY_PREFIX] += prefix;
+    sum[ATT_SUMMARY_SELF] += self;
+    sum[ATT_SUMMARY_MAX] += stat_of(call, row, ATT_STAT_MAX);
+    if (spatial) {
+        sum[ATT_SUMMARY_DISTANCE] += distance;
+        sum[ATT_SUMMARY_DISTANCE_OTHERS] += others > ATT_SUMMARY_LEAST_MASS ? distance / others : 0;
+    }
+}
+
+static att_status run_summary(const att_call *call)
+{
+    int64_t heads = ref_dim(call, 0, 0), tokens = ref_dim(call, 0, 1);
+    int64_t prefix = call->problem->attrs->attention_summary.prefix;
+    ref_range share = ref_share(call, heads * call->problem->group);
+    for (int64_t head = share.begin; head < share.end; head++) {
+        double sum[ATT_SUMMARY_COUNT] = {0};
+        for (int64_t i = 0; i < tokens; i++)
+            add_row(call, head * tokens + i, i >= prefix, sum);
+        for (int s = 0; s < ATT_SUMMARY_COUNT; s++) {
+            bool of_spatial = s == ATT_SUMMARY_DISTANCE || s == ATT_SUMMARY_DISTANCE_OTHERS;
+            int64_t count = of_spatial ? tokens - prefix : tokens;
+            ref_out(call, 0, head * ATT_SUMMARY_COUNT + s, count > 0 ? sum[s] / (double)count : 0);
+        }
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_attention_summary = {.op = "attention_summary", .name = "ref", .run = run_summary};

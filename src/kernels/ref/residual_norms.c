@@ -1,0 +1,85 @@
+#include <math.h>
+
+#include "kernels/ref/call.h"
+#include "kernels/ref/list.h"
+
+/* One sample's tokens, less `mean` (NULL: as they are). */
+typedef struct tokens {
+    const att_call *call;
+    int64_t first, rows, columns;
+    const double *mean;
+} tokens;
+
+static double at(const tokens *x, int64_t row, int64_t column)
+{
+    return ref_in(x->call, 0, x->first + row * x->columns + column) - (x->mean ? x->mean[column] : 0);
+}
+
+static double norm_1(const tokens *x)
+{
+    double most = 0;
+    for (int64_t column = 0; column < x->columns; column++) {
+        double sum = 0;
+        for (int64_t row = 0; row < x->rows; row++)
+            sum += fabs(at(x, row, column));
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+static double norm_infinity(const tokens *x)
+{
+    double most = 0;
+    for (int64_t row = 0; row < x->rows; row++) {
+        double sum = 0;
+        for (int64_t column = 0; column < x->columns; column++)
+            sum += fabs(at(x, row, column));
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+static double norm_frobenius(const tokens *x)
+{
+    double sum = 0;
+    for (int64_t row = 0; row < x->rows; row++)
+        for (int64_t column = 0; column < x->columns; column++)
+            sum += at(x, row, column) * at(x, row, column);
+    return sqrt(sum);
+}
+
+static void put_norms(const tokens *x, int64_t to)
+{
+    ref_out(x->call, 0, to, norm_1(x));
+    ref_out(x->call, 0, to + 1, norm_infinity(x));
+    ref_out(x->call, 0, to + 2, norm_frobenius(x));
+}
+
+static att_status prepare_norms(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = (size_t)problem->in[0].shape.dims[1] * sizeof(double);
+    return ATT_OK;
+}
+
+static att_status run_norms(const att_call *call)
+{
+    double *mean = call->scratch;
+    tokens x = {.call = call, .rows = ref_dim(call, 0, 0), .columns = ref_dim(call, 0, 1)};
+    ref_range share = ref_share(call, call->problem->group);
+    for (int64_t sample = share.begin; sample < share.end; sample++) {
+        x.first = sample * x.rows * x.columns;
+        x.mean = NULL;
+        for (int64_t column = 0; column < x.columns; column++) {
+            mean[column] = 0;
+            for (int64_t row = 0; row < x.rows; row++)
+                mean[column] += at(&x, row, column) / (double)x.rows;
+        }
+        put_norms(&x, sample * 6);
+        x.mean = mean;
+        put_norms(&x, sample * 6 + 3);
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_residual_norms = {
+    .op = "residual_norms", .name = "ref", .prepare = prepare_norms, .run = run_norms};

@@ -1,0 +1,28 @@
+#include <math.h>
+
+#include "kernels/ref/call.h"
+#include "kernels/ref/list.h"
+
+enum { BEFORE, AFTER, BRANCH };
+
+static att_status run_norms(const att_call *call)
+{
+    int64_t elements = att_shape_count(call->problem->in[BEFORE].shape);
+    ref_range share = ref_share(call, call->problem->group);
+    for (int64_t sample = share.begin; sample < share.end; sample++) {
+        double before = 0, step = 0, branch = 0;
+        for (int64_t e = sample * elements; e < (sample + 1) * elements; e++) {
+            double x = ref_in(call, BEFORE, e), change = ref_in(call, AFTER, e) - x;
+            double f = ref_has(call, BRANCH) ? ref_in(call, BRANCH, e) : change;
+            before += x * x;
+            step += change * change;
+            branch += f * f;
+        }
+        ref_out(call, 0, sample * 3, sqrt(before));
+        ref_out(call, 0, sample * 3 + 1, sqrt(step));
+        ref_out(call, 0, sample * 3 + 2, sqrt(branch));
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_step_norms = {.op = "step_norms", .name = "ref", .run = run_norms};

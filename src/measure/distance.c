@@ -1,0 +1,27 @@
+#include "measure/list.h"
+
+static const att_summary_column columns[] = {{ATT_SUMMARY_DISTANCE, "mean"},
+                                             {ATT_SUMMARY_DISTANCE_OTHERS, "renormalised"}};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static att_status ask(att_asking *asking)
+{
+    return att_summaries_ask(asking, columns, COLUMNS, true);
+}
+
+static void observe(const att_observed *observed, double *values)
+{
+    att_summaries_observe(observed, columns, COLUMNS, values);
+}
+
+const att_instrument att_instrument_distance = {
+    .info = {.name = "distance",
+             .summary = "how far across the image queries look",
+             .unit = "image sides",
+             .formula = "D = (1/N) sum_i sum_{j != i} a_ij |p_i - p_j|, i and j over the N tokens of the grid",
+             .source = "Hyeon-Woo et al., ICCV 2023",
+             .reading = "p in units of the grid's longer side; mean: a_ij as it is, so that mass on the class token and "
+                        "on itself counts as distance 0; renormalised: a_ij over the mass on other grid tokens"},
+    .ask = ask,
+    .observe = observe,
+};

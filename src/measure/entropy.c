@@ -1,0 +1,24 @@
+#include "measure/list.h"
+
+static const att_summary_column column = {ATT_SUMMARY_ENTROPY, "mean"};
+
+static att_status ask(att_asking *asking)
+{
+    return att_summaries_ask(asking, &column, 1, false);
+}
+
+static void observe(const att_observed *observed, double *values)
+{
+    att_summaries_observe(observed, &column, 1, values);
+}
+
+const att_instrument att_instrument_entropy = {
+    .info = {.name = "entropy",
+             .summary = "how evenly queries spread their attention",
+             .unit = "nats",
+             .formula = "H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one token) and ln N (all alike)",
+             .source = "Hyeon-Woo et al., ICCV 2023",
+             .reading = "all N queries and keys count, the class token among them; natural logarithm"},
+    .ask = ask,
+    .observe = observe,
+};

@@ -1,0 +1,66 @@
+/* measure/instrument.h - what an instrument is to those who write one.
+ *
+ * One file here that ends in one `const att_instrument`, plus its line in list.h. ask() walks the graph, says which
+ * probes it wants and declares its series, one for each figure; observe() fills them for one sample.
+ */
+#ifndef ATT_MEASURE_INSTRUMENT_H
+#define ATT_MEASURE_INSTRUMENT_H
+
+#include <attscope/measure.h>
+
+#include "graph/graph.h"
+
+/* One sample's rows, in the order in which the instrument asked for them. */
+typedef struct att_observed {
+    const float *const *rows;
+    const int64_t *lengths; /* elements of each */
+    int count;
+    const double *constants; /* what ask() attached to each */
+    int32_t label;           /* -1: none */
+} att_observed;
+
+typedef struct att_asking att_asking;
+
+typedef struct att_instrument {
+    att_instrument_info info;
+    bool needs_labels;
+    /* Reports its failure with att_fail(). */
+    att_status (*ask)(att_asking *asking);
+    /* values[i]: the sample's number for the i-th series declared. */
+    void (*observe)(const att_observed *observed, double *values);
+} att_instrument;
+
+att_graph *att_asking_graph(const att_asking *asking);
+/* The index of the next node of `op` after `after` whose scope fits what the user named; -1: none. Begin with -1. */
+int att_asking_node(const att_asking *asking, const char *op, int after);
+/* Wants the rows of the output or probe `name`; `constant` comes back in observe(). */
+void att_asking_row(att_asking *asking, const char *name, double constant);
+/* One more series. `node` is copied; `statistic` is a literal. */
+void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic);
+/* "no <what> fits <pattern>". */
+att_status att_asking_found_nothing(const att_asking *asking, const char *what);
+
+/* summaries.c: for instruments that read columns of attention summaries. `columns` are statistics in the order in which
+ * they were declared. side: whether the constant is 1 / the grid's longer side (only nodes with a grid), or 1. */
+typedef struct att_summary_column {
+    int column;
+    const char *statistic;
+} att_summary_column;
+att_status att_summaries_ask(att_asking *asking, const att_summary_column *columns, int count, bool side);
+void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values);
+
+/* steps.c: residual additions x + branch of sample values, in the network's order. */
+typedef struct att_residual_step {
+    int node;
+    att_value before, after;
+    att_value branch; /* before gates (LayerScale, drop path); ATT_NONE where there are none */
+} att_residual_step;
+/* The next one after node `after`; false past the last. Of all, whatever the user named. */
+bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step);
+/* Makes the step's norms a probe, once, and wants its rows. */
+void att_asking_step_norms(att_asking *asking, const att_residual_step *step);
+/* Of a row of step norms: |branch| / |before|, |after - before| / |before|. */
+double att_nsi_attention(const float *row);
+double att_nsi_unit(const float *row);
+
+#endif

@@ -1,0 +1,376 @@
+#include <attscope/measure.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "measure/list.h"
+
+/* Mean and sum of squared deviations of what came so far. (Welford 1962) */
+typedef struct series {
+    const char *node, *statistic;
+    int head;
+    double mean, squares;
+    int64_t count;
+} series;
+
+typedef struct wanted_row {
+    const char *output;
+    int64_t elements;
+    double constant;
+} wanted_row;
+
+/* An instrument with its rows and series: ranges of the measure's lists. */
+typedef struct worker {
+    const att_instrument *instrument;
+    int first_row, row_count, first_series, series_count;
+} worker;
+
+struct att_measure {
+    att_context *context;
+    att_arena arena; /* of names */
+    ATT_LIST(worker) workers;
+    ATT_LIST(wanted_row) rows;
+    ATT_LIST(series) series;
+    float **blocks; /* by row: the samples of one observation */
+    int64_t *block_sizes;
+    double *values; /* of one sample */
+    const float **sample_rows;
+    int64_t *lengths;
+    double *constants;
+    att_measurement *all;
+};
+
+struct att_asking {
+    att_measure *measure;
+    att_graph *graph;
+    const char *nodes;
+    att_status status; /* the first failure to keep what was asked */
+};
+
+int att_instrument_count(void)
+{
+    int count = 0;
+    while (att_instruments[count])
+        count++;
+    return count;
+}
+
+att_instrument_info att_instrument_at(int index)
+{
+    return att_instruments[index]->info;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+att_graph *att_asking_graph(const att_asking *asking)
+{
+    return asking->graph;
+}
+
+int att_asking_node(const att_asking *asking, const char *op, int after)
+{
+    for (int i = after + 1; i < asking->graph->nodes.count; i++) {
+        const att_node *node = &asking->graph->nodes.items[i];
+        if (strcmp(node->op->name, op) == 0 && att_text_matches(asking->nodes, node->scope))
+            return i;
+    }
+    return -1;
+}
+
+/* Room for one more item of a list; false where memory is out. */
+#define ROOM(asking, list)                                                                                    \
+    att_list_grow((asking)->measure->context, (void *)&(asking)->measure->list.items,                         \
+                  (asking)->measure->list.count, &(asking)->measure->list.capacity,                           \
+                  sizeof *(asking)->measure->list.items)
+
+static const char *keep(att_asking *asking, const char *text)
+{
+    const char *copy = att_arena_string(&asking->measure->arena, text);
+    if (!copy && asking->status == ATT_OK)
+        asking->status = att_fail_memory(asking->measure->context, strlen(text), "a measure");
+    return copy;
+}
+
+void att_asking_row(att_asking *asking, const char *name, double constant)
+{
+    att_measure *measure = asking->measure;
+    const char *copy = keep(asking, name);
+    if (asking->status != ATT_OK)
+        return;
+    if (!ROOM(asking, rows)) {
+        asking->status = att_fail_memory(measure->context, sizeof(wanted_row), "a measure");
+        return;
+    }
+    int64_t elements = 0;
+    for (int i = 0; i < asking->graph->outputs.count; i++)
+        if (strcmp(asking->graph->outputs.items[i].name, name) == 0)
+            elements = att_shape_count(att_value_shape(asking->graph, asking->graph->outputs.items[i].value));
+    measure->rows.items[measure->rows.count++] = (wanted_row){copy, elements, constant};
+}
+
+void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic)
+{
+    att_measure *measure = asking->measure;
+    const char *copy = keep(asking, node);
+    if (asking->status != ATT_OK)
+        return;
+    if (!ROOM(asking, series)) {
+        asking->status = att_fail_memory(measure->context, sizeof(series), "a measure");
+        return;
+    }
+    measure->series.items[measure->series.count++] = (series){.node = copy, .statistic = statistic, .head = head};
+}
+
+att_status att_asking_found_nothing(const att_asking *asking, const char *what)
+{
+    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND, "the network has no %s that fits \"%s\"", what,
+                    asking->nodes);
+}
+
+static att_status engage(att_asking *asking, const att_instrument *instrument)
+{
+    att_measure *measure = asking->measure;
+    for (int i = 0; i < measure->workers.count; i++)
+        if (measure->workers.items[i].instrument == instrument)
+            return att_fail(measure->context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
+                            instrument->info.name);
+    if (!ROOM(asking, workers))
+        return att_fail_memory(measure->context, sizeof(worker), "a measure");
+    worker engaged = {instrument, measure->rows.count, 0, measure->series.count, 0};
+    ATT_TRY(instrument->ask(asking));
+    ATT_TRY(asking->status);
+    ATT_TRY(asking->graph->status);
+    engaged.row_count = measure->rows.count - engaged.first_row;
+    engaged.series_count = measure->series.count - engaged.first_series;
+    measure->workers.items[measure->workers.count++] = engaged;
+    return ATT_OK;
+}
+
+/* --- choosing ----------------------------------------------------------------------------------------------------- */
+
+static const char *instrument_name(const void *user, int index)
+{
+    (void)user;
+    return att_instruments[index]->info.name;
+}
+
+static att_status no_instrument(att_context *context, const char *name)
+{
+    const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count());
+    if (nearest)
+        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no instrument \"%s\"; did you mean \"%s\"?", name,
+                        nearest);
+    att_text names = {.context = context};
+    for (int i = 0; att_instruments[i]; i++)
+        att_text_append(&names, "%s%s", i ? ", " : "", att_instruments[i]->info.name);
+    att_status status = names.failed ? att_fail_memory(context, 256, "a message")
+                                     : att_fail(context, ATT_ERR_NOT_FOUND,
+                                                "there is no instrument \"%s\"; there are %s, and \"all\"", name,
+                                                names.data);
+    att_text_free(&names);
+    return status;
+}
+
+/* Marks the instruments that `with` names; in the list's order they are engaged. */
+static att_status choose(att_context *context, const char *with, bool *chosen)
+{
+    char name[64];
+    for (const char *at = with;; at++) {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
+        bool found = false;
+        for (int i = 0; att_instruments[i]; i++) {
+            if (strcmp(name, "all") != 0 && strcmp(name, att_instruments[i]->info.name) != 0)
+                continue;
+            if (chosen[i])
+                return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
+                                att_instruments[i]->info.name);
+            chosen[i] = found = true;
+        }
+        if (!found)
+            return no_instrument(context, name);
+        at += length;
+        if (!*at)
+            return ATT_OK;
+    }
+}
+
+static att_status reserve(att_measure *measure)
+{
+    size_t rows = (size_t)measure->rows.count, all = (size_t)measure->series.count;
+    measure->blocks = att_arena_allocate(&measure->arena, rows * sizeof *measure->blocks);
+    measure->block_sizes = att_arena_allocate(&measure->arena, rows * sizeof *measure->block_sizes);
+    measure->sample_rows = att_arena_allocate(&measure->arena, rows * sizeof *measure->sample_rows);
+    measure->lengths = att_arena_allocate(&measure->arena, rows * sizeof *measure->lengths);
+    measure->constants = att_arena_allocate(&measure->arena, rows * sizeof *measure->constants);
+    measure->values = att_arena_allocate(&measure->arena, all * sizeof *measure->values);
+    measure->all = att_arena_allocate(&measure->arena, all * sizeof *measure->all);
+    if (!measure->blocks || !measure->block_sizes || !measure->sample_rows || !measure->lengths ||
+        !measure->constants || !measure->values || !measure->all)
+        return att_fail_memory(measure->context, all * sizeof *measure->all, "a measure");
+    for (size_t i = 0; i < rows; i++) {
+        measure->lengths[i] = measure->rows.items[i].elements;
+        measure->constants[i] = measure->rows.items[i].constant;
+    }
+    return ATT_OK;
+}
+
+att_status att_measure_create(att_graph *graph, const char *with, const char *nodes, att_measure **out)
+{
+    att_context *context = graph->context;
+    ATT_TRY(graph->status);
+    if (graph->dtype != ATT_F32)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "instruments read graphs in F32, not in %s",
+                        att_dtype_name(graph->dtype));
+    att_measure *measure = att_allocate(context, sizeof *measure);
+    bool *chosen = att_allocate(context, (size_t)att_instrument_count());
+    att_status status = ATT_OK;
+    if (!measure || !chosen) {
+        status = att_fail_memory(context, sizeof *measure, "a measure");
+    } else {
+        measure->context = measure->arena.context = context;
+        status = choose(context, with, chosen);
+    }
+    att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes};
+    for (int i = 0; att_instruments[i] && status == ATT_OK; i++)
+        if (chosen[i])
+            status = engage(&asking, att_instruments[i]);
+    if (status == ATT_OK)
+        status = reserve(measure);
+    att_free(context, chosen);
+    if (status != ATT_OK)
+        att_measure_destroy(&measure);
+    else
+        *out = measure;
+    return status;
+}
+
+void att_measure_destroy(att_measure **out)
+{
+    if (!out || !*out)
+        return;
+    att_measure *measure = *out;
+    for (int i = 0; measure->blocks && i < measure->rows.count; i++)
+        att_free(measure->context, measure->blocks[i]);
+    att_free(measure->context, measure->workers.items);
+    att_free(measure->context, measure->rows.items);
+    att_free(measure->context, measure->series.items);
+    att_arena_free(&measure->arena);
+    att_free(measure->context, measure);
+    *out = NULL;
+}
+
+/* --- observing ---------------------------------------------------------------------------------------------------- */
+
+/* Brings every wanted row of `count` samples here. */
+static att_status collect(att_measure *measure, att_session *session, int count)
+{
+    for (int i = 0; i < measure->rows.count; i++) {
+        const wanted_row *row = &measure->rows.items[i];
+        int64_t elements = row->elements * count;
+        if (measure->block_sizes[i] < elements) {
+            att_free(measure->context, measure->blocks[i]);
+            measure->block_sizes[i] = 0;
+            measure->blocks[i] = att_allocate_array(measure->context, (size_t)elements, sizeof(float));
+            if (!measure->blocks[i])
+                return att_fail_memory(measure->context, (size_t)elements * sizeof(float), "measured rows");
+            measure->block_sizes[i] = elements;
+        }
+        ATT_TRY(att_session_output(session, row->output, 0, count, measure->blocks[i]));
+    }
+    return ATT_OK;
+}
+
+static void add(series *s, double value)
+{
+    s->count++;
+    double change = value - s->mean;
+    s->mean += change / (double)s->count;
+    s->squares += change * (value - s->mean);
+}
+
+static void observe_sample(att_measure *measure, const worker *engaged, int sample, int32_t label)
+{
+    for (int i = 0; i < engaged->row_count; i++) {
+        int row = engaged->first_row + i;
+        measure->sample_rows[i] = measure->blocks[row] + sample * measure->lengths[row];
+    }
+    att_observed observed = {.rows = measure->sample_rows,
+                             .lengths = measure->lengths + engaged->first_row,
+                             .constants = measure->constants + engaged->first_row,
+                             .count = engaged->row_count,
+                             .label = label};
+    engaged->instrument->observe(&observed, measure->values);
+    for (int i = 0; i < engaged->series_count; i++)
+        add(&measure->series.items[engaged->first_series + i], measure->values[i]);
+}
+
+att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)
+{
+    ATT_TRY(collect(measure, session, count));
+    for (int i = 0; i < measure->workers.count; i++) {
+        const worker *engaged = &measure->workers.items[i];
+        if (engaged->instrument->needs_labels && !labels)
+            continue;
+        for (int sample = 0; sample < count; sample++)
+            observe_sample(measure, engaged, sample, labels ? labels[sample] : -1);
+    }
+    return ATT_OK;
+}
+
+void att_measure_clear(att_measure *measure)
+{
+    for (int i = 0; i < measure->series.count; i++) {
+        series *s = &measure->series.items[i];
+        s->mean = s->squares = 0;
+        s->count = 0;
+    }
+}
+
+/* --- figures ------------------------------------------------------------------------------------------------------ */
+
+int att_measure_count(const att_measure *measure)
+{
+    return measure->series.count;
+}
+
+static const att_instrument_info *info_of(const att_measure *measure, int index)
+{
+    int i = 0;
+    while (index >= measure->workers.items[i].first_series + measure->workers.items[i].series_count)
+        i++;
+    return &measure->workers.items[i].instrument->info;
+}
+
+att_measurement att_measure_at(const att_measure *measure, int index)
+{
+    const series *s = &measure->series.items[index];
+    const att_instrument_info *info = info_of(measure, index);
+    return (att_measurement){.instrument = info->name,
+                             .node = s->node,
+                             .statistic = s->statistic,
+                             .unit = info->unit,
+                             .head = s->head,
+                             .mean = s->count > 0 ? s->mean : NAN,
+                             .deviation = s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN,
+                             .count = s->count};
+}
+
+const att_measurement *att_measure_all(att_measure *measure)
+{
+    for (int i = 0; i < measure->series.count; i++)
+        measure->all[i] = att_measure_at(measure, i);
+    return measure->all;
+}
+
+int att_measure_instrument_count(const att_measure *measure)
+{
+    return measure->workers.count;
+}
+
+att_instrument_info att_measure_instrument_at(const att_measure *measure, int index)
+{
+    return measure->workers.items[index].instrument->info;
+}

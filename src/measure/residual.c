@@ -1,0 +1,86 @@
+#include <math.h>
+#include <stdio.h>
+
+#include <attscope/ops.h>
+
+#include "measure/list.h"
+
+enum { ONE, INFINITE, FROBENIUS, KINDS };
+
+static void want_norms(att_asking *asking, att_value x, const char *scope, const char *label)
+{
+    att_graph *graph = att_asking_graph(asking);
+    char name[256];
+    snprintf(name, sizeof name, "%s.%s", scope, label);
+    att_graph_scope(graph, scope);
+    att_graph_probe(graph, name, att_residual_norms(graph, x));
+    att_asking_row(asking, name, 1);
+}
+
+static bool is_wanted(const att_asking *asking, const att_graph *graph, const att_residual_step *step)
+{
+    return att_value_shape(graph, step->before).rank == 2 &&
+           att_asking_node(asking, "add", step->node - 1) == step->node;
+}
+
+static void add_series(att_asking *asking, const char *statistic)
+{
+    const att_graph *graph = att_asking_graph(asking);
+    att_residual_step step = {.node = -1};
+    for (bool first = true; att_residual_step_next(graph, step.node, &step);) {
+        if (!is_wanted(asking, graph, &step))
+            continue;
+        if (first)
+            att_asking_series(asking, "input", -1, statistic);
+        att_asking_series(asking, graph->nodes.items[step.node].scope, -1, statistic);
+        first = false;
+    }
+}
+
+static att_status ask(att_asking *asking)
+{
+    att_graph *graph = att_asking_graph(asking);
+    att_residual_step step = {.node = -1};
+    bool found = false;
+    while (att_residual_step_next(graph, step.node, &step)) {
+        if (!is_wanted(asking, graph, &step))
+            continue;
+        const char *scope = graph->nodes.items[step.node].scope;
+        if (!found)
+            want_norms(asking, step.before, scope, "residual_before");
+        want_norms(asking, step.after, scope, "residual");
+        found = true;
+    }
+    add_series(asking, "composite");
+    add_series(asking, "frobenius");
+    return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition of tokens");
+}
+
+/* sqrt(a_1 a_inf) / sqrt(b_1 b_inf), without leaving the range of f32's factors. */
+static double composite(const float *row)
+{
+    const float *rest = row + KINDS;
+    return sqrt((double)rest[ONE] / (double)row[ONE]) * sqrt((double)rest[INFINITE] / (double)row[INFINITE]);
+}
+
+static void observe(const att_observed *observed, double *values)
+{
+    for (int i = 0; i < observed->count; i++) {
+        const float *row = observed->rows[i];
+        values[i] = composite(row);
+        values[observed->count + i] = (double)row[KINDS + FROBENIUS] / (double)row[FROBENIUS];
+    }
+}
+
+const att_instrument att_instrument_residual = {
+    .info = {.name = "residual",
+             .summary = "rank residual: how far tokens are from all being the same",
+             .unit = "1",
+             .formula = "|res(X)| / |X|, res(X) = X - 1 m', |X| = sqrt(|X|_1 |X|_inf) (composite) or Frobenius; of the "
+                        "tokens X before the first residual addition (input) and after each",
+             .source = "Dong et al., ICML 2021",
+             .reading = "m is the mean token, which is the argmin for Frobenius and a stand-in within a factor of two "
+                        "for the composite norm"},
+    .ask = ask,
+    .observe = observe,
+};

@@ -1,0 +1,24 @@
+#include "measure/score.h"
+
+#include <math.h>
+
+int att_score_rank(const float *logits, int classes, int label)
+{
+    int rank = 0;
+    for (int c = 0; c < classes; c++) {
+        if (isnan(logits[c]))
+            return classes;
+        rank += logits[c] > logits[label] || (logits[c] == logits[label] && c < label);
+    }
+    return rank;
+}
+
+double att_score_loss(const float *logits, int classes, int label)
+{
+    double most = logits[0], sum = 0;
+    for (int c = 1; c < classes; c++)
+        most = fmax(most, logits[c]);
+    for (int c = 0; c < classes; c++)
+        sum += exp(logits[c] - most);
+    return log(sum) + most - logits[label];
+}

@@ -1,0 +1,57 @@
+#include "measure/list.h"
+
+/* Of one sample, over its steps but the first. */
+typedef struct stiffness {
+    double largest, mean;
+} stiffness;
+
+static att_status ask(att_asking *asking)
+{
+    static const char *const statistics[] = {"tns attention", "zeta* attention", "mu attention", "zeta*/mu attention",
+                                             "tns unit",      "zeta* unit",      "mu unit",      "zeta*/mu unit"};
+    att_residual_step step = {.node = -1};
+    int steps = 0;
+    for (; att_residual_step_next(att_asking_graph(asking), step.node, &step); steps++)
+        att_asking_step_norms(asking, &step);
+    for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
+        att_asking_series(asking, "", -1, statistics[i]);
+    return steps > 1 ? ATT_OK : att_asking_found_nothing(asking, "second residual addition");
+}
+
+static stiffness stiffness_of(const att_observed *observed, double (*index)(const float *row))
+{
+    stiffness s = {0};
+    for (int t = 1; t < observed->count; t++) {
+        double zeta = index(observed->rows[t]);
+        s.largest = !(zeta <= s.largest) ? zeta : s.largest;
+        s.mean += zeta / (observed->count - 1);
+    }
+    return s;
+}
+
+static void put(stiffness s, double *values)
+{
+    values[0] = s.largest * (s.largest / s.mean - 1);
+    values[1] = s.largest;
+    values[2] = s.mean;
+    values[3] = s.largest / s.mean;
+}
+
+static void observe(const att_observed *observed, double *values)
+{
+    put(stiffness_of(observed, att_nsi_attention), values);
+    put(stiffness_of(observed, att_nsi_unit), values + 4);
+}
+
+const att_instrument att_instrument_tns = {
+    .info = {.name = "tns",
+             .summary = "total neural stiffness of the whole network, with what it is made of",
+             .unit = "1",
+             .formula = "TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta: the integral of "
+                        "1[exists t: zeta >= max(mu (1 + M1), M2)] over M1, M2 > 0",
+             .source = "definition: Huang et al., ICCV 2023; the closed form follows from it",
+             .reading = "the whole network is one stage, so only its first step is left out; mu of each sample; it grows "
+                        "with the square of zeta, so that scales must be compared beside it"},
+    .ask = ask,
+    .observe = observe,
+};
