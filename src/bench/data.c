@@ -1,13 +1,11 @@
-#include <attscope/bench.h>
+#include <attscope/bench_data.h>
 
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
+#include "bench/clock.h"
+#include "bench/limits.h"
 #include "core/error.h"
 #include "core/memory.h"
 
-enum { MOST_REPEATS = 1000, SEED = 1, BATCH = 32 };
+enum { SEED = 1, BATCH = 32 };
 
 typedef struct data_bench {
     att_context *context;
@@ -17,22 +15,10 @@ typedef struct data_bench {
     float *out; /* one transformed image */
 } data_bench;
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static const att_bench_data_case cases[] = {
-    {"data/decode", ATT_BENCH_DECODE, 0}, {"data/evaluate", ATT_BENCH_EVALUATE, 0}, {"data/train", ATT_BENCH_AUGMENT, 0},
-    {"data/loader-1", ATT_BENCH_LOADER, 1}, {"data/loader-2", ATT_BENCH_LOADER, 2},
+    {"data/decode", ATT_BENCH_DECODE, 0},   {"data/evaluate", ATT_BENCH_EVALUATE, 0},
+    {"data/train", ATT_BENCH_AUGMENT, 0},   {"data/loader-1", ATT_BENCH_LOADER, 1},
+    {"data/loader-2", ATT_BENCH_LOADER, 2},
 };
 
 int att_bench_data_case_count(void)
@@ -92,10 +78,10 @@ static att_status time_passes(const data_bench *b, att_loader *loader, double *r
 {
     int warmup = b->options->warmup;
     for (int pass = 0; pass < warmup + b->options->repeats; pass++) {
-        double begin = now();
+        double begin = att_clock_now();
         ATT_TRY(loader ? pass_loader(loader, pass) : pass_alone(b, pass));
         if (pass >= warmup)
-            rates[pass - warmup] = (double)att_dataset_count(b->dataset) / (now() - begin);
+            rates[pass - warmup] = (double)att_dataset_count(b->dataset) / (att_clock_now() - begin);
     }
     return ATT_OK;
 }
@@ -126,13 +112,12 @@ static att_status run_case(data_bench *b, double *rates)
 att_status att_bench_data(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,
                           double *images_per_second)
 {
-    if (options->repeats < 1 || options->repeats > MOST_REPEATS || options->warmup < 0 || options->img_size < 1)
+    if (options->repeats < 1 || options->repeats > ATT_BENCH_REPEATS || options->warmup < 0 || options->img_size < 1)
         return att_fail(context, ATT_ERR_ARGUMENT, "bench: repeats must be in 1..%d, warmup and img_size not negative",
-                        MOST_REPEATS);
-    double rates[MOST_REPEATS];
+                        ATT_BENCH_REPEATS);
+    double rates[ATT_BENCH_REPEATS];
     data_bench b = {context, dataset, options, transform_of(options), NULL};
     ATT_TRY(run_case(&b, rates));
-    qsort(rates, (size_t)options->repeats, sizeof *rates, compare_doubles);
-    *images_per_second = 0.5 * (rates[(options->repeats - 1) / 2] + rates[options->repeats / 2]);
+    *images_per_second = att_clock_median(rates, options->repeats);
     return ATT_OK;
 }
