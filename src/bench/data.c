@@ -1,4 +1,4 @@
-#include <attscope/bench_data.h>
+#include <attscope/bench.h>
 
 #include "bench/clock.h"
 #include "bench/limits.h"
