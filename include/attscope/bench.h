@@ -1,4 +1,5 @@
-/* attscope/bench.h - how fast a network runs here, beside what the machine's matrix products reach.
+/* attscope/bench.h - how fast networks and attention run here, beside what the machine's matrix products and memory
+ * reach.
  *
  *   images/s          median over the repeats
  *   GEMM rate         operations per second of oneDNN's matmul on all threads, weights packed, no post-ops, over the
@@ -7,16 +8,23 @@
  *   share             images/s (operations per image) / (GEMM rate)
  *   operations        2 multiply-adds of those products; training counts three times the forward pass (forward,
  *                     gradient to the data, gradient to the weights)
+ *   memory rate       bytes per second of a[i] = b[i] + s c[i] on all threads, arrays far beyond every cache, each
+ *                     counted once (McCalpin's STREAM triad, 1995)
+ *   floor             no less than operations / GEMM rate, and no less than bytes / memory rate. What stays in a cache
+ *                     can be faster than the second
  */
 #ifndef ATTSCOPE_BENCH_H
 #define ATTSCOPE_BENCH_H
 
+#include <attscope/data.h>
 #include <attscope/models.h>
 #include <attscope/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* --- networks ----------------------------------------------------------------------------------------------------- */
 
 /* A standard case. */
 typedef struct att_bench_case {
@@ -50,17 +58,93 @@ typedef struct att_bench_result {
     double gmacs;             /* of one image's forward pass */
     double images_per_second; /* median */
     double step_seconds;      /* median, one batch */
+    double all_seconds;       /* of all timed runs together: what a profile's rows are parts of */
     double gemm_rate;         /* operations per second, median */
     double share;             /* of the GEMM rate: 0..1 */
+    double memory_rate;       /* bytes per second, median */
     int64_t peak_bytes;       /* VmHWM of this process before the matrix products were made; 0: not known */
     att_plan_facts plan;
 } att_bench_result;
 
 /* Runs one case on random images in memory. The network's runs and the matrix products take turns, so that both meet
- * the same machine. A process that only does this gives a meaningful peak_bytes. options->model, network as in
- * att_model_create(). Errors: ERR_ARGUMENT (an option out of range, a "ref" backend where the build lacks it) and what
- * making and running the network gives. */
+ * the same machine; the memory's follow. A process that only does this gives a meaningful peak_bytes. options->model,
+ * network as in att_model_create(). Errors: ERR_ARGUMENT (an option out of range, a "ref" backend where the build lacks
+ * it) and what making and running the network gives. */
 ATT_API att_status att_bench_run(att_context *context, const att_bench_options *options, att_bench_result *result);
+
+/* The seconds on all threads below which the work of a profile's row cannot be had: the larger of flops / gemm_rate and
+ * bytes / memory_rate. */
+ATT_API double att_bench_floor(const att_bench_result *result, const att_profile_row *row);
+
+/* A case that is timed run by run, where several take turns: batch sizes, numbers of threads. Takes batches up to
+ * options->batch_size; repeats, warmup and profile are ignored. On success *bench is the caller's. Errors as
+ * att_bench_run(). */
+typedef struct att_bench att_bench;
+ATT_API ATT_MUST_CHECK att_status att_bench_create(att_context *context, const att_bench_options *options,
+                                                   att_bench **bench);
+ATT_API void att_bench_destroy(att_bench **bench);
+/* One run of `batch` images. */
+ATT_API att_status att_bench_time(att_bench *bench, int batch, double *seconds);
+
+/* --- attention alone ---------------------------------------------------------------------------------------------- */
+
+typedef struct att_bench_attention_options {
+    int64_t tokens; /* 1..1048576 */
+    int heads, width;
+    bool training;   /* forward and backward; otherwise forward */
+    bool statistics; /* of every row, ATT_ATTENTION_STATS each */
+    const char *backend;
+    att_precision precision;
+    int repeats, warmup; /* as in att_bench_options */
+} att_bench_attention_options;
+/* 1024 tokens, 3 heads of 64, forward without statistics; the rest as att_bench_options_defaults(). */
+ATT_API att_bench_attention_options att_bench_attention_options_defaults(void);
+
+typedef struct att_bench_attention_result {
+    int images;           /* of one run: each thread's share has 2048 tokens or is one image */
+    double image_seconds; /* median over the runs, a run's seconds over its images */
+    double flops;         /* of an image: 4 N^2 heads width, three times that in training */
+    double gemm_rate;     /* of Q K' and P V per head, for as many tokens but 1024 at most: maps are not stored */
+    double share;         /* flops / image_seconds / gemm_rate */
+    int64_t peak_bytes;   /* as in att_bench_result: of a run's images together */
+} att_bench_attention_result;
+
+/* Times attention with as little as possible around it: a bias before it, so that gradients reach it, and a mean over
+ * tokens behind it. ATT_MIXED: the bias gives bf16. Errors: as att_bench_run(). */
+ATT_API att_status att_bench_attention(att_context *context, const att_bench_attention_options *options,
+                                       att_bench_attention_result *result);
+
+/* --- the way of images to the network ---------------------------------------------------------------------------- */
+
+typedef enum att_bench_data_what {
+    ATT_BENCH_DECODE,   /* files to pixels */
+    ATT_BENCH_EVALUATE, /* the same, then evaluation's transform: resize, centre crop, normalise */
+    ATT_BENCH_AUGMENT,  /* the same with training's: random resized crop, flip, normalise */
+    ATT_BENCH_LOADER    /* training's, by a loader in batches of 32 */
+} att_bench_data_what;
+
+typedef struct att_bench_data_case {
+    const char *name; /* "data/decode" */
+    att_bench_data_what what;
+    int workers; /* of the loader */
+} att_bench_data_case;
+ATT_API int att_bench_data_case_count(void);
+ATT_API att_bench_data_case att_bench_data_case_at(int index);
+
+typedef struct att_bench_data_options {
+    att_bench_data_what what;
+    int workers; /* of the loader; everything else runs on the calling thread */
+    int img_size;
+    double crop_pct; /* of evaluation's transform */
+    int repeats;     /* timed passes over the data set, 1..1000 */
+    int warmup;      /* passes before, which also bring the files into the system's cache */
+} att_bench_data_options;
+/* 224 pixels, crop_pct 0.875 (resize to 256), 5 passes after 1. */
+ATT_API att_bench_data_options att_bench_data_options_defaults(void);
+
+/* Images a second, median over the passes. Errors: ERR_ARGUMENT, and what reading the images gives. */
+ATT_API att_status att_bench_data(att_context *context, const att_dataset *dataset,
+                                  const att_bench_data_options *options, double *images_per_second);
 
 #ifdef __cplusplus
 }

@@ -5,19 +5,13 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "data/tiered.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF /* a fused multiply-add would round weights differently; gcc has none under -std=c17 */
 #endif
 
-enum { FRACTION_BITS = 22, HALF = 1 << (FRACTION_BITS - 1), STRIP = 512 };
-
-/* What each output pixel of a line is made of: `length` input pixels from `first` on. */
-typedef struct taps {
-    int room; /* weights per output pixel */
-    int *first, *length;
-    int32_t *weights;
-} taps;
+enum { LANES = ATT_RESIZE_LANES };
 
 typedef struct resize_filter {
     double support;
@@ -45,7 +39,7 @@ static const resize_filter filters[] = {[ATT_BILINEAR] = {1.0, triangle}, [ATT_B
 
 static int32_t to_fixed(double weight)
 {
-    double scaled = weight * (1 << FRACTION_BITS);
+    double scaled = weight * (1 << ATT_TAPS_FRACTION);
     return (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
@@ -67,7 +61,7 @@ static void fill_taps(const resize_filter *filter, int in, double scale, int x, 
     *length = end - begin;
 }
 
-static void free_taps(att_context *context, taps *made)
+static void free_taps(att_context *context, att_taps *made)
 {
     att_free(context, made->first);
     att_free(context, made->length);
@@ -76,17 +70,17 @@ static void free_taps(att_context *context, taps *made)
 
 /* Taps of output pixels start..start+count-1 of a line resized from `in` to `out` pixels. */
 static att_status make_taps(att_context *context, att_interpolation interpolation, int in, int out, int start,
-                            int count, taps *made)
+                            int count, att_taps *made)
 {
     const resize_filter *filter = &filters[interpolation];
     double scale = (double)in / out;
     int room = (int)ceil(filter->support * (scale < 1.0 ? 1.0 : scale)) * 2 + 1;
     size_t weights = (size_t)room * (size_t)count;
     double *exact = att_allocate_array(context, (size_t)room, sizeof *exact);
-    *made = (taps){.room = room,
-                   .first = att_allocate_array(context, (size_t)count, sizeof *made->first),
-                   .length = att_allocate_array(context, (size_t)count, sizeof *made->length),
-                   .weights = att_allocate_array(context, weights, sizeof *made->weights)};
+    *made = (att_taps){.room = room,
+                       .first = att_allocate_array(context, (size_t)count, sizeof *made->first),
+                       .length = att_allocate_array(context, (size_t)count, sizeof *made->length),
+                       .weights = att_allocate_array(context, weights, sizeof *made->weights)};
     att_status status = ATT_OK;
     if (!exact || !made->first || !made->length || !made->weights)
         status = att_fail_memory(context, weights * sizeof *made->weights, "the weights of a resize");
@@ -99,59 +93,29 @@ static att_status make_taps(att_context *context, att_interpolation interpolatio
     return status;
 }
 
-static uint8_t round_sum(int32_t sum)
-{
-    int value = sum >> FRACTION_BITS;
-    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
-}
-
-static void across_grey(const uint8_t *row, const taps *columns, int count, uint8_t *out)
-{
-    for (int x = 0; x < count; x++) {
-        const int32_t *weights = columns->weights + (size_t)x * (size_t)columns->room;
-        const uint8_t *from = row + columns->first[x];
-        int32_t sum = HALF;
-        for (int i = 0; i < columns->length[x]; i++)
-            sum += from[i] * weights[i];
-        out[x] = round_sum(sum);
-    }
-}
-
-static void across_rgb(const uint8_t *row, const taps *columns, int count, uint8_t *out)
-{
-    for (int x = 0; x < count; x++) {
-        const int32_t *weights = columns->weights + (size_t)x * (size_t)columns->room;
-        const uint8_t *from = row + (size_t)columns->first[x] * 3;
-        int32_t red = HALF, green = HALF, blue = HALF;
-        for (int i = 0; i < columns->length[x]; i++) {
-            red += from[3 * i] * weights[i];
-            green += from[3 * i + 1] * weights[i];
-            blue += from[3 * i + 2] * weights[i];
-        }
-        out[3 * x] = round_sum(red);
-        out[3 * x + 1] = round_sum(green);
-        out[3 * x + 2] = round_sum(blue);
-    }
-}
-
-/* One output row: `length` rows of `stride` bytes from `rows` on, weighted; a strip of sums at a time stays in cache.
+/* --- lines side by side -------------------------------------------------------------------------------------------
+ *
+ * Across, LANES bytes are weighted alike: those of the same place in several lines. A pixel of three channels takes
+ * four of them.
  */
-static void down(const uint8_t *rows, size_t stride, const int32_t *weights, int length, uint8_t *out)
+
+static int lane_bytes(int channels)
 {
-    int32_t sums[STRIP];
-    for (size_t begin = 0; begin < stride; begin += STRIP) {
-        size_t width = stride - begin < STRIP ? stride - begin : STRIP;
-        for (size_t i = 0; i < width; i++)
-            sums[i] = HALF;
-        for (int k = 0; k < length; k++) {
-            const uint8_t *row = rows + (size_t)k * stride + begin;
-            int32_t weight = weights[k];
-            for (size_t i = 0; i < width; i++)
-                sums[i] += row[i] * weight;
-        }
-        for (size_t i = 0; i < width; i++)
-            out[begin + i] = round_sum(sums[i]);
+    return channels == 1 ? 1 : 4;
+}
+
+/* Copies `count` pixels whose beginnings lie `from_step` and `to_step` bytes apart. Where a pixel has three bytes and
+ * is not the last one, the byte behind it is copied too, which the next pixel replaces. */
+static void copy_pixels(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step, int channels, int count)
+{
+    if (channels == 1) {
+        for (int i = 0; i < count; i++)
+            to[(size_t)i * to_step] = from[(size_t)i * from_step];
+        return;
     }
+    for (int i = 0; i < count - 1; i++)
+        memcpy(to + (size_t)i * to_step, from + (size_t)i * from_step, 4);
+    memcpy(to + (size_t)(count - 1) * to_step, from + (size_t)(count - 1) * from_step, 3);
 }
 
 static const uint8_t *pixel_at(const att_image *image, int x, int y)
@@ -166,26 +130,73 @@ static void copy_box(const att_image *image, int x, int y, att_box window, uint8
         memcpy(out + (size_t)row * stride, pixel_at(image, x + window.x, y + window.y + row), stride);
 }
 
-static att_status resize_passes(att_context *context, const att_image *image, att_box from, const taps *columns,
-                                const taps *rows, att_box window, uint8_t *out)
+static const att_resize_functions *functions_of(const att_context *context)
 {
-    size_t stride = (size_t)window.width * (size_t)image->channels;
-    int top = rows->first[0], bottom = rows->first[window.height - 1] + rows->length[window.height - 1];
-    uint8_t *between = att_reallocate(context, NULL, stride * (size_t)(bottom - top));
-    if (!between)
-        return att_fail_memory(context, stride * (size_t)(bottom - top), "a resize");
-    for (int y = top; y < bottom; y++) {
-        const uint8_t *row = pixel_at(image, from.x, from.y + y);
-        uint8_t *to = between + (size_t)(y - top) * stride;
-        if (image->channels == 1)
-            across_grey(row, columns, window.width, to);
-        else
-            across_rgb(row, columns, window.width, to);
-    }
-    for (int y = 0; y < window.height; y++)
-        down(between + (size_t)(rows->first[y] - top) * stride, stride, rows->weights + (size_t)y * (size_t)rows->room,
-             rows->length[y], out + (size_t)y * stride);
-    att_free(context, between);
+#if defined(__x86_64__)
+    if (att_context_tier(context) >= ATT_TIER_AVX512)
+        return &att_resize_avx512;
+    if (att_context_tier(context) >= ATT_TIER_AVX2)
+        return &att_resize_avx2;
+#endif
+    (void)context;
+    return &att_resize_baseline;
+}
+
+/* One resize under way: the input rows top..bottom-1 and columns left..right-1 of the box count. */
+typedef struct resizing {
+    const att_resize_functions *functions;
+    const att_image *image;
+    att_box from, window;
+    att_taps columns, rows;
+    int left, right, top, bottom;
+    uint8_t *lines;   /* [right - left][LANES] */
+    uint8_t *out;     /* [window.width][LANES] */
+    uint8_t *between; /* [bottom - top][window.width][channels] */
+} resizing;
+
+/* The rows y.. below, as many as there are lanes for, into `between`. */
+static int across_some(const resizing *r, int y)
+{
+    int channels = r->image->channels, bytes = lane_bytes(channels), width = r->right - r->left;
+    int count = r->bottom - y < LANES / bytes ? r->bottom - y : LANES / bytes;
+    size_t stride = (size_t)r->window.width * (size_t)channels;
+    for (int i = 0; i < count; i++)
+        copy_pixels(pixel_at(r->image, r->from.x + r->left, r->from.y + y + i), (size_t)channels, r->lines + i * bytes,
+                    LANES, channels, width);
+    r->functions->across(r->lines, r->left, &r->columns, r->window.width, r->out);
+    for (int i = 0; i < count; i++)
+        copy_pixels(r->out + i * bytes, LANES, r->between + (size_t)(y - r->top + i) * stride, (size_t)channels,
+                    channels, r->window.width);
+    return count;
+}
+
+static void down_all(const resizing *r, uint8_t *out)
+{
+    size_t stride = (size_t)r->window.width * (size_t)r->image->channels;
+    for (int y = 0; y < r->window.height; y++)
+        r->functions->down(r->between + (size_t)(r->rows.first[y] - r->top) * stride, stride,
+                           r->rows.weights + (size_t)y * (size_t)r->rows.room, r->rows.length[y],
+                           out + (size_t)y * stride);
+}
+
+static att_status resize_passes(att_context *context, resizing *r, uint8_t *out)
+{
+    int last_x = r->window.width - 1, last_y = r->window.height - 1;
+    r->left = r->columns.first[0];
+    r->right = r->columns.first[last_x] + r->columns.length[last_x];
+    r->top = r->rows.first[0];
+    r->bottom = r->rows.first[last_y] + r->rows.length[last_y];
+    size_t lines = (size_t)(r->right - r->left) * LANES, results = (size_t)r->window.width * LANES;
+    size_t rows = (size_t)(r->bottom - r->top) * (size_t)r->window.width * (size_t)r->image->channels;
+    r->lines = att_allocate(context, lines + results + rows);
+    if (!r->lines)
+        return att_fail_memory(context, lines + results + rows, "a resize");
+    r->out = r->lines + lines;
+    r->between = r->out + results;
+    for (int y = r->top; y < r->bottom;)
+        y += across_some(r, y);
+    down_all(r, out);
+    att_free(context, r->lines);
     return ATT_OK;
 }
 
@@ -196,13 +207,13 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
         copy_box(image, from.x, from.y, window, out);
         return ATT_OK;
     }
-    taps columns, rows;
-    ATT_TRY(make_taps(context, interpolation, from.width, width, window.x, window.width, &columns));
-    att_status status = make_taps(context, interpolation, from.height, height, window.y, window.height, &rows);
+    resizing r = {.functions = functions_of(context), .image = image, .from = from, .window = window};
+    ATT_TRY(make_taps(context, interpolation, from.width, width, window.x, window.width, &r.columns));
+    att_status status = make_taps(context, interpolation, from.height, height, window.y, window.height, &r.rows);
     if (status == ATT_OK) {
-        status = resize_passes(context, image, from, &columns, &rows, window, out);
-        free_taps(context, &rows);
+        status = resize_passes(context, &r, out);
+        free_taps(context, &r.rows);
     }
-    free_taps(context, &columns);
+    free_taps(context, &r.columns);
     return status;
 }

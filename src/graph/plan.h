@@ -32,7 +32,7 @@ typedef struct att_unit {
     att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
     att_attrs attrs;
     att_prepared prepared;
-    double flops; /* of one call */
+    double flops, bytes; /* of one call; bytes: read and written, each value once */
     int profile_row;
     struct att_unit *next;
 } att_unit;

@@ -84,6 +84,21 @@ static double unit_flops(const att_op *op, const att_unit *unit)
     return cost.flops * (double)unit->problem.group;
 }
 
+static double desc_bytes(const att_problem *problem, const att_desc *desc)
+{
+    return att_desc_present(desc) ? (double)att_problem_count(problem, desc) * (double)att_dtype_size(desc->dtype) : 0;
+}
+
+static double problem_bytes(const att_problem *problem)
+{
+    double bytes = 0;
+    for (int i = 0; i < problem->in_count; i++)
+        bytes += desc_bytes(problem, &problem->in[i]);
+    for (int i = 0; i < problem->out_count; i++)
+        bytes += desc_bytes(problem, &problem->out[i]);
+    return bytes;
+}
+
 /* Takes over *draft, whose problem's pointers are set here. */
 static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *draft, att_unit **out)
 {
@@ -106,6 +121,7 @@ static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *
         ATT_TRY(unit->kernel->prepare(&unit->problem, &unit->prepared));
     unit->profile_row = profile_row(plan, unit->kernel);
     unit->flops = unit_flops(op, unit);
+    unit->bytes = problem_bytes(&unit->problem);
     unit->next = plan->units;
     plan->units = unit;
     *out = unit;

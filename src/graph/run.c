@@ -51,6 +51,7 @@ att_status att_session_call(att_session *session, const att_unit *unit, const at
         if (call->part == 0) {
             counter->calls++;
             counter->flops += unit->flops;
+            counter->bytes += unit->bytes;
         }
     }
     return status;

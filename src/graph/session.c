@@ -264,6 +264,7 @@ att_profile_row att_session_profile_at(const att_session *session, int index)
         row.calls += counter->calls;
         row.seconds += counter->seconds;
         row.flops += counter->flops;
+        row.bytes += counter->bytes;
     }
     return row;
 }

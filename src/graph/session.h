@@ -21,7 +21,7 @@ typedef struct att_team {
 
 typedef struct att_counter {
     int64_t calls;
-    double seconds, flops;
+    double seconds, flops, bytes;
 } att_counter;
 
 struct att_session {

@@ -1,5 +1,6 @@
 #include "data/resize.h"
 
+#include "core/context.h"
 #include "core/memory.h"
 #include "io/golden.h"
 
@@ -69,6 +70,38 @@ static void test_parts(void **state)
     free(part.pixels);
 }
 
+static void resize_at(att_tier tier, const att_image *image, int width, int height, uint8_t *out)
+{
+    att_settings settings = att_settings_defaults();
+    settings.tier_cap = tier;
+    att_context *context;
+    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
+    assert_int_equal(att_resize(context, image, (att_box){0, 0, image->width, image->height}, ATT_BICUBIC, width,
+                                height, (att_box){0, 0, width, height}, out),
+                     ATT_OK);
+    att_context_destroy(&context);
+}
+
+/* Sizes around the lanes of a vector; a tier that this processor lacks is the one below. */
+static void test_tiers_agree(void **state)
+{
+    (void)state;
+    enum { MOST = 40 * 40 * 3 };
+    static uint8_t wanted[MOST], found[MOST];
+    static const int sizes[][4] = {{1, 1, 40, 39}, {3, 2, 1, 1}, {61, 47, 37, 15}, {16, 5, 17, 33}, {300, 7, 5, 31}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int channels = 1; channels <= 3; channels += 2) {
+            int width = sizes[s][2], height = sizes[s][3];
+            att_image image = noise_image(sizes[s][0], sizes[s][1], channels);
+            resize_at(ATT_TIER_BASELINE, &image, width, height, wanted);
+            for (att_tier tier = ATT_TIER_AVX2; tier <= ATT_TIER_AVX512_BF16; tier++) {
+                resize_at(tier, &image, width, height, found);
+                assert_memory_equal(found, wanted, (size_t)(width * height * channels));
+            }
+            free(image.pixels);
+        }
+}
+
 static att_status resize_once(scratch *self)
 {
     uint8_t out[5 * 4];
@@ -89,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(test_bytes_are_pillows),
         scratch_test(test_parts),
+        scratch_test(test_tiers_agree),
         scratch_test(test_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,33 @@
+/* data/tiered.h - the inner loops of resizing, once per processor tier. Whole numbers only: every tier gives the same
+ * bytes. */
+#ifndef ATT_DATA_TIERED_H
+#define ATT_DATA_TIERED_H
+
+#include <attscope/context.h>
+
+/* What each output pixel of a line is made of: `length` input pixels from `first` on, with weights of
+ * ATT_TAPS_FRACTION fractional bits. */
+typedef struct att_taps {
+    int room; /* weights per output pixel */
+    int *first, *length;
+    int32_t *weights; /* [output pixels][room] */
+} att_taps;
+
+enum { ATT_TAPS_FRACTION = 22, ATT_RESIZE_LANES = 16 };
+
+typedef struct att_resize_functions {
+    /* Sixteen lines at once: out[x][lane] from lines[x - left][lane], for the `count` output pixels of the taps. */
+    void (*across)(const uint8_t *lines, int left, const att_taps *taps, int count, uint8_t *out);
+    /* One output line: the sum of `length` lines of `stride` bytes from `lines` on, weighted. */
+    void (*down)(const uint8_t *lines, size_t stride, const int32_t *weights, int length, uint8_t *out);
+} att_resize_functions;
+
+#define ATT_DATA_TIERED_(name, tier) name##_##tier
+#define ATT_DATA_TIERED(name, tier) ATT_DATA_TIERED_(name, tier)
+
+extern const att_resize_functions att_resize_baseline;
+#if defined(__x86_64__)
+extern const att_resize_functions att_resize_avx2, att_resize_avx512, att_resize_avx512_bf16;
+#endif
+
+#endif
