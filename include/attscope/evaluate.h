@@ -4,6 +4,7 @@
 
 #include <attscope/data.h>
 #include <attscope/image.h>
+#include <attscope/measure.h>
 #include <attscope/models.h>
 #include <attscope/plan.h>
 #include <attscope/progress.h>
@@ -17,6 +18,7 @@ typedef struct att_evaluate_options {
     att_precision precision; /* ATT_MIXED on "cpu": where att_context_has_bf16() */
     int batch_size;          /* images of one run; changes no figure but speed and memory */
     int workers;             /* threads of the loader */
+    att_measure *measure;    /* made on the model's graph, which has no loss then: observes every image; NULL: none */
     const char *stage;       /* of the progress */
     att_progress_fn progress;
     void *progress_user;

@@ -70,8 +70,8 @@ ATT_API att_value att_graph_parameter(att_graph *graph, const char *name, att_sh
 /* Makes a sample value an output under a name; it comes back from each run, one row per sample. */
 ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
 
-/* As att_graph_output(), for watching: a probe and what it alone needs leave every other result the same to the bit, with
- * the plan's group and fingerprint, and a session can leave them out (att_session_watch()). A value that a later
+/* As att_graph_output(), for watching: a probe and what it alone needs leave every other result the same to the bit,
+ * with the plan's group and fingerprint, and a session can leave them out (att_session_watch()). A value that a later
  * operation would absorb (attscope/ops.h says which) must not be made a probe for that: it would be computed apart. */
 ATT_API void att_graph_probe(att_graph *graph, const char *name, att_value value);
 

@@ -2,8 +2,8 @@
  *
  * An instrument names nodes of a graph, asks them for something (attscope/graph.h: probes), and makes one number of it
  * for every sample and place. What is kept of those are mean, standard deviation and count, over samples, in the order
- * in which they came: figures do not depend on threads, nor, but for the last bits of the network itself, on the size of
- * batches.
+ * in which they came: figures do not depend on threads, nor, but for the last bits of the network itself, on the size
+ * of batches.
  *
  *     att_measure *measure;
  *     att_measure_create(att_model_graph(model), "entropy,nsi", "*", &measure);   before the plan is compiled
@@ -45,8 +45,7 @@ ATT_API void att_measure_destroy(att_measure **measure);
 
 /* Takes the samples 0..count-1 of the session's last run, which must have watched (att_session_watch()). labels: their
  * classes, NULL where there are none: "accuracy" is then not counted. Errors: what att_session_output() says. */
-ATT_API att_status att_measure_observe(att_measure *measure, att_session *session, int count,
-                                       const int32_t *labels);
+ATT_API att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels);
 /* Forgets all samples. */
 ATT_API void att_measure_clear(att_measure *measure);
 

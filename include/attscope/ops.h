@@ -76,8 +76,8 @@ ATT_API att_status att_ask_attention_summary(att_graph *graph, const char *patte
 enum { ATT_ATTENTION_SUMMARY = 8 };
 ATT_API att_value att_attention_summary(att_graph *graph, att_value stats, int prefix);
 
-/* What a residual step did: |before|, |after - before|, |branch|, Euclidean over all elements of a sample. branch may be
- * ATT_NONE where nothing but rounding tells it from after - before, which then stands for it. [ATT_STEP_NORMS]. */
+/* What a residual step did: |before|, |after - before|, |branch|, Euclidean over all elements of a sample. branch may
+ * be ATT_NONE where nothing but rounding tells it from after - before, which then stands for it. [ATT_STEP_NORMS]. */
 enum { ATT_STEP_NORMS = 3 };
 ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value after, att_value branch);
 

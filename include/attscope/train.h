@@ -4,6 +4,7 @@
 
 #include <attscope/data.h>
 #include <attscope/event.h>
+#include <attscope/measure.h>
 #include <attscope/models.h>
 #include <attscope/plan.h>
 #include <attscope/progress.h>
@@ -51,6 +52,10 @@ typedef struct att_train_options {
     const char *eval_metric; /* "top1", "top5", "loss": decides which epoch is best */
     int log_interval;        /* updates between two ATT_EVENT_STEP */
 
+    att_measure *measure;  /* made on the model's graph: observes the forward pass of every `measure_every`th update,
+                              the first among them, as it is trained on; changes no bit. NULL: none */
+    int64_t measure_every; /* at least 1 where there is a measure */
+
     const char *output;               /* folder for checkpoints, made if missing; NULL: none are written */
     int checkpoint_hist;              /* checkpoint-N files to keep, the best ones */
     int64_t checkpoint_every_updates; /* rewrite `last` after so many updates within an epoch; 0: after epochs only */
@@ -91,7 +96,8 @@ typedef struct att_train_data {
  * images_per_second, wait_share; loss is the mean over the update's images, and all concern that update);
  * ATT_EVENT_EPOCH (train_loss, eval_loss, eval_top1, eval_top5, lr, images_per_second, wait_share; the eval_ ones are
  * of the averaged weights where there are any, and eval_plain_loss, .. are added then; left out where nothing is
- * evaluated); ATT_EVENT_RUN_END (status, message). Nothing is emitted before all arguments were found good.
+ * evaluated); ATT_EVENT_MEASURE (split = "train", images; the figures of one update's images before that update, at the
+ * step that it made); ATT_EVENT_RUN_END (status, message). Nothing is emitted before all arguments were found good.
  *
  * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
  * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.

@@ -164,8 +164,7 @@ static void add_output(att_graph *graph, const char *name, att_value value, bool
     }
     const char *copy = att_graph_string(graph, name);
     if (copy)
-        graph->outputs.items[graph->outputs.count++] =
-            (att_named_value){.name = copy, .value = value, .probe = probe};
+        graph->outputs.items[graph->outputs.count++] = (att_named_value){.name = copy, .value = value, .probe = probe};
 }
 
 void att_graph_output(att_graph *graph, const char *name, att_value value)

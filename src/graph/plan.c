@@ -71,8 +71,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, int
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, *owner);
     ATT_TRY(graph->status);
-    ATT_TRY(att_graph_fuse(graph));
-    return options->precision == ATT_MIXED ? narrow(graph, owner) : ATT_OK;
+    return att_graph_fuse(graph);
 }
 
 /* --- sizes ------------------------------------------------------------------------------------------------------- */
@@ -99,7 +98,21 @@ static int power_of_two_within(int64_t limit)
     return power;
 }
 
-static att_status choose_sizes(att_plan *plan, const att_graph *graph, const att_plan_options *options)
+/* Of a graph that is not narrowed yet, so that mixed precision takes the groups of full precision and less memory; and
+ * without watchers, which change nothing. */
+static att_status keep_within_budget(att_plan *plan, const att_graph *graph, const int *owner, const bool *watchers)
+{
+    for (; plan->group > 1; plan->group /= 2) {
+        size_t bytes;
+        ATT_TRY(att_place_measure(graph, plan, owner, watchers, plan->group, &bytes));
+        if (bytes <= ARENA_BYTES)
+            break;
+    }
+    return ATT_OK;
+}
+
+static att_status choose_sizes(att_plan *plan, const att_graph *graph, const int *owner, const bool *watchers,
+                               const att_plan_options *options)
 {
     int threads = att_context_threads(plan->context);
     if (options->group < 0 || options->group > MAX_GROUP || options->lanes < 0 || options->lanes > 1024 ||
@@ -113,7 +126,7 @@ static att_status choose_sizes(att_plan *plan, const att_graph *graph, const att
     int teams = plan->purpose == ATT_TRAIN && plan->lanes < threads ? plan->lanes : threads;
     plan->parts = options->parts ? options->parts : threads / teams;
     plan->teams = threads / plan->parts < teams ? threads / plan->parts : teams;
-    return ATT_OK;
+    return options->group ? ATT_OK : keep_within_budget(plan, graph, owner, watchers);
 }
 
 /* --- ports ------------------------------------------------------------------------------------------------------- */
@@ -129,8 +142,10 @@ static att_status copy_ports(att_plan *plan, const att_graph *graph, const att_n
         const char *name = att_arena_string(&plan->arena, list[i].name);
         if (!name)
             return att_fail_memory(plan->context, strlen(list[i].name), "a plan");
-        ports[i] = (att_port){
-            .name = name, .desc = desc, .row_bytes = att_shape_count(desc.shape) * (int64_t)att_dtype_size(desc.dtype)};
+        ports[i] = (att_port){.name = name,
+                              .desc = desc,
+                              .row_bytes = att_shape_count(desc.shape) * (int64_t)att_dtype_size(desc.dtype),
+                              .probe = list[i].probe};
     }
     *out = ports;
     return ATT_OK;
@@ -220,10 +235,16 @@ static att_status prepare_steps(att_plan *plan, const att_graph *graph, const in
     return ATT_OK;
 }
 
-/* may_shrink: the plan's group becomes smaller instead where the program's activations would be too large. */
-static att_status add_program(att_plan *plan, const att_graph *graph, const int *owner, const int *readers, int group,
-                              int parts, bool may_shrink)
+/* A graph as plans see it after rewriting. */
+typedef struct rewritten {
+    const att_graph *graph;
+    const int *owner, *readers;
+    const bool *watchers;
+} rewritten;
+
+static att_status add_program(att_plan *plan, const rewritten *from, int group, int parts)
 {
+    const att_graph *graph = from->graph;
     if (att_plan_program(plan, group, parts))
         return ATT_OK;
     size_t bytes = (size_t)graph->nodes.count * sizeof(att_step);
@@ -232,12 +253,8 @@ static att_status add_program(att_plan *plan, const att_graph *graph, const int 
     program->steps = att_arena_allocate(&plan->arena, bytes);
     if (!program->steps)
         return att_fail_memory(plan->context, bytes, "a plan");
-    ATT_TRY(att_place_values(graph, plan, owner, program));
-    if (may_shrink && group > 1 && program->arena_bytes > ARENA_BYTES) {
-        plan->group = group / 2;
-        return ATT_OK;
-    }
-    ATT_TRY(prepare_steps(plan, graph, readers, program));
+    ATT_TRY(att_place_values(graph, plan, from->owner, from->watchers, program));
+    ATT_TRY(prepare_steps(plan, graph, from->readers, program));
     plan->program_count++;
     return ATT_OK;
 }
@@ -252,16 +269,17 @@ static att_status count_readers(const att_graph *graph, const int *owner, int **
     return ATT_OK;
 }
 
-static att_status add_programs(att_plan *plan, const att_graph *graph, const int *owner, bool group_is_given)
+static att_status add_programs(att_plan *plan, const att_graph *graph, const int *owner, const bool *watchers)
 {
     int *readers;
     ATT_TRY(count_readers(graph, owner, &readers));
+    rewritten from = {graph, owner, readers, watchers};
     att_status status = ATT_OK;
     for (int group = plan->group; group >= 1 && status == ATT_OK; group /= 2)
-        status = add_program(plan, graph, owner, readers, group, plan->parts, !group_is_given);
+        status = add_program(plan, &from, group, plan->parts);
     int threads = att_context_threads(plan->context);
     if (status == ATT_OK && plan->purpose == ATT_INFER && threads > 1) /* one sample on all threads: latency */
-        status = add_program(plan, graph, owner, readers, 1, threads, false);
+        status = add_program(plan, &from, 1, threads);
     att_free(plan->context, readers);
     return status;
 }
@@ -363,15 +381,31 @@ static uint64_t mix_shape(uint64_t hash, att_shape shape)
     return hash;
 }
 
+/* Numbers of values by first appearance in what is hashed, so that watchers leave no trace. */
+typedef struct numbering {
+    int *number, count; /* number[value] - 1; 0: none yet */
+} numbering;
+
+static uint64_t number_of(numbering *n, att_value value)
+{
+    if (value == ATT_NONE)
+        return 0;
+    if (n->number[value] == 0)
+        n->number[value] = ++n->count;
+    return (uint64_t)n->number[value];
+}
+
 /* Attributes that leave no mark on shapes (rates, epsilons) are not in it. */
-static uint64_t hash_graph(const att_graph *graph)
+static uint64_t hash_graph(const att_graph *graph, const bool *watchers, numbering *n)
 {
     uint64_t hash = mix(0, (uint64_t)graph->dtype);
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
+        if (watchers[i])
+            continue;
         hash = mix(hash, att_random_hash(node->op->name));
         for (int j = 0; j < node->in_count; j++)
-            hash = mix(hash, (uint64_t)node->in[j]);
+            hash = mix(hash, number_of(n, node->in[j]));
         for (int j = 0; j < node->out_count; j++)
             hash = mix_shape(hash, graph->values.items[node->out[j]].desc.shape);
     }
@@ -389,15 +423,21 @@ const char *att_precision_name(att_precision precision)
     return (unsigned)precision < sizeof precisions / sizeof *precisions ? precisions[precision] : "unknown";
 }
 
-static att_status write_fingerprint(att_plan *plan, const att_graph *graph)
+static att_status write_fingerprint(att_plan *plan, const att_graph *graph, const bool *watchers)
 {
+    numbering numbers = {
+        .number = att_allocate_array(plan->context, (size_t)graph->values.count + 1, sizeof *numbers.number)};
+    if (!numbers.number)
+        return att_fail_memory(plan->context, (size_t)graph->values.count * sizeof *numbers.number, "a plan");
+    uint64_t hash = hash_graph(graph, watchers, &numbers);
+    att_free(plan->context, numbers.number);
     att_text text = {.context = plan->context};
     const char *version = plan->backend->version ? plan->backend->version() : "";
     att_text_append(
         &text, "precision=%s graph=%016llx purpose=%s backend=%s group=%d lanes=%d parts=%d tier=%s%s%s attscope=%s",
-        att_precision_name(plan->precision), (unsigned long long)hash_graph(graph),
-        plan->purpose == ATT_TRAIN ? "train" : "infer", plan->backend->name, plan->group, plan->lanes, plan->parts,
-        att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());
+        att_precision_name(plan->precision), (unsigned long long)hash, plan->purpose == ATT_TRAIN ? "train" : "infer",
+        plan->backend->name, plan->group, plan->lanes, plan->parts, att_tier_name(att_context_tier(plan->context)),
+        *version ? " " : "", version, att_version());
     if (!text.failed)
         plan->fingerprint = att_arena_string(&plan->arena, text.data);
     att_text_free(&text);
@@ -406,7 +446,20 @@ static att_status write_fingerprint(att_plan *plan, const att_graph *graph)
 
 /* --- compiling --------------------------------------------------------------------------------------------------- */
 
-static att_status compile(att_plan *plan, att_graph *graph, const att_plan_options *options, int **owner)
+/* What rewriting leaves beside the graph. */
+typedef struct work {
+    int *owner;
+    bool *watchers;
+} work;
+
+static att_status settle_probes(att_graph *graph, work *w)
+{
+    att_free(graph->context, w->watchers);
+    w->watchers = NULL;
+    return att_graph_settle_probes(graph, w->owner, &w->watchers);
+}
+
+static att_status compile(att_plan *plan, att_graph *graph, const att_plan_options *options, work *w)
 {
     ATT_TRY(find_backend(plan->context, options->backend, &plan->backend));
     size_t kernels = 0;
@@ -415,15 +468,20 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     plan->profile_kernels = att_arena_allocate(&plan->arena, (kernels + 1) * sizeof(att_kernel *));
     if (!plan->profile_kernels)
         return att_fail_memory(plan->context, kernels * sizeof(att_kernel *), "a plan");
-    ATT_TRY(rewrite(graph, options, owner));
+    ATT_TRY(rewrite(graph, options, &w->owner));
+    ATT_TRY(settle_probes(graph, w));
     ATT_TRY(describe(plan, graph));
-    ATT_TRY(choose_sizes(plan, graph, options));
-    ATT_TRY(add_programs(plan, graph, *owner, options->group > 0));
+    ATT_TRY(choose_sizes(plan, graph, w->owner, w->watchers, options));
+    if (plan->precision == ATT_MIXED) {
+        ATT_TRY(narrow(graph, &w->owner));
+        ATT_TRY(settle_probes(graph, w));
+    }
+    ATT_TRY(add_programs(plan, graph, w->owner, w->watchers));
     if (plan->purpose == ATT_TRAIN) {
         ATT_TRY(prepare_reduction(plan));
         ATT_TRY(prepare_update(plan, options));
     }
-    return write_fingerprint(plan, graph);
+    return write_fingerprint(plan, graph, w->watchers);
 }
 
 att_status att_plan_compile(const att_graph *graph, const att_plan_options *options, att_plan **out)
@@ -442,9 +500,10 @@ att_status att_plan_compile(const att_graph *graph, const att_plan_options *opti
     plan->purpose = options->purpose;
     plan->precision = options->precision;
     plan->dtype = graph->dtype;
-    int *owner = NULL;
-    att_status status = compile(plan, copy, options, &owner);
-    att_free(context, owner);
+    work w = {0};
+    att_status status = compile(plan, copy, options, &w);
+    att_free(context, w.owner);
+    att_free(context, w.watchers);
     att_graph_destroy(&copy);
     if (status != ATT_OK)
         att_plan_destroy(&plan);

@@ -40,8 +40,8 @@ typedef struct att_unit {
 typedef struct att_step {
     const att_unit *unit;
     att_ref in[ATT_MAX_IN], out[ATT_MAX_OUT];
-    int packed;    /* index of the pack; -1: none */
-    bool watcher;  /* nothing but probes needs it */
+    int packed;   /* index of the pack; -1: none */
+    bool watcher; /* nothing but probes needs it */
     const char *scope;
 } att_step;
 

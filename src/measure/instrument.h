@@ -8,6 +8,7 @@
 
 #include <attscope/measure.h>
 
+#include "core/error.h"
 #include "graph/graph.h"
 
 /* One sample's rows, in the order in which the instrument asked for them. */

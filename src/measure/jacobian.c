@@ -17,7 +17,8 @@ const att_instrument att_instrument_jacobian = {
     .info = {.name = "jacobian",
              .summary = "how steeply softmax passes gradients on: norms of its Jacobian diag(a) - a a'",
              .unit = "1",
-             .formula = "mean over queries of: nuclear 1 - sum_j a_j^2; frobenius sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2)",
+             .formula =
+                 "mean over queries of: nuclear 1 - sum_j a_j^2; frobenius sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2)",
              .source = "claim: Hyeon-Woo et al., ICCV 2023; the formulas follow from the Jacobian",
              .reading = "which row is steepest depends on the norm: at N = 197 a uniform row has .995 and .071, one of "
                         "two equal weights .5 and .5"},

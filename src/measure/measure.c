@@ -1,6 +1,7 @@
 #include <attscope/measure.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -80,10 +81,9 @@ int att_asking_node(const att_asking *asking, const char *op, int after)
 }
 
 /* Room for one more item of a list; false where memory is out. */
-#define ROOM(asking, list)                                                                                    \
-    att_list_grow((asking)->measure->context, (void *)&(asking)->measure->list.items,                         \
-                  (asking)->measure->list.count, &(asking)->measure->list.capacity,                           \
-                  sizeof *(asking)->measure->list.items)
+#define ROOM(asking, list)                                                                                           \
+    att_list_grow((asking)->measure->context, (void *)&(asking)->measure->list.items, (asking)->measure->list.count, \
+                  &(asking)->measure->list.capacity, sizeof *(asking)->measure->list.items)
 
 static const char *keep(att_asking *asking, const char *text)
 {
@@ -165,10 +165,10 @@ static att_status no_instrument(att_context *context, const char *name)
     att_text names = {.context = context};
     for (int i = 0; att_instruments[i]; i++)
         att_text_append(&names, "%s%s", i ? ", " : "", att_instruments[i]->info.name);
-    att_status status = names.failed ? att_fail_memory(context, 256, "a message")
-                                     : att_fail(context, ATT_ERR_NOT_FOUND,
-                                                "there is no instrument \"%s\"; there are %s, and \"all\"", name,
-                                                names.data);
+    att_status status = names.failed
+                            ? att_fail_memory(context, 256, "a message")
+                            : att_fail(context, ATT_ERR_NOT_FOUND,
+                                       "there is no instrument \"%s\"; there are %s, and \"all\"", name, names.data);
     att_text_free(&names);
     return status;
 }

@@ -50,8 +50,9 @@ const att_instrument att_instrument_tns = {
              .formula = "TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta: the integral of "
                         "1[exists t: zeta >= max(mu (1 + M1), M2)] over M1, M2 > 0",
              .source = "definition: Huang et al., ICCV 2023; the closed form follows from it",
-             .reading = "the whole network is one stage, so only its first step is left out; mu of each sample; it grows "
-                        "with the square of zeta, so that scales must be compared beside it"},
+             .reading =
+                 "the whole network is one stage, so only its first step is left out; mu of each sample; it grows "
+                 "with the square of zeta, so that scales must be compared beside it"},
     .ask = ask,
     .observe = observe,
 };

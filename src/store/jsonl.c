@@ -9,9 +9,10 @@
 
 static const char *const kinds[] = {[ATT_EVENT_RUN_BEGIN] = "run_begin",
                                     [ATT_EVENT_STEP] = "step",
+                                    [ATT_EVENT_MEASURE] = "measure",
                                     [ATT_EVENT_EPOCH] = "epoch",
                                     [ATT_EVENT_RUN_END] = "run_end"};
-static const char *const own_names[] = {"event", "epoch", "step", "seconds"};
+static const char *const own_names[] = {"event", "epoch", "step", "seconds", "measurements"};
 
 struct jsonl {
     att_context *context;
@@ -101,6 +102,37 @@ static bool is_taken(const att_event *event, int index)
     return false;
 }
 
+static void write_measurement(att_json_writer *json, const att_measurement *m)
+{
+    att_json_begin_object(json);
+    att_json_key(json, "instrument");
+    att_json_string(json, m->instrument);
+    att_json_key(json, "node");
+    att_json_string(json, m->node);
+    if (m->head >= 0) {
+        att_json_key(json, "head");
+        att_json_integer(json, m->head);
+    }
+    att_json_key(json, "statistic");
+    att_json_string(json, m->statistic);
+    att_json_key(json, "mean");
+    att_json_number(json, m->mean);
+    att_json_key(json, "deviation");
+    att_json_number(json, m->deviation);
+    att_json_key(json, "n");
+    att_json_integer(json, m->count);
+    att_json_end_object(json);
+}
+
+static void write_measurements(att_json_writer *json, const att_event *event)
+{
+    att_json_key(json, "measurements");
+    att_json_begin_array(json);
+    for (int i = 0; i < event->measurement_count; i++)
+        write_measurement(json, &event->measurements[i]);
+    att_json_end_array(json);
+}
+
 static att_status write_event(struct jsonl *jsonl, const att_event *event)
 {
     att_json_writer *json = jsonl->json;
@@ -120,6 +152,8 @@ static att_status write_event(struct jsonl *jsonl, const att_event *event)
         else
             att_json_number(json, event->fields[i].number);
     }
+    if (event->kind == ATT_EVENT_MEASURE)
+        write_measurements(json, event);
     att_json_end_object(json);
     const char *text = NULL;
     size_t length = 0;

@@ -80,6 +80,8 @@ static att_status run(evaluator *e)
         if (batch.count == 0)
             return ATT_OK;
         ATT_TRY(att_network_run(&e->network, batch.images, batch.count, e->logits));
+        if (e->options->measure)
+            ATT_TRY(att_measure_observe(e->options->measure, e->network.session, batch.count, batch.labels));
         tally(e, &batch);
         ATT_TRY(tell(e, &batch));
     }
@@ -89,6 +91,8 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
                           const att_transform_options *transform)
 {
     ATT_TRY(att_network_check_images(model, transform));
+    if (e->options->measure && att_model_options_of(model).loss)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "instruments evaluate a model that was made without a loss");
     ATT_TRY(att_network_create(model, weights, e->options->backend, e->options->precision, e->options->batch_size,
                                &e->network));
     ATT_TRY(att_network_check_labels(e->context, dataset, e->network.classes));

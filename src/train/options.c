@@ -140,6 +140,7 @@ att_status att_train_options_check(att_context *context, const att_train_options
         {"checkpoint_hist", options->checkpoint_hist, 1, ATT_HISTORY_MAX},
         {"checkpoint_every_updates", (double)options->checkpoint_every_updates, 0, 1e15},
         {"sink_count", options->sink_count, 0, 1024},
+        {"measure_every", (double)options->measure_every, options->measure ? 1 : 0, 1e15},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         const range *r = &ranges[i];

@@ -45,6 +45,8 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     ATT_TRY(att_session_accumulate(trainer->session, size, 1.0 / (double)images, options->seed, trainer->state.update,
                                    trainer->partial_images));
     ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
+    if (trainer->measuring)
+        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, batch.labels));
     for (int i = 0; i < size; i++)
         trainer->partial_loss += trainer->losses[i];
     trainer->partial_images += size;
@@ -75,6 +77,21 @@ static void count_update(att_trainer *trainer)
     trainer->partial_loss = 0;
 }
 
+static bool is_due(int64_t update, int64_t interval)
+{
+    return interval > 0 && update % interval == 0;
+}
+
+/* Whether the update in progress is one that instruments watch. */
+static void start_measuring(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    trainer->measuring = options->measure && is_due(trainer->state.update, options->measure_every);
+    att_session_watch(trainer->session, trainer->measuring);
+    if (trainer->measuring)
+        att_measure_clear(options->measure);
+}
+
 static att_status run_update(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
@@ -83,6 +100,7 @@ static att_status run_update(att_trainer *trainer)
     trainer->partial_images = 0;
     trainer->partial_loss = 0;
     trainer->update_pace = att_pace_start(trainer->loader);
+    start_measuring(trainer);
     trainer->lr = att_schedule_lr(trainer->schedule, options, trainer->base_lr, att_trainer_updates_per_epoch(trainer),
                                   trainer->state.epoch, trainer->state.update);
     for (int64_t step = 0; step < steps; step++) {
@@ -128,17 +146,14 @@ static att_status stop(att_trainer *trainer)
                     trainer->options->output ? "; continue from " : "", trainer->options->output ? trainer->good : "");
 }
 
-static bool is_due(int64_t update, int64_t interval)
-{
-    return interval > 0 && update % interval == 0;
-}
-
 static att_status run_updates(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_train_state *state = &trainer->state;
     while (state->batch < trainer->batches) {
         ATT_TRY(run_update(trainer));
+        if (trainer->measuring)
+            ATT_TRY(att_trainer_emit_measure(trainer));
         if (is_due(state->update, options->log_interval))
             ATT_TRY(att_trainer_emit_step(trainer));
         if (trainer->stop_asked)

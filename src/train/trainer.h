@@ -37,6 +37,7 @@ typedef struct att_trainer {
     double seconds, waited;
     double eval_seconds; /* of the last epoch's evaluation */
     bool stop_asked;
+    bool measuring; /* the update in progress, or just made, is watched */
 
     int64_t partial_images; /* of the update in progress, with the sum of their losses */
     double partial_loss;
@@ -56,6 +57,8 @@ double att_pace_wait_share(const att_pace *pace, const att_loader *loader);
 att_status att_trainer_emit_begin(att_trainer *trainer);
 att_status att_trainer_emit_step(att_trainer *trainer);
 att_status att_trainer_emit_epoch(att_trainer *trainer);
+/* What the instruments saw of the last update. */
+att_status att_trainer_emit_measure(att_trainer *trainer);
 /* Returns `status`, whose message stays, or where that is ATT_OK what a sink answers. */
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status);
 /* After a batch of the update in progress. */

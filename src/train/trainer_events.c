@@ -28,19 +28,42 @@ double att_pace_wait_share(const att_pace *pace, const att_loader *loader)
     return att_share(att_loader_describe(loader).wait_seconds - pace->waited, att_pace_seconds(pace));
 }
 
-static att_status emit(att_trainer *trainer, att_event_kind kind, int64_t epoch, const att_field *fields, int count)
+static att_status send(const att_trainer *trainer, const att_event *event)
 {
-    att_event event = {.kind = kind,
-                       .epoch = epoch,
+    for (int i = 0; i < trainer->options->sink_count; i++) {
+        const att_sink *sink = &trainer->options->sinks[i];
+        ATT_TRY(sink->emit(sink->user, event));
+    }
+    return ATT_OK;
+}
+
+static att_event event_of(const att_trainer *trainer, att_event_kind kind, const att_field *fields, int count)
+{
+    return (att_event){.kind = kind,
+                       .epoch = trainer->state.epoch,
                        .step = trainer->state.update,
                        .seconds = att_seconds_now() - trainer->started,
                        .fields = fields,
                        .field_count = count};
-    for (int i = 0; i < trainer->options->sink_count; i++) {
-        const att_sink *sink = &trainer->options->sinks[i];
-        ATT_TRY(sink->emit(sink->user, &event));
-    }
-    return ATT_OK;
+}
+
+static att_status emit(const att_trainer *trainer, att_event_kind kind, const att_field *fields, int count)
+{
+    att_event event = event_of(trainer, kind, fields, count);
+    return send(trainer, &event);
+}
+
+att_status att_trainer_emit_measure(att_trainer *trainer)
+{
+    att_measure *measure = trainer->options->measure;
+    const att_field fields[] = {
+        {.name = "split", .text = "train"},
+        {.name = "images", .number = (double)trainer->update_pace.images},
+    };
+    att_event event = event_of(trainer, ATT_EVENT_MEASURE, fields, sizeof fields / sizeof *fields);
+    event.measurements = att_measure_all(measure);
+    event.measurement_count = att_measure_count(measure);
+    return send(trainer, &event);
 }
 
 att_status att_trainer_emit_begin(att_trainer *trainer)
@@ -58,7 +81,7 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         fields[count].name = att_train_option_name(i);
         fields[count].text = att_train_option_text(run->options, i, texts[count]);
     }
-    return emit(trainer, ATT_EVENT_RUN_BEGIN, trainer->state.epoch, fields, count);
+    return emit(trainer, ATT_EVENT_RUN_BEGIN, fields, count);
 }
 
 att_status att_trainer_emit_step(att_trainer *trainer)
@@ -70,7 +93,7 @@ att_status att_trainer_emit_step(att_trainer *trainer)
         {.name = "images_per_second", .number = att_pace_speed(&trainer->update_pace)},
         {.name = "wait_share", .number = att_pace_wait_share(&trainer->update_pace, trainer->loader)},
     };
-    return emit(trainer, ATT_EVENT_STEP, trainer->state.epoch, fields, sizeof fields / sizeof *fields);
+    return emit(trainer, ATT_EVENT_STEP, fields, sizeof fields / sizeof *fields);
 }
 
 static int put_evaluation(att_field *fields, const char *const names[3], const att_evaluation *evaluation)
@@ -94,7 +117,7 @@ att_status att_trainer_emit_epoch(att_trainer *trainer)
     fields[count++] = (att_field){.name = "lr", .number = trainer->lr};
     fields[count++] = (att_field){.name = "images_per_second", .number = trainer->result.images_per_second};
     fields[count++] = (att_field){.name = "wait_share", .number = trainer->result.wait_share};
-    return emit(trainer, ATT_EVENT_EPOCH, trainer->state.epoch, fields, count);
+    return emit(trainer, ATT_EVENT_EPOCH, fields, count);
 }
 
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
@@ -104,7 +127,7 @@ att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
         snprintf(message, sizeof message, "%s", att_context_message(trainer->context));
     const att_field fields[] = {{.name = "status", .text = att_status_name(status)},
                                 {.name = "message", .text = message}};
-    att_status answer = emit(trainer, ATT_EVENT_RUN_END, trainer->state.epoch, fields, 2);
+    att_status answer = emit(trainer, ATT_EVENT_RUN_END, fields, 2);
     return status == ATT_OK ? answer : att_fail(trainer->context, status, "%s", message);
 }
 

@@ -12,7 +12,8 @@
 static att_status emit(const att_sink *sink, att_event_kind kind, int64_t epoch, int64_t step, const att_field *fields,
                        int count)
 {
-    const att_event event = {kind, epoch, step, 0.5, fields, count};
+    const att_event event = {
+        .kind = kind, .epoch = epoch, .step = step, .seconds = 0.5, .fields = fields, .field_count = count};
     return sink->emit(sink->user, &event);
 }
 

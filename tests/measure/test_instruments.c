@@ -1,0 +1,524 @@
+/* Instruments where closed forms say what they must tell, and what watching must leave as it is. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/attscope.h>
+
+static att_context *context;
+
+static void must(att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+}
+
+static const att_measurement *find(const att_measurement *all, int count, const char *instrument, const char *node,
+                                   const char *statistic, int head)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(all[i].instrument, instrument) && !strcmp(all[i].node, node) &&
+            !strcmp(all[i].statistic, statistic) && all[i].head == head)
+            return &all[i];
+    fail_msg("no figure %s %s %s %d", instrument, node, statistic, head);
+    return NULL;
+}
+
+/* --- closed forms: an attention whose q, k, v are the input ------------------------------------------------------- */
+
+enum { SIDE = 3, TOKENS = SIDE * SIDE + 1, HEADS = 2, WIDTH = 4, ROW = 3 * HEADS * WIDTH, SAMPLES = 3 };
+
+typedef struct bare {
+    att_graph *graph;
+    att_measure *measure;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    float rows[SAMPLES][TOKENS][ROW];
+} bare;
+
+static void bare_make(bare *b, const char *with)
+{
+    memset(b, 0, sizeof *b);
+    must(att_graph_create(context, ATT_F32, &b->graph));
+    att_value qkv = att_graph_input(b->graph, "qkv", ATT_F32, att_shape_of(TOKENS, ROW));
+    att_graph_scope(b->graph, "attn");
+    att_attention_options options = {.heads = HEADS, .scale = 1, .prefix = 1, .grid_h = SIDE, .grid_w = SIDE};
+    att_graph_output(b->graph, "o", att_attention(b->graph, qkv, &options));
+    must(att_measure_create(b->graph, with, "*", &b->measure));
+    att_plan_options plan = att_plan_options_defaults();
+    must(att_plan_compile(b->graph, &plan, &b->plan));
+    must(att_weights_create(b->graph, &b->weights));
+    must(att_session_create(b->plan, b->weights, SAMPLES, &b->session));
+    must(att_session_bind(b->session, "qkv", b->rows));
+}
+
+static void bare_run(bare *b)
+{
+    must(att_session_run(b->session, SAMPLES));
+    must(att_measure_observe(b->measure, b->session, SAMPLES, NULL));
+}
+
+static double bare_figure(bare *b, const char *instrument, const char *statistic, int head)
+{
+    const att_measurement *m =
+        find(att_measure_all(b->measure), att_measure_count(b->measure), instrument, "attn", statistic, head);
+    assert_int_equal(m->count, SAMPLES);
+    assert_true(m->deviation <= 1e-6);
+    return m->mean;
+}
+
+static void bare_free(bare *b)
+{
+    att_session_destroy(&b->session);
+    att_weights_destroy(&b->weights);
+    att_plan_destroy(&b->plan);
+    att_measure_destroy(&b->measure);
+    att_graph_destroy(&b->graph);
+}
+
+static const char *const attention_instruments = "entropy,distance,jacobian";
+
+/* Mean distance between two different places of the grid, in sides; and over all places, itself included. */
+static double mean_distance(bool others_only)
+{
+    double sum = 0;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        for (int j = 0; j < SIDE * SIDE; j++)
+            sum += hypot(i / SIDE - j / SIDE, i % SIDE - j % SIDE) / SIDE;
+    return sum / (SIDE * SIDE) / (others_only ? SIDE * SIDE - 1 : TOKENS);
+}
+
+static void uniform_attention(void **state)
+{
+    (void)state;
+    static bare b;
+    bare_make(&b, attention_instruments);
+    bare_run(&b); /* q = k = 0 */
+    for (int head = -1; head < HEADS; head++) {
+        double n = TOKENS;
+        assert_true(fabs(bare_figure(&b, "entropy", "mean", head) - log(n)) < 1e-6);          /* 0 to 2e-7 */
+        assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head) - (1 - 1 / n)) < 1e-6); /* 3e-8 */
+        assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head) - sqrt(1 / n - 1 / (n * n))) < 1e-6);
+        assert_true(fabs(bare_figure(&b, "distance", "mean", head) - mean_distance(false)) < 1e-6); /* 3e-8 */
+        assert_true(fabs(bare_figure(&b, "distance", "renormalised", head) - mean_distance(true)) < 1e-6);
+    }
+    bare_free(&b);
+}
+
+/* q_i . k_j = 1000 [j = i + 1]: head 0 looks at the next token, the last at the first; head 1 at itself. */
+static void one_hot_attention(void **state)
+{
+    (void)state;
+    static bare b;
+    bare_make(&b, attention_instruments);
+    float *row = &b.rows[0][0][0];
+    for (int sample = 0; sample < SAMPLES; sample++)
+        for (int i = 0; i < TOKENS; i++, row += ROW)
+            for (int head = 0; head < HEADS; head++) {
+                double angle = 2 * acos(-1) / TOKENS;
+                float *q = row + head * WIDTH, *k = row + (HEADS + head) * WIDTH;
+                int wanted = head == 0 ? (i + 1) % TOKENS : i;
+                q[0] = (float)(1000 * cos(angle * wanted)), q[1] = (float)(1000 * sin(angle * wanted));
+                k[0] = (float)cos(angle * i), k[1] = (float)sin(angle * i);
+            }
+    bare_run(&b);
+    for (int head = 0; head < HEADS; head++) {
+        assert_true(fabs(bare_figure(&b, "entropy", "mean", head)) < 1e-6);
+        assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head)) < 1e-6);
+        assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head)) < 1e-3); /* the root of a rounding error */
+    }
+    /* Token i looks at i + 1: a step of 1 within a row, hypot(1, SIDE - 1) at its end, nothing from the last. */
+    double steps = SIDE * (SIDE - 1) + (SIDE - 1) * hypot(1, SIDE - 1);
+    assert_true(fabs(bare_figure(&b, "distance", "mean", 0) - steps / SIDE / (SIDE * SIDE)) < 1e-6);
+    assert_true(fabs(bare_figure(&b, "distance", "mean", 1)) < 1e-6);
+    assert_true(fabs(bare_figure(&b, "distance", "renormalised", 1)) < 1e-6);
+    bare_free(&b);
+}
+
+/* --- residual steps ------------------------------------------------------------------------------------------------
+ */
+
+enum { STEPS = 4, COLUMNS = 5, LINES = 6 };
+
+/* x + f1 + f2 ...: every branch is an input, the third behind a gate of 2. */
+typedef struct steps {
+    att_graph *graph;
+    att_measure *measure;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    float rows[STEPS + 1][2][LINES][COLUMNS];
+} steps;
+
+static void steps_make(steps *s, const char *with)
+{
+    memset(s, 0, sizeof *s);
+    must(att_graph_create(context, ATT_F32, &s->graph));
+    att_value x = ATT_NONE, gamma = att_graph_parameter(s->graph, "gamma", att_shape_of(COLUMNS),
+                                                        (att_init){ATT_INIT_CONSTANT, 2}, false);
+    for (int i = 0; i <= STEPS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", i);
+        att_value f = att_graph_input(s->graph, name, ATT_F32, att_shape_of(LINES, COLUMNS));
+        att_graph_scope(s->graph, name);
+        x = i == 0 ? f : att_add(s->graph, x, i == 3 ? att_scale(s->graph, f, gamma) : f);
+    }
+    att_graph_output(s->graph, "x", x);
+    must(att_measure_create(s->graph, with, "*", &s->measure));
+    att_plan_options plan = att_plan_options_defaults();
+    must(att_plan_compile(s->graph, &plan, &s->plan));
+    must(att_weights_create(s->graph, &s->weights));
+    must(att_weights_initialise(s->weights, 1));
+    must(att_session_create(s->plan, s->weights, 2, &s->session));
+    for (int i = 0; i <= STEPS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", i);
+        must(att_session_bind(s->session, name, s->rows[i]));
+    }
+}
+
+static double steps_figure(steps *s, const char *instrument, const char *node, const char *statistic)
+{
+    return find(att_measure_all(s->measure), att_measure_count(s->measure), instrument, node, statistic, -1)->mean;
+}
+
+static void steps_free(steps *s)
+{
+    att_session_destroy(&s->session);
+    att_weights_destroy(&s->weights);
+    att_plan_destroy(&s->plan);
+    att_measure_destroy(&s->measure);
+    att_graph_destroy(&s->graph);
+}
+
+static double norm(const float *x)
+{
+    double sum = 0;
+    for (int i = 0; i < LINES * COLUMNS; i++)
+        sum += (double)x[i] * x[i];
+    return sqrt(sum);
+}
+
+/* The integral over a grid of 1[zeta* >= max(mu (1 + M1), M2)], by midpoints. */
+static double tns_by_grid(double largest, double mean)
+{
+    enum { CELLS = 2000 };
+    double width1 = 2 * (largest / mean) / CELLS, width2 = 2 * largest / CELLS, sum = 0;
+    for (int i = 0; i < CELLS; i++)
+        for (int j = 0; j < CELLS; j++)
+            sum += largest >= fmax(mean * (1 + (i + 0.5) * width1), (j + 0.5) * width2);
+    return sum * width1 * width2;
+}
+
+static void steps_tell_their_stiffness(void **state)
+{
+    (void)state;
+    static steps s;
+    steps_make(&s, "nsi,tns");
+    for (int i = 0; i <= STEPS; i++)
+        for (int e = 0; e < LINES * COLUMNS; e++)
+            (&s.rows[i][0][0][0])[e] = (float)sin(1.7 * i + e) * (float)(1 + 0.3 * i);
+    must(att_session_run(s.session, 1));
+    must(att_measure_observe(s.measure, s.session, 1, NULL));
+
+    float x[LINES * COLUMNS];
+    memcpy(x, s.rows[0][0], sizeof x);
+    double largest = 0, mean = 0;
+    for (int i = 1; i <= STEPS; i++) {
+        char node[16];
+        snprintf(node, sizeof node, "f%d", i);
+        const float *f = &s.rows[i][0][0][0];
+        double gate = i == 3 ? 2 : 1, zeta = norm(f) / norm(x);
+        assert_true(fabs(steps_figure(&s, "nsi", node, "attention") - zeta) < 1e-6 * zeta);
+        assert_true(fabs(steps_figure(&s, "nsi", node, "unit") - gate * zeta) < 1e-6 * gate * zeta);
+        if (i > 1) {
+            largest = fmax(largest, zeta);
+            mean += zeta / (STEPS - 1);
+        }
+        for (int e = 0; e < LINES * COLUMNS; e++)
+            x[e] += (float)gate * f[e];
+    }
+    double tns = steps_figure(&s, "tns", "", "tns attention");
+    assert_true(fabs(tns - largest * (largest / mean - 1)) < 1e-5);
+    assert_true(fabs(tns - tns_by_grid(largest, mean)) < 2e-3 * largest * largest / mean); /* cells cut at the edge */
+    assert_true(fabs(steps_figure(&s, "tns", "", "zeta* attention") - largest) < 1e-6);
+    assert_true(fabs(steps_figure(&s, "tns", "", "mu attention") - mean) < 1e-6);
+    assert_true(fabs(steps_figure(&s, "tns", "", "zeta*/mu attention") - largest / mean) < 1e-5);
+    steps_free(&s);
+}
+
+static void equal_tokens_have_no_residual(void **state)
+{
+    (void)state;
+    static steps s;
+    steps_make(&s, "residual");
+    for (int i = 0; i <= STEPS; i++)
+        for (int e = 0; e < LINES * COLUMNS; e++)
+            (&s.rows[i][0][0][0])[e] = (float)(1 + e % COLUMNS);
+    s.rows[4][0][0][0] += 6; /* one token now differs in one channel: the mean by 1 */
+    must(att_session_run(s.session, 1));
+    must(att_measure_observe(s.measure, s.session, 1, NULL));
+    assert_true(steps_figure(&s, "residual", "input", "composite") < 1e-7);
+    assert_true(steps_figure(&s, "residual", "f3", "frobenius") < 1e-7);
+    /* X = 6 (1..5) in each row, one element 6 more: column sums 36 k, the first 42; row sums 90, one 96. res: first
+     * column (5, -1, -1, -1, -1, -1). */
+    double composite = sqrt(10.0 * 5.0) / sqrt(fmax(180.0, 42.0) * 96.0);
+    assert_true(fabs(steps_figure(&s, "residual", "f4", "composite") - composite) < 1e-6);
+    double frobenius = sqrt(30.0) / sqrt(6 * 36 * 55.0 - 36 + 144);
+    assert_true(fabs(steps_figure(&s, "residual", "f4", "frobenius") - frobenius) < 1e-6);
+    steps_free(&s);
+}
+
+/* --- networks ------------------------------------------------------------------------------------------------------
+ */
+
+enum { BATCH = 13, SIZE = 16, CLASSES = 7 };
+
+static att_model *make_model(const char *broadcast, double init_values, double drop_path, bool loss)
+{
+    att_model_options options = att_model_options_defaults();
+    options.img_size = SIZE, options.patch_size = 4, options.in_chans = 3, options.num_classes = CLASSES;
+    options.embed_dim = 48, options.num_heads = 3, options.depth = 3;
+    options.init_values = init_values, options.drop_path_rate = drop_path, options.loss = loss;
+    snprintf(options.broadcast, sizeof options.broadcast, "%s", broadcast);
+    att_model *model;
+    must(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    return model;
+}
+
+static float images[BATCH * SIZE * SIZE * 3];
+static int32_t labels[BATCH];
+
+static void fill_images(void)
+{
+    for (int i = 0; i < BATCH * SIZE * SIZE * 3; i++)
+        images[i] = (float)((i * 7919 + 13) % 1009) / 504.5f - 1;
+    for (int i = 0; i < BATCH; i++)
+        labels[i] = i * 3 % CLASSES;
+}
+
+typedef enum watching { WITHOUT, WATCHED, LOOKED_AWAY } watching;
+
+/* The weights after three updates, the caller's; and the plan's fingerprint. */
+static float *train(const char *broadcast, double init_values, att_precision precision, watching how, char *fingerprint,
+                    size_t size)
+{
+    att_model *model = make_model(broadcast, init_values, 0.2, true);
+    att_measure *measure = NULL;
+    if (how != WITHOUT)
+        must(att_measure_create(att_model_graph(model), "all", "*", &measure));
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = ATT_TRAIN, options.optimizer = "adamw", options.precision = precision;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    must(att_plan_compile(att_model_graph(model), &options, &plan));
+    must(att_weights_create(att_model_graph(model), &weights));
+    must(att_weights_initialise(weights, 3));
+    must(att_session_create(plan, weights, BATCH, &session));
+    att_session_watch(session, how == WATCHED);
+    must(att_session_bind(session, "image", images));
+    must(att_session_bind(session, "target", labels));
+    for (int step = 0; step < 3; step++) {
+        att_hyper hyper = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .update = step + 1};
+        must(att_session_accumulate(session, BATCH, 1.0 / BATCH, 5, step, 0));
+        must(att_session_reduce(session, NULL));
+        must(att_session_update(session, &hyper));
+        if (how == WATCHED)
+            must(att_measure_observe(measure, session, BATCH, labels));
+    }
+    if (how == LOOKED_AWAY)
+        assert_int_equal(att_measure_observe(measure, session, BATCH, labels), ATT_ERR_ARGUMENT);
+    snprintf(fingerprint, size, "%s", att_plan_fingerprint(plan));
+    int64_t count = att_graph_parameter_elements(att_model_graph(model)), at = 0;
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t own = att_shape_count(att_weights_at(weights, i).shape);
+        must(att_weights_get(weights, -1, i, values + at, own));
+        at += own;
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
+    return values;
+}
+
+static void watching_leaves_training_as_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *broadcast;
+        double init_values;
+    } networks[] = {{"none", 0}, {"cb", 0}, {"none", 0.3}, {"cb_s:init=0.1", 0.3}};
+    int precisions = att_context_has_bf16(context) ? 2 : 1;
+    if (precisions == 1)
+        print_message("bf16 is left out: the processor has no AVX512_BF16\n");
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        for (int precision = 0; precision < precisions; precision++) {
+            char names[3][512];
+            float *weights[3];
+            for (int how = 0; how < 3; how++)
+                weights[how] = train(networks[i].broadcast, networks[i].init_values, (att_precision)precision,
+                                     (watching)how, names[how], sizeof names[how]);
+            att_model *model = make_model(networks[i].broadcast, networks[i].init_values, 0.2, true);
+            size_t bytes = (size_t)att_graph_parameter_elements(att_model_graph(model)) * sizeof(float);
+            att_model_destroy(&model);
+            for (int how = 1; how < 3; how++) {
+                assert_string_equal(names[how], names[0]);
+                assert_memory_equal(weights[how], weights[0], bytes);
+            }
+            for (int how = 0; how < 3; how++)
+                free(weights[how]);
+        }
+}
+
+/* Figures and logits of an evaluation in batches of `batch`. */
+static att_measurement *evaluate(const char *with, int batch, float *logits, int *count)
+{
+    att_model *model = make_model("cb", 0, 0, false);
+    att_measure *measure = NULL;
+    if (with)
+        must(att_measure_create(att_model_graph(model), with, "*", &measure));
+    att_plan_options options = att_plan_options_defaults();
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    must(att_plan_compile(att_model_graph(model), &options, &plan));
+    must(att_weights_create(att_model_graph(model), &weights));
+    must(att_weights_initialise(weights, 3));
+    must(att_session_create(plan, weights, batch, &session));
+    for (int first = 0; first < BATCH; first += batch) {
+        int size = BATCH - first < batch ? BATCH - first : batch;
+        must(att_session_bind(session, "image", images + first * SIZE * SIZE * 3));
+        must(att_session_run(session, size));
+        must(att_session_output(session, "logits", 0, size, logits + first * CLASSES));
+        if (with)
+            must(att_measure_observe(measure, session, size, labels + first));
+    }
+    att_measurement *copy = NULL;
+    if (with) {
+        *count = att_measure_count(measure);
+        copy = malloc((size_t)*count * sizeof *copy);
+        memcpy(copy, att_measure_all(measure), (size_t)*count * sizeof *copy);
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
+    return copy;
+}
+
+static void watching_leaves_logits_as_they_are(void **state)
+{
+    (void)state;
+    float plain[BATCH * CLASSES], watched[BATCH * CLASSES];
+    int count;
+    evaluate(NULL, BATCH, plain, &count);
+    free(evaluate("all", BATCH, watched, &count));
+    assert_memory_equal(watched, plain, sizeof plain);
+}
+
+static void figures_do_not_depend_on_batches(void **state)
+{
+    (void)state;
+    float logits[BATCH * CLASSES];
+    int whole_count, part_count;
+    att_measurement *whole = evaluate("all", BATCH, logits, &whole_count);
+    double most = 0;
+    for (int batch = 1; batch < BATCH; batch += 4) {
+        att_measurement *parts = evaluate("all", batch, logits, &part_count);
+        assert_int_equal(part_count, whole_count);
+        for (int i = 0; i < whole_count; i++) {
+            assert_int_equal(parts[i].count, BATCH);
+            assert_true(isfinite(parts[i].mean) && isfinite(parts[i].deviation));
+            most = fmax(most, fabs(parts[i].mean - whole[i].mean) / (1e-3 + fabs(whole[i].mean)));
+        }
+        free(parts);
+    }
+    if (getenv("ATT_SHOW_ERRORS"))
+        print_message("largest relative difference between batch sizes %.2g\n", most);
+    assert_true(most < 1e-5);
+    free(whole);
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------------
+ */
+
+static void refused(const char *with, const char *nodes, att_status status, const char *words)
+{
+    att_model *model = make_model("none", 0, 0, false);
+    att_measure *measure = NULL;
+    assert_int_equal(att_measure_create(att_model_graph(model), with, nodes, &measure), status);
+    assert_null(measure);
+    if (!strstr(att_context_message(context), words))
+        fail_msg("\"%s\" does not say \"%s\"", att_context_message(context), words);
+    att_model_destroy(&model);
+}
+
+static void wrong_names_are_refused(void **state)
+{
+    (void)state;
+    refused("entorpy", "*", ATT_ERR_NOT_FOUND, "did you mean \"entropy\"?");
+    refused("entropy,", "*", ATT_ERR_NOT_FOUND, "there are accuracy");
+    refused("", "*", ATT_ERR_NOT_FOUND, "there is no instrument \"\"");
+    refused("nsi,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
+    refused("all,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
+    refused("entropy", "layers.*", ATT_ERR_NOT_FOUND, "no attention that fits \"layers.*\"");
+    refused("nsi", "blocks.9.*", ATT_ERR_NOT_FOUND, "no residual addition that fits");
+}
+
+static void patterns_choose_nodes(void **state)
+{
+    (void)state;
+    att_model *model = make_model("none", 0, 0, false);
+    att_measure *measure;
+    must(att_measure_create(att_model_graph(model), "entropy", "blocks.1.*", &measure));
+    assert_int_equal(att_measure_count(measure), 4); /* three heads and all */
+    assert_string_equal(att_measure_at(measure, 0).node, "blocks.1.attn");
+    assert_true(isnan(att_measure_at(measure, 0).mean));
+    assert_int_equal(att_measure_instrument_count(measure), 1);
+    assert_string_equal(att_measure_instrument_at(measure, 0).name, "entropy");
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    fill_images();
+    return att_context_create(NULL, &context) == ATT_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uniform_attention),
+        cmocka_unit_test(one_hot_attention),
+        cmocka_unit_test(steps_tell_their_stiffness),
+        cmocka_unit_test(equal_tokens_have_no_residual),
+        cmocka_unit_test(watching_leaves_training_as_it_is),
+        cmocka_unit_test(watching_leaves_logits_as_they_are),
+        cmocka_unit_test(figures_do_not_depend_on_batches),
+        cmocka_unit_test(wrong_names_are_refused),
+        cmocka_unit_test(patterns_choose_nodes),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
