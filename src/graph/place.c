@@ -159,7 +159,8 @@ att_status att_place_values(const att_graph *graph, const att_plan *plan, const 
     program->arena_bytes = (size_t)settle_all(tenants, count, met);
     for (int i = 0; i < count; i++)
         refs[tenants[i].value].offset = tenants[i].offset;
-    write_refs(graph, refs, program);
+    if (program->steps)
+        write_refs(graph, refs, program);
     att_arena_free(&work);
     return ATT_OK;
 }

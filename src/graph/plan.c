@@ -71,8 +71,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, int
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, *owner);
     ATT_TRY(graph->status);
-    ATT_TRY(att_graph_fuse(graph));
-    return options->precision == ATT_MIXED ? narrow(graph, owner) : ATT_OK;
+    return att_graph_fuse(graph);
 }
 
 /* --- sizes ------------------------------------------------------------------------------------------------------- */
@@ -99,7 +98,20 @@ static int power_of_two_within(int64_t limit)
     return power;
 }
 
-static att_status choose_sizes(att_plan *plan, const att_graph *graph, const att_plan_options *options)
+/* Of a graph that is not narrowed yet, so that mixed precision takes the groups of full precision and less memory. */
+static att_status keep_within_budget(att_plan *plan, const att_graph *graph, const int *owner)
+{
+    for (; plan->group > 1; plan->group /= 2) {
+        att_program program = {.group = plan->group};
+        ATT_TRY(att_place_values(graph, plan, owner, &program));
+        if (program.arena_bytes <= ARENA_BYTES)
+            break;
+    }
+    return ATT_OK;
+}
+
+static att_status choose_sizes(att_plan *plan, const att_graph *graph, const int *owner,
+                               const att_plan_options *options)
 {
     int threads = att_context_threads(plan->context);
     if (options->group < 0 || options->group > MAX_GROUP || options->lanes < 0 || options->lanes > 1024 ||
@@ -113,7 +125,7 @@ static att_status choose_sizes(att_plan *plan, const att_graph *graph, const att
     int teams = plan->purpose == ATT_TRAIN && plan->lanes < threads ? plan->lanes : threads;
     plan->parts = options->parts ? options->parts : threads / teams;
     plan->teams = threads / plan->parts < teams ? threads / plan->parts : teams;
-    return ATT_OK;
+    return options->group ? ATT_OK : keep_within_budget(plan, graph, owner);
 }
 
 /* --- ports ------------------------------------------------------------------------------------------------------- */
@@ -220,9 +232,8 @@ static att_status prepare_steps(att_plan *plan, const att_graph *graph, const in
     return ATT_OK;
 }
 
-/* may_shrink: the plan's group becomes smaller instead where the program's activations would be too large. */
 static att_status add_program(att_plan *plan, const att_graph *graph, const int *owner, const int *readers, int group,
-                              int parts, bool may_shrink)
+                              int parts)
 {
     if (att_plan_program(plan, group, parts))
         return ATT_OK;
@@ -233,10 +244,6 @@ static att_status add_program(att_plan *plan, const att_graph *graph, const int 
     if (!program->steps)
         return att_fail_memory(plan->context, bytes, "a plan");
     ATT_TRY(att_place_values(graph, plan, owner, program));
-    if (may_shrink && group > 1 && program->arena_bytes > ARENA_BYTES) {
-        plan->group = group / 2;
-        return ATT_OK;
-    }
     ATT_TRY(prepare_steps(plan, graph, readers, program));
     plan->program_count++;
     return ATT_OK;
@@ -252,16 +259,16 @@ static att_status count_readers(const att_graph *graph, const int *owner, int **
     return ATT_OK;
 }
 
-static att_status add_programs(att_plan *plan, const att_graph *graph, const int *owner, bool group_is_given)
+static att_status add_programs(att_plan *plan, const att_graph *graph, const int *owner)
 {
     int *readers;
     ATT_TRY(count_readers(graph, owner, &readers));
     att_status status = ATT_OK;
     for (int group = plan->group; group >= 1 && status == ATT_OK; group /= 2)
-        status = add_program(plan, graph, owner, readers, group, plan->parts, !group_is_given);
+        status = add_program(plan, graph, owner, readers, group, plan->parts);
     int threads = att_context_threads(plan->context);
     if (status == ATT_OK && plan->purpose == ATT_INFER && threads > 1) /* one sample on all threads: latency */
-        status = add_program(plan, graph, owner, readers, 1, threads, false);
+        status = add_program(plan, graph, owner, readers, 1, threads);
     att_free(plan->context, readers);
     return status;
 }
@@ -417,8 +424,10 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
         return att_fail_memory(plan->context, kernels * sizeof(att_kernel *), "a plan");
     ATT_TRY(rewrite(graph, options, owner));
     ATT_TRY(describe(plan, graph));
-    ATT_TRY(choose_sizes(plan, graph, options));
-    ATT_TRY(add_programs(plan, graph, *owner, options->group > 0));
+    ATT_TRY(choose_sizes(plan, graph, *owner, options));
+    if (plan->precision == ATT_MIXED)
+        ATT_TRY(narrow(graph, owner));
+    ATT_TRY(add_programs(plan, graph, *owner));
     if (plan->purpose == ATT_TRAIN) {
         ATT_TRY(prepare_reduction(plan));
         ATT_TRY(prepare_update(plan, options));

@@ -103,8 +103,8 @@ struct att_plan {
 /* The program for a group of `group` samples shared by `parts` threads; NULL where there is none. */
 const att_program *att_plan_program(const att_plan *plan, int group, int parts);
 
-/* graph/place.c: gives every value of the program its memory. `steps` is how many nodes there are; sets the refs of
- * *program and its arena_bytes. */
+/* graph/place.c: gives every value of the program its memory. Sets arena_bytes of *program and the refs of its steps,
+ * one for each node (steps NULL: the bytes alone). */
 att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, att_program *program);
 
 /* graph/prepare.c */
