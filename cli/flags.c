@@ -116,6 +116,8 @@ static const cli_option engine_options[] = {
      CLI_AT(cli_engine, amp)},
     {"amp-dtype", .kind = CLI_TEXT, .value = "NAME", .help = "of mixed precision", .choice = choose_amp_dtype,
      CLI_AT(cli_engine, amp_dtype)},
+    {"amp-force", .kind = CLI_FLAG, .help = "--amp without AVX512_BF16 as well: slower than f32",
+     CLI_AT(cli_engine, amp_force)},
 };
 
 static void engine_defaults(void *values)
@@ -135,11 +137,13 @@ att_precision cli_engine_precision(const cli_engine *engine)
 int cli_engine_open(cli_app *cli, const cli_engine *engine)
 {
     int code = cli_open(cli, engine->threads);
-    bool lacks =
-        code == CLI_OK && engine->amp && strcmp(engine->backend, "cpu") == 0 && !att_context_has_bf16(cli->context);
-    return lacks ? cli_failure("--amp needs a processor with AVX512_BF16; this one has %s",
-                               att_tier_name(att_context_tier(cli->context)))
-                 : code;
+    if (code != CLI_OK || !engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 ||
+        att_context_has_bf16(cli->context))
+        return code;
+    return cli_failure(
+        "--amp needs a processor with AVX512_BF16; this one has %s (--amp-force computes all the same, "
+        "but slower than f32)",
+        att_tier_name(att_context_tier(cli->context)));
 }
 
 /* --- output ------------------------------------------------------------------------------------------------------- */

@@ -25,11 +25,13 @@ typedef struct cli_engine {
     const char *backend;
     bool amp;
     const char *amp_dtype;
+    bool amp_force;
 } cli_engine;
 extern const cli_group cli_group_engine;
 
 att_precision cli_engine_precision(const cli_engine *engine);
-/* Makes the context. --amp is refused where the processor lacks what the backend needs. Returns an exit status. */
+/* Makes the context. --amp is refused where the processor has no products in bf16, unless forced. Returns an exit
+ * status. */
 int cli_engine_open(cli_app *cli, const cli_engine *engine);
 
 typedef struct cli_output {

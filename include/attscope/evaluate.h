@@ -15,7 +15,7 @@ extern "C" {
 
 typedef struct att_evaluate_options {
     const char *backend;     /* "cpu", "ref" */
-    att_precision precision; /* ATT_MIXED on "cpu": where att_context_has_bf16() */
+    att_precision precision; /* ATT_MIXED pays where att_context_has_bf16() */
     int batch_size;          /* images of one run; changes no figure but speed and memory */
     int workers;             /* threads of the loader */
     att_measure *measure;    /* made on the model's graph, which has no loss then: observes every image; NULL: none */

@@ -28,7 +28,8 @@ typedef enum att_purpose {
 #define ATT_PRECISION_LIST(X) X(FULL, "f32") X(MIXED, "bf16")
 
 /* ATT_MIXED: operands of matrix products and what lies between them are bf16; weights, the residual stream, statistics,
- * sums, softmax and gradients of weights stay f32. */
+ * sums, softmax and gradients of weights stay f32. Where att_context_has_bf16() says no, the backend "cpu" widens the
+ * operands: right, and slower than f32. */
 typedef enum att_precision {
 #define ATT_PRECISION_ENUM(name, text) ATT_##name,
     ATT_PRECISION_LIST(ATT_PRECISION_ENUM)

@@ -26,7 +26,7 @@ ATT_API att_choice att_schedule_at(int index);
  * same ones. */
 typedef struct att_train_options {
     const char *backend;     /* "cpu", "ref" */
-    att_precision precision; /* ATT_MIXED on "cpu": where att_context_has_bf16(); checkpoints stay in f32 */
+    att_precision precision; /* ATT_MIXED pays where att_context_has_bf16(); checkpoints stay in f32 */
     uint64_t seed;           /* of data order, augmentations, dropout and drop path */
     int lanes;               /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
     int epochs;

@@ -3,17 +3,8 @@
 #include "bench/clock.h"
 #include "bench/limits.h"
 #include "core/error.h"
-#include "core/memory.h"
 
 enum { SEED = 1, BATCH = 32 };
-
-typedef struct data_bench {
-    att_context *context;
-    const att_dataset *dataset;
-    const att_bench_data_options *options;
-    att_transform_options transform;
-    float *out; /* one transformed image */
-} data_bench;
 
 static const att_bench_data_case cases[] = {
     {"data/decode", ATT_BENCH_DECODE, 0},   {"data/evaluate", ATT_BENCH_EVALUATE, 0},
@@ -47,25 +38,17 @@ static att_transform_options transform_of(const att_bench_data_options *options)
     return transform;
 }
 
-static att_status make_one(const data_bench *b, int64_t epoch, int64_t index)
+static att_status decode_all(att_context *context, const att_dataset *dataset)
 {
-    att_image image = {0};
-    ATT_TRY(att_dataset_read(b->dataset, b->context, index, 3, &image));
-    att_status status = ATT_OK;
-    if (b->options->what != ATT_BENCH_DECODE)
-        status = att_transform_image(b->context, &b->transform, &image, SEED, epoch, index, b->out);
-    att_image_free(b->context, &image);
-    return status;
-}
-
-static att_status pass_alone(const data_bench *b, int64_t epoch)
-{
-    for (int64_t i = 0; i < att_dataset_count(b->dataset); i++)
-        ATT_TRY(make_one(b, epoch, i));
+    for (int64_t i = 0; i < att_dataset_count(dataset); i++) {
+        att_image image;
+        ATT_TRY(att_dataset_read(dataset, context, i, 3, &image));
+        att_image_free(context, &image);
+    }
     return ATT_OK;
 }
 
-static att_status pass_loader(att_loader *loader, int64_t epoch)
+static att_status load_all(att_loader *loader, int64_t epoch)
 {
     att_batch batch = {.count = 1};
     ATT_TRY(att_loader_start(loader, epoch, 0));
@@ -74,50 +57,42 @@ static att_status pass_loader(att_loader *loader, int64_t epoch)
     return ATT_OK;
 }
 
-static att_status time_passes(const data_bench *b, att_loader *loader, double *rates)
+/* loader: NULL decodes only. */
+static att_status time_passes(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,
+                              att_loader *loader, double *rates)
 {
-    int warmup = b->options->warmup;
-    for (int pass = 0; pass < warmup + b->options->repeats; pass++) {
+    for (int pass = 0; pass < options->warmup + options->repeats; pass++) {
         double begin = att_clock_now();
-        ATT_TRY(loader ? pass_loader(loader, pass) : pass_alone(b, pass));
-        if (pass >= warmup)
-            rates[pass - warmup] = (double)att_dataset_count(b->dataset) / (att_clock_now() - begin);
+        ATT_TRY(loader ? load_all(loader, pass) : decode_all(context, dataset));
+        if (pass >= options->warmup)
+            rates[pass - options->warmup] = (double)att_dataset_count(dataset) / (att_clock_now() - begin);
     }
     return ATT_OK;
 }
 
-static att_status run_case(data_bench *b, double *rates)
+static att_status make_loader(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,
+                              att_loader **loader)
 {
-    att_loader *loader = NULL;
-    if (b->options->what == ATT_BENCH_LOADER) {
-        att_loader_options options = att_loader_options_defaults(b->options->img_size, b->options->img_size, 3);
-        options.transform = b->transform;
-        options.batch_size = BATCH;
-        options.workers = b->options->workers;
-        options.shuffle = true;
-        options.seed = SEED;
-        ATT_TRY(att_loader_create(b->context, b->dataset, &options, &loader));
-    } else {
-        size_t floats = (size_t)b->options->img_size * (size_t)b->options->img_size * 3;
-        b->out = att_allocate_array(b->context, floats, sizeof *b->out);
-        if (!b->out)
-            return att_fail_memory(b->context, floats * sizeof *b->out, "a transformed image");
-    }
-    att_status status = time_passes(b, loader, rates);
-    att_loader_destroy(&loader);
-    att_free(b->context, b->out);
-    return status;
+    att_loader_options made = att_loader_options_defaults(options->img_size, options->img_size, 3);
+    made.transform = transform_of(options);
+    made.batch_size = BATCH;
+    made.workers = options->what == ATT_BENCH_LOADER ? options->workers : 0;
+    made.shuffle = options->what != ATT_BENCH_EVALUATE;
+    made.seed = SEED;
+    return att_loader_create(context, dataset, &made, loader);
 }
 
 att_status att_bench_data(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,
                           double *images_per_second)
 {
-    if (options->repeats < 1 || options->repeats > ATT_BENCH_REPEATS || options->warmup < 0 || options->img_size < 1)
-        return att_fail(context, ATT_ERR_ARGUMENT, "bench: repeats must be in 1..%d, warmup and img_size not negative",
-                        ATT_BENCH_REPEATS);
+    ATT_TRY(att_bench_check_repeats(context, options->repeats, options->warmup));
     double rates[ATT_BENCH_REPEATS];
-    data_bench b = {context, dataset, options, transform_of(options), NULL};
-    ATT_TRY(run_case(&b, rates));
-    *images_per_second = att_clock_median(rates, options->repeats);
-    return ATT_OK;
+    att_loader *loader = NULL;
+    if (options->what != ATT_BENCH_DECODE)
+        ATT_TRY(make_loader(context, dataset, options, &loader));
+    att_status status = time_passes(context, dataset, options, loader, rates);
+    if (status == ATT_OK)
+        *images_per_second = att_clock_median(rates, options->repeats);
+    att_loader_destroy(&loader);
+    return status;
 }

@@ -57,7 +57,7 @@ static void name(const att_dataset *dataset, int64_t index, char *text, size_t s
 }
 
 static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
-                             att_image *image)
+                             const att_image_need *need, att_image *image)
 {
     const archive_source *source = dataset->source;
     int64_t member = source->tree.files[index].member;
@@ -72,7 +72,7 @@ static att_status read_image(const att_dataset *dataset, att_context *context, i
         return att_fail_memory(context, bytes + 1, path);
     att_status status = att_archive_read(source->archive, context, member, file);
     if (status == ATT_OK)
-        status = att_image_decode_named(context, path, file, bytes, channels, &dataset->limits, image);
+        status = att_image_decode_named(context, path, file, bytes, channels, &dataset->limits, need, image);
     att_free(context, file);
     return status;
 }

@@ -139,8 +139,8 @@ char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, si
     return text;
 }
 
-att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index, int channels,
-                            att_image *image)
+att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                                   const att_image_need *need, att_image *image)
 {
     if (!has_image(dataset, index))
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: image %lld of %lld", dataset->path, (long long)index,
@@ -148,5 +148,11 @@ att_status att_dataset_read(const att_dataset *dataset, att_context *context, in
     if (channels != 1 && channels != 3)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d were asked for", dataset->path,
                         channels);
-    return dataset->format->read(dataset, context, index, channels, image);
+    return dataset->format->read(dataset, context, index, channels, need, image);
+}
+
+att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                            att_image *image)
+{
+    return att_dataset_read_needed(dataset, context, index, channels, NULL, image);
 }

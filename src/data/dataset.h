@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "data/classes.h"
+#include "io/image_codec.h"
 
 /* One format: a file that ends in one of these. */
 typedef struct att_data_format {
@@ -15,9 +16,10 @@ typedef struct att_data_format {
      * leaves in `source` after a failure is given to close. */
     att_status (*open)(att_dataset *dataset, const att_dataset_options *options);
     void (*close)(att_dataset *dataset);
-    /* As att_dataset_name(), att_dataset_read(); index and channels are valid. */
+    /* As att_dataset_name(), att_dataset_read_needed(); index and channels are valid. */
     void (*name)(const att_dataset *dataset, int64_t index, char *text, size_t size);
-    att_status (*read)(const att_dataset *dataset, att_context *context, int64_t index, int channels, att_image *image);
+    att_status (*read)(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                       const att_image_need *need, att_image *image);
 } att_data_format;
 
 enum { ATT_DATA_MAX_NAME = 8192 };
@@ -36,6 +38,10 @@ struct att_dataset {
 };
 
 extern const att_data_format att_data_idx, att_data_folder, att_data_archive;
+
+/* As att_dataset_read(); pixels that are not needed may be undefined. need: NULL means all. */
+att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                                   const att_image_need *need, att_image *image);
 
 /* Splits that stand for `wanted` (NULL: any), best first, ending in NULL; NULL where there is no such split. */
 const char *const *att_split_names(const char *wanted);

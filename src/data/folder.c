@@ -130,11 +130,11 @@ static void name(const att_dataset *dataset, int64_t index, char *text, size_t s
 }
 
 static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
-                             att_image *image)
+                             const att_image_need *need, att_image *image)
 {
     char path[ATT_DATA_MAX_NAME];
     name(dataset, index, path, sizeof path);
-    return att_image_read(context, path, channels, &dataset->limits, image);
+    return att_image_read_needed(context, path, channels, &dataset->limits, need, image);
 }
 
 const att_data_format att_data_folder = {is_folder, open_folder, close_folder, name, read_image};

@@ -135,8 +135,9 @@ static void name(const att_dataset *dataset, int64_t index, char *text, size_t s
 }
 
 static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
-                             att_image *image)
+                             const att_image_need *need, att_image *image)
 {
+    (void)need;
     const idx_source *source = dataset->source;
     int height = (int)source->images.shape.dims[1], width = (int)source->images.shape.dims[2];
     size_t count = (size_t)height * (size_t)width;

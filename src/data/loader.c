@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "data/dataset.h"
 #include "data/transform.h"
 
 enum { MAX_BATCH = 1 << 20, MAX_WORKERS = 1024, MAX_PREFETCH = 1024, NAME_BYTES = 1024 };
@@ -89,10 +90,23 @@ static slot *slot_of(const att_loader *loader, int64_t batch)
     return &loader->slots[batch % loader->ring];
 }
 
+typedef struct image_maker {
+    const att_transform_options *transform;
+    att_transform_key key;
+} image_maker;
+
+static att_box needed_box(void *user, int width, int height)
+{
+    const image_maker *maker = user;
+    return att_transform_needs(maker->transform, width, height, &maker->key);
+}
+
 static att_status make_image(const att_loader *loader, att_context *context, int64_t index, float *out)
 {
+    image_maker maker = {&loader->options.transform, {loader->options.seed, loader->epoch, index}};
+    att_image_need need = {needed_box, &maker};
     att_image image;
-    ATT_TRY(att_dataset_read(loader->dataset, context, index, loader->options.transform.channels, &image));
+    ATT_TRY(att_dataset_read_needed(loader->dataset, context, index, maker.transform->channels, &need, &image));
     att_status status = att_transform_image(context, &loader->options.transform, &image, loader->options.seed,
                                             loader->epoch, index, out);
     att_image_free(context, &image);

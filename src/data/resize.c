@@ -217,3 +217,24 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
     free_taps(context, &r.columns);
     return status;
 }
+
+/* Of a line of `in` pixels resized to `out`, those that output pixels begin..begin+count-1 are made of: first, length.
+ */
+static void needed(double support, int in, int out, int begin, int count, int *first, int *length)
+{
+    double scale = (double)in / out, reach = support * (scale < 1.0 ? 1.0 : scale) + 1.0;
+    double low = floor((begin + 0.5) * scale - reach), high = ceil((begin + count - 0.5) * scale + reach);
+    *first = low < 0 ? 0 : (int)low;
+    *length = (high > in ? in : (int)high) - *first;
+}
+
+att_box att_resize_needs(att_box from, att_interpolation interpolation, int width, int height, att_box window)
+{
+    double support = filters[interpolation].support;
+    att_box box;
+    needed(support, from.width, width, window.x, window.width, &box.x, &box.width);
+    needed(support, from.height, height, window.y, window.height, &box.y, &box.height);
+    box.x += from.x;
+    box.y += from.y;
+    return box;
+}

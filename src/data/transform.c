@@ -80,21 +80,21 @@ static int middle(int64_t larger, int smaller)
     return (int)(half + up);
 }
 
-static geometry center_crop(const att_transform_options *options, const att_image *image)
+static geometry center_crop(const att_transform_options *options, int width, int height)
 {
     int64_t tall = (int64_t)floor(options->height / options->crop_pct);
     int64_t wide = (int64_t)floor(options->width / options->crop_pct);
-    geometry plan = {.from = {0, 0, image->width, image->height}};
-    if (tall == wide && image->width <= image->height) {
+    geometry plan = {.from = {0, 0, width, height}};
+    if (tall == wide && width <= height) {
         plan.width = wide;
-        plan.height = wide * image->height / image->width;
+        plan.height = wide * height / width;
     } else if (tall == wide) {
         plan.height = tall;
-        plan.width = tall * image->width / image->height;
+        plan.width = tall * width / height;
     } else {
-        double ratio = fmin((double)image->height / (double)tall, (double)image->width / (double)wide);
-        plan.width = (int64_t)rint(image->width / ratio);
-        plan.height = (int64_t)rint(image->height / ratio);
+        double ratio = fmin((double)height / (double)tall, (double)width / (double)wide);
+        plan.width = (int64_t)rint(width / ratio);
+        plan.height = (int64_t)rint(height / ratio);
     }
     plan.window = (att_box){0, 0, options->width, options->height};
     if (plan.width <= INT_MAX && plan.height <= INT_MAX) {
@@ -141,15 +141,13 @@ static att_box random_box(const att_transform_options *options, int width, int h
     return central_box(options->ratio, width, height);
 }
 
-static geometry random_resized_crop(const att_transform_options *options, const att_image *image, att_random *random)
+static geometry random_resized_crop(const att_transform_options *options, int width, int height, att_random *random)
 {
-    return (geometry){.from = random_box(options, image->width, image->height, random),
+    return (geometry){.from = random_box(options, width, height, random),
                       .width = options->width,
                       .height = options->height,
                       .window = {0, 0, options->width, options->height}};
 }
-
-/* --- bytes to floats --------------------------------------------------------------------------------------------- */
 
 /* A picture of the result's size, read `right` and `down` pixels off with black outside, and mirrored or not. */
 typedef struct placing {
@@ -157,35 +155,107 @@ typedef struct placing {
     bool mirrored;
 } placing;
 
-static void fill_table(const att_transform_options *options, int channel, float table[256])
+typedef struct layout {
+    geometry plan;
+    placing place;
+} layout;
+
+static layout lay_out(const att_transform_options *options, int width, int height, const att_transform_key *key)
 {
-    for (int value = 0; value < 256; value++)
-        table[value] = ((float)value / 255.0f - options->mean[channel]) / options->std[channel];
+    att_random random = att_random_from(att_random_key(key->seed, (uint64_t)key->epoch, (uint64_t)key->index));
+    layout made = {.plan = options->crop == ATT_CROP_RANDOM_RESIZED
+                               ? random_resized_crop(options, width, height, &random)
+                               : center_crop(options, width, height)};
+    if (options->crop == ATT_CROP_PAD) {
+        made.place.down = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
+        made.place.right = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
+    }
+    made.place.mirrored = options->flip > 0 && att_random_uniform(&random) < options->flip;
+    return made;
 }
 
-static void write_channel(const att_transform_options *options, placing place, const uint8_t *pixels, int channel,
-                          float *out)
+static bool can_be_resized(const geometry *plan)
 {
-    int height = options->height, width = options->width, channels = options->channels;
-    float table[256];
-    fill_table(options, channel, table);
-    for (int y = 0; y < height; y++) {
-        int from_y = y + place.down;
-        bool row_inside = from_y >= 0 && from_y < height;
-        const uint8_t *row = pixels + (size_t)(row_inside ? from_y : 0) * (size_t)width * (size_t)channels + channel;
-        float *to = out + (size_t)y * (size_t)width * (size_t)channels + channel;
-        for (int x = 0; x < width; x++) {
-            int from_x = (place.mirrored ? width - 1 - x : x) + place.right;
-            bool inside = row_inside && from_x >= 0 && from_x < width;
-            to[x * channels] = table[inside ? row[from_x * channels] : 0];
-        }
+    return plan->width <= INT_MAX && plan->height <= INT_MAX;
+}
+
+att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key)
+{
+    geometry plan = lay_out(options, width, height, key).plan;
+    if (!can_be_resized(&plan))
+        return plan.from;
+    return att_resize_needs(plan.from, options->interpolation, (int)plan.width, (int)plan.height, plan.window);
+}
+
+/* --- bytes to floats --------------------------------------------------------------------------------------------- */
+
+/* What each byte of each channel becomes. */
+typedef struct value_table {
+    float of[3][256];
+} value_table;
+
+static void fill_tables(const att_transform_options *options, value_table *values)
+{
+    for (int c = 0; c < options->channels; c++)
+        for (int value = 0; value < 256; value++)
+            values->of[c][value] = ((float)value / 255.0f - options->mean[c]) / options->std[c];
+}
+
+/* Pixels that lie `step` bytes apart. */
+static void write_pixels(const value_table *values, const uint8_t *from, int step, int channels, int count, float *out)
+{
+    if (channels == 1)
+        for (int i = 0; i < count; i++)
+            out[i] = values->of[0][from[i * step]];
+    else
+        for (int i = 0; i < count; i++)
+            for (int c = 0; c < 3; c++)
+                out[3 * i + c] = values->of[c][from[i * step + c]];
+}
+
+static void write_black(const value_table *values, int channels, int count, float *out)
+{
+    static const uint8_t black[3] = {0};
+    write_pixels(values, black, 0, channels, count, out);
+}
+
+static int clamp(int value, int low, int high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static void write_row(const value_table *values, placing place, const uint8_t *row, int channels, int width, float *out)
+{
+    int shift = place.mirrored ? place.right : -place.right;
+    int begin = clamp(shift, 0, width), end = clamp(width + shift, 0, width);
+    int from = place.mirrored ? width - 1 - begin + place.right : begin + place.right;
+    write_black(values, channels, begin, out);
+    if (begin < end)
+        write_pixels(values, row + (ptrdiff_t)from * channels, place.mirrored ? -channels : channels, channels,
+                     end - begin, out + (size_t)begin * (size_t)channels);
+    write_black(values, channels, width - end, out + (size_t)end * (size_t)channels);
+}
+
+static void write_rows(const att_transform_options *options, placing place, const uint8_t *pixels, float *out)
+{
+    size_t stride = (size_t)options->width * (size_t)options->channels;
+    value_table values;
+    fill_tables(options, &values);
+    for (int y = 0; y < options->height; y++) {
+        int from = y + place.down;
+        float *to = out + (size_t)y * stride;
+        if (from < 0 || from >= options->height)
+            write_black(&values, options->channels, options->width, to);
+        else
+            write_row(&values, place, pixels + (size_t)from * stride, options->channels, options->width, to);
     }
 }
 
 static att_status write_floats(att_context *context, const att_transform_options *options, const att_image *image,
-                               const geometry *plan, placing place, float *out)
+                               const layout *made, float *out)
 {
-    if (plan->width > INT_MAX || plan->height > INT_MAX)
+    const geometry *plan = &made->plan;
+    if (!can_be_resized(plan))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized",
                         image->width, image->height);
     size_t bytes = (size_t)options->height * (size_t)options->width * (size_t)options->channels;
@@ -194,8 +264,8 @@ static att_status write_floats(att_context *context, const att_transform_options
         return att_fail_memory(context, bytes, "a transformed image");
     att_status status = att_resize(context, image, plan->from, options->interpolation, (int)plan->width,
                                    (int)plan->height, plan->window, pixels);
-    for (int c = 0; status == ATT_OK && c < options->channels; c++)
-        write_channel(options, place, pixels, c, out);
+    if (status == ATT_OK)
+        write_rows(options, made->place, pixels, out);
     att_free(context, pixels);
     return status;
 }
@@ -208,14 +278,7 @@ att_status att_transform_image(att_context *context, const att_transform_options
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "transform: an image of %d x %d x %d where %d channels were expected", image->height,
                         image->width, image->channels, options->channels);
-    att_random random = att_random_from(att_random_key(seed, (uint64_t)epoch, (uint64_t)index));
-    geometry plan = options->crop == ATT_CROP_RANDOM_RESIZED ? random_resized_crop(options, image, &random)
-                                                             : center_crop(options, image);
-    placing place = {0};
-    if (options->crop == ATT_CROP_PAD) {
-        place.down = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
-        place.right = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
-    }
-    place.mirrored = options->flip > 0 && att_random_uniform(&random) < options->flip;
-    return write_floats(context, options, image, &plan, place, out);
+    att_transform_key key = {seed, epoch, index};
+    layout made = lay_out(options, image->width, image->height, &key);
+    return write_floats(context, options, image, &made, out);
 }

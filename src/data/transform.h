@@ -4,7 +4,17 @@
 
 #include <attscope/data.h>
 
+#include "io/image_codec.h"
+
 /* ERR_ARGUMENT where an option is outside its range. */
 att_status att_transform_check(att_context *context, const att_transform_options *options);
+
+/* What the random choices of att_transform_image() are drawn from. */
+typedef struct att_transform_key {
+    uint64_t seed;
+    int64_t epoch, index;
+} att_transform_key;
+/* The part of an image of this size that att_transform_image() reads. */
+att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key);
 
 #endif

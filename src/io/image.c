@@ -25,13 +25,13 @@ att_image_limits att_image_limits_defaults(void)
 }
 
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
-                                  const att_image_limits *limits, att_image *image)
+                                  const att_image_limits *limits, const att_image_need *need, att_image *image)
 {
     if (channels != 1 && channels != 3)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d were asked for", name,
                         channels);
     att_image_limits defaults = att_image_limits_defaults();
-    att_image_job job = {context, name, bytes, size, channels, limits ? limits : &defaults};
+    att_image_job job = {context, name, bytes, size, channels, limits ? limits : &defaults, need};
     if (size > job.limits->file_bytes)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: %zu bytes, more than the limit of %zu", name, size,
                         job.limits->file_bytes);
@@ -53,19 +53,25 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
 att_status att_image_decode(att_context *context, const void *bytes, size_t size, int channels,
                             const att_image_limits *limits, att_image *image)
 {
-    return att_image_decode_named(context, "image in memory", bytes, size, channels, limits, image);
+    return att_image_decode_named(context, "image in memory", bytes, size, channels, limits, NULL, image);
 }
 
-att_status att_image_read(att_context *context, const char *path, int channels, const att_image_limits *limits,
-                          att_image *image)
+att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
+                                 const att_image_need *need, att_image *image)
 {
     att_image_limits defaults = att_image_limits_defaults();
     char *bytes;
     size_t size;
     ATT_TRY(att_file_read(context, path, (limits ? limits : &defaults)->file_bytes, &bytes, &size));
-    att_status status = att_image_decode_named(context, path, bytes, size, channels, limits, image);
+    att_status status = att_image_decode_named(context, path, bytes, size, channels, limits, need, image);
     att_free(context, bytes);
     return status;
+}
+
+att_status att_image_read(att_context *context, const char *path, int channels, const att_image_limits *limits,
+                          att_image *image)
+{
+    return att_image_read_needed(context, path, channels, limits, NULL, image);
 }
 
 void att_image_free(att_context *context, att_image *image)

@@ -4,6 +4,17 @@
 
 #include <attscope/image.h>
 
+typedef struct att_box {
+    int x, y, width, height;
+} att_box;
+
+/* What is needed of a picture: of a size that is known only once its header was read. The box lies within the picture
+ * and is not empty. */
+typedef struct att_image_need {
+    att_box (*box)(void *user, int width, int height);
+    void *user;
+} att_image_need;
+
 /* One decoding: the file's bytes, and what is wanted. `name` is the file for messages. */
 typedef struct att_image_job {
     att_context *context;
@@ -12,11 +23,16 @@ typedef struct att_image_job {
     size_t size;
     int channels;
     const att_image_limits *limits;
+    const att_image_need *need; /* NULL: every pixel */
 } att_image_job;
 
-/* As att_image_decode(), with the file's name for messages. */
+/* As att_image_decode(), with the file's name for messages. Pixels that are not needed may be undefined; the others,
+ * and what is refused, do not depend on the need. */
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
-                                  const att_image_limits *limits, att_image *image);
+                                  const att_image_limits *limits, const att_image_need *need, att_image *image);
+/* As att_image_read(), likewise. */
+att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
+                                 const att_image_need *need, att_image *image);
 
 /* Checks the sides against the limits and makes an image with undefined pixels. */
 att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image);

@@ -12,8 +12,10 @@
 #include "core/memory.h"
 #include "io/image_codec.h"
 
-/* A progressive file may ask for any number of passes over the whole picture; encoders write about ten. */
-enum { MAX_SCANS = 128 };
+/* A progressive file may ask for any number of passes over the whole picture; encoders write about ten.
+ * Chroma is smoothed over its neighbours, which libjpeg takes to be equal at the borders of what it decodes: pixels
+ * nearer to them than MARGIN would differ from those of the whole picture. */
+enum { MAX_SCANS = 128, MARGIN = 4 };
 
 typedef struct jpeg_run {
     struct jpeg_decompress_struct info;
@@ -117,6 +119,65 @@ static att_status check_memory(jpeg_run *run)
     return ATT_OK;
 }
 
+/* --- rows, which may leave by longjmp ----------------------------------------------------------------------------- */
+
+static void read_by_rows(jpeg_run *run, att_row_kind kind)
+{
+    struct jpeg_decompress_struct *info = &run->info;
+    jpeg_start_decompress(info);
+    while (info->output_scanline < info->output_height) {
+        int y = (int)info->output_scanline;
+        jpeg_read_scanlines(info, &run->row, 1);
+        att_image_put_row(run->image, y, kind, run->row);
+    }
+}
+
+/* Rows up to `end`, each from pixel x on. */
+static void read_until(jpeg_run *run, int x, int end)
+{
+    const att_image *image = run->image;
+    while ((int)run->info.output_scanline < end) {
+        size_t pixel = (size_t)run->info.output_scanline * (size_t)image->width + (size_t)x;
+        JSAMPROW row = image->pixels + pixel * (size_t)image->channels;
+        jpeg_read_scanlines(&run->info, &row, 1);
+    }
+}
+
+static void skip_until(jpeg_run *run, int end)
+{
+    if ((int)run->info.output_scanline < end)
+        jpeg_skip_scanlines(&run->info, (JDIMENSION)end - run->info.output_scanline);
+}
+
+/* Decoded rows are the image's. What lies around the box is unpacked, so that damage is found, but not transformed. */
+static void read_in_place(jpeg_run *run, att_box box)
+{
+    struct jpeg_decompress_struct *info = &run->info;
+    int width = run->image->width, height = run->image->height;
+    int left = box.x < MARGIN ? 0 : box.x - MARGIN, top = box.y < MARGIN ? 0 : box.y - MARGIN;
+    int right = width - box.x - box.width < MARGIN ? width : box.x + box.width + MARGIN;
+    JDIMENSION x = (JDIMENSION)left, columns = (JDIMENSION)(right - left);
+    jpeg_start_decompress(info);
+    if (left > 0 || right < width)
+        jpeg_crop_scanline(info, &x, &columns);
+    skip_until(run, top);
+    read_until(run, (int)x, box.y + box.height);
+    skip_until(run, height - 1);
+    read_until(run, (int)x, height);
+}
+
+/* All of the picture where its sampling is none that cameras and encoders write. */
+static att_box needed_box(const jpeg_run *run)
+{
+    const struct jpeg_decompress_struct *info = &run->info;
+    const att_image_need *need = run->job->need;
+    bool plain = info->max_h_samp_factor <= 2 && info->max_v_samp_factor <= 2;
+    for (int c = 1; c < info->num_components; c++)
+        plain = plain && info->comp_info[c].h_samp_factor == 1 && info->comp_info[c].v_samp_factor == 1;
+    att_box all = {0, 0, run->image->width, run->image->height};
+    return need && plain ? need->box(need->user, all.width, all.height) : all;
+}
+
 /* Everything in here may leave by longjmp. */
 static att_status read_picture(jpeg_run *run)
 {
@@ -134,17 +195,16 @@ static att_status read_picture(jpeg_run *run)
                         info->num_components);
     ATT_TRY(att_image_make(job, info->image_width, info->image_height, run->image));
     ATT_TRY(check_memory(run));
+    info->dct_method = JDCT_ISLOW;
+    if (att_row_samples(kind) == job->channels) {
+        read_in_place(run, needed_box(run));
+        return ATT_OK;
+    }
     size_t row_bytes = (size_t)info->image_width * (size_t)att_row_samples(kind);
-    run->row = att_allocate(job->context, row_bytes);
+    run->row = att_reallocate(job->context, NULL, row_bytes);
     if (!run->row)
         return att_fail_memory(job->context, row_bytes, job->name);
-    info->dct_method = JDCT_ISLOW;
-    jpeg_start_decompress(info);
-    while (info->output_scanline < info->output_height) {
-        int y = (int)info->output_scanline;
-        jpeg_read_scanlines(info, &run->row, 1);
-        att_image_put_row(run->image, y, kind, run->row);
-    }
+    read_by_rows(run, kind);
     return ATT_OK;
 }
 

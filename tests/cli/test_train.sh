@@ -192,9 +192,14 @@ err_has 'attscope: r.csv names 2 classes, but the network has 4'
 run 1 predict out/whole/last.safetensors names
 err_has 'names'
 
-# Mixed precision: recorded, kept by what continues it, refused where the processor lacks it.
+# Mixed precision: recorded, kept by what continues it, refused where the processor lacks it unless forced.
 ATTSCOPE_CPU=avx2 train 1 refused --epochs 1 --amp
-grep -qE '^attscope: --amp needs a processor with AVX512_BF16; this one has (avx2|baseline)$' stderr || fail "--amp: $(cat stderr)"
+grep -qE '^attscope: --amp needs a processor with AVX512_BF16; this one has (avx2|baseline) \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
+ATTSCOPE_CPU=avx2 train 0 forced --epochs 1 --amp --amp-force
+grep -qxF 'amp_force: true' out/forced/args.yaml || fail 'args.yaml does not say amp-force'
+run 0 inspect out/forced/last.safetensors --json -
+out_has 'precision=bf16'
+ATTSCOPE_CPU=avx2 run 0 predict out/forced/last.safetensors "$picture" --amp --amp-force
 if [[ $(uname -m) = x86_64 ]] && grep -qw avx512_bf16 /proc/cpuinfo; then
     train 0 mixed --epochs 1 --amp
     grep -qxF 'amp: true' out/mixed/args.yaml || fail 'args.yaml does not say amp'

@@ -3,6 +3,8 @@
 #include "core/memory.h"
 #include "io/file.h"
 #include "io/golden.h"
+#include "io/image_codec.h"
+#include "io/jpeg.h"
 
 static void read_file(scratch *self, const char *name, char **bytes, size_t *size)
 {
@@ -88,6 +90,110 @@ static void test_damage_never_crashes(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
+/* --- parts of a picture ------------------------------------------------------------------------------------------- */
+
+static const jpeg_kind kinds[] = {
+    {131, 97, 3, 1, 1, 0, false}, {131, 97, 3, 2, 1, 0, false}, {130, 97, 3, 1, 2, 0, false},
+    {131, 98, 3, 2, 2, 0, false}, {64, 48, 3, 2, 2, 3, false},  {131, 97, 3, 2, 2, 0, true},
+    {77, 131, 1, 1, 1, 0, false}, {97, 130, 3, 4, 1, 0, false}, {17, 5, 3, 2, 2, 0, false},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, BOXES = 150 };
+
+static int below(uint32_t *noise, int end)
+{
+    *noise = *noise * 1664525 + 1013904223;
+    return (int)((*noise >> 8) % (uint32_t)end);
+}
+
+/* `user` is the box wanted. */
+static att_box give_box(void *user, int width, int height)
+{
+    att_box box = *(const att_box *)user;
+    assert_true(box.x + box.width <= width && box.y + box.height <= height);
+    return box;
+}
+
+static att_box random_box(uint32_t *noise, int width, int height)
+{
+    att_box box = {.x = below(noise, width), .y = below(noise, height)};
+    box.width = 1 + below(noise, width - box.x);
+    box.height = 1 + below(noise, height - box.y);
+    return box;
+}
+
+static att_status decode_part(scratch *self, const uint8_t *bytes, size_t size, int channels, att_box *box,
+                              att_image *image)
+{
+    att_image_need need = {give_box, box};
+    return att_image_decode_named(self->context, "part", bytes, size, channels, NULL, box ? &need : NULL, image);
+}
+
+static void compare_parts(const att_image *part, const att_image *whole, att_box box)
+{
+    assert_int_equal(part->width, whole->width);
+    assert_int_equal(part->height, whole->height);
+    size_t channels = (size_t)whole->channels;
+    for (int y = box.y; y < box.y + box.height; y++) {
+        size_t from = ((size_t)y * (size_t)whole->width + (size_t)box.x) * channels;
+        assert_memory_equal(part->pixels + from, whole->pixels + from, (size_t)box.width * channels);
+    }
+}
+
+static void test_a_part_is_that_of_the_whole(void **state)
+{
+    scratch *self = *state;
+    uint32_t noise = 3;
+    for (int k = 0; k < KINDS; k++)
+        for (int channels = 1; channels <= 3; channels += 2) {
+            uint8_t *bytes;
+            size_t size;
+            att_image whole, part;
+            jpeg_make(&kinds[k], &bytes, &size);
+            assert_int_equal(decode_part(self, bytes, size, channels, NULL, &whole), ATT_OK);
+            for (int b = 0; b < BOXES; b++) {
+                att_box box = random_box(&noise, whole.width, whole.height);
+                assert_int_equal(decode_part(self, bytes, size, channels, &box, &part), ATT_OK);
+                compare_parts(&part, &whole, box);
+                att_image_free(self->context, &part);
+            }
+            att_image_free(self->context, &whole);
+            free(bytes);
+        }
+}
+
+/* Damage is found wherever it is. */
+static void test_a_part_is_refused_with_the_whole(void **state)
+{
+    scratch *self = *state;
+    uint32_t noise = 5;
+    int refused = 0;
+    for (int k = 0; k < KINDS; k++) {
+        uint8_t *bytes;
+        size_t size;
+        jpeg_make(&kinds[k], &bytes, &size);
+        for (int b = 0; b < BOXES; b++) {
+            att_image whole = {0}, part = {0};
+            att_box box = random_box(&noise, kinds[k].width, kinds[k].height);
+            size_t cut = b % 2 ? size : (size_t)below(&noise, (int)size), at = (size_t)below(&noise, (int)size);
+            uint8_t before = bytes[at];
+            bytes[at] = b % 2 ? (uint8_t)below(&noise, 256) : before;
+            att_status wanted = decode_part(self, bytes, cut, 3, NULL, &whole);
+            if (wanted == ATT_OK && (whole.width != kinds[k].width || whole.height != kinds[k].height))
+                box = (att_box){0, 0, 1, 1};
+            att_status found = decode_part(self, bytes, cut, 3, &box, &part);
+            assert_int_equal(found, wanted);
+            if (found == ATT_OK)
+                compare_parts(&part, &whole, box);
+            refused += found != ATT_OK;
+            att_image_free(self->context, &whole);
+            att_image_free(self->context, &part);
+            bytes[at] = before;
+        }
+        free(bytes);
+    }
+    assert_true(refused > KINDS * BOXES / 2);
+}
+
 static void test_limits(void **state)
 {
     scratch *self = *state;
@@ -166,6 +272,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(test_bytes_are_pillows),
         scratch_test(test_damage_never_crashes),
+        scratch_test(test_a_part_is_that_of_the_whole),
+        scratch_test(test_a_part_is_refused_with_the_whole),
         scratch_test(test_limits),
         scratch_test(test_a_bomb_is_refused),
         scratch_test(test_what_is_wrong_is_said),

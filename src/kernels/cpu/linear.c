@@ -7,28 +7,27 @@
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
-/* Results beyond this many elements are made in blocks of rows, for GELU and residual to find them still in cache. Of
- * smaller ones cut into 50 rows the f32 product was 5 % slower, and nothing was won. Sums that become bf16 lie in
- * scratch memory, which should stay in the second-level cache. */
-enum { BLOCK_ELEMENTS = 1 << 20, LEAST_ROWS = 192, NARROW_ELEMENTS = 1 << 16, LEAST_NARROW_ROWS = 48 };
+/* What GELU, residual and rounding are done on is made in blocks of rows of so many elements, for them to find it still
+ * in cache: the third level is near enough, and each cut makes the product slower. */
+enum { BLOCK_ELEMENTS = 1 << 20, LEAST_ROWS = 192 };
 
 /* The rows of all samples are cut into blocks of equal size but for the last, which parts share. */
 typedef struct linear {
     att_product *product, *last; /* the same where all blocks are equal */
     const att_tier_functions *functions;
     int64_t rows, inputs, outputs, block, blocks;
-    att_dtype dtype, to;   /* of x, of y */
-    size_t sums_at;        /* in scratch, a block's sums before they become bf16 */
-    bool has_finish, sums; /* something comes after the product; it is made in scratch first */
+    att_dtype from, dtype, to; /* of x, of the product's operands, of y */
+    size_t x_at, sums_at;      /* in scratch: a block's x where it is widened, its sums before they become bf16 */
+    bool gelu, widened, sums;  /* widened: x is bf16, the product f32 */
+    bool has_finish;           /* something comes after the product */
 } linear;
 
 static void cut_rows(const att_problem *problem, linear *l)
 {
-    int64_t block = l->rows, most = l->sums ? NARROW_ELEMENTS : BLOCK_ELEMENTS;
-    if (l->has_finish && block * l->outputs > most) {
-        int64_t least = l->sums ? LEAST_NARROW_ROWS : LEAST_ROWS;
-        block = most / l->outputs;
-        block = block > least ? block : least;
+    int64_t block = l->rows;
+    if (l->has_finish && block * l->outputs > BLOCK_ELEMENTS) {
+        block = BLOCK_ELEMENTS / l->outputs;
+        block = block > LEAST_ROWS ? block : LEAST_ROWS;
     }
     int64_t blocks = (l->rows + block - 1) / block;
     if (blocks < problem->parts)
@@ -37,11 +36,10 @@ static void cut_rows(const att_problem *problem, linear *l)
     l->blocks = (l->rows + l->block - 1) / l->block;
 }
 
-/* A transposed weight in f32 lies as a product takes it: packing it won nothing measurable in a training step of ViT-Ti
- * or ViT-S, and costs a copy of the weights. */
-static bool is_packed(const att_problem *problem)
+/* A transposed weight in f32 lies as a product takes it: a packed copy of it would cost memory and hardly be faster. */
+static bool is_packed(const att_problem *problem, const linear *l)
 {
-    return !problem->attrs->linear.transposed || problem->in[X].dtype == ATT_BF16;
+    return !problem->attrs->linear.transposed || l->dtype == ATT_BF16;
 }
 
 static att_status make_products(const att_problem *problem, linear *l)
@@ -52,7 +50,7 @@ static att_status make_products(const att_problem *problem, linear *l)
                              .dtype = l->dtype,
                              .to = l->sums ? ATT_F32 : l->to,
                              .b_transposed = !problem->attrs->linear.transposed,
-                             .pack = is_packed(problem),
+                             .pack = is_packed(problem, l),
                              .bias = att_desc_present(&problem->in[BIAS])};
     ATT_TRY(att_product_create(problem->context, &spec, &l->product));
     l->last = l->product;
@@ -75,11 +73,30 @@ static void describe(const att_problem *problem, linear *l)
     l->inputs = att_columns(&problem->in[X]);
     l->outputs = att_columns(&problem->out[0]);
     l->rows = att_problem_count(problem, &problem->in[X]) / l->inputs;
-    l->dtype = problem->in[X].dtype;
+    l->from = problem->in[X].dtype;
+    l->widened = l->from == ATT_BF16 && !att_context_has_bf16(problem->context);
+    l->dtype = l->widened ? ATT_F32 : l->from;
     l->to = problem->out[0].dtype;
-    l->has_finish = problem->attrs->linear.activation == ATT_ACT_GELU || att_desc_present(&problem->in[RESIDUAL]);
+    l->gelu = problem->attrs->linear.activation == ATT_ACT_GELU;
+    bool adds = att_desc_present(&problem->in[RESIDUAL]), narrows = l->widened && l->to == ATT_BF16;
+    l->has_finish = l->gelu || adds || narrows;
     l->sums = l->has_finish && l->to == ATT_BF16;
     l->functions = att_cpu_functions(problem->context);
+}
+
+static size_t take(size_t *top, size_t bytes)
+{
+    size_t at = (*top + 63) / 64 * 64;
+    *top = at + bytes;
+    return at;
+}
+
+static size_t lay_out_scratch(linear *l)
+{
+    size_t a = att_product_scratch_bytes(l->product), b = att_product_scratch_bytes(l->last), top = a > b ? a : b;
+    l->x_at = take(&top, l->widened ? (size_t)(l->block * l->inputs) * sizeof(float) : 0);
+    l->sums_at = take(&top, l->sums ? (size_t)(l->block * l->outputs) * sizeof(float) : 0);
+    return top;
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
@@ -94,11 +111,8 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
         release(problem->context, l);
         return status;
     }
-    size_t a = att_product_scratch_bytes(l->product), b = att_product_scratch_bytes(l->last);
-    l->sums_at = ((a > b ? a : b) + 63) / 64 * 64;
-    size_t sums = l->sums ? (size_t)(l->block * l->outputs) * sizeof(float) : 0;
-    *prepared = (att_prepared){.state = l, .scratch_bytes = l->sums_at + sums};
-    if (is_packed(problem)) {
+    *prepared = (att_prepared){.state = l, .scratch_bytes = lay_out_scratch(l)};
+    if (is_packed(problem, l)) {
         prepared->packed_bytes = att_product_packed_bytes(l->product);
         prepared->packed_input = WEIGHT;
         prepared->packed_key = att_product_packed_key(l->product);
@@ -112,19 +126,27 @@ static att_status pack(const att_problem *problem, void *state, const void *shar
     return att_product_pack(((const linear *)state)->product, shared, packed);
 }
 
+static const void *block_of_x(const att_call *call, const linear *l, int64_t row, int64_t rows)
+{
+    const void *x = att_float_at(call->in[X], row * l->inputs, l->from == ATT_BF16);
+    if (!l->widened)
+        return x;
+    float *wide = (float *)((char *)call->scratch + l->x_at);
+    l->functions->widen(x, rows * l->inputs, wide);
+    return wide;
+}
+
 static att_status run_block(const att_call *call, const linear *l, int64_t block)
 {
     int64_t row = block * l->block, rows = l->rows - row < l->block ? l->rows - row : l->block;
-    const void *x = att_float_at(call->in[X], row * l->inputs, l->dtype == ATT_BF16);
     char *y = (char *)call->out[0] + (size_t)(row * l->outputs) * att_dtype_size(l->to);
     void *sums = l->sums ? (char *)call->scratch + l->sums_at : y;
-    const void *weight = call->packed ? call->packed : call->in[WEIGHT];
+    const void *x = block_of_x(call, l, row, rows), *weight = call->packed ? call->packed : call->in[WEIGHT];
     ATT_TRY(att_product_run(rows == l->block ? l->product : l->last, x, weight, call->in[BIAS], sums, call->scratch));
     if (!l->has_finish)
         return ATT_OK;
     const float *residual = call->in[RESIDUAL] ? (const float *)call->in[RESIDUAL] + row * l->outputs : NULL;
-    bool gelu = call->problem->attrs->linear.activation == ATT_ACT_GELU;
-    l->functions->finish(sums, residual, gelu, rows * l->outputs, y, l->sums);
+    l->functions->finish(sums, residual, l->gelu, rows * l->outputs, y, l->sums);
     return ATT_OK;
 }
 
@@ -158,3 +180,12 @@ const att_kernel att_cpu_linear_bf16 = {.op = "linear",
                                         .pack = pack,
                                         .run = run,
                                         .release = release};
+
+/* Where the processor has no products in bf16: right, and slower than f32. */
+const att_kernel att_cpu_linear_widened = {.op = "linear",
+                                           .name = "onednn-widened",
+                                           .accepts = takes_bf16,
+                                           .prepare = prepare,
+                                           .pack = pack,
+                                           .run = run,
+                                           .release = release};

@@ -7,7 +7,8 @@
 #define ADDRESS(name) &att_cpu_##name,
 #define TIERED_ADDRESSES(name) ATT_EACH_TIER(ADDRESS, name)
 
-const att_kernel *const att_kernels_cpu[] = {ATT_CPU_KERNELS(ADDRESS) ATT_TIER_KERNELS(TIERED_ADDRESSES) NULL};
+const att_kernel *const att_kernels_cpu[] = {ATT_CPU_KERNELS(ADDRESS) ATT_TIER_KERNELS(TIERED_ADDRESSES)
+                                                 ATT_CPU_WIDENED_KERNELS(ADDRESS) NULL};
 
 const att_tier_functions *att_cpu_functions(const att_context *context)
 {

@@ -15,8 +15,14 @@
     X(slice_tokens_grad)   \
     X(loss_seed)
 
+/* For bf16 operands of products on processors that multiply none: they come last. */
+#define ATT_CPU_WIDENED_KERNELS(X) \
+    X(linear_widened)              \
+    X(linear_weight_grad_widened)
+
 #define ATT_CPU_DECLARE(name) extern const att_kernel att_cpu_##name;
 ATT_CPU_KERNELS(ATT_CPU_DECLARE)
+ATT_CPU_WIDENED_KERNELS(ATT_CPU_DECLARE)
 #undef ATT_CPU_DECLARE
 
 /* NULL-terminated, each op's highest tier first. */

@@ -39,6 +39,8 @@ typedef struct att_tier_functions {
     /* y[i] = gelu(sum[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked; y, bf16 where
      * narrow, may be sum where it is not. */
     void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow);
+    /* y[i] = x[i], which is bf16, for i < count. */
+    void (*widen)(const uint16_t *x, int64_t count, float *y);
 } att_tier_functions;
 
 #if defined(__x86_64__)

@@ -23,4 +23,10 @@ static void finish(const float *sum, const float *residual, bool gelu, int64_t c
         finish_as(sum, residual, gelu, count, y, narrow);
 }
 
-const att_tier_functions ATT_TIERED(att_cpu_functions) = {.finish = finish};
+static void widen(const uint16_t *x, int64_t count, float *y)
+{
+    for (int64_t i = 0; i < count; i += VW)
+        v_put_until(y, i, count, v_get_until(x, i, count, true), false);
+}
+
+const att_tier_functions ATT_TIERED(att_cpu_functions) = {.finish = finish, .widen = widen};

@@ -1,0 +1,53 @@
+/* io/jpeg.h - for tests: JPEGs of noise, made with libjpeg. */
+#ifndef TESTS_IO_JPEG_H
+#define TESTS_IO_JPEG_H
+
+#include "io/scratch.h"
+
+#include <jpeglib.h>
+
+typedef struct jpeg_kind {
+    int width, height, components;
+    int across, down; /* luma samples for one of chroma */
+    int restart;      /* MCUs between two restart markers, 0: none */
+    bool progressive;
+} jpeg_kind;
+
+/* *bytes is the caller's, to be freed. */
+static inline void jpeg_make(const jpeg_kind *kind, uint8_t **bytes, size_t *size)
+{
+    struct jpeg_compress_struct info;
+    struct jpeg_error_mgr errors;
+    unsigned long length = 0;
+    uint8_t *row = malloc((size_t)kind->width * (size_t)kind->components);
+    uint32_t noise = 7;
+    *bytes = NULL;
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&info);
+    jpeg_mem_dest(&info, bytes, &length);
+    info.image_width = (JDIMENSION)kind->width;
+    info.image_height = (JDIMENSION)kind->height;
+    info.input_components = kind->components;
+    info.in_color_space = kind->components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&info);
+    jpeg_set_quality(&info, 90, TRUE);
+    info.restart_interval = (unsigned int)kind->restart;
+    info.comp_info[0].h_samp_factor = kind->across;
+    info.comp_info[0].v_samp_factor = kind->down;
+    if (kind->progressive)
+        jpeg_simple_progression(&info);
+    jpeg_start_compress(&info, TRUE);
+    for (int y = 0; y < kind->height; y++) {
+        for (int i = 0; i < kind->width * kind->components; i++) {
+            noise = noise * 1664525 + 1013904223;
+            row[i] = (uint8_t)(noise >> 24);
+        }
+        jpeg_write_scanlines(&info, &row, 1);
+    }
+    jpeg_finish_compress(&info);
+    jpeg_destroy_compress(&info);
+    free(row);
+    *size = length;
+}
+
+#endif
