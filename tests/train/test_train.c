@@ -198,7 +198,7 @@ static void seeds_decide_and_workers_do_not(void **state)
  */
 
 typedef struct heard {
-    int kinds[4], batches, evaluations;
+    int kinds[5], batches, evaluations;
     double step_loss[10], epoch_loss[2];
     bool fields_finite;
     char status[32];
@@ -260,7 +260,7 @@ static void every_step_and_epoch_is_told(void **state)
     options.progress = watch;
     options.progress_user = &h;
     assert_trains(f, &options);
-    const int kinds[] = {1, 10, 2, 1};
+    const int kinds[] = {1, 10, 0, 2, 1};
     assert_memory_equal(h.kinds, kinds, sizeof kinds);
     assert_true(h.fields_finite);
     assert_string_equal(h.status, "OK");
@@ -272,6 +272,88 @@ static void every_step_and_epoch_is_told(void **state)
             sum += h.step_loss[5 * epoch + i];
         assert_float_equal(h.epoch_loss[epoch], sum / 5, 1e-12);
     }
+}
+
+/* --- instruments ---------------------------------------------------------------------------------------------------
+ */
+
+typedef struct measured {
+    int events;
+
+} measured;
+
+static att_status take_figures(void *user, const att_event *event)
+{
+    measured *m = user;
+    if (event->kind != ATT_EVENT_MEASURE)
+        return ATT_OK;
+    assert_int_equal(event->step, 3 * m->events + 1);
+    assert_true(field(event, "images")->number == 2 * BATCH);
+    for (int i = 0; i < event->measurement_count; i++) {
+        const att_measurement *figure = &event->measurements[i];
+        assert_int_equal(figure->count, 2 * BATCH);
+        assert_true(isfinite(figure->mean) && isfinite(figure->deviation));
+    }
+    m->events++;
+    return ATT_OK;
+}
+
+static void instruments_see_every_third_update(void **state)
+{
+    fixture *f = *state;
+    measured m = {0};
+    att_sink sink = {.emit = take_figures, .user = &m};
+    att_train_options options = small_training();
+    options.grad_accum_steps = 2;
+    options.epochs = 3; /* of three updates, the last of one batch */
+    int64_t count;
+    assert_trains(f, &options);
+    float *plain = values_of(f->weights, NULL, &count);
+
+    fixture_model(f, 0.1);
+    att_measure *measure;
+    assert_int_equal(att_measure_create(att_model_graph(f->model), "accuracy,entropy,nsi", "*", &measure), ATT_OK);
+    options.measure = measure;
+    options.measure_every = 3;
+    options.sinks = &sink;
+    options.sink_count = 1;
+    assert_trains(f, &options);
+    float *watched = values_of(f->weights, NULL, &count);
+    assert_memory_equal(watched, plain, (size_t)count * sizeof *plain);
+    assert_int_equal(m.events, 3);
+
+    att_evaluation e;
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform,
+                                  &(att_evaluate_options){.backend = "cpu", .batch_size = 4, .measure = measure}, &e),
+                     ATT_ERR_ARGUMENT);
+    assert_message_has(f, "without a loss");
+    options.measure_every = 0;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    att_measure_destroy(&measure);
+    free(plain);
+    free(watched);
+}
+
+static void instruments_agree_with_the_evaluation(void **state)
+{
+    fixture *f = *state;
+    att_model_options options = tiny_options();
+    options.loss = false;
+    att_model *model;
+    att_measure *measure;
+    att_evaluation e;
+    assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_OK);
+    assert_int_equal(att_measure_create(att_model_graph(model), "accuracy", "*", &measure), ATT_OK);
+    att_evaluate_options how = att_evaluate_options_defaults();
+    how.batch_size = 4;
+    how.measure = measure;
+    assert_int_equal(att_evaluate(model, f->weights, f->eval, &f->eval_transform, &how, &e), ATT_OK);
+    assert_int_equal(att_measure_at(measure, 0).count, e.count);
+    assert_float_equal(att_measure_at(measure, 0).mean, e.top1, 1e-9);
+    assert_float_equal(att_measure_at(measure, 1).mean, e.top5, 1e-9);
+    assert_float_equal(att_measure_at(measure, 2).mean, e.loss, 1e-9);
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
 }
 
 static att_status refuse(void *user, const att_event *event)
@@ -375,6 +457,8 @@ int main(void)
         fixture_test(every_update_drops_anew),
         fixture_test(seeds_decide_and_workers_do_not),
         fixture_test(every_step_and_epoch_is_told),
+        fixture_test(instruments_see_every_third_update),
+        fixture_test(instruments_agree_with_the_evaluation),
         fixture_test(a_failing_sink_stops_the_run),
         fixture_test(nan_stops_before_the_update),
         fixture_test(wrong_options_are_refused),
