@@ -37,6 +37,8 @@ typedef struct att_settings {
     void *allocate_user;
     att_log_fn log; /* NULL: no log */
     void *log_user;
+    size_t memory_limit; /* bytes to have at once: what would lead beyond fails with ERR_MEMORY; 0: 15/16 of what the
+                            machine (and the control groups the process is in) can spare when the context is made */
 } att_settings;
 
 /* threads 0; the highest tier, capped by the environment's ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) where
@@ -62,10 +64,10 @@ ATT_API const char *att_tier_name(att_tier tier);
  * AVX512_BF16, and tier_cap does not keep it away. */
 ATT_API bool att_context_has_bf16(const att_context *context);
 
-/* Bytes that this context's allocator has given out and not got back, and how many calls were made to it (for tests
- * that nothing allocates while running). */
+/* Bytes that this context's allocator has given out and not got back, at most how many those may be, and how many calls
+ * were made to it (for tests that nothing allocates while running). */
 typedef struct att_allocation_count {
-    size_t bytes_now, bytes_peak;
+    size_t bytes_now, bytes_peak, bytes_limit;
     uint64_t calls;
 } att_allocation_count;
 ATT_API att_allocation_count att_context_allocations(const att_context *context);

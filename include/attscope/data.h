@@ -112,18 +112,33 @@ ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, cons
 
 typedef struct att_loader att_loader;
 
+/* What becomes of images that cannot be decoded: ERR_FORMAT and ERR_UNSUPPORTED (beyond the limits). Files that cannot
+ * be read at all are an error in any case. */
+typedef enum att_corrupt {
+    ATT_CORRUPT_FATAL,    /* an error */
+    ATT_CORRUPT_LEFT_OUT, /* their batches are smaller */
+    ATT_CORRUPT_REPLACED  /* the next image of the epoch's order that can be decoded stands in, with its own label but
+                             the random choices of the one it replaces; ERR_FORMAT where there are too many in a row */
+} att_corrupt;
+
 typedef struct att_loader_options {
     att_transform_options transform;
     int batch_size;
-    int workers;       /* threads; 0: images are made in att_loader_next() */
-    int prefetch;      /* batches held in memory at most, 2 or more (without workers one is held) */
-    bool shuffle;      /* an order of its own for each epoch, from seed and epoch; otherwise the data set's */
-    bool drop_last;    /* leave out the incomplete last batch */
-    bool skip_corrupt; /* leave out images that cannot be decoded instead of failing */
+    int workers;    /* threads; 0: images are made in att_loader_next() */
+    int prefetch;   /* batches held in memory at most, 2 or more (without workers one is held) */
+    bool shuffle;   /* an order of its own for each epoch, from seed and epoch; otherwise the data set's */
+    bool drop_last; /* leave out the incomplete last batch */
     uint64_t seed;
+    att_corrupt corrupt;
+    /* Called in att_loader_next() with each image that is left out or replaced, once in the loader's life, in the order
+     * of the batches; `reason` names the image. What it returns, other than ATT_OK, att_loader_next() returns. NULL:
+     * the log gets a warning. */
+    att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
+    void *corrupt_user;
 } att_loader_options;
 
-/* Batch 32, 2 workers, prefetch 4, everything else off or zero; the transform's defaults at the given size. */
+/* Batch 32, 2 workers, prefetch 4, corrupt images fatal, everything else off or zero; the transform's defaults at the
+ * given size. */
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
 /* Makes a loader and its threads, at epoch 0, batch 0. The data set must outlive it. options: copied. Errors:
@@ -148,14 +163,14 @@ typedef struct att_batch {
 } att_batch;
 
 /* The next batch of the epoch; valid until the next call on the loader. Batches are full but for the last one and for
- * skipped images; a batch all of whose images were skipped is passed over. Errors: those of att_dataset_read(), for the
- * first bad image in the epoch's order; the loader then stays at that batch and may be started elsewhere. */
+ * images left out; a batch all of whose images were left out is passed over. Errors: those of att_dataset_read(), for
+ * the first bad image in the epoch's order; the loader then stays at that batch and may be started elsewhere. */
 ATT_API ATT_MUST_CHECK att_status att_loader_next(att_loader *loader, att_batch *batch);
 
 typedef struct att_loader_stats {
     double wait_seconds; /* spent in att_loader_next() since the loader was made */
     int64_t images;      /* handed out */
-    int64_t skipped;     /* left out because of skip_corrupt; each also is a warning in the log, with name and reason */
+    int64_t corrupt;     /* times that one was left out or replaced */
 } att_loader_stats;
 ATT_API att_loader_stats att_loader_describe(const att_loader *loader);
 

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/machine.h"
 #include "core/memory.h"
+#include "core/text.h"
 #include "core/threads_pool.h"
 
 enum { MESSAGE_BYTES = 4096, ALIGNMENT = 64, MAX_THREADS = 1024 };
@@ -80,6 +82,13 @@ att_settings att_settings_defaults(void)
     return (att_settings){.tier_cap = tier_from_environment()};
 }
 
+/* A sixteenth stays for what is not ours: mapped files, libraries, other processes that grow. */
+static size_t default_limit(void)
+{
+    size_t spare = att_machine_memory("");
+    return spare - spare / 16;
+}
+
 static int usable_processors(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
@@ -95,6 +104,8 @@ att_status att_context_create_with(const att_settings *settings, const struct at
         chosen.allocate = default_allocate;
     if (chosen.threads == 0)
         chosen.threads = usable_processors();
+    if (chosen.memory_limit == 0)
+        chosen.memory_limit = default_limit();
     att_context *context = chosen.allocate(chosen.allocate_user, NULL, 0, sizeof *context);
     if (!context)
         return ATT_ERR_MEMORY;
@@ -156,8 +167,10 @@ bool att_context_has_bf16(const att_context *context)
 
 att_allocation_count att_context_allocations(const att_context *context)
 {
-    return (att_allocation_count){atomic_load(&context->bytes_now), atomic_load(&context->bytes_peak),
-                                  atomic_load(&context->calls)};
+    return (att_allocation_count){.bytes_now = atomic_load(&context->bytes_now),
+                                  .bytes_peak = atomic_load(&context->bytes_peak),
+                                  .bytes_limit = context->settings.memory_limit,
+                                  .calls = atomic_load(&context->calls)};
 }
 
 const char *att_version(void)
@@ -188,6 +201,18 @@ void att_fail_say(att_context *context, const char *format, ...)
     pthread_mutex_unlock(&context->message_lock);
 }
 
+att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
+{
+    char wanted[24], now[24], limit[24];
+    att_allocation_count count = att_context_allocations(context);
+    att_size_format(bytes, wanted, sizeof wanted);
+    if (bytes <= att_memory_left(context))
+        return att_fail(context, ATT_ERR_MEMORY, "out of memory: the system refused %s for %s", wanted, what);
+    return att_fail(context, ATT_ERR_MEMORY, "out of memory: %s for %s, where %s of at most %s are in use", wanted,
+                    what, att_size_format(count.bytes_now, now, sizeof now),
+                    att_size_format(count.bytes_limit, limit, sizeof limit));
+}
+
 void att_log(att_context *context, att_log_level level, const char *format, ...)
 {
     if (!context->settings.log)
@@ -211,12 +236,20 @@ static void count_bytes(att_context *context, size_t more, size_t less)
         ;
 }
 
+size_t att_memory_left(const att_context *context)
+{
+    size_t now = atomic_load(&context->bytes_now), limit = context->settings.memory_limit;
+    return now < limit ? limit - now : 0;
+}
+
 void *att_reallocate(att_context *context, void *block, size_t size)
 {
     if (size == 0 || size > SIZE_MAX / 2)
         return NULL;
     block_header *old = block ? (block_header *)block - 1 : NULL;
     size_t old_size = old ? old->size : 0;
+    if (size > old_size && size - old_size > att_memory_left(context))
+        return NULL;
     atomic_fetch_add(&context->calls, 1);
     block_header *header = context->settings.allocate(context->settings.allocate_user, old,
                                                       old ? old_size + sizeof *old : 0, size + sizeof *header);

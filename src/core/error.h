@@ -10,11 +10,8 @@ void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3
 /* att_fail(context, status, format, ...) says the sentence; its value is `status`: in the caller's sight, so that
  * compilers and analysers know that nothing goes on from here. */
 #define att_fail(context, status, ...) (att_fail_say((context), __VA_ARGS__), (status))
-/* ERR_MEMORY with a sentence that names what was being made. */
-static inline att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
-{
-    return att_fail(context, ATT_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
-}
+/* ERR_MEMORY with a sentence that says how much for what was not to be had, and why. */
+att_status att_fail_memory(att_context *context, size_t bytes, const char *what);
 void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);
 
 /* Returns from the enclosing function where `call` failed. */

@@ -11,6 +11,17 @@ void *att_allocate_array(att_context *context, size_t count, size_t size);
 /* Grows or shrinks; new bytes are undefined. On failure NULL, and `block` is untouched. */
 void *att_reallocate(att_context *context, void *block, size_t size);
 void att_free(att_context *context, void *block);
+/* Bytes that are left until the context's memory_limit, beyond which the above give NULL. */
+size_t att_memory_left(const att_context *context);
+/* Sizes that are summed up before anything is allocated; SIZE_MAX where they are too large to be counted. */
+static inline size_t att_size_product(size_t a, size_t b)
+{
+    return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+}
+static inline size_t att_size_sum(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
 /* A copy of a string; NULL where memory is out. */
 char *att_copy_string(att_context *context, const char *text);
 

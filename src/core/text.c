@@ -130,6 +130,21 @@ const char *att_text_nearest(const char *text, const char *(*name)(const void *u
     return nearest;
 }
 
+char *att_size_format(size_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    if (bytes < 1024) {
+        snprintf(text, size, "%zu bytes", bytes);
+        return text;
+    }
+    double value = (double)bytes / 1024;
+    int unit = 0;
+    for (; value >= 1023.95; unit++)
+        value /= 1024;
+    snprintf(text, size, "%.1f %s", value, units[unit]);
+    return text;
+}
+
 bool att_text_to_i64(const char *text, int64_t *value)
 {
     char *end;

@@ -21,6 +21,8 @@ bool att_text_matches(const char *pattern, const char *text);
 /* Damerau-Levenshtein distance (adjacent transpositions count one), for texts of up to 127 bytes; larger ones are far.
  */
 int att_text_distance(const char *a, const char *b);
+/* "640 bytes", "1.5 MiB" in `text`, which is returned. */
+char *att_size_format(size_t bytes, char *text, size_t size);
 /* Whole-string numbers: false where anything is left over, out of range, or not finite. */
 bool att_text_to_i64(const char *text, int64_t *value);
 bool att_text_to_f64(const char *text, double *value);

@@ -9,24 +9,10 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
-#include "data/dataset.h"
-#include "data/transform.h"
+#include "data/make.h"
+#include "data/slot.h"
 
-enum { MAX_BATCH = 1 << 20, MAX_WORKERS = 1024, MAX_PREFETCH = 1024, NAME_BYTES = 1024 };
-
-/* What became of an image that could not be read. */
-typedef struct failure {
-    att_status status; /* ATT_OK: none */
-    char *reason;      /* NULL where there was no memory for it */
-} failure;
-
-typedef struct slot {
-    float *images;
-    int32_t *labels;
-    int64_t *indices;
-    failure *failures;
-    int missing; /* images not made yet */
-} slot;
+enum { MAX_BATCH = 1 << 20, MAX_WORKERS = 1024, MAX_PREFETCH = 1024, MAX_REPLACED = 100 };
 
 /* A context belongs to one thread, so each worker has its own, on the loader's allocator. */
 typedef struct worker {
@@ -43,11 +29,12 @@ struct att_loader {
     int64_t *order; /* the epoch's images */
     int64_t used;   /* images of an epoch, without a dropped last batch */
     size_t image_floats;
-    slot *slots;
+    att_slot *slots;
     int ring;
     worker *workers; /* one, without a thread, where none were asked for */
     int worker_count;
     att_loader_stats stats;
+    uint8_t *named;  /* [images of the data set], 1: known to be corrupt; NULL: none is */
     bool handed_out; /* the batch before `released` is in the caller's hands, its slot is not free */
 
     pthread_mutex_t lock; /* for all below, and the slots' missing */
@@ -85,50 +72,64 @@ static int batch_size(const att_loader *loader, int64_t batch)
     return left < loader->options.batch_size ? (int)left : loader->options.batch_size;
 }
 
-static slot *slot_of(const att_loader *loader, int64_t batch)
+static att_slot *slot_of(const att_loader *loader, int64_t batch)
 {
     return &loader->slots[batch % loader->ring];
 }
 
-typedef struct image_maker {
-    const att_transform_options *transform;
-    att_transform_key key;
-} image_maker;
-
-static att_box needed_box(void *user, int width, int height)
+/* Not what a second look could change. */
+static bool is_corrupt(att_status status)
 {
-    const image_maker *maker = user;
-    return att_transform_needs(maker->transform, width, height, &maker->key);
+    return status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED;
 }
 
-static att_status make_image(const att_loader *loader, att_context *context, int64_t index, float *out)
+/* Index of the image at `place` of the epoch; past the end it begins again. */
+static int64_t index_at(const att_loader *loader, int64_t place)
 {
-    image_maker maker = {&loader->options.transform, {loader->options.seed, loader->epoch, index}};
-    att_image_need need = {needed_box, &maker};
-    att_image image;
-    ATT_TRY(att_dataset_read_needed(loader->dataset, context, index, maker.transform->channels, &need, &image));
-    att_status status = att_transform_image(context, &loader->options.transform, &image, loader->options.seed,
-                                            loader->epoch, index, out);
-    att_image_free(context, &image);
-    if (status != ATT_OK) {
-        char name[NAME_BYTES];
-        att_dataset_name(loader->dataset, index, name, sizeof name);
-        return att_fail(context, status, "%s: %s", name, att_context_message(context));
+    int64_t wrapped = place % att_dataset_count(loader->dataset);
+    return loader->order ? loader->order[wrapped] : wrapped;
+}
+
+/* The first image from `place` on that is not corrupt. */
+static att_status replace_at(const att_loader *loader, att_context *context, int64_t place,
+                             const att_transform_key *key, float *out, int64_t *index)
+{
+    att_status status = ATT_ERR_FORMAT;
+    for (int i = 0; i < MAX_REPLACED && is_corrupt(status); i++) {
+        *index = index_at(loader, place + i);
+        status = att_make_image(loader->dataset, &loader->options.transform, context, *index, key, out);
     }
-    return ATT_OK;
+    return status;
+}
+
+static char *copy_message(const att_loader *loader, const att_context *context)
+{
+    return att_copy_string(loader->context, att_context_message(context));
 }
 
 /* Makes the image at `place` of the epoch in its slot. */
 static void make_at(const att_loader *loader, att_context *context, int64_t place)
 {
     int64_t batch = place / loader->options.batch_size, at = place - batch_begin(loader, batch);
-    slot *into = slot_of(loader, batch);
-    int64_t index = loader->order ? loader->order[place] : place;
+    att_slot *into = slot_of(loader, batch);
+    float *out = into->images + (size_t)at * loader->image_floats;
+    int64_t index = index_at(loader, place);
+    att_transform_key key = {loader->options.seed, loader->epoch, index};
+    att_status status = att_make_image(loader->dataset, &loader->options.transform, context, index, &key, out);
+    if (status != ATT_OK) {
+        att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};
+        if (is_corrupt(status) && loader->options.corrupt == ATT_CORRUPT_REPLACED) {
+            status = replace_at(loader, context, place + 1, &key, out, &index);
+            failed.replaced = status == ATT_OK;
+        }
+        if (!failed.replaced && !is_corrupt(status)) {
+            att_free(loader->context, failed.reason);
+            failed = (att_slot_failure){.status = status, .reason = copy_message(loader, context), .index = index};
+        }
+        into->failures[at] = failed;
+    }
     into->indices[at] = index;
     into->labels[at] = att_dataset_label(loader->dataset, index);
-    att_status status = make_image(loader, context, index, into->images + (size_t)at * loader->image_floats);
-    if (status != ATT_OK)
-        into->failures[at] = (failure){status, att_copy_string(loader->context, att_context_message(context))};
 }
 
 /* Whether there is an image to be claimed. */
@@ -166,35 +167,7 @@ static void *work(void *user)
 /* Readies the slot of a batch that is not begun; past the end of the epoch there is nothing to ready. */
 static void ready_slot(att_loader *loader, int64_t batch)
 {
-    slot *into = slot_of(loader, batch);
-    for (int i = 0; i < loader->options.batch_size; i++) {
-        att_free(loader->context, into->failures[i].reason);
-        into->failures[i] = (failure){0};
-    }
-    into->missing = batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0;
-}
-
-static att_status make_slot(att_loader *loader, slot *made)
-{
-    att_context *context = loader->context;
-    size_t count = (size_t)loader->options.batch_size, floats = count * loader->image_floats;
-    made->images = att_allocate_array(context, floats, sizeof *made->images);
-    made->labels = att_allocate_array(context, count, sizeof *made->labels);
-    made->indices = att_allocate_array(context, count, sizeof *made->indices);
-    made->failures = att_allocate_array(context, count, sizeof *made->failures);
-    if (!made->images || !made->labels || !made->indices || !made->failures)
-        return att_fail_memory(context, floats * sizeof *made->images, "a batch of images");
-    return ATT_OK;
-}
-
-static void free_slot(att_loader *loader, slot *made)
-{
-    for (int i = 0; made->failures && i < loader->options.batch_size; i++)
-        att_free(loader->context, made->failures[i].reason);
-    att_free(loader->context, made->images);
-    att_free(loader->context, made->labels);
-    att_free(loader->context, made->indices);
-    att_free(loader->context, made->failures);
+    att_slot_ready(slot_of(loader, batch), batch < att_loader_batches(loader) ? batch_size(loader, batch) : 0);
 }
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
@@ -212,6 +185,7 @@ static att_status make_worker(att_loader *loader, worker *made)
 {
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
+    settings.tier_cap = att_context_tier(loader->context);
     settings.allocate = forward_allocation;
     settings.allocate_user = loader->context;
     made->loader = loader;
@@ -247,6 +221,8 @@ static att_status check_options(att_context *context, const att_loader_options *
         wrong = "workers must lie in 0..1024";
     else if (options->prefetch < 2 || options->prefetch > MAX_PREFETCH)
         wrong = "prefetch must lie in 2..1024";
+    else if (options->corrupt < ATT_CORRUPT_FATAL || options->corrupt > ATT_CORRUPT_REPLACED)
+        wrong = "unknown treatment of corrupt images";
     if (wrong)
         return att_fail(context, ATT_ERR_ARGUMENT, "loader: %s", wrong);
     return att_transform_check(context, &options->transform);
@@ -269,7 +245,7 @@ static att_status fill_loader(att_loader *loader)
     if (!loader->slots || !loader->workers || (options->shuffle && !loader->order))
         return att_fail_memory(context, (size_t)count * sizeof *loader->order, "a loader");
     for (int i = 0; i < loader->ring; i++)
-        ATT_TRY(make_slot(loader, &loader->slots[i]));
+        ATT_TRY(att_slot_make(context, options->batch_size, loader->image_floats, &loader->slots[i]));
     for (int i = 0; i < loader->worker_count; i++)
         ATT_TRY(make_worker(loader, &loader->workers[i]));
     ATT_TRY(att_loader_start(loader, 0, 0));
@@ -317,13 +293,14 @@ void att_loader_destroy(att_loader **loader)
     att_loader *it = *loader;
     stop_threads(it);
     for (int i = 0; it->slots && i < it->ring; i++)
-        free_slot(it, &it->slots[i]);
+        att_slot_free(&it->slots[i]);
     pthread_cond_destroy(&it->done);
     pthread_cond_destroy(&it->work);
     pthread_mutex_destroy(&it->lock);
     att_free(it->context, it->slots);
     att_free(it->context, it->workers);
     att_free(it->context, it->order);
+    att_free(it->context, it->named);
     att_free(it->context, it);
     *loader = NULL;
 }
@@ -392,7 +369,7 @@ static void release(att_loader *loader)
 /* Until the batch `released` is made. */
 static void await_batch(att_loader *loader)
 {
-    slot *wanted = slot_of(loader, loader->released);
+    att_slot *wanted = slot_of(loader, loader->released);
     if (loader->options.workers == 0) {
         int64_t begin = batch_begin(loader, loader->released);
         int size = batch_size(loader, loader->released);
@@ -406,55 +383,56 @@ static void await_batch(att_loader *loader)
     pthread_mutex_unlock(&loader->lock);
 }
 
-static bool may_be_skipped(const att_loader *loader, att_status status)
+/* The first failure that cannot be lived with. */
+static att_status check_failures(const att_loader *loader, const att_slot *made, int size)
 {
-    return loader->options.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED);
-}
-
-static void move_image(const att_loader *loader, slot *made, int from, int to)
-{
-    if (from == to)
-        return;
-    size_t floats = loader->image_floats;
-    memcpy(made->images + (size_t)to * floats, made->images + (size_t)from * floats, floats * sizeof *made->images);
-    made->labels[to] = made->labels[from];
-    made->indices[to] = made->indices[from];
-}
-
-/* The first failure that may not be skipped. */
-static att_status check_failures(const att_loader *loader, const slot *made, int size)
-{
+    att_corrupt policy = loader->options.corrupt;
     for (int i = 0; i < size; i++) {
-        const failure *failed = &made->failures[i];
-        if (failed->status != ATT_OK && !may_be_skipped(loader, failed->status))
-            return att_fail(loader->context, failed->status, "%s",
-                            failed->reason ? failed->reason : "an image could not be read");
+        const att_slot_failure *failed = &made->failures[i];
+        if (failed->status == ATT_OK || failed->replaced)
+            continue;
+        if (!is_corrupt(failed->status) || policy == ATT_CORRUPT_FATAL)
+            return att_fail(loader->context, failed->status, "%s", att_slot_reason(failed));
+        if (policy == ATT_CORRUPT_REPLACED)
+            return att_fail(loader->context, failed->status, "%s; nor can any of the %d images that could replace it",
+                            att_slot_reason(failed), MAX_REPLACED);
     }
     return ATT_OK;
 }
 
-/* Closes the gaps that failed images leave; the number of images that remain. */
-static int close_gaps(att_loader *loader, slot *made, int size)
+static att_status name_corrupt(att_loader *loader, const att_slot_failure *failed)
 {
-    int kept = 0;
-    for (int i = 0; i < size; i++) {
-        const failure *failed = &made->failures[i];
-        if (failed->status == ATT_OK) {
-            move_image(loader, made, i, kept++);
-            continue;
-        }
-        loader->stats.skipped++;
-        att_log(loader->context, ATT_LOG_WARNING, "image left out: %s", failed->reason ? failed->reason : "no reason");
-    }
-    return kept;
+    size_t images = (size_t)att_dataset_count(loader->dataset);
+    if (!loader->named)
+        loader->named = att_allocate(loader->context, images);
+    if (!loader->named)
+        return att_fail_memory(loader->context, images, "the list of corrupt images");
+    if (loader->named[failed->index])
+        return ATT_OK;
+    loader->named[failed->index] = 1;
+    if (loader->options.corrupt_found)
+        return loader->options.corrupt_found(loader->options.corrupt_user, failed->index, att_slot_reason(failed));
+    att_log(loader->context, ATT_LOG_WARNING, "image %s: %s", failed->replaced ? "replaced" : "left out",
+            att_slot_reason(failed));
+    return ATT_OK;
+}
+
+static att_status name_all(att_loader *loader, const att_slot *made, int size)
+{
+    for (int i = 0; i < size; i++)
+        if (made->failures[i].status != ATT_OK)
+            ATT_TRY(name_corrupt(loader, &made->failures[i]));
+    return ATT_OK;
 }
 
 static att_status hand_out(att_loader *loader, att_batch *batch)
 {
-    slot *made = slot_of(loader, loader->released);
+    att_slot *made = slot_of(loader, loader->released);
     int size = batch_size(loader, loader->released);
     ATT_TRY(check_failures(loader, made, size));
-    size = close_gaps(loader, made, size);
+    ATT_TRY(name_all(loader, made, size));
+    loader->stats.corrupt += att_slot_failed(made, size);
+    size = att_slot_close_gaps(made, size);
     loader->handed_out = true;
     loader->stats.images += size;
     *batch = (att_batch){.epoch = loader->epoch,

@@ -4,6 +4,10 @@
 
 #include "core/error.h"
 
+/* Elements of one sample's input or of a parameter, and of a value that no plan need keep (attention's probabilities):
+ * so that 64 bits count the bytes of many of them. */
+static const int64_t MOST_KEPT = (int64_t)1 << 38, MOST_UNKEPT = (int64_t)1 << 52;
+
 #define RESERVE(graph, list)                                                                            \
     att_list_reserve(graph, (void *)&(graph)->list.items, (graph)->list.count, &(graph)->list.capacity, \
                      sizeof *(graph)->list.items)
@@ -81,9 +85,21 @@ att_context *att_graph_context(const att_graph *graph)
     return graph->context;
 }
 
+static bool is_countable(att_graph *graph, att_shape shape)
+{
+    int64_t count = att_shape_count(shape);
+    if (count >= 0 && count <= MOST_UNKEPT)
+        return true;
+    char text[96];
+    att_graph_fail(graph,
+                   att_fail(graph->context, ATT_ERR_ARGUMENT, "%s: a value of the shape %s has too many elements",
+                            graph->scope, att_shape_format(shape, text, sizeof text)));
+    return false;
+}
+
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node)
 {
-    if (!RESERVE(graph, values))
+    if (!is_countable(graph, desc.shape) || !RESERVE(graph, values))
         return ATT_NONE;
     graph->values.items[graph->values.count] = (att_value_info){.desc = desc, .node = node};
     return graph->values.count++;
@@ -109,7 +125,8 @@ static bool name_is_free(att_graph *graph, const char *name)
 
 static bool shape_is_valid(att_graph *graph, const char *name, att_shape shape)
 {
-    if (shape.rank >= 0 && shape.rank <= ATT_MAX_RANK && att_shape_count(shape) > 0)
+    int64_t count = shape.rank >= 0 && shape.rank <= ATT_MAX_RANK ? att_shape_count(shape) : -1;
+    if (count > 0 && count <= MOST_KEPT)
         return true;
     char text[96];
     att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" cannot have the shape %s", name,

@@ -1,5 +1,6 @@
 #include "graph/session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -82,11 +83,62 @@ static att_status check_weights(const att_plan *plan, const att_weights *weights
                     plan->parameter_count);
 }
 
+/* --- what it takes ----------------------------------------------------------------------------------------------- */
+
+static size_t port_bytes(const att_port *ports, int count, int max_batch)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes = att_size_sum(bytes, att_size_product((size_t)ports[i].row_bytes, (size_t)max_batch));
+    return bytes;
+}
+
+static size_t new_slot_bytes(const att_plan *plan, att_weights *weights)
+{
+    int count = plan->ema && !att_weights_slot(weights, "ema");
+    for (int i = 0; i < plan->slot_count; i++)
+        count += !att_weights_slot(weights, plan->slots[i]);
+    return att_size_product((size_t)count, att_weights_bytes(weights));
+}
+
+/* Refuses before the first of many allocations what a later one would be refused: the parts say what to change. */
+static att_status check_memory(const att_plan *plan, att_weights *weights, int max_batch)
+{
+    att_plan_facts facts = att_plan_describe(plan);
+    const struct {
+        const char *what;
+        size_t bytes;
+    } parts[] = {{"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
+                 {"gradients", facts.gradient_bytes},
+                 {"the optimiser's state", new_slot_bytes(plan, weights)},
+                 {"packed weights", facts.packed_bytes},
+                 {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)}};
+    enum { PARTS = sizeof parts / sizeof *parts };
+    size_t sum = 0;
+    for (int i = 0; i < PARTS; i++)
+        sum = att_size_sum(sum, parts[i].bytes);
+    if (!plan->backend->memory->host || sum <= att_memory_left(plan->context))
+        return ATT_OK;
+    char what[512], size[24];
+    int length = snprintf(what, sizeof what, "a session on %d threads", att_context_threads(plan->context));
+    const char *before = " (";
+    for (int i = 0; i < PARTS; i++)
+        if (parts[i].bytes >= sum / 64) { /* the others would not help */
+            length += snprintf(what + length, sizeof what - (size_t)length, "%s%s of %s", before,
+                               att_size_format(parts[i].bytes, size, sizeof size), parts[i].what);
+            before = ", ";
+        }
+    snprintf(what + length, sizeof what - (size_t)length,
+             "; less with smaller images, a smaller network, fewer threads or samples)");
+    return att_fail_memory(plan->context, sum, what);
+}
+
 att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch, att_session **out)
 {
     if (max_batch < 1)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "a session takes a batch of at least 1, not %d", max_batch);
     ATT_TRY(check_weights(plan, weights));
+    ATT_TRY(check_memory(plan, weights, max_batch));
     att_session *session = att_allocate(plan->context, sizeof *session);
     if (!session)
         return att_fail_memory(plan->context, sizeof *session, "a session");

@@ -1,11 +1,14 @@
 #include "graph/weights.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/context.h"
 #include "core/error.h"
 #include "core/random.h"
+
+enum { DRAWN = 4096 }; /* elements drawn at once */
 
 static int64_t place(const att_graph *graph, bool decay, int64_t *offsets, int64_t at)
 {
@@ -53,13 +56,26 @@ static att_status copy_parameters(const att_graph *graph, att_weights *weights)
     return ATT_OK;
 }
 
+/* Names the parameter that takes most. */
+static att_status fail_weights(const att_weights *weights, size_t bytes)
+{
+    const att_parameter_info *largest = &weights->parameters[0];
+    for (int i = 1; i < weights->count; i++)
+        if (att_shape_count(weights->parameters[i].shape) > att_shape_count(largest->shape))
+            largest = &weights->parameters[i];
+    char shape[96], what[256];
+    snprintf(what, sizeof what, "the weights (the largest are \"%.100s\", %s)", largest->name,
+             att_shape_format(largest->shape, shape, sizeof shape));
+    return att_fail_memory(weights->context, bytes, what);
+}
+
 static att_status allocate_block(att_weights *weights, void **block)
 {
     size_t bytes = att_weights_bytes(weights);
     if (bytes == 0)
         return ATT_OK;
     *block = weights->memory->allocate(weights->context, bytes);
-    return *block ? ATT_OK : att_fail_memory(weights->context, bytes, "the weights");
+    return *block ? ATT_OK : fail_weights(weights, bytes);
 }
 
 static att_status fill(const att_graph *graph, att_weights *weights)
@@ -229,31 +245,31 @@ static double draw(att_init init, att_random *random)
     return init.value;
 }
 
-static att_status initialise(att_weights *weights, int index, uint64_t seed)
+static void initialise(att_weights *weights, int index, uint64_t seed)
 {
     const att_parameter_info *parameter = &weights->parameters[index];
     int64_t count = att_shape_count(parameter->shape);
-    size_t bytes = (size_t)count * att_dtype_size(weights->dtype);
-    void *host = att_allocate(weights->context, bytes);
-    if (!host)
-        return att_fail_memory(weights->context, bytes, "initial weights");
+    size_t size = att_dtype_size(weights->dtype);
+    char *to = (char *)weights->values + (size_t)weights->layout.offsets[index] * size;
     att_random random = att_random_from(att_random_key(seed, att_random_hash(parameter->name), 0));
-    for (int64_t i = 0; i < count; i++) {
-        double value = draw(parameter->init, &random);
-        if (weights->dtype == ATT_F64)
-            ((double *)host)[i] = value;
-        else
-            ((float *)host)[i] = (float)value;
+    for (int64_t first = 0; first < count; first += DRAWN) {
+        int64_t end = count - first < DRAWN ? count - first : DRAWN;
+        double wide[DRAWN];
+        float narrow[DRAWN];
+        for (int64_t i = 0; i < end; i++) {
+            wide[i] = draw(parameter->init, &random);
+            narrow[i] = (float)wide[i];
+        }
+        const void *drawn = weights->dtype == ATT_F64 ? (const void *)wide : narrow;
+        weights->memory->copy_in(to + (size_t)first * size, drawn, (size_t)end * size);
     }
-    att_status status = att_weights_set(weights, -1, index, host, count);
-    att_free(weights->context, host);
-    return status;
+    weights->version++;
 }
 
 att_status att_weights_initialise(att_weights *weights, uint64_t seed)
 {
     for (int i = 0; i < weights->count; i++)
-        ATT_TRY(initialise(weights, i, seed));
+        initialise(weights, i, seed);
     for (int i = 0; i < weights->slot_count; i++)
         weights->memory->clear(weights->slots[i].values, att_weights_bytes(weights));
     return ATT_OK;

@@ -65,6 +65,52 @@ static void blocks_are_zeroed_aligned_and_counted(void **state)
     att_context_destroy(&context);
 }
 
+static void nothing_goes_beyond_the_limit(void **state)
+{
+    (void)state;
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.memory_limit = 1 << 20;
+    att_context *context;
+    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
+    att_allocation_count before = att_context_allocations(context);
+    assert_int_equal(before.bytes_limit, 1 << 20);
+    assert_int_equal(att_memory_left(context), (1 << 20) - before.bytes_now);
+    assert_null(att_allocate(context, 1 << 20));
+    char *block = att_allocate(context, att_memory_left(context));
+    assert_non_null(block);
+    assert_int_equal(att_memory_left(context), 0);
+    assert_null(att_allocate(context, 1));
+    assert_int_equal(att_fail_memory(context, 3 << 20, "a test"), ATT_ERR_MEMORY);
+    assert_string_equal(att_context_message(context),
+                        "out of memory: 3.0 MiB for a test, where 1.0 MiB of at most 1.0 MiB are in use");
+    block = att_reallocate(context, block, 1000); /* what is given back may be taken again */
+    assert_non_null(block);
+    assert_null(att_reallocate(context, block, 1 << 20));
+    assert_non_null(block = att_reallocate(context, block, 1 << 19));
+    assert_int_equal(att_fail_memory(context, 1000, "a test"), ATT_ERR_MEMORY);
+    assert_string_equal(att_context_message(context), "out of memory: the system refused 1000 bytes for a test");
+    att_free(context, block);
+    assert_int_equal(att_context_allocations(context).bytes_now, before.bytes_now);
+    att_context_destroy(&context);
+    context = context_with(1);
+    size_t limit = att_context_allocations(context).bytes_limit;
+    assert_true(limit > 1 << 20 && limit < SIZE_MAX); /* this machine's */
+    att_context_destroy(&context);
+}
+
+static void sizes_are_counted_to_the_end(void **state)
+{
+    (void)state;
+    assert_int_equal(att_size_product(3, 5), 15);
+    assert_int_equal(att_size_product(SIZE_MAX / 2, 3), SIZE_MAX);
+    assert_int_equal(att_size_product(0, SIZE_MAX), 0);
+    assert_int_equal(att_size_product(SIZE_MAX, 0), 0);
+    assert_int_equal(att_size_sum(SIZE_MAX - 1, 1), SIZE_MAX);
+    assert_int_equal(att_size_sum(SIZE_MAX - 1, 2), SIZE_MAX);
+    assert_int_equal(att_size_sum(SIZE_MAX, SIZE_MAX), SIZE_MAX);
+}
+
 static void arenas_keep_blocks_apart(void **state)
 {
     (void)state;
@@ -180,6 +226,8 @@ int main(void)
         cmocka_unit_test(message_survives_its_own_text),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(blocks_are_zeroed_aligned_and_counted),
+        cmocka_unit_test(nothing_goes_beyond_the_limit),
+        cmocka_unit_test(sizes_are_counted_to_the_end),
         cmocka_unit_test(arenas_keep_blocks_apart),
         cmocka_unit_test(every_thread_works_once_a_round),
         cmocka_unit_test(shapes),

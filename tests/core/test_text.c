@@ -58,6 +58,17 @@ static void numbers_take_the_whole_string(void **state)
     assert_false(att_text_to_f64("1e999", &real));
 }
 
+static void sizes_are_readable(void **state)
+{
+    (void)state;
+    char text[24];
+    assert_string_equal(att_size_format(0, text, sizeof text), "0 bytes");
+    assert_string_equal(att_size_format(1023, text, sizeof text), "1023 bytes");
+    assert_string_equal(att_size_format(1536, text, sizeof text), "1.5 KiB");
+    assert_string_equal(att_size_format((1 << 20) - 1, text, sizeof text), "1.0 MiB");
+    assert_string_equal(att_size_format(SIZE_MAX, text, sizeof text), "16.0 EiB");
+}
+
 static void texts_grow(void **state)
 {
     (void)state;
@@ -82,6 +93,7 @@ int main(void)
         cmocka_unit_test(distances),
         cmocka_unit_test(nearest_is_near_or_nothing),
         cmocka_unit_test(numbers_take_the_whole_string),
+        cmocka_unit_test(sizes_are_readable),
         cmocka_unit_test(texts_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

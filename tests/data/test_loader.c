@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "data/pictures.h"
+#include "io/jpeg.h"
 
 enum { IMAGES = 50, BATCH = 8, SIDE = PICTURE_SIDE, FLOATS = SIDE * SIDE };
 
@@ -187,14 +188,32 @@ static void test_corrupt_images_are_fatal(void **state)
     att_dataset_close(&dataset);
 }
 
-static void test_corrupt_images_are_skipped(void **state)
+typedef struct heard {
+    int64_t indices[16];
+    int count;
+} heard;
+
+static att_status hear(void *user, int64_t index, const char *reason)
+{
+    heard *h = user;
+    char name[32];
+    snprintf(name, sizeof(name), "/%d.png: ", (int)index);
+    assert_non_null(strstr(reason, name));
+    h->indices[h->count++] = index;
+    return ATT_OK;
+}
+
+static void test_corrupt_images_are_left_out(void **state)
 {
     scratch *self = *state;
     write_damaged(self);
     att_dataset *dataset = open_set(self);
     for (int workers = 0; workers < 4; workers++) {
         att_loader_options options = plain_options(workers);
-        options.skip_corrupt = true;
+        heard told = {.count = 0};
+        options.corrupt = ATT_CORRUPT_LEFT_OUT;
+        options.corrupt_found = hear;
+        options.corrupt_user = &told;
         att_loader *loader = make_loader(self, dataset, &options);
         att_batch batch = next(self, loader);
         static const int64_t left[] = {0, 1, 2, 5, 6, 7};
@@ -209,10 +228,140 @@ static void test_corrupt_images_are_skipped(void **state)
         assert_int_equal(batch.number, 2);
         assert_int_equal(batch.count, 4);
         assert_int_equal(next(self, loader).count, 0);
-        assert_int_equal(att_loader_describe(loader).skipped, 10);
+        assert_int_equal(att_loader_describe(loader).corrupt, 10);
         assert_int_equal(att_loader_describe(loader).images, 10);
+        start(self, loader, 1, 0);
+        next(self, loader);
+        assert_int_equal(att_loader_describe(loader).corrupt, 12);
+        static const int64_t corrupt[] = {3, 4, 8, 9, 10, 11, 12, 13, 14, 15};
+        assert_int_equal(told.count, 10);
+        assert_memory_equal(told.indices, corrupt, sizeof(corrupt));
         att_loader_destroy(&loader);
     }
+    att_dataset_close(&dataset);
+}
+
+/* The next of the order stands in; batches are full, whoever makes them and wherever the epoch is entered. */
+static void test_corrupt_images_are_replaced(void **state)
+{
+    scratch *self = *state;
+    write_damaged(self);
+    att_dataset *dataset = open_set(self);
+    static int64_t first_order[20], order[20];
+    static float first_images[20 * FLOATS], images[20 * FLOATS];
+    for (int workers = 0; workers < 4; workers++) {
+        att_loader_options options = plain_options(workers);
+        heard told = {.count = 0};
+        options.corrupt = ATT_CORRUPT_REPLACED;
+        options.corrupt_found = hear;
+        options.corrupt_user = &told;
+        options.batch_size = 5;
+        att_loader *loader = make_loader(self, dataset, &options);
+        static const int64_t expected[] = {0, 1, 2, 5, 5, 5, 6, 7, 16, 16, 16, 16, 16, 16, 16, 16, 16, 17, 18, 19};
+        assert_int_equal(record(self, loader, 0, 0, order, images), 20);
+        assert_memory_equal(order, expected, sizeof(expected));
+        assert_int_equal(told.count, 10);
+        att_loader_destroy(&loader);
+
+        options.shuffle = options.drop_last = true;
+        options.batch_size = 6;
+        options.corrupt_found = NULL;
+        options.transform.crop = ATT_CROP_PAD;
+        options.transform.pad = 2;
+        loader = make_loader(self, dataset, &options);
+        assert_int_equal(record(self, loader, 2, 0, order, images), 18);
+        if (workers == 0) {
+            memcpy(first_order, order, sizeof(order));
+            memcpy(first_images, images, sizeof(images));
+        }
+        assert_memory_equal(order, first_order, 18 * sizeof(*order));
+        assert_memory_equal(images, first_images, 18 * FLOATS * sizeof(*images));
+        assert_int_equal(record(self, loader, 2, 1, order, images), 12);
+        assert_memory_equal(images, first_images + 6 * FLOATS, 12 * FLOATS * sizeof(*images));
+        att_loader_destroy(&loader);
+    }
+    att_dataset_close(&dataset);
+}
+
+static void test_nothing_but_corrupt_images(void **state)
+{
+    scratch *self = *state;
+    char path[256];
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof(path), "cat/%d.png", i);
+        picture_write(self, path, i);
+        snprintf(path, sizeof(path), "%s/cat/%d.png", self->folder, i);
+        assert_int_equal(truncate(path, 30), 0);
+    }
+    att_dataset *dataset = open_set(self);
+    for (int workers = 0; workers < 3; workers++) {
+        att_loader_options options = plain_options(workers);
+        att_batch batch;
+        options.corrupt = ATT_CORRUPT_REPLACED;
+        att_loader *loader = make_loader(self, dataset, &options);
+        assert_int_equal(att_loader_next(loader, &batch), ATT_ERR_FORMAT);
+        assert_message_has(self, "cat/0.png");
+        assert_message_has(self, "replace it");
+        att_loader_destroy(&loader);
+        options.corrupt = ATT_CORRUPT_LEFT_OUT;
+        loader = make_loader(self, dataset, &options);
+        assert_int_equal(next(self, loader).count, 0);
+        att_loader_destroy(&loader);
+    }
+    assert_int_equal(unlink(path), 0);
+    att_loader_options options = plain_options(1);
+    options.corrupt = ATT_CORRUPT_LEFT_OUT;
+    att_loader *loader = make_loader(self, dataset, &options);
+    att_batch batch;
+    assert_int_equal(att_loader_next(loader, &batch), ATT_ERR_NOT_FOUND);
+    att_loader_destroy(&loader);
+    att_dataset_close(&dataset);
+}
+
+/* Only what a transform reads is decoded: that must not show. */
+static void test_photographs(void **state)
+{
+    scratch *self = *state;
+    enum { TO = 48, TO_FLOATS = TO * TO * 3, PHOTOS = 4 };
+    static float wanted[TO_FLOATS];
+    for (int i = 0; i < PHOTOS; i++) {
+        jpeg_kind kind = {150 + 31 * i, 211 - 17 * i, 3, 1 + i % 2, 1 + i / 2, 0, i == 2};
+        char path[256];
+        uint8_t *bytes;
+        size_t size;
+        jpeg_make(&kind, &bytes, &size);
+        snprintf(path, sizeof(path), "%s/cat", self->folder);
+        mkdir(path, 0700);
+        snprintf(path, sizeof(path), "%s/cat/%d.jpg", self->folder, i);
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, 1, size, file), size);
+        assert_int_equal(fclose(file), 0);
+        free(bytes);
+    }
+    att_dataset *dataset = open_set(self);
+    for (int crop = ATT_CROP_CENTER; crop <= ATT_CROP_PAD; crop++)
+        for (int epoch = 0; epoch < 8; epoch++) {
+            att_loader_options options = att_loader_options_defaults(TO, TO, 3);
+            options.transform.crop = (att_crop)crop;
+            options.transform.interpolation = epoch % 2 ? ATT_BILINEAR : ATT_BICUBIC;
+            options.transform.crop_pct = epoch % 3 ? 0.6 : 1.0;
+            options.transform.flip = 0.5;
+            options.seed = 9;
+            att_loader *loader = make_loader(self, dataset, &options);
+            start(self, loader, epoch, 0);
+            att_batch batch = next(self, loader);
+            assert_int_equal(batch.count, PHOTOS);
+            for (int i = 0; i < PHOTOS; i++) {
+                att_image image;
+                assert_int_equal(att_dataset_read(dataset, self->context, i, 3, &image), ATT_OK);
+                assert_int_equal(att_transform_image(self->context, &options.transform, &image, 9, epoch, i, wanted),
+                                 ATT_OK);
+                assert_memory_equal(batch.images + i * TO_FLOATS, wanted, sizeof(wanted));
+                att_image_free(self->context, &image);
+            }
+            att_loader_destroy(&loader);
+        }
     att_dataset_close(&dataset);
 }
 
@@ -299,7 +448,10 @@ int main(void)
         scratch_test(test_workers_change_no_bit),
         scratch_test(test_stopping_at_any_time),
         scratch_test(test_corrupt_images_are_fatal),
-        scratch_test(test_corrupt_images_are_skipped),
+        scratch_test(test_corrupt_images_are_left_out),
+        scratch_test(test_corrupt_images_are_replaced),
+        scratch_test(test_nothing_but_corrupt_images),
+        scratch_test(test_photographs),
         scratch_test(test_an_archive_under_many_workers),
         scratch_test(test_wrong_options),
         scratch_test(test_lack_of_memory),

@@ -1,0 +1,31 @@
+#include "data/make.h"
+
+#include "core/error.h"
+
+typedef struct need_of {
+    const att_transform_options *transform;
+    const att_transform_key *key;
+} need_of;
+
+static att_box needed_box(void *user, int width, int height)
+{
+    const need_of *it = user;
+    return att_transform_needs(it->transform, width, height, it->key);
+}
+
+att_status att_make_image(const att_dataset *dataset, const att_transform_options *transform, att_context *context,
+                          int64_t index, const att_transform_key *key, float *out)
+{
+    need_of it = {transform, key};
+    att_image_need need = {needed_box, &it};
+    att_image image;
+    ATT_TRY(att_dataset_read_needed(dataset, context, index, transform->channels, &need, &image));
+    att_status status = att_transform_image(context, transform, &image, key->seed, key->epoch, key->index, out);
+    att_image_free(context, &image);
+    if (status != ATT_OK) {
+        char name[ATT_DATA_MAX_NAME];
+        att_dataset_name(dataset, index, name, sizeof name);
+        return att_fail(context, status, "%s: %s", name, att_context_message(context));
+    }
+    return ATT_OK;
+}

@@ -1,0 +1,184 @@
+/* Where a plan puts the values between layers: aligned, apart while they live, in no more than what lives at once; and
+ * what training keeps of a layer. */
+ * what training keeps of a layer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "engine/network.h"
+#include "graph/plan.h"
+
+enum { SIZE = 16 };
+
+static att_context *context;
+
+static int make_context(void **state)
+{
+    (void)state;
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
+}
+
+static int free_context(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+/* Takes the graph over. */
+static att_plan *compile(att_graph *graph, att_purpose purpose, int group)
+{
+    att_plan_options options = {.purpose = purpose, .backend = "cpu", .group = group};
+    att_plan *plan;
+    if (att_plan_compile(graph, &options, &plan) != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+    att_graph_destroy(&graph);
+    return plan;
+}
+
+static att_graph *make_graph(void)
+{
+    att_graph *graph;
+    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+    return graph;
+}
+
+/* A value in the arena, from the step that writes it to the last one that reads it. */
+typedef struct life {
+    int first, last;
+    int64_t offset, bytes;
+} life;
+
+static int64_t rounded_bytes(const att_step *step, int out)
+{
+    const att_problem *problem = &step->unit->problem;
+    int64_t bytes = att_problem_count(problem, &problem->out[out]) * (int64_t)att_dtype_size(problem->out[out].dtype);
+    return (bytes + 63) / 64 * 64;
+}
+
+static int last_reader(const att_program *program, int writer, int64_t offset)
+{
+    int last = writer;
+    for (int i = writer + 1; i < program->step_count; i++) {
+        const att_step *step = &program->steps[i];
+        for (int j = 0; j < step->unit->problem.in_count; j++)
+            if (step->in[j].place == ATT_AT_ARENA && step->in[j].offset == offset)
+                last = i;
+        for (int j = 0; j < step->unit->problem.out_count; j++)
+            if (step->out[j].place == ATT_AT_ARENA && step->out[j].offset == offset)
+                return last;
+    }
+    return last;
+}
+
+static int collect(const att_program *program, life *lives)
+{
+    int count = 0;
+    for (int i = 0; i < program->step_count; i++)
+        for (int j = 0; j < program->steps[i].unit->problem.out_count; j++) {
+            att_ref ref = program->steps[i].out[j];
+            if (ref.place == ATT_AT_ARENA)
+                lives[count++] = (life){.first = i,
+                                        .last = last_reader(program, i, ref.offset),
+                                        .offset = ref.offset,
+                                        .bytes = rounded_bytes(&program->steps[i], j)};
+        }
+    return count;
+}
+
+/* The most bytes that live at one step. */
+static int64_t most_at_once(const life *lives, int count, int steps)
+{
+    int64_t most = 0;
+    for (int step = 0; step < steps; step++) {
+        int64_t now = 0;
+        for (int i = 0; i < count; i++)
+            if (lives[i].first <= step && step <= lives[i].last)
+                now += lives[i].bytes;
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+static void check_program(const att_program *program)
+{
+    life *lives = malloc((size_t)program->step_count * ATT_MAX_OUT * sizeof *lives);
+    int count = collect(program, lives);
+    assert_true(count > 5);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(lives[i].offset % 64, 0);
+        assert_true(lives[i].offset >= 0 && lives[i].offset + lives[i].bytes <= (int64_t)program->arena_bytes);
+        for (int j = 0; j < i; j++) {
+            bool meet = lives[i].first <= lives[j].last && lives[j].first <= lives[i].last;
+            bool overlap = lives[i].offset < lives[j].offset + lives[j].bytes &&
+                           lives[j].offset < lives[i].offset + lives[i].bytes;
+            if (meet && overlap)
+                fail_msg("steps %d and %d write over each other", lives[j].first, lives[i].first);
+        }
+    }
+    /* For these networks the largest first leaves no gaps. */
+    assert_int_equal(program->arena_bytes, most_at_once(lives, count, program->step_count));
+    free(lives);
+}
+
+static void values_are_aligned_and_apart(void **state)
+{
+    (void)state;
+    for (int purpose = 0; purpose < 2; purpose++) {
+        att_graph *graph = make_graph();
+        network_build(graph, SIZE);
+        att_plan *plan = compile(graph, purpose ? ATT_TRAIN : ATT_INFER, 4);
+        assert_int_equal(plan->program_count, 3);
+        for (int i = 0; i < plan->program_count; i++)
+            check_program(&plan->programs[i]);
+        att_plan_destroy(&plan);
+    }
+}
+
+/* [TOKENS, WIDTH] through `depth` times norm, linear, GELU, linear: bytes of the arena in training. */
+enum { TOKENS = 64, HIDDEN = 4 * NETWORK_WIDTH };
+static size_t arena_of(int depth)
+{
+    att_graph *graph = make_graph();
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(TOKENS, NETWORK_WIDTH));
+    att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
+    x = network_linear(graph, "first", x, NETWORK_WIDTH);
+    for (int i = 0; i < depth; i++) {
+        char norm[16], up[16], down[16];
+        snprintf(norm, sizeof norm, "norm%d", i);
+        snprintf(up, sizeof up, "up%d", i);
+        snprintf(down, sizeof down, "down%d", i);
+        x = att_gelu(graph, network_linear(graph, up, network_norm(graph, norm, x), HIDDEN));
+        x = network_linear(graph, down, x, NETWORK_WIDTH);
+    }
+    att_graph_output(graph, "loss", att_cross_entropy(graph, att_token_mean(graph, x, 0), target, 0));
+    att_plan *plan = compile(graph, ATT_TRAIN, 1);
+    size_t bytes = plan->programs[0].arena_bytes;
+    check_program(&plan->programs[0]);
+    att_plan_destroy(&plan);
+    return bytes;
+}
+
+/* The inputs of norm and GELU, not what either makes of them. */
+static void training_keeps_inputs_only(void **state)
+{
+    (void)state;
+    size_t kept = sizeof(float) * TOKENS * (NETWORK_WIDTH + HIDDEN);
+    for (int depth = 4; depth < 8; depth++)
+        assert_int_equal(arena_of(depth + 1) - arena_of(depth), kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_aligned_and_apart),
+        cmocka_unit_test(training_keeps_inputs_only),
+    };
+    return cmocka_run_group_tests(tests, make_context, free_context);
+}
