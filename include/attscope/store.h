@@ -1,7 +1,7 @@
 /* attscope/store.h - the logs of a run's folder, written from the stream of events.
  *
- *   metrics.jsonl   every event, one JSON object a line: event ("run_begin", "step", "epoch", "run_end"), epoch, step,
- *                   seconds, then its fields; NaN and infinities are null
+ *   metrics.jsonl   every event, one JSON object a line: event ("run_begin", "step", "epoch", "warning", "run_end"),
+ *                   epoch, step, seconds, then its fields; NaN and infinities are null
  *   summary.csv     every ATT_EVENT_EPOCH, as timm's: epoch, fields named train_..., those named eval_..., lr; the
  * first epoch fixes the columns
  *
