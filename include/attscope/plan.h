@@ -120,8 +120,8 @@ ATT_API att_status att_session_gradient(const att_session *session, int index, v
  * ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. */
 ATT_API att_status att_session_blame(att_session *session, char *text, size_t size);
 
-/* Where the time of the runs since the last reset went, one row per kernel name. Off by default. seconds: summed over the
- * threads; bytes: inputs read and outputs written by the calls, each value once. */
+/* Where the time of the runs since the last reset went, one row per kernel name. Off by default. seconds: summed over
+ * the threads; bytes: inputs read and outputs written by the calls, each value once. */
 typedef struct att_profile_row {
     const char *op, *kernel;
     int64_t calls;
