@@ -120,6 +120,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     put_integer(metadata, "update", state->update);
     put_real(metadata, "loss_sum", state->loss_sum);
     put_integer(metadata, "loss_count", state->loss_count);
+    put_integer(metadata, "corrupt", state->corrupt);
     put_real(metadata, "metric", state->metric);
     put_real(metadata, "best_metric", state->history.best_metric);
     put_integer(metadata, "best_epoch", state->history.best_epoch);
@@ -223,6 +224,9 @@ att_status att_metadata_state(att_context *context, const att_safetensors *file,
     ATT_TRY(att_metadata_integer(context, file, "update", 0, INT64_MAX, &state->update));
     ATT_TRY(att_metadata_real(context, file, "loss_sum", &state->loss_sum));
     ATT_TRY(att_metadata_integer(context, file, "loss_count", 0, INT64_MAX, &state->loss_count));
+    state->corrupt = 0;
+    if (att_metadata_text(file, "corrupt"))
+        ATT_TRY(att_metadata_integer(context, file, "corrupt", 0, INT64_MAX, &state->corrupt));
     ATT_TRY(att_metadata_real(context, file, "metric", &state->metric));
     const char *kept = att_metadata_text(file, "history");
     if (!kept || !att_history_read(&state->history, kept) || !history_is_past(&state->history, epoch))

@@ -1,6 +1,5 @@
 /* Where a plan puts the values between layers: aligned, apart while they live, in no more than what lives at once; and
  * what training keeps of a layer. */
- * what training keeps of a layer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
