@@ -145,7 +145,8 @@ out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
 tr -d ' \n' <alone.json >stdout
 for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"interpolation":"bicubic"'; do out_has "$figure"; done
 
-# A start from its weights: another number of classes gives a new head, another grid of patches is refused.
+# A start from its weights: another number of classes gives a new head, another grid of patches has
+# the position embedding resampled, a module that is new starts anew.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $recipe --epochs 1 --output out \
     --experiment tuned
@@ -157,8 +158,11 @@ out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
 ! grep -q 'start anew' stderr || fail "$command_line: a new head though the classes are the same"
 # shellcheck disable=SC2086
-run 1 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 $recipe --output out
-err_has 'pos_embed F32 [1, 5, 16] instead of [1, 17, 16]: a grid of 2 x 2 patches where img_size 16 asks for 4 x 4, and position embeddings are not resampled yet'
+run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 --broadcast cb_s $recipe \
+    --epochs 1 --output out --experiment larger
+err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
+err_has 'blocks.0.mlp.cb.weight starts anew: alone/last.safetensors has none'
+err_has 'head.weight, head.bias start anew: the file has 4 classes, the network 6'
 
 # Another number of classes than the data has is said, where nobody asked for it.
 # shellcheck disable=SC2086
