@@ -145,7 +145,7 @@ static int evaluate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     if (cli_prints(s->output.json))
         printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   %lld images\n", e.top1, e.top5, e.loss, (long long)e.count);
     if (e.corrupt > 0)
-        cli_note(cli, "%lld images that cannot be decoded were left out", (long long)e.corrupt);
+        cli_note(cli, "left out because they cannot be decoded: %lld images", (long long)e.corrupt);
     cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", e.images_per_second, 100 * e.wait_share);
     if (s->results_file)
         code = write_csv(s->results_file, loaded, &e);

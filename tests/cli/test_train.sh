@@ -22,25 +22,25 @@ top-1 X %   top-5 X %   loss X
 best top1 X in epoch E
 out/whole
 TEXT
-sed -E 's|[0-9.]+ images/s|X images/s|; s|ETA [0-9:-]+|ETA T|; s|[0-9]+\.[0-9]+|X|g; s|[0-9]+ % of|X % of|' stderr >shape && mv shape stderr
+sed -E 's|[0-9.]+ images/s|X images/s|; s|ETA [0-9:-]+|ETA T|; s|[0-9]+\.[0-9]+|X|g; s/[0-9]+ % (of|waiting)/X % \1/; /^the network waited/d' stderr >shape && mv shape stderr
 err_is <<'TEXT'
 data, train: 96 images, 4 classes, numbered by the labels
 data, t10k: 32 images, 4 classes, numbered by the labels
 train 1/3  2/6  loss X  X images/s  ETA T
 train 1/3  4/6  loss X  X images/s  ETA T
 train 1/3  6/6  loss X  X images/s  ETA T
-epoch 1/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+epoch 1/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X  X % waiting for data
 train 2/3  2/6  loss X  X images/s  ETA T
 train 2/3  4/6  loss X  X images/s  ETA T
 train 2/3  6/6  loss X  X images/s  ETA T
-epoch 2/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+epoch 2/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X  X % waiting for data
 train 3/3  2/6  loss X  X images/s  ETA T
 train 3/3  4/6  loss X  X images/s  ETA T
 train 3/3  6/6  loss X  X images/s  ETA T
-epoch 3/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+epoch 3/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X  X % waiting for data
 X images/s, X % of the time waiting for data
 TEXT
-for key in model folder epochs updates train_loss eval_top1 best_epoch train_samples_per_sec wait_share; do
+for key in model folder epochs updates train_loss eval_top1 best_epoch train_samples_per_sec wait_share train_corrupt eval_corrupt; do
     grep -q "\"$key\"" result.json || fail "result.json has no $key"
 done
 for line in 'model: vit_tiny_patch16_224' 'embed_dim: 16' 'mlp_ratio: 4' 'opt: adamw' 'lr: 0.003' 'weight_decay: 2e-05' \
