@@ -146,6 +146,10 @@ static void test_class_map(void **state)
     assert_image(self, dataset, 0, 2, 1);
     assert_image(self, dataset, 1, 1, 2);
     att_dataset_close(&dataset);
+    scratch_write(self, "\xEF\xBB\xBFn02\nn01\n", 11);
+    dataset = open_set(self, self->folder, NULL, self->path);
+    assert_string_equal(att_dataset_class_name(dataset, 0), "n02");
+    att_dataset_close(&dataset);
     scratch_write(self, "n01\nm02\n", 8);
     expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "\"n02\" is not in");
     expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "did you mean");
