@@ -1,4 +1,5 @@
 /* attscope predict: what a checkpoint sees in images. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,8 +29,8 @@ typedef struct settings {
 static const cli_option answer_options[] = {
     {"topk", .letter = 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(answer, topk), .low = 1,
      .high = 10000000},
-    {"labels", .kind = CLI_TEXT, .value = "FILE", .help = "names of the classes, one a line from class 0",
-     CLI_AT(answer, labels)},
+    {"labels", .kind = CLI_TEXT, .value = "FILE",
+     .help = "names of the classes, one a line from class 0; without it the training's", CLI_AT(answer, labels)},
     {"logits", .kind = CLI_FLAG, .help = "the network's outputs too; all of them in JSON", CLI_AT(answer, logits)},
     {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(answer, use_ema)},
 };
@@ -95,13 +96,9 @@ static char *read_text(const char *path)
     return text;
 }
 
-/* A line is a class; a carriage return before its end is no part of it. */
-static int read_labels(const char *path, int classes, labels *l)
+/* Cuts l->text: a line is a class; a carriage return before its end is no part of it. How many lines there are. */
+static int cut_lines(int classes, labels *l)
 {
-    l->text = read_text(path);
-    l->names = calloc((size_t)classes, sizeof *l->names);
-    if (!l->text || !l->names)
-        return CLI_FAILURE;
     int lines = 0;
     for (char *line = l->text; *line;) {
         size_t length = strcspn(line, "\n");
@@ -114,9 +111,37 @@ static int read_labels(const char *path, int classes, labels *l)
         lines++;
         line = next;
     }
+    return lines;
+}
+
+static int read_labels(const char *path, int classes, labels *l)
+{
+    l->text = read_text(path);
+    l->names = calloc((size_t)classes, sizeof *l->names);
+    if (!l->text || !l->names)
+        return CLI_FAILURE;
+    int lines = cut_lines(classes, l);
     if (lines != classes)
         return cli_failure("%s names %d classes, but the network has %d", path, lines, classes);
     l->count = lines;
+    return CLI_OK;
+}
+
+/* Those of the training, where the checkpoint keeps them: not more than there are classes, and without what would steer
+ * a terminal. */
+static int take_labels(const char *names, int classes, labels *l)
+{
+    if (!names)
+        return CLI_OK;
+    l->text = strdup(names);
+    l->names = calloc((size_t)classes, sizeof *l->names);
+    if (!l->text || !l->names)
+        return cli_failure("out of memory for %d classes", classes);
+    for (char *at = l->text; *at; at++)
+        if (*at != '\n' && iscntrl((unsigned char)*at))
+            *at = '?';
+    int lines = cut_lines(classes, l);
+    l->count = lines <= classes ? lines : 0;
     return CLI_OK;
 }
 
@@ -301,6 +326,8 @@ static int prepare(job *j, const cli_loaded *loaded)
         return cli_failure("out of memory for %zu classes", classes);
     if (s->answer.labels)
         code = read_labels(s->answer.labels, (int)classes, &j->labels);
+    else
+        code = take_labels(att_checkpoint_classes(loaded->file), (int)classes, &j->labels);
     if (code == CLI_OK && s->output.json)
         code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
     return code;
@@ -345,11 +372,11 @@ const cli_command cli_command_predict = {
     .least_operands = 2,
     .most_operands = 1000000,
     .about =
-        "IMAGE is a JPEG or PNG file, or a folder, .tar, .tar.gz or .zip of such. One that\n"
-        "cannot be read is named and the rest is answered all the same; the exit status is\n"
-        "then 1. A checkpoint that does not say which network it holds needs --model.\n"
-        "Without --labels classes are numbers, those of a training its class folders in\n"
-        "order.",
+        "IMAGE is a JPEG or PNG file, or a folder, .tar, .tar.gz or .zip of such. One\n"
+        "that cannot be read is named and the rest is answered all the same; the exit\n"
+        "status is then 1. A checkpoint that does not say which network it holds needs\n"
+        "--model. Classes have the names of the training's, or those of --labels, or\n"
+        "numbers.",
     .example =
         "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 \\\n"
         "      --labels names.txt\n"

@@ -1,4 +1,5 @@
 /* attscope train: trains a network on images, and continues a training. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -177,6 +178,22 @@ static void settle_settings(job *j, const char *data)
     }
 }
 
+/* One name a line, for --labels and, where names are single words, --class-map. */
+static att_status write_classes(const job *j)
+{
+    char path[CLI_PATH];
+    cli_join(j->run.folder, "classes.txt", path, sizeof path);
+    FILE *out = fopen(path, "w");
+    bool fine = out;
+    for (int c = 0; fine && c < att_dataset_class_count(j->train); c++)
+        fine = fprintf(out, "%s\n", att_dataset_class_name(j->train, c)) > 0;
+    if (out)
+        fine = fclose(out) == 0 && fine;
+    if (!fine)
+        cli_say("%s: %s", path, strerror(errno));
+    return fine ? ATT_OK : ATT_ERR_IO;
+}
+
 /* The folder's files are made or cut where the training begins: one that is refused leaves them as they are. */
 static att_status open_folder(job *j)
 {
@@ -184,7 +201,9 @@ static att_status open_folder(job *j)
     att_store_resume at = {j->resumed.epoch, j->resumed.update};
     att_status status = att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, &j->log);
     cli_join(j->run.folder, "args.yaml", path, sizeof path);
-    return status == ATT_OK ? cli_options_write(&j->cli->table, j->cli->context, path) : status;
+    if (status == ATT_OK)
+        status = cli_options_write(&j->cli->table, j->cli->context, path);
+    return status == ATT_OK ? write_classes(j) : status;
 }
 
 /* --- what is said while it runs ----------------------------------------------------------------------------------- */

@@ -33,6 +33,14 @@ head -1 out/lenient/summary.csv | grep -q 'train_corrupt.*eval_corrupt' || fail 
 grep -qE '"event": ?"epoch".*"wait_share"' out/lenient/metrics.jsonl || fail 'no wait_share in metrics.jsonl'
 
 checkpoint=out/lenient/last.safetensors
+# The training's class names stay with it; --labels gives others.
+run 0 predict $checkpoint data/val/cat/1.jpg
+[ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'cat dog ' ] || fail "class names: $(cat stdout)"
+printf 'cat\ndog\n' | cmp -s - out/lenient/classes.txt || fail 'classes.txt does not hold the class names'
+printf 'miau\nwau\n' >others
+run 0 predict $checkpoint data/val/cat/1.jpg --labels others
+[ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'miau wau ' ] || fail "labels: $(cat stdout)"
+
 run 1 validate data --checkpoint $checkpoint
 err_has 'attscope: data/val/dog/5.jpg: neither'
 err_has '--skip-corrupt'

@@ -205,7 +205,7 @@ static void slow_network(fixture *f)
 /* One large photograph under many names, as the training set. */
 static void open_photographs(fixture *f)
 {
-    jpeg_kind kind = {1600, 1200, 3, 2, 2, 0, false};
+    jpeg_kind kind = {.width = 1600, .height = 1200, .components = 3, .across = 2, .down = 2};
     char folder[160], first[256], path[256];
     uint8_t *bytes;
     size_t size;
