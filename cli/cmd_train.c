@@ -181,7 +181,8 @@ static att_status open_folder(job *j)
 {
     char path[CLI_PATH];
     att_store_resume at = {j->resumed.epoch, j->resumed.update};
-    att_status status = att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, &j->log);
+    att_store_options options = {.resume = *j->run.resume ? &at : NULL, .database = j->run.database};
+    att_status status = att_store_open(j->cli->context, j->run.folder, &options, &j->log);
     cli_join(j->run.folder, "args.yaml", path, sizeof path);
     return status == ATT_OK ? cli_options_write(&j->cli->table, j->cli->context, path) : status;
 }
