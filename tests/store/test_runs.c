@@ -288,7 +288,7 @@ static void test_damage(void **state)
     size_t size = fread(whole, 1, 1 << 20, file);
     fclose(file);
     int refused = 0;
-    for (size_t place = 0; place < size; place += 1531) {
+    for (size_t place = 0; place < size; place += 509) {
         char *bytes = malloc(size);
         memcpy(bytes, whole, size);
         memset(bytes + place, 0x5a, size - place < 64 ? size - place : 64);
@@ -410,20 +410,24 @@ static void test_kill(void **state)
 {
     scratch *self = *state;
     for (int round = 0; round < 12; round++) {
-        char sql[100];
-        pid_t child = start_writer(self, 0);
+        char sql[160], run[8], file[32];
+        pid_t child = start_writer(self, round);
         usleep(1500U * (unsigned)round);
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, NULL, 0), child);
         const att_store_resume end = {0, EVENTS};
-        att_sink sink = open_run(self, "0", &end);
+        snprintf(run, sizeof run, "%d", round);
+        snprintf(file, sizeof file, "%d/metrics.jsonl", round);
+        att_sink sink = open_run(self, run, &end);
         sink.close(sink.user);
-        char *metrics = read_log(self, "0/metrics.jsonl");
+        char *metrics = read_log(self, file);
         int lines = 0;
         for (const char *at = metrics; (at = strstr(at, "\"event\":\"step\"")) != NULL; at++)
             lines++;
         free(metrics);
-        snprintf(sql, sizeof sql, "SELECT %d-count(*)/2 BETWEEN 0 AND 1,count(*)%%2 FROM scalars", lines);
+        snprintf(sql, sizeof sql,
+                 "SELECT %d-count(*)/2 BETWEEN 0 AND 1,count(*)%%2 FROM scalars JOIN runs ON run=id WHERE folder='%d'",
+                 lines, round);
         assert_rows(self, sql, "1|0\n");
         assert_rows(self, "PRAGMA integrity_check", "ok\n");
     }
