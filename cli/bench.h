@@ -48,6 +48,7 @@ typedef struct bench_what {
     X(batch)               \
     X(threads)             \
     X(start)               \
+    X(kernels)             \
     X(data)
 
 #define BENCH_WHAT_DECLARE(name) extern const bench_what bench_what_##name;

@@ -124,6 +124,8 @@ const cli_command cli_command_bench = {
         "  batch    a network against batch sizes (ViT-Ti, or --model or --filter)\n"
         "  threads  a network against threads: images/s, and the time of one image\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"
+        "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
+        "           'attention*')\n"
         "  data DATA   decoding and transforming a data set's images\n"
         "Images are made in memory, but for the last two. Cases run in processes of\n"
         "their own.",

@@ -2,7 +2,11 @@
 #ifndef TESTS_IO_JPEG_H
 #define TESTS_IO_JPEG_H
 
-#include "io/scratch.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <jpeglib.h>
 

@@ -1,5 +1,6 @@
 /* What of a file does not fit a network, and what of it is loaded. */
 #include "models/made.h"
+#include "models/regrid.h"
 
 static att_status load(const place *p, const att_model *model, att_weights *weights)
 {
@@ -223,25 +224,123 @@ static void all_but_the_head_must_match(void **state)
     att_model_destroy(&model);
 }
 
-static void another_grid_is_said(void **state)
+/* What a log heard last. */
+static char heard[512];
+
+static void hear(void *user, att_log_level level, const char *line)
+{
+    (void)user;
+    assert_int_equal(level, ATT_LOG_INFO);
+    snprintf(heard, sizeof heard, "%s", line);
+}
+
+static place listening(const place *p)
+{
+    place other = *p;
+    att_settings settings = att_settings_defaults();
+    settings.log = hear;
+    heard[0] = '\0';
+    assert_int_equal(att_context_create(&settings, &other.context), ATT_OK);
+    return other;
+}
+
+/* Whatever the graph's type and the file's: the same numbers, of which test_regrid.c knows that they are timm's. */
+static void another_grid_is_resampled(void **state)
+{
+    place p = listening(*state);
+    att_model_options options = small();
+    enum { WIDTH = 32, FROM = 1 + 4 * 4, TO = 1 + 6 * 6 };
+    write_model(&p, "vit_tiny_patch16_224", &options, false);
+    double in[FROM * WIDTH], expected[TO * WIDTH];
+    for (int i = 0; i < FROM * WIDTH; i++)
+        in[i] = (float)formula("pos_embed", (uint32_t)i);
+    const att_regrid grid = {.prefix = 1, .from = 4, .to = 6, .width = WIDTH};
+    CHECK(p.context, att_regrid_table(p.context, &grid, in, expected));
+    options.img_size = 48;
+    for (int wide = 0; wide < 2; wide++) {
+        att_model *model;
+        att_weights *weights;
+        CHECK(p.context,
+              att_model_create(p.context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
+        CHECK(p.context, att_weights_create(att_model_graph(model), &weights));
+        heard[0] = '\0';
+        CHECK(p.context, load(&p, model, weights));
+        assert_string_equal(heard, "pos_embed: resampled from 4 x 4 patches to 6 x 6");
+        double found[TO * WIDTH];
+        CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "pos_embed"), found, TO * WIDTH));
+        for (int i = 0; i < TO * WIDTH; i++)
+            assert_true(wide ? found[i] == expected[i] : ((float *)found)[i] == (float)expected[i]);
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+    att_context_destroy(&p.context);
+}
+
+/* A table that differs in more than its grid. */
+static void other_tables_are_refused(void **state)
 {
     const place *p = *state;
+    static const struct {
+        const char *words;
+        int64_t dims[3];
+        att_safetensors_dtype dtype;
+    } files[] = {
+        {"1 mis-shaped: pos_embed F32 [1, 18, 32] instead of [1, 17, 32]", {1, 18, 32}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed F32 [1, 16, 32] instead of [1, 17, 32]", {1, 16, 32}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed F32 [1, 10, 16] instead of [1, 17, 32]", {1, 10, 16}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed F32 [2, 10, 32] instead of [1, 17, 32]", {2, 10, 32}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed I32 [1, 10, 32] instead of [1, 17, 32]", {1, 10, 32}, ATT_SAFETENSORS_I32},
+        {"1 mis-shaped: pos_embed F32 [1, 1, 32] instead of [1, 17, 32]", {1, 1, 32}, ATT_SAFETENSORS_F32},
+    };
     att_model_options options = small();
-    write_model(p, "vit_tiny_patch16_224", &options, false);
-    options.img_size = 48;
-    options.num_classes = 5;
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
-    mismatch(
-        p, model,
-        "1 mis-shaped: pos_embed F32 [1, 17, 32] instead of [1, 37, 32]: a grid of 4 x 4 patches where img_size 48 "
-        "asks for 6 x 6, and position embeddings are not resampled yet");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        tensors t = tensors_of(model);
+        for (int n = 0; n < t.count; n++)
+            if (strcmp(t.items[n].name, "pos_embed") == 0) {
+                t.items[n].shape = att_shape_of(files[i].dims[0], files[i].dims[1], files[i].dims[2]);
+                t.items[n].dtype = files[i].dtype;
+            }
+        write_tensors(p, &t, NULL);
+        mismatch(p, model, files[i].words);
+    }
     att_model_destroy(&model);
-    options = small();
-    options.embed_class = 0;
-    model = make(p, "vit_tiny_patch16_224", &options);
-    mismatch(p, model, "pos_embed F32 [1, 17, 32] instead of [1, 16, 32]");
-    assert_null(strstr(att_context_message(p->context), "grid"));
+}
+
+/* A plain network's weights for one with a module, another grid and other classes: all three are said. */
+static void a_module_that_is_new_starts_anew(void **state)
+{
+    place p = listening(*state);
+    att_model_options options = small();
+    write_model(&p, "vit_tiny_patch16_224", &options, false);
+    snprintf(options.broadcast, sizeof options.broadcast, "cb_s:init=0.25");
+    options.img_size = 24;
+    options.num_classes = 5;
+    att_model *model = make(&p, "vit_tiny_patch16_224", &options);
+    att_weights *weights;
+    att_new_head head;
+    CHECK(p.context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p.context, att_weights_initialise(weights, 1));
+    assert_int_equal(load(&p, model, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p.context), "2 missing: blocks.0.mlp.cb.weight, blocks.1.mlp.cb.weight");
+    CHECK(p.context, load_pretrained(&p, model, weights, &head));
+    assert_string_equal(head.names, "head.weight, head.bias");
+    says(heard, "blocks.0.mlp.cb.weight and 1 more of its kind start anew: ");
+    float values[32];
+    CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "blocks.1.mlp.cb.weight"), values, 32));
+    for (int i = 0; i < 32; i++)
+        assert_true(values[i] == 0.25F);
+    /* A file that has the parameter of one block is not plain. */
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++)
+        if (strcmp(t.items[i].name, "blocks.1.mlp.cb.weight") == 0)
+            t.items[i] = t.items[--t.count];
+    write_tensors(&p, &t, NULL);
+    assert_int_equal(load_pretrained(&p, model, weights, &head), ATT_ERR_MISMATCH);
+    says(att_context_message(p.context), "1 missing: blocks.1.mlp.cb.weight");
+    att_weights_destroy(&weights);
     att_model_destroy(&model);
+    att_context_destroy(&p.context);
 }
 
 int main(void)
@@ -253,7 +352,9 @@ int main(void)
         TEST(another_number_of_classes_leaves_the_head),
         TEST(a_head_that_differs_otherwise_is_refused),
         TEST(all_but_the_head_must_match),
-        TEST(another_grid_is_said),
+        TEST(another_grid_is_resampled),
+        TEST(other_tables_are_refused),
+        TEST(a_module_that_is_new_starts_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
