@@ -100,11 +100,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (more > what->most_operands)
         return cli_usage("bench %s: \"%s\" is one operand too many; see attscope bench --help", what->name,
                          operands[1 + what->most_operands]);
-    bench_call call = {.cli = cli,
-                       .settings = s,
-                       .operands = operands + 1,
-                       .operand_count = more,
-                       .prints = cli_prints(s->output.json)};
+    bench_call call = {.cli = cli, .settings = s, .operands = operands + 1, .prints = cli_prints(s->output.json)};
     if (!s->measure.only)
         return run_parent(&call, what);
     return what->job ? what->job(&call, s->measure.only) : cli_usage("bench %s has no jobs", what->name);

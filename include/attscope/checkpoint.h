@@ -30,7 +30,7 @@ typedef struct att_checkpoint_info {
 ATT_API att_status att_checkpoint_describe(att_context *context, const att_safetensors *file,
                                            att_checkpoint_info *info);
 
-/* Names of the classes that the file's training had, one a line from class 0; NULL where it keeps none, as where they were
+/* Names of the classes of the file's training, one a line from class 0; NULL where it keeps none, as where they were
  * the numbers. Lives as long as `file`. */
 ATT_API const char *att_checkpoint_classes(const att_safetensors *file);
 

@@ -182,6 +182,22 @@ static void looks_are_put_together(void **state)
     assert_true(identity.preprocess.crop_pct == 0.5);
 }
 
+/* One file that says a thing twice: the first place counts. */
+static void the_first_place_in_a_config_counts(void **state)
+{
+    const place *p = *state;
+    write_model(p, "vit_tiny_patch16_224", NULL, false);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"mean\": 0.25, \"std\": 0.125, "
+                 "\"crop_pct\": 0.5, \"interpolation\": \"bilinear\"}, \"pretrained_cfg\": {\"mean\": 0.5, "
+                 "\"std\": 0.5, \"crop_pct\": 0.75, \"interpolation\": \"bicubic\"}}");
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.mean[0] == 0.25 && identity.preprocess.std[2] == 0.125);
+    assert_true(identity.preprocess.crop_pct == 0.5);
+    assert_string_equal(identity.preprocess.interpolation, "bilinear");
+}
+
 /* Where LayerScale started cannot be seen in tensors, but the variant says it; others may have another one. */
 static void layer_scale_starts_as_the_variant_s(void **state)
 {
@@ -399,13 +415,21 @@ static void every_failed_allocation_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(our_own_checkpoint_says_all), TEST(dimensions_come_from_tensors),
-        TEST(heads_must_be_said),          TEST(nothing_said_lists_what_fits),
-        TEST(hub_config_is_read),          TEST(run_folder_goes_before_config),
-        TEST(looks_are_put_together),      TEST(layer_scale_starts_as_the_variant_s),
-        TEST(the_caller_goes_before_all),  TEST(strangers_are_named),
-        TEST(odd_shapes_are_refused),      TEST(side_files_are_hostile),
-        TEST(metadata_is_hostile),         TEST(every_failed_allocation_is_survived),
+        TEST(our_own_checkpoint_says_all),
+        TEST(dimensions_come_from_tensors),
+        TEST(heads_must_be_said),
+        TEST(nothing_said_lists_what_fits),
+        TEST(hub_config_is_read),
+        TEST(run_folder_goes_before_config),
+        TEST(looks_are_put_together),
+        TEST(the_first_place_in_a_config_counts),
+        TEST(layer_scale_starts_as_the_variant_s),
+        TEST(the_caller_goes_before_all),
+        TEST(strangers_are_named),
+        TEST(odd_shapes_are_refused),
+        TEST(side_files_are_hostile),
+        TEST(metadata_is_hostile),
+        TEST(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,91 @@ static void load_copies_every_tensor(void **state)
     }
 }
 
+/* Element i of a tensor in a type, and its bits in it. */
+static double typed_value(att_safetensors_dtype dtype, const char *name, uint32_t i)
+{
+    if (dtype == ATT_SAFETENSORS_F64)
+        return formula(name, i);
+    if (dtype == ATT_SAFETENSORS_F16)
+        return 0.25 * (1 + (i % 1024) / 1024.0);
+    return 0.25 * (1 + (i % 128) / 128.0);
+}
+
+static att_status fill_typed(void *user, int index, void *out, size_t bytes)
+{
+    const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
+    bool wide = tensor->dtype == ATT_SAFETENSORS_F64;
+    for (size_t i = 0; i < bytes / (wide ? 8 : 2); i++) {
+        if (wide)
+            ((double *)out)[i] = typed_value(tensor->dtype, tensor->name, (uint32_t)i);
+        else if (tensor->dtype == ATT_SAFETENSORS_F16)
+            ((uint16_t *)out)[i] = (uint16_t)(0x3400 + i % 1024);
+        else
+            ((uint16_t *)out)[i] = (uint16_t)(0x3e80 + i % 128);
+    }
+    return ATT_OK;
+}
+
+static void holds_typed(const place *p, att_dtype dtype, att_safetensors_dtype file_dtype)
+{
+    att_model_options options = small();
+    att_model *model;
+    att_weights *weights;
+    CHECK(p->context, att_model_create(p->context, "vit_tiny_patch16_224", &options, dtype, &model));
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++)
+        t.items[i].dtype = file_dtype;
+    att_safetensors_content content = {
+        .tensors = t.items, .tensor_count = t.count, .fill = fill_typed, .fill_user = &t};
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    CHECK(p->context, load(p, model, weights));
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        double *values = malloc((size_t)count * sizeof *values);
+        CHECK(p->context, att_weights_get(weights, -1, i, values, count));
+        for (int64_t e = 0; e < count; e++) {
+            double expected = typed_value(file_dtype, parameter.name, (uint32_t)e);
+            assert_true(dtype == ATT_F64 ? values[e] == expected : ((float *)values)[e] == (float)expected);
+        }
+        free(values);
+    }
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+static void every_type_of_number_is_taken(void **state)
+{
+    static const att_safetensors_dtype dtypes[] = {ATT_SAFETENSORS_F64, ATT_SAFETENSORS_F16, ATT_SAFETENSORS_BF16};
+    for (int i = 0; i < 3; i++) {
+        holds_typed(*state, ATT_F32, dtypes[i]);
+        holds_typed(*state, ATT_F64, dtypes[i]);
+    }
+}
+
+/* Weights of a network that has fewer parameters, and of one that has others under the same names. */
+static void weights_must_be_the_model_s(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small(), other = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    for (int i = 0; i < 2; i++) {
+        other.depth = i ? 2 : 1;
+        other.num_classes = i ? 8 : 7;
+        att_model *stranger = make(p, "vit_tiny_patch16_224", &other);
+        att_weights *weights;
+        CHECK(p->context, att_weights_create(att_model_graph(stranger), &weights));
+        assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+        says(att_context_message(p->context), "the weights were not made for this model");
+        says(att_context_message(p->context), i ? "\"head.weight\" differs" : "\"blocks.1.norm1.weight\" differs");
+        att_weights_destroy(&weights);
+        att_model_destroy(&stranger);
+    }
+    att_model_destroy(&model);
+}
+
 static void load_lists_all_that_does_not_fit(void **state)
 {
     const place *p = *state;
@@ -347,6 +432,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(load_copies_every_tensor),
+        TEST(every_type_of_number_is_taken),
+        TEST(weights_must_be_the_model_s),
         TEST(load_lists_all_that_does_not_fit),
         TEST(a_trainings_tensors_are_passed_over),
         TEST(another_number_of_classes_leaves_the_head),
