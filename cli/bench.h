@@ -46,6 +46,7 @@ typedef struct bench_what {
     X(tokens)              \
     X(batch)               \
     X(threads)             \
+    X(instruments)         \
     X(start)               \
     X(kernels)             \
     X(data)

@@ -17,8 +17,9 @@ typedef struct cli_command {
     const char *summary;  /* one line */
     const char *operands; /* as usage shows them: "DATA" */
     int least_operands, most_operands;
-    const char *about;   /* what help says below the summary; NULL: nothing */
-    const char *example; /* of help */
+    const char *about;          /* what help says below the summary; NULL: nothing */
+    void (*explain)(FILE *out); /* what it says below that and the example; NULL: nothing */
+    const char *example;        /* of help */
     const cli_use *uses;
     int use_count;
     size_t settings_size;

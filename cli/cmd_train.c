@@ -19,6 +19,7 @@ typedef struct job {
     att_dataset *train, *eval;
     att_model *model;
     att_weights *weights;
+    att_measure *measure; /* NULL: none */
     att_preprocess preprocess;
     att_transform_options train_transform, eval_transform;
     cli_run_folder run;
@@ -123,6 +124,14 @@ static int make_network(job *j)
     return code;
 }
 
+static int make_measure(job *j)
+{
+    const train_measure *m = &j->settings->measure;
+    j->settings->recipe.measure_every = m->every;
+    return m->with ? cli_check(j->cli, att_measure_create(att_model_graph(j->model), m->with, m->nodes, &j->measure))
+                   : CLI_OK;
+}
+
 static int make_transforms(job *j)
 {
     const train_images *images = &j->settings->images;
@@ -199,7 +208,8 @@ static att_status open_folder(job *j)
 {
     char path[CLI_PATH];
     att_store_resume at = {j->resumed.epoch, j->resumed.update};
-    att_status status = att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, &j->log);
+    att_store_options options = {.resume = *j->run.resume ? &at : NULL, .database = j->run.database};
+    att_status status = att_store_open(j->cli->context, j->run.folder, &options, &j->log);
     cli_join(j->run.folder, "args.yaml", path, sizeof path);
     if (status == ATT_OK)
         status = cli_options_write(&j->cli->table, j->cli->context, path);
@@ -358,6 +368,7 @@ static int train(job *j)
     cli_progress progress = cli_progress_to(j->cli, (int64_t)s->recipe.log_interval * s->recipe.grad_accum_steps);
     att_sink sink = {.emit = hear, .user = j};
     att_train_options options = s->recipe;
+    options.measure = j->measure;
     options.sinks = &sink;
     options.sink_count = 1;
     options.progress = cli_progress_show;
@@ -382,6 +393,8 @@ static int prepare(job *j, const char *data)
     if (s->files.resume)
         cli_resume_path(s->files.resume, s->files.output, s->files.experiment, j->run.resume, sizeof j->run.resume);
     code = make_network(j);
+    if (code == CLI_OK)
+        code = make_measure(j);
     if (code == CLI_OK)
         code = make_transforms(j);
     if (code == CLI_OK)
@@ -417,6 +430,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = prepare(&j, data);
     if (code == CLI_OK)
         code = train(&j);
+    att_measure_destroy(&j.measure);
     att_weights_destroy(&j.weights);
     att_model_destroy(&j.model);
     att_dataset_close(&j.eval);

@@ -7,6 +7,7 @@
 #define CLI_COMMAND_LIST(X) \
     X(train)                \
     X(validate)             \
+    X(measure)              \
     X(predict)              \
     X(models)               \
     X(inspect)              \

@@ -39,6 +39,8 @@ static void print_help(const cli_command *command, const cli_table *table)
     if (command->about)
         printf("\n%s\n", command->about);
     printf("\nExample:\n%s\n", command->example);
+    if (command->explain)
+        command->explain(stdout);
     cli_options_help(table, stdout);
 }
 

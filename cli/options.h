@@ -80,6 +80,9 @@ bool cli_options_config(const cli_table *table, const char *path, const att_yaml
 /* Every option with its value, one group after another. */
 void cli_options_help(const cli_table *table, FILE *out);
 
+/* Prints words to the end of a line on which `indent` columns are taken, and to further lines of 80, indented alike. */
+void cli_print_wrapped(FILE *out, const char *text, int indent);
+
 /* Writes every value to `path`, keys with underscores. */
 att_status cli_options_write(const cli_table *table, att_context *context, const char *path);
 

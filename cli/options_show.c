@@ -83,16 +83,16 @@ static int value_texts(const cli_found *f, char numbers[3][CLI_NUMBER_TEXT], con
 
 enum { HELP_INDENT = 29, HELP_WIDTH = 80 };
 
-/* Prints words from column `column` on, broken before HELP_WIDTH, further lines indented. */
-static void print_wrapped(FILE *out, const char *text, int column)
+void cli_print_wrapped(FILE *out, const char *text, int indent)
 {
+    int column = indent;
     while (*text) {
         int length = (int)strcspn(text, " ");
-        if (column > HELP_INDENT && column + 1 + length > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_INDENT, "");
-            column = HELP_INDENT;
+        if (column > indent && column + 1 + length > HELP_WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
         }
-        if (column > HELP_INDENT) {
+        if (column > indent) {
             fputc(' ', out);
             column++;
         }
@@ -129,7 +129,7 @@ static void help_row(const cli_found *f, FILE *out)
         fprintf(out, "\n%*s", HELP_INDENT, "");
     else
         fprintf(out, "%*s", HELP_INDENT - width, "");
-    print_wrapped(out, about, HELP_INDENT);
+    cli_print_wrapped(out, about, HELP_INDENT);
 }
 
 void cli_options_help(const cli_table *table, FILE *out)

@@ -56,12 +56,28 @@ char *cli_folder_of(const char *path, char *folder, size_t size)
     return folder;
 }
 
+char *cli_database_of(const char *folder, char *path, size_t size)
+{
+    char trimmed[CLI_PATH], output[CLI_PATH];
+    size_t length = (size_t)snprintf(trimmed, sizeof trimmed, "%s", folder);
+    length = length < sizeof trimmed ? length : sizeof trimmed - 1;
+    while (length > 1 && trimmed[length - 1] == '/')
+        trimmed[--length] = '\0';
+    const char *slash = strrchr(trimmed, '/'), *last = slash ? slash + 1 : trimmed;
+    if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
+        cli_join(folder, "..", output, sizeof output);
+    else
+        cli_folder_of(trimmed, output, sizeof output);
+    return cli_join(output, "runs.sqlite", path, size);
+}
+
 int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
                           cli_run_folder *run)
 {
     cli_resume_path(resume, output, experiment, run->resume, sizeof run->resume);
     if (*run->resume) {
         cli_folder_of(run->resume, run->folder, sizeof run->folder);
+        cli_database_of(run->folder, run->database, sizeof run->database);
         return CLI_OK;
     }
     char name[256], stamp[32];
@@ -71,6 +87,7 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
         return cli_failure("the clock gives no date to name the run by");
     snprintf(name, sizeof name, "%s-%.200s-%d", stamp, model, size);
     cli_join(output, experiment ? experiment : name, run->folder, sizeof run->folder);
+    cli_database_of(run->folder, run->database, sizeof run->database);
     char last[CLI_PATH];
     if (cli_exists(cli_join(run->folder, last_name, last, sizeof last)))
         return cli_failure("%s holds a training already; --resume %s continues it", run->folder, last);

@@ -9,6 +9,7 @@ enum { CLI_PATH = 4096 };
 typedef struct cli_run_folder {
     char folder[CLI_PATH];
     char resume[CLI_PATH]; /* "": a new training */
+    char database[CLI_PATH];
 } cli_run_folder;
 
 /* Refuses --resume auto without a name. CLI_OK or a code. */
@@ -18,7 +19,10 @@ int cli_resume_check(const char *resume, const char *experiment);
  * one; "" otherwise. */
 void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size);
 
-/* Settles both. A resumed training goes on in its checkpoint's folder. A new one without a name is called
+/* The database of all runs that lie where `folder` does: OUTPUT/runs.sqlite. Returns `path`. */
+char *cli_database_of(const char *folder, char *path, size_t size);
+
+/* Settles all three. A resumed training goes on in its checkpoint's folder. A new one without a name is called
  * date-time-model-size, as timm's. Refuses a folder that holds a training already. CLI_OK or a code. */
 int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
                           cli_run_folder *run);

@@ -199,6 +199,27 @@ static const cli_option run_options[] = {
 
 GROUP(run_group, "Run", run_options, NULL);
 
+/* --- instruments -------------------------------------------------------------------------------------------------- */
+
+static const cli_option measure_options[] = {
+    {"measure", .kind = CLI_TEXT, .value = "LIST",
+     .help = "instruments to look on, by commas, or all; attscope measure --help says what they measure",
+     CLI_AT(train_measure, with)},
+    {"measure-every", .kind = CLI_LONG, .value = "N", .help = "updates between two measurements, of an update's images",
+     CLI_AT(train_measure, every), .low = 1, .high = 1e15},
+    {"measure-nodes", .kind = CLI_TEXT, .value = "PATTERN", .help = "only nodes whose name fits, as in 'blocks.*.attn'",
+     CLI_AT(train_measure, nodes)},
+};
+
+static void measure_defaults(void *values)
+{
+    train_measure *measure = values;
+    measure->every = 50;
+    measure->nodes = "*";
+}
+
+GROUP(measure_group, "Instruments (weights stay the same to the bit)", measure_options, measure_defaults);
+
 /* A group without defaults follows the one that sets its struct. */
 const cli_use cli_train_uses[CLI_TRAIN_USES] = {
     {&data_group, offsetof(train_settings, data)},
@@ -209,6 +230,7 @@ const cli_use cli_train_uses[CLI_TRAIN_USES] = {
     {&recipe_group, offsetof(train_settings, recipe)},
     {&betas_group, 0},
     {&run_group, offsetof(train_settings, recipe)},
+    {&measure_group, offsetof(train_settings, measure)},
     {&file_group, offsetof(train_settings, files)},
     {&cli_group_engine, offsetof(train_settings, engine)},
     {&cli_group_output, offsetof(train_settings, output)},

@@ -21,6 +21,12 @@ typedef struct train_files {
     const char *config, *initial_checkpoint, *resume, *output, *experiment;
 } train_files;
 
+typedef struct train_measure {
+    const char *with; /* NULL: no instruments */
+    const char *nodes;
+    int64_t every;
+} train_measure;
+
 typedef struct train_settings {
     train_data data;
     cli_network network; /* with the regularisation */
@@ -28,12 +34,13 @@ typedef struct train_settings {
     train_images images;
     att_train_options recipe;
     cli_reals betas;
+    train_measure measure;
     train_files files;
     cli_engine engine;
     cli_output output;
 } train_settings;
 
-enum { CLI_TRAIN_USES = 11 };
+enum { CLI_TRAIN_USES = 12 };
 extern const cli_use cli_train_uses[CLI_TRAIN_USES];
 
 #endif

@@ -11,6 +11,7 @@
 #include <attscope/graph.h>
 #include <attscope/image.h>
 #include <attscope/json.h>
+#include <attscope/maps.h>
 #include <attscope/measure.h>
 #include <attscope/models.h>
 #include <attscope/names.h>

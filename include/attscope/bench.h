@@ -45,11 +45,12 @@ typedef struct att_bench_options {
     int repeats; /* timed runs of one batch, 1..1000 */
     int warmup;  /* runs before, 1 or more */
     bool profile;
+    const char *instruments; /* that watch every run, and take its figures (attscope/measure.h); NULL: none */
     /* Called with each row of the profile where one is asked for, the costliest first. */
     void (*row)(void *user, const att_profile_row *row);
     void *row_user;
 } att_bench_options;
-/* "cpu", ATT_FULL, batch 32, 5 repeats after 2, no profile. */
+/* "cpu", ATT_FULL, batch 32, 5 repeats after 2, no profile, no instruments. */
 ATT_API att_bench_options att_bench_options_defaults(void);
 
 typedef struct att_bench_result {

@@ -1,4 +1,5 @@
 #include <attscope/bench.h>
+#include <attscope/measure.h>
 
 #include <stdlib.h>
 
@@ -14,6 +15,7 @@ struct att_bench {
     att_context *context;
     att_bench_options options;
     att_model *model;
+    att_measure *measure; /* NULL: none */
     att_timed timed;
     att_gemm *gemm;
     att_triad *triad;
@@ -41,6 +43,8 @@ static att_status make_network(att_bench *b)
     att_model_options network = options->network ? *options->network : att_model_options_defaults();
     network.loss = options->training;
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
+    if (options->instruments)
+        ATT_TRY(att_measure_create(att_model_graph(b->model), options->instruments, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
     plan.backend = options->backend;
     plan.precision = options->precision;
@@ -78,6 +82,7 @@ void att_bench_destroy(att_bench **bench)
     att_triad_destroy(&b->triad);
     att_gemm_destroy(&b->gemm);
     att_timed_destroy(&b->timed);
+    att_measure_destroy(&b->measure);
     att_model_destroy(&b->model);
     att_free(b->context, b);
     *bench = NULL;
@@ -89,6 +94,8 @@ att_status att_bench_time(att_bench *b, int batch, double *seconds)
 {
     double begin = att_clock_now();
     ATT_TRY(att_timed_run(&b->timed, batch));
+    if (b->measure)
+        ATT_TRY(att_measure_observe(b->measure, b->timed.session, batch, NULL));
     *seconds = att_clock_now() - begin;
     return ATT_OK;
 }

@@ -87,23 +87,23 @@ static void close_csv(void *log)
     att_free(csv->context, csv);
 }
 
-static att_status start_csv(struct csv *csv, const char *path, const att_store_resume *resume)
+static att_status start_csv(struct csv *csv, const att_log_place *place)
 {
     size_t kept = 0;
-    struct cut_point point = {csv, path, resume, ATT_OK};
-    if (resume != NULL)
-        ATT_TRY(att_log_cut(csv->context, path, judge_line, &point, &kept));
+    struct cut_point point = {csv, place->path, place->resume, ATT_OK};
+    if (place->resume != NULL)
+        ATT_TRY(att_log_cut(csv->context, place->path, judge_line, &point, &kept));
     ATT_TRY(point.status);
-    return att_file_appender_open(csv->context, path, kept, &csv->file);
+    return att_file_appender_open(csv->context, place->path, kept, &csv->file);
 }
 
-static att_status open_csv(att_context *context, const char *path, const att_store_resume *resume, void **log)
+static att_status open_csv(att_context *context, const att_log_place *place, void **log)
 {
     struct csv *csv = att_allocate(context, sizeof(*csv));
     if (csv == NULL)
-        return att_fail_memory(context, sizeof(*csv), path);
+        return att_fail_memory(context, sizeof(*csv), place->path);
     csv->context = csv->row.context = csv->names.context = context;
-    att_status status = start_csv(csv, path, resume);
+    att_status status = start_csv(csv, place);
     if (status != ATT_OK)
         close_csv(csv);
     else

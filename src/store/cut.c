@@ -4,6 +4,12 @@
 #include "io/file.h"
 #include "store/log.h"
 
+void att_log_unreadable(att_context *context, const char *path, size_t kept, size_t dropped)
+{
+    att_log(context, ATT_LOG_WARNING, "%s: unreadable at byte %zu; the %zu bytes from there on are dropped", path, kept,
+            dropped);
+}
+
 static size_t count_kept(att_context *context, const char *path, const att_file_map *map,
                          att_line (*judge)(void *user, const char *line, size_t length), void *user)
 {
@@ -15,8 +21,7 @@ static size_t count_kept(att_context *context, const char *path, const att_file_
             return kept;
         att_line verdict = judge(user, line, (size_t)(end - line));
         if (verdict == ATT_LINE_UNREADABLE)
-            att_log(context, ATT_LOG_WARNING, "%s: unreadable at byte %zu; the %zu bytes from there on are dropped",
-                    path, kept, map->size - kept);
+            att_log_unreadable(context, path, kept, map->size - kept);
         if (verdict != ATT_LINE_KEEP)
             return kept;
         kept += (size_t)(end - line) + 1;

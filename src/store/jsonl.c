@@ -12,6 +12,93 @@ static const char *const kinds[] = {
     [ATT_EVENT_EPOCH] = "epoch",         [ATT_EVENT_RUN_END] = "run_end", [ATT_EVENT_WARNING] = "warning"};
 static const char *const own_names[] = {"event", "epoch", "step", "seconds", "measurements"};
 
+/* --- a line ------------------------------------------------------------------------------------------------------- */
+
+static bool is_taken(const att_event *event, int index)
+{
+    const char *name = event->fields[index].name;
+    for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++)
+        if (strcmp(name, own_names[i]) == 0)
+            return true;
+    for (int i = 0; i < index; i++)
+        if (strcmp(name, event->fields[i].name) == 0)
+            return true;
+    return false;
+}
+
+static void write_measurement(att_json_writer *json, const att_measurement *m)
+{
+    att_json_begin_object(json);
+    att_json_key(json, "instrument");
+    att_json_string(json, m->instrument);
+    att_json_key(json, "node");
+    att_json_string(json, m->node);
+    if (m->head >= 0) {
+        att_json_key(json, "head");
+        att_json_integer(json, m->head);
+    }
+    att_json_key(json, "statistic");
+    att_json_string(json, m->statistic);
+    att_json_key(json, "mean");
+    att_json_number(json, m->mean);
+    att_json_key(json, "deviation");
+    att_json_number(json, m->deviation);
+    att_json_key(json, "n");
+    att_json_integer(json, m->count);
+    att_json_end_object(json);
+}
+
+static void write_measurements(att_json_writer *json, const att_event *event)
+{
+    att_json_key(json, "measurements");
+    att_json_begin_array(json);
+    for (int i = 0; i < event->measurement_count; i++)
+        write_measurement(json, &event->measurements[i]);
+    att_json_end_array(json);
+}
+
+static void write_event(att_json_writer *json, const att_event *event)
+{
+    att_json_begin_object(json);
+    att_json_key(json, "event");
+    att_json_string(json, kinds[event->kind]);
+    att_json_key(json, "epoch");
+    att_json_integer(json, event->epoch);
+    att_json_key(json, "step");
+    att_json_integer(json, event->step);
+    att_json_key(json, "seconds");
+    att_json_number(json, event->seconds);
+    for (int i = 0; i < event->field_count; i++) {
+        att_json_key(json, event->fields[i].name);
+        if (event->fields[i].text != NULL)
+            att_json_string(json, event->fields[i].text);
+        else
+            att_json_number(json, event->fields[i].number);
+    }
+    if (event->kind == ATT_EVENT_MEASURE)
+        write_measurements(json, event);
+    att_json_end_object(json);
+}
+
+att_status att_log_json_line(att_json_writer *json, const att_event *event, att_text *line)
+{
+    for (int i = 0; i < event->field_count; i++)
+        if (is_taken(event, i))
+            return att_fail(line->context, ATT_ERR_ARGUMENT, "an event of kind %s has two members named %s",
+                            kinds[event->kind], event->fields[i].name);
+    const char *text = NULL;
+    size_t length = 0;
+    write_event(json, event);
+    ATT_TRY(att_json_writer_finish(json, &text, &length));
+    line->length = 0;
+    line->failed = false;
+    att_text_append_bytes(line, text, length);
+    att_text_append_bytes(line, "\n", 1);
+    return line->failed ? att_fail_memory(line->context, length, "a line of the log") : ATT_OK;
+}
+
+/* --- metrics.jsonl ------------------------------------------------------------------------------------------------ */
+
 struct jsonl {
     att_context *context;
     att_file_appender *file;
@@ -62,25 +149,25 @@ static void close_jsonl(void *log)
     att_free(jsonl->context, jsonl);
 }
 
-static att_status start_jsonl(struct jsonl *jsonl, const char *path, const att_store_resume *resume)
+static att_status start_jsonl(struct jsonl *jsonl, const att_log_place *place)
 {
     size_t kept = 0;
-    struct cut_point point = {jsonl->context, path, resume, ATT_OK};
-    if (resume != NULL)
-        ATT_TRY(att_log_cut(jsonl->context, path, judge_line, &point, &kept));
+    struct cut_point point = {jsonl->context, place->path, place->resume, ATT_OK};
+    if (place->resume != NULL)
+        ATT_TRY(att_log_cut(jsonl->context, place->path, judge_line, &point, &kept));
     ATT_TRY(point.status);
     jsonl->begun = kept > 0;
     ATT_TRY(att_json_writer_create(jsonl->context, false, &jsonl->json));
-    return att_file_appender_open(jsonl->context, path, kept, &jsonl->file);
+    return att_file_appender_open(jsonl->context, place->path, kept, &jsonl->file);
 }
 
-static att_status open_jsonl(att_context *context, const char *path, const att_store_resume *resume, void **log)
+static att_status open_jsonl(att_context *context, const att_log_place *place, void **log)
 {
     struct jsonl *jsonl = att_allocate(context, sizeof(*jsonl));
     if (jsonl == NULL)
-        return att_fail_memory(context, sizeof(*jsonl), path);
+        return att_fail_memory(context, sizeof(*jsonl), place->path);
     jsonl->context = jsonl->line.context = context;
-    att_status status = start_jsonl(jsonl, path, resume);
+    att_status status = start_jsonl(jsonl, place);
     if (status != ATT_OK)
         close_jsonl(jsonl);
     else
@@ -88,93 +175,13 @@ static att_status open_jsonl(att_context *context, const char *path, const att_s
     return status;
 }
 
-static bool is_taken(const att_event *event, int index)
-{
-    const char *name = event->fields[index].name;
-    for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++)
-        if (strcmp(name, own_names[i]) == 0)
-            return true;
-    for (int i = 0; i < index; i++)
-        if (strcmp(name, event->fields[i].name) == 0)
-            return true;
-    return false;
-}
-
-static void write_measurement(att_json_writer *json, const att_measurement *m)
-{
-    att_json_begin_object(json);
-    att_json_key(json, "instrument");
-    att_json_string(json, m->instrument);
-    att_json_key(json, "node");
-    att_json_string(json, m->node);
-    if (m->head >= 0) {
-        att_json_key(json, "head");
-        att_json_integer(json, m->head);
-    }
-    att_json_key(json, "statistic");
-    att_json_string(json, m->statistic);
-    att_json_key(json, "mean");
-    att_json_number(json, m->mean);
-    att_json_key(json, "deviation");
-    att_json_number(json, m->deviation);
-    att_json_key(json, "n");
-    att_json_integer(json, m->count);
-    att_json_end_object(json);
-}
-
-static void write_measurements(att_json_writer *json, const att_event *event)
-{
-    att_json_key(json, "measurements");
-    att_json_begin_array(json);
-    for (int i = 0; i < event->measurement_count; i++)
-        write_measurement(json, &event->measurements[i]);
-    att_json_end_array(json);
-}
-
-static att_status write_event(struct jsonl *jsonl, const att_event *event)
-{
-    att_json_writer *json = jsonl->json;
-    att_json_begin_object(json);
-    att_json_key(json, "event");
-    att_json_string(json, kinds[event->kind]);
-    att_json_key(json, "epoch");
-    att_json_integer(json, event->epoch);
-    att_json_key(json, "step");
-    att_json_integer(json, event->step);
-    att_json_key(json, "seconds");
-    att_json_number(json, event->seconds);
-    for (int i = 0; i < event->field_count; i++) {
-        att_json_key(json, event->fields[i].name);
-        if (event->fields[i].text != NULL)
-            att_json_string(json, event->fields[i].text);
-        else
-            att_json_number(json, event->fields[i].number);
-    }
-    if (event->kind == ATT_EVENT_MEASURE)
-        write_measurements(json, event);
-    att_json_end_object(json);
-    const char *text = NULL;
-    size_t length = 0;
-    ATT_TRY(att_json_writer_finish(json, &text, &length));
-    jsonl->line.length = 0;
-    jsonl->line.failed = false;
-    att_text_append_bytes(&jsonl->line, text, length);
-    att_text_append_bytes(&jsonl->line, "\n", 1);
-    if (jsonl->line.failed)
-        return att_fail_memory(jsonl->context, length, "a line of the log");
-    return att_file_appender_write(jsonl->file, jsonl->line.data, jsonl->line.length);
-}
-
 static att_status emit_jsonl(void *log, const att_event *event)
 {
     struct jsonl *jsonl = log;
-    for (int i = 0; i < event->field_count; i++)
-        if (is_taken(event, i))
-            return att_fail(jsonl->context, ATT_ERR_ARGUMENT, "an event of kind %s has two members named %s",
-                            kinds[event->kind], event->fields[i].name);
+    ATT_TRY(att_log_json_line(jsonl->json, event, &jsonl->line));
     if (event->kind == ATT_EVENT_RUN_BEGIN && jsonl->begun)
         return ATT_OK;
-    ATT_TRY(write_event(jsonl, event));
+    ATT_TRY(att_file_appender_write(jsonl->file, jsonl->line.data, jsonl->line.length));
     if (event->kind == ATT_EVENT_EPOCH || event->kind == ATT_EVENT_RUN_END)
         return att_file_appender_sync(jsonl->file);
     return ATT_OK;

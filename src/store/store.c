@@ -4,58 +4,85 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/text.h"
 #include "io/file.h"
 #include "store/log.h"
 
-static const att_log_format *const formats[] = {&att_log_jsonl, &att_log_csv};
-enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
+enum { MOST_FORMATS = 4 };
+static const att_log_format *const training[] = {&att_log_jsonl, &att_log_csv, &att_log_tensorboard, &att_log_runs};
+static const att_log_format *const measuring[] = {&att_log_measured, &att_log_measured_runs};
 
 struct store {
     att_context *context;
-    void *logs[FORMATS]; /* NULL: not open */
+    const att_log_format *const *formats;
+    int count;
+    void *logs[MOST_FORMATS]; /* NULL: not open */
 };
 
-static att_status open_log(struct store *store, int index, const char *folder, const att_store_resume *resume)
+static att_status open_in_folder(struct store *store, int index, att_log_place *place)
 {
     att_text path = {.context = store->context};
-    att_text_append(&path, "%s/%s", folder, formats[index]->file);
-    att_status status = path.failed ? att_fail_memory(store->context, strlen(folder), folder)
-                                    : formats[index]->open(store->context, path.data, resume, &store->logs[index]);
+    att_text_append(&path, "%s/%s", place->folder, store->formats[index]->file);
+    place->path = path.data;
+    att_status status = path.failed ? att_fail_memory(store->context, strlen(place->folder), place->folder)
+                                    : store->formats[index]->open(store->context, place, &store->logs[index]);
     att_text_free(&path);
     return status;
+}
+
+static att_status open_log(struct store *store, int index, const char *folder, const att_store_options *options)
+{
+    att_log_place place = {.folder = folder, .path = options->database, .resume = options->resume};
+    if (store->formats[index]->file)
+        return open_in_folder(store, index, &place);
+    return options->database ? store->formats[index]->open(store->context, &place, &store->logs[index]) : ATT_OK;
 }
 
 static att_status emit(void *user, const att_event *event)
 {
     struct store *store = user;
-    for (int i = 0; i < FORMATS; i++)
-        ATT_TRY(formats[i]->emit(store->logs[i], event));
+    for (int i = 0; i < store->count; i++)
+        if (store->logs[i])
+            ATT_TRY(store->formats[i]->emit(store->logs[i], event));
     return ATT_OK;
 }
 
 static void close_store(void *user)
 {
     struct store *store = user;
-    for (int i = 0; i < FORMATS; i++)
-        if (store->logs[i] != NULL)
-            formats[i]->close(store->logs[i]);
+    for (int i = 0; i < store->count; i++)
+        if (store->logs[i])
+            store->formats[i]->close(store->logs[i]);
     att_free(store->context, store);
 }
 
-att_status att_store_open(att_context *context, const char *folder, const att_store_resume *resume, att_sink *sink)
+static att_status open_store(att_context *context, const char *folder, const att_store_options *options,
+                             const att_log_format *const *formats, int count, att_sink *sink)
 {
     ATT_TRY(att_file_make_folders(context, folder));
-    struct store *store = att_allocate(context, sizeof(*store));
-    if (store == NULL)
-        return att_fail_memory(context, sizeof(*store), folder);
+    struct store *store = att_allocate(context, sizeof *store);
+    if (!store)
+        return att_fail_memory(context, sizeof *store, folder);
     store->context = context;
+    store->formats = formats;
+    store->count = count;
     att_status status = ATT_OK;
-    for (int i = 0; i < FORMATS && status == ATT_OK; i++)
-        status = open_log(store, i, folder, resume);
+    for (int i = 0; i < count && status == ATT_OK; i++)
+        status = open_log(store, i, folder, options);
     if (status != ATT_OK)
         close_store(store);
     else
         *sink = (att_sink){.emit = emit, .close = close_store, .user = store};
     return status;
+}
+
+att_status att_store_open(att_context *context, const char *folder, const att_store_options *options, att_sink *sink)
+{
+    att_store_options none = {0};
+    return open_store(context, folder, options ? options : &none, training, sizeof training / sizeof *training, sink);
+}
+
+att_status att_store_open_measured(att_context *context, const char *folder, const char *database, att_sink *sink)
+{
+    att_store_options options = {.database = database};
+    return open_store(context, folder, &options, measuring, sizeof measuring / sizeof *measuring, sink);
 }

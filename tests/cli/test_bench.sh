@@ -46,6 +46,11 @@ run 0 bench threads $small --points 1,2,3 --filter '*/infer' --json sweep.json
 [ "$(count '^ +[123] +[0-9.]+ +[0-9.]+' stdout)" -eq 3 ] || fail "threads: $(cat stdout)"
 has_keys sweep.json threads samples_per_sec speedup one_image_time one_image_ratio
 [ "$(count '"one_image_ratio": 1(\.0)?,?$' sweep.json)" -ge 1 ] || fail 'threads: the first row is what others are compared with'
+# shellcheck disable=SC2086
+run 0 bench instruments $small --json sweep.json
+[ "$(count '^ +[/a-z0-9_]* +(attention|all) +[0-9.]+ +[+-][0-9.]+ %$' stdout)" -eq 4 ] || fail "instruments: $(cat stdout)"
+[ "$(count '"seconds_over_alone"' sweep.json)" -eq 6 ] || fail 'instruments: not a figure for each'
+has_keys sweep.json case precision watched_by images_per_second
 
 # From a process's start to the first logits; stages are parts of it. The network is trained for a moment on noise.
 idx data

@@ -12,7 +12,7 @@ train() { # CODE NAME FLAG...
 }
 
 train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8
-[ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors classes.txt last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
+[ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors classes.txt events.out.tfevents.attscope last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
     fail "files of a run: $(ls out/whole | tr '\n' ' ')"
 sed -E 's/[0-9]+\.[0-9]+/X/g; s/in epoch [0-9]/in epoch E/; s/top1 [0-9]+/top1 X/' stdout >shape && mv shape stdout
 out_is <<'TEXT'

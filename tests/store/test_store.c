@@ -1,71 +1,8 @@
-#include <attscope/store.h>
-
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "io/scratch.h"
-
-#define FIELDS(...) \
-    (const att_field[]){__VA_ARGS__}, (int)(sizeof((const att_field[]){__VA_ARGS__}) / sizeof(att_field))
-
-static att_status emit(const att_sink *sink, att_event_kind kind, int64_t epoch, int64_t step, const att_field *fields,
-                       int count)
-{
-    const att_event event = {
-        .kind = kind, .epoch = epoch, .step = step, .seconds = 0.5, .fields = fields, .field_count = count};
-    return sink->emit(sink->user, &event);
-}
-
-static att_sink open_store(scratch *self, const att_store_resume *resume)
-{
-    att_sink sink;
-    if (att_store_open(self->context, self->folder, resume, &sink) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
-    return sink;
-}
-
-static const char *path_of(scratch *self, const char *name)
-{
-    snprintf(self->path, sizeof(self->path), "%s/%s", self->folder, name);
-    return self->path;
-}
-
-enum { STEPS_PER_EPOCH = 4 };
-
-static void emit_begin(const att_sink *sink)
-{
-    assert_int_equal(emit(sink, ATT_EVENT_RUN_BEGIN, 0, 0, FIELDS({"model", 0, "vit"}, {"seed", 0, "42"})), ATT_OK);
-}
-
-/* What a training emits from after `step` updates on to before `until`: a step each, an epoch's end after four. */
-static void emit_run(const att_sink *sink, int64_t step, int64_t until)
-{
-    while (step < until) {
-        int64_t epoch = step++ / STEPS_PER_EPOCH;
-        assert_int_equal(emit(sink, ATT_EVENT_STEP, epoch, step, FIELDS({"loss", 1.0 / (double)step, NULL})), ATT_OK);
-        if (step % STEPS_PER_EPOCH == 0)
-            assert_int_equal(emit(sink, ATT_EVENT_EPOCH, epoch, step,
-                                  FIELDS({"lr", 0.1, NULL}, {"eval_loss", 2, NULL}, {"train_loss", 0.25, NULL},
-                                         {"eval_top1", (double)epoch, NULL}, {"images_per_second", 7, NULL})),
-                             ATT_OK);
-    }
-}
-
-static void emit_end(const att_sink *sink, int64_t step)
-{
-    assert_int_equal(emit(sink, ATT_EVENT_RUN_END, step / STEPS_PER_EPOCH, step, FIELDS({"status", 0, "OK"})), ATT_OK);
-}
-
-static char *read_log(scratch *self, const char *name)
-{
-    FILE *file = fopen(path_of(self, name), "rb");
-    assert_non_null(file);
-    char *text = calloc(1, 100000);
-    assert_true(fread(text, 1, 99999, file) < 99999);
-    fclose(file);
-    return text;
-}
+#include "store/run.h"
 
 static void test_contents(void **state)
 {
@@ -119,7 +56,7 @@ static void test_resume_anywhere(void **state)
                 emit_end(&sink, stop);
             sink.close(sink.user);
             const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved};
-            sink = open_store(self, &resume);
+            sink = open_store(self, &(att_store_options){.resume = &resume});
             emit_begin(&sink);
             emit_run(&sink, saved, STEPS);
             emit_end(&sink, STEPS);
@@ -140,7 +77,7 @@ static void test_resume_before_evaluation(void **state)
     emit_run(&sink, 0, 8);
     sink.close(sink.user);
     const att_store_resume resume = {1, 8};
-    sink = open_store(self, &resume);
+    sink = open_store(self, &(att_store_options){.resume = &resume});
     sink.close(sink.user);
     char *summary = read_log(self, "summary.csv"), *metrics = read_log(self, "metrics.jsonl");
     assert_string_equal(summary, "epoch,train_loss,eval_loss,eval_top1,lr\n0,0.25,2,0,0.1\n");
@@ -173,7 +110,8 @@ static void test_damaged_logs(void **state)
     emit_run(&sink, 0, 4);
     sink.close(sink.user);
     char *metrics = read_log(self, "metrics.jsonl"), *summary = read_log(self, "summary.csv");
-    const att_store_resume later = {9, 99};
+    const att_store_resume never = {9, 99};
+    const att_store_options later = {.resume = &never};
 
     /* Lines whose writing was cut short are dropped without a word. */
     append(self, "metrics.jsonl", "{\"event\":\"step\",\"epoch\":1,\"step\":5}");
@@ -217,7 +155,7 @@ static void test_resume_elsewhere(void **state)
     snprintf(folder, sizeof(folder), "%s/not/there", self->folder);
     const att_store_resume resume = {1, 4};
     att_sink sink;
-    assert_int_equal(att_store_open(self->context, folder, &resume, &sink), ATT_OK);
+    assert_int_equal(att_store_open(self->context, folder, &(att_store_options){.resume = &resume}, &sink), ATT_OK);
     emit_begin(&sink);
     emit_run(&sink, 4, 8);
     sink.close(sink.user);
@@ -234,7 +172,8 @@ static void test_refused(void **state)
     const att_store_resume resume = {1, 4};
     append(self, "summary.csv", "my,own,table\n1,2,3\n");
     att_sink sink;
-    assert_int_equal(att_store_open(self->context, self->folder, &resume, &sink), ATT_ERR_FORMAT);
+    assert_int_equal(att_store_open(self->context, self->folder, &(att_store_options){.resume = &resume}, &sink),
+                     ATT_ERR_FORMAT);
     assert_message_has(self, "summary.csv");
     assert_text_file(path_of(self, "summary.csv"), "my,own,table\n1,2,3\n");
     assert_int_equal(att_store_open(self->context, path_of(self, "summary.csv"), NULL, &sink), ATT_ERR_IO);
@@ -277,7 +216,7 @@ static att_status open_and_emit(scratch *self)
 {
     const att_store_resume resume = {1, 4};
     att_sink sink;
-    att_status status = att_store_open(self->context, self->folder, &resume, &sink);
+    att_status status = att_store_open(self->context, self->folder, &(att_store_options){.resume = &resume}, &sink);
     if (status != ATT_OK)
         return status;
     status = emit(&sink, ATT_EVENT_EPOCH, 1, 8, FIELDS({"train_loss", 1, NULL}, {"lr", 1, NULL}));

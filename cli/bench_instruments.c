@@ -1,0 +1,131 @@
+/* bench_instruments.c - attscope bench instruments: what looking on costs. A network alone and the same network with
+ * instruments live in one process and take turns, so that each meets the same machine. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* What watches; the first is nothing. */
+typedef struct watch {
+    const char *name, *instruments;
+} watch;
+static const watch watches[] = {
+    {"alone", NULL},
+    {"attention", "entropy,distance,jacobian"},
+    {"all", "all"},
+};
+enum { WATCHES = sizeof watches / sizeof *watches };
+
+/* --- the child ---------------------------------------------------------------------------------------------------- */
+
+typedef struct station {
+    att_bench *bench;
+    double seconds[BENCH_REPEATS], over[BENCH_REPEATS]; /* over: those of the network alone in the same turn */
+} station;
+
+static int open_stations(const bench_call *call, const char *job, station *stations)
+{
+    bench_case c;
+    att_bench_options options;
+    int code = bench_case_open(call, job, call->settings->engine.threads, &c, &options);
+    for (int i = 0; code == CLI_OK && i < WATCHES; i++) {
+        options.instruments = watches[i].instruments;
+        code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &stations[i].bench));
+    }
+    return code;
+}
+
+static int take_turns(const bench_call *call, station *stations)
+{
+    const bench_measure *m = &call->settings->measure;
+    for (int turn = -m->warmup; turn < m->repeats; turn++) {
+        double alone = 0;
+        for (int i = 0; i < WATCHES; i++) {
+            double seconds;
+            int code = cli_check(call->cli, att_bench_time(stations[i].bench, m->batch_size, &seconds));
+            if (code != CLI_OK)
+                return code;
+            alone = i == 0 ? seconds : alone;
+            if (turn < 0)
+                continue;
+            stations[i].seconds[turn] = seconds;
+            stations[i].over[turn] = seconds / alone;
+        }
+    }
+    return CLI_OK;
+}
+
+/* For each in order: the median of its seconds, and of how many times those of the network alone they were. */
+static int run_job(const bench_call *call, const char *job)
+{
+    station *stations = calloc(WATCHES, sizeof *stations);
+    if (!stations)
+        return cli_failure("out of memory");
+    int repeats = call->settings->measure.repeats, code = open_stations(call, job, stations);
+    if (code == CLI_OK)
+        code = take_turns(call, stations);
+    for (int i = 0; code == CLI_OK && i < WATCHES; i++) {
+        bench_record seconds = {.of.seconds = bench_median(stations[i].seconds, repeats)};
+        bench_record over = {.of.seconds = bench_median(stations[i].over, repeats)};
+        bench_send(call, &seconds);
+        bench_send(call, &over);
+    }
+    for (int i = 0; i < WATCHES; i++)
+        att_bench_destroy(&stations[i].bench);
+    free(stations);
+    return code;
+}
+
+/* --- what is shown ------------------------------------------------------------------------------------------------ */
+
+static void show_watch(const bench_call *call, const bench_case *c, int index, double seconds, double over)
+{
+    double rate = call->settings->measure.batch_size / seconds;
+    if (call->prints) {
+        printf("  %-28s %-10s %9.2f", index == 0 ? c->name : "", watches[index].name, rate);
+        if (index > 0)
+            printf(" %+8.1f %%", 100 * (over - 1));
+        putchar('\n');
+    }
+    att_json_writer *w = call->writer;
+    if (!w)
+        return;
+    att_json_begin_object(w);
+    bench_write_case(call, c);
+    cli_json_text(w, "watched_by", watches[index].instruments);
+    cli_json_number(w, "images_per_second", rate);
+    cli_json_number(w, "seconds_over_alone", over);
+    att_json_end_object(w);
+}
+
+static void print_head(const bench_call *call)
+{
+    const bench_measure *m = &call->settings->measure;
+    printf("batch %d, %d threads, %s, medians of %d turns\n", m->batch_size, att_context_threads(call->cli->context),
+           att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
+    printf("attention: %s; time more than alone, turn by turn\n\n", watches[1].instruments);
+    printf("  %-28s %-10s %9s %10s\n", "case", "watched by", "images/s", "time");
+}
+
+static int run(const bench_call *call)
+{
+    bench_case c;
+    int code = CLI_OK, index = 0;
+    bench_records *records = malloc(sizeof *records);
+    if (!records)
+        return cli_failure("out of memory");
+    for (; code == CLI_OK && bench_case_at(call->settings, NULL, index, &c); index++) {
+        code = bench_run_job(c.name, false, records);
+        if (code == CLI_OK && records->count != 2 * WATCHES)
+            code = cli_failure("bench: %s sent %d figures, not %d", c.name, records->count, 2 * WATCHES);
+        if (code == CLI_OK && index == 0 && call->prints)
+            print_head(call);
+        for (int i = 0; code == CLI_OK && i < WATCHES; i++)
+            show_watch(call, &c, i, records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds);
+        fflush(stdout);
+    }
+    free(records);
+    return code == CLI_OK && index == 0 ? bench_nothing(call->settings, "vit_tiny_patch16_224/infer") : code;
+}
+
+const bench_what bench_what_instruments = {.name = "instruments", .operands = "", .run = run, .job = run_job};

@@ -1,0 +1,323 @@
+/* attscope measure: what attention and residual steps of a checkpoint do on a data set. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "evaluation.h"
+#include "figures.h"
+#include "run_folder.h"
+#include "stop.h"
+
+typedef struct instruments {
+    const char *with, *nodes;
+    int maps;
+} instruments;
+
+typedef struct files {
+    const char *output, *experiment;
+} files;
+
+typedef struct settings {
+    instruments instruments;
+    cli_evaluation on;
+    files files;
+    cli_output output;
+} settings;
+
+typedef struct job {
+    cli_app *cli;
+    const settings *settings;
+    cli_loaded loaded;
+    att_dataset *dataset;
+    att_measure *measure;
+    att_checkpoint_info stood; /* where the checkpoint's training stood */
+    char folder[CLI_PATH];     /* for what is found; "": it is printed only */
+    att_sink records;          /* open where there is a folder */
+    struct timespec begun;
+} job;
+
+static const cli_option instrument_options[] = {
+    {"with", .kind = CLI_TEXT, .value = "LIST", .help = "instruments, by commas; all of them: all",
+     CLI_AT(instruments, with)},
+    {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
+     .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
+    {"maps", .kind = CLI_INT, .value = "K", .help = "keep the attention maps of the first K images as well",
+     CLI_AT(instruments, maps), .low = 0, .high = 65536},
+};
+
+static void instrument_defaults(void *values)
+{
+    instruments *i = values;
+    i->with = "all";
+    i->nodes = "*";
+}
+
+static const cli_group instrument_group = {"Instruments", instrument_options,
+                                           sizeof instrument_options / sizeof *instrument_options, instrument_defaults};
+
+static const cli_option file_options[] = {
+    {"output", .kind = CLI_TEXT, .value = "FOLDER",
+     .help = "where runs lie; without it the checkpoint's folder takes the records, if it is a run's",
+     CLI_AT(files, output)},
+    {"experiment", .kind = CLI_TEXT, .value = "NAME", .help = "the folder in there; without it named as the checkpoint",
+     CLI_AT(files, experiment)},
+};
+
+static const cli_group file_group = {"Files", file_options, sizeof file_options / sizeof *file_options, NULL};
+
+static const cli_use uses[] = {
+    {&instrument_group, offsetof(settings, instruments)}, {&cli_group_evaluation_data, offsetof(settings, on.data)},
+    {&cli_group_network, offsetof(settings, on.network)}, {&cli_group_preprocess, offsetof(settings, on.preprocess)},
+    {&cli_group_engine, offsetof(settings, on.engine)},   {&file_group, offsetof(settings, files)},
+    {&cli_group_output, offsetof(settings, output)},
+};
+
+/* --- where the records go ----------------------------------------------------------------------------------------- */
+
+static bool is_run_folder(const char *folder)
+{
+    char path[CLI_PATH];
+    return cli_exists(cli_join(folder, "args.yaml", path, sizeof path)) ||
+           cli_exists(cli_join(folder, "metrics.jsonl", path, sizeof path));
+}
+
+/* "deit_tiny" of "weights/deit_tiny.safetensors" */
+static void name_of(const char *checkpoint, char *name, size_t size)
+{
+    const char *slash = strrchr(checkpoint, '/');
+    snprintf(name, size, "%s", slash ? slash + 1 : checkpoint);
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name)
+        *dot = '\0';
+}
+
+static int settle_folder(job *j)
+{
+    const files *f = &j->settings->files;
+    const char *checkpoint = j->settings->on.data.checkpoint;
+    char name[256];
+    name_of(checkpoint, name, sizeof name);
+    if (f->output)
+        cli_join(f->output, f->experiment ? f->experiment : name, j->folder, sizeof j->folder);
+    else if (f->experiment)
+        return cli_usage("--experiment names a folder in --output FOLDER, which is missing");
+    else if (!is_run_folder(cli_folder_of(checkpoint, j->folder, sizeof j->folder)))
+        *j->folder = '\0';
+    if (j->settings->instruments.maps > 0 && !*j->folder)
+        return cli_usage("--maps needs --output FOLDER: %s does not lie in a run's folder", checkpoint);
+    return CLI_OK;
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+static const char *split_of(const job *j)
+{
+    const char *split = att_dataset_split(j->dataset);
+    return *split ? split : "all";
+}
+
+static double seconds_since(const struct timespec *begun)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begun->tv_sec) + 1e-9 * (double)(now.tv_nsec - begun->tv_nsec);
+}
+
+static att_status emit(const job *j, const att_sink *sink, att_event_kind kind, const att_field *fields, int count)
+{
+    att_event event = {.kind = kind,
+                       .epoch = j->stood.epoch,
+                       .step = j->stood.update,
+                       .seconds = seconds_since(&j->begun),
+                       .fields = fields,
+                       .field_count = count};
+    if (kind == ATT_EVENT_MEASURE) {
+        event.measurements = att_measure_all(j->measure);
+        event.measurement_count = att_measure_count(j->measure);
+    }
+    return sink->emit(sink->user, &event);
+}
+
+static att_status emit_all(const job *j, const att_evaluation *e)
+{
+    const att_sink *sink = &j->records;
+    const settings *s = j->settings;
+    const att_field begin[] = {
+        {.name = "model", .text = j->loaded.identity.name},
+        {.name = "checkpoint", .text = s->on.data.checkpoint},
+        {.name = "data", .text = s->on.data.data_dir},
+        {.name = "split", .text = split_of(j)},
+        {.name = "images", .number = (double)e->count},
+        {.name = "img_size", .number = j->loaded.identity.preprocess.img_size},
+        {.name = "precision", .text = att_precision_name(cli_engine_precision(&s->on.engine))},
+        {.name = "use_ema", .text = s->on.data.use_ema ? "true" : "false"},
+        {.name = "with", .text = s->instruments.with},
+        {.name = "nodes", .text = s->instruments.nodes},
+        {.name = "entropy_bound", .number = cli_entropy_bound(j->loaded.model)},
+    };
+    const att_field found[] = {{.name = "split", .text = split_of(j)}, {.name = "images", .number = (double)e->count}};
+    const att_field end[] = {{.name = "status", .text = att_status_name(ATT_OK)}};
+    att_status status = emit(j, sink, ATT_EVENT_RUN_BEGIN, begin, sizeof begin / sizeof *begin);
+    if (status == ATT_OK)
+        status = emit(j, sink, ATT_EVENT_MEASURE, found, sizeof found / sizeof *found);
+    return status == ATT_OK ? emit(j, sink, ATT_EVENT_RUN_END, end, 1) : status;
+}
+
+/* Before the work, so that a folder that takes none is told of at once. */
+static int open_records(job *j)
+{
+    char database[CLI_PATH];
+    if (!*j->folder)
+        return CLI_OK;
+    cli_database_of(j->folder, database, sizeof database);
+    return cli_check(j->cli, att_store_open_measured(j->cli->context, j->folder, database, &j->records));
+}
+
+/* A few images only: nothing to draw a bar for. */
+static bool goes_on(void *user, const att_progress *progress)
+{
+    (void)user;
+    (void)progress;
+    return !cli_stop_asked();
+}
+
+static int write_maps(const job *j)
+{
+    const settings *s = j->settings;
+    char path[CLI_PATH];
+    att_maps_options options = att_maps_options_defaults();
+    options.nodes = s->instruments.nodes;
+    options.count = s->instruments.maps;
+    options.backend = s->on.engine.backend;
+    options.precision = cli_engine_precision(&s->on.engine);
+    options.skip_corrupt = s->on.data.skip_corrupt;
+    options.progress = goes_on;
+    cli_join(j->folder, "maps.safetensors", path, sizeof path);
+    att_status status =
+        att_maps_write(j->loaded.model, j->loaded.weights, j->dataset, &j->loaded.transform, &options, path);
+    if (status == ATT_ERR_STOPPED) {
+        cli_say("stopped; the records are written, maps are not");
+        return CLI_STOPPED;
+    }
+    return cli_check(j->cli, status);
+}
+
+static int write_json(const job *j, const att_evaluation *e)
+{
+    att_json_writer *writer;
+    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
+    if (code != CLI_OK)
+        return code;
+    att_json_begin_object(writer);
+    cli_json_text(writer, "model", j->loaded.identity.name);
+    cli_json_text(writer, "checkpoint", j->settings->on.data.checkpoint);
+    cli_json_text(writer, "data", j->settings->on.data.data_dir);
+    cli_json_text(writer, "split", split_of(j));
+    cli_json_text(writer, "folder", *j->folder ? j->folder : NULL);
+    cli_json_integer(writer, "images", e->count);
+    cli_json_integer(writer, "corrupt", e->corrupt);
+    cli_json_number(writer, "images_per_second", e->images_per_second);
+    cli_json_number(writer, "entropy_bound", cli_entropy_bound(j->loaded.model));
+    cli_figures_json(writer, j->measure);
+    att_json_end_object(writer);
+    return cli_json_write(j->cli, writer, j->settings->output.json);
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static int write_everything(const job *j, const att_evaluation *e)
+{
+    const char *json = j->settings->output.json;
+    if (cli_prints(json))
+        cli_figures_print(j->loaded.model, j->measure);
+    int code = json ? write_json(j, e) : CLI_OK;
+    if (code == CLI_OK && !*j->folder) {
+        cli_note(j->cli, "no record is kept: %s does not lie in a run's folder, and --output FOLDER names none",
+                 j->settings->on.data.checkpoint);
+        return CLI_OK;
+    }
+    if (code == CLI_OK)
+        code = cli_check(j->cli, emit_all(j, e));
+    if (code == CLI_OK && j->settings->instruments.maps > 0)
+        code = write_maps(j);
+    if (code == CLI_OK && cli_prints(json))
+        printf("\n%s\n", j->folder);
+    return code;
+}
+
+static int measure(job *j)
+{
+    const settings *s = j->settings;
+    att_evaluation e;
+    clock_gettime(CLOCK_MONOTONIC, &j->begun);
+    int code = cli_check(j->cli, att_checkpoint_describe(j->cli->context, j->loaded.file, &j->stood));
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), s->instruments.with,
+                                                    s->instruments.nodes, &j->measure));
+    if (code == CLI_OK)
+        code = open_records(j);
+    if (code == CLI_OK)
+        code = cli_evaluate(j->cli, &s->on, &j->loaded, j->dataset, j->measure, &e);
+    return code == CLI_OK ? write_everything(j, &e) : code;
+}
+
+/* Operands are what flags did not name: CHECKPOINT, then DATA. */
+static int take_operands(settings *s, const char *const *operands, int count)
+{
+    cli_evaluation_data *d = &s->on.data;
+    int taken = 0;
+    if (!d->checkpoint && taken < count)
+        d->checkpoint = operands[taken++];
+    if (!d->data_dir && taken < count)
+        d->data_dir = operands[taken++];
+    if (taken < count)
+        return cli_usage("measure: \"%s\" is one operand too many; see attscope measure --help", operands[taken]);
+    if (!d->checkpoint || !d->data_dir)
+        return cli_usage("measure needs CHECKPOINT and DATA; see attscope measure --help");
+    return CLI_OK;
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    job j = {.cli = cli, .settings = user};
+    int code = take_operands(user, operands, count);
+    if (code == CLI_OK)
+        code = settle_folder(&j);
+    if (code == CLI_OK)
+        code = cli_evaluation_open(cli, &j.settings->on, &j.loaded, &j.dataset);
+    if (code == CLI_OK)
+        code = measure(&j);
+    if (j.records.close)
+        j.records.close(j.records.user);
+    att_measure_destroy(&j.measure);
+    att_dataset_close(&j.dataset);
+    cli_unload(&j.loaded);
+    return code;
+}
+
+const cli_command cli_command_measure = {
+    .name = "measure",
+    .summary = "measures what attention in a checkpoint does on a data set",
+    .operands = "CHECKPOINT DATA",
+    .most_operands = 2,
+    .about =
+        "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
+        "for each node of the network the mean over images, the standard deviation\n"
+        "between images (n - 1), the number of images n, and the mean of each head.\n"
+        "DATA is a folder of class folders, a .tar, .tar.gz or .zip of one, or a folder\n"
+        "of IDX files.\n\n"
+        "Instruments look on: the network's results are the same to the bit. The records\n"
+        "go to measure.jsonl in the checkpoint's folder, where that is a run's, or in\n"
+        "OUTPUT/EXPERIMENT, maps to maps.safetensors beside it, and the figures to the\n"
+        "database of all runs there, OUTPUT/runs.sqlite.",
+    .example =
+        "  attscope measure output/first/model_best.safetensors \\\n"
+        "      /usr/share/datasets/fashion-mnist --with entropy,nsi --maps 8\n"
+        "  attscope measure deit_tiny_patch16_224.safetensors imagenet/val \\\n"
+        "      --model deit_tiny_patch16_224 --class-map synsets.txt --output output",
+    .explain = cli_figures_explain,
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,102 @@
+#include "evaluation.h"
+
+#include <math.h>
+
+#include "progress.h"
+
+static const cli_option data_options[] = {
+    {"data-dir", .alias = "data", .kind = CLI_TEXT, .value = "DATA",
+     .help = "the data set, where it is not the operand", CLI_AT(cli_evaluation_data, data_dir)},
+    {"split", .kind = CLI_TEXT, .value = "NAME", .help = "train, validation or test",
+     CLI_AT(cli_evaluation_data, split)},
+    {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
+     CLI_AT(cli_evaluation_data, class_map)},
+    {"cache-bytes", .kind = CLI_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
+     CLI_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
+    {"checkpoint", .kind = CLI_TEXT, .value = "FILE", .help = "the network's weights",
+     CLI_AT(cli_evaluation_data, checkpoint)},
+    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(cli_evaluation_data, use_ema)},
+    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N", .help = "images of one run",
+     CLI_AT(cli_evaluation_data, batch_size), .low = 1, .high = 65536},
+    {"workers", .letter = 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images",
+     CLI_AT(cli_evaluation_data, workers), .low = 0, .high = 256},
+    {"skip-corrupt", .kind = CLI_FLAG, .help = "leave images that cannot be decoded out of the figures",
+     CLI_AT(cli_evaluation_data, skip_corrupt)},
+};
+
+static void data_defaults(void *values)
+{
+    cli_evaluation_data *d = values;
+    att_evaluate_options options = att_evaluate_options_defaults();
+    d->split = "validation";
+    d->batch_size = options.batch_size;
+    d->workers = options.workers;
+    d->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
+}
+
+const cli_group cli_group_evaluation_data = {"Data and weights", data_options,
+                                             sizeof data_options / sizeof *data_options, data_defaults};
+
+static void compare_classes(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset)
+{
+    int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
+    if (network != found)
+        cli_note(cli,
+                 "the network has %d classes, the data %d; the figures mean something only where their numbers agree "
+                 "(--class-map)",
+                 network, found);
+}
+
+int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded, att_dataset **dataset)
+{
+    const cli_evaluation_data *d = &options->data;
+    int code = cli_engine_open(cli, &options->engine);
+    if (code == CLI_OK)
+        code = cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded);
+    if (code == CLI_OK)
+        code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, dataset);
+    if (code == CLI_OK)
+        compare_classes(cli, loaded, *dataset);
+    return code;
+}
+
+static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded,
+                           const att_dataset *dataset, att_measure *measure, att_evaluation *result)
+{
+    cli_progress progress = cli_progress_to(cli, 1);
+    att_evaluate_options evaluate = att_evaluate_options_defaults();
+    evaluate.backend = options->engine.backend;
+    evaluate.precision = cli_engine_precision(&options->engine);
+    evaluate.batch_size = options->data.batch_size;
+    evaluate.workers = options->data.workers;
+    evaluate.skip_corrupt = options->data.skip_corrupt;
+    evaluate.measure = measure;
+    evaluate.progress = cli_progress_show;
+    evaluate.progress_user = &progress;
+    att_status status = att_evaluate(loaded->model, loaded->weights, dataset, &loaded->transform, &evaluate, result);
+    cli_bar_clear(cli);
+    return status;
+}
+
+int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const att_dataset *dataset,
+                 att_measure *measure, att_evaluation *result)
+{
+    att_status status = evaluate(cli, options, loaded, dataset, measure, result);
+    if (status == ATT_ERR_STOPPED) {
+        cli_say("stopped before every image was seen; there is no result");
+        return CLI_STOPPED;
+    }
+    int code = cli_check(cli, status);
+    if (status == ATT_ERR_FORMAT && !options->data.skip_corrupt)
+        cli_note(cli, "--skip-corrupt goes on without such images");
+    if (code != CLI_OK)
+        return code;
+    if (!isfinite(result->loss))
+        return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged",
+                           options->data.checkpoint);
+    if (result->corrupt > 0)
+        cli_note(cli, "left out because they cannot be decoded: %lld images", (long long)result->corrupt);
+    cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", result->images_per_second,
+             100 * result->wait_share);
+    return CLI_OK;
+}

@@ -1,0 +1,34 @@
+/* evaluation.h - for commands that show a checkpoint a data set. */
+#ifndef CLI_EVALUATION_H
+#define CLI_EVALUATION_H
+
+#include "network.h"
+
+typedef struct cli_evaluation_data {
+    const char *data_dir, *split, *class_map;
+    int64_t cache_bytes;
+    const char *checkpoint;
+    bool use_ema;
+    int batch_size, workers;
+    bool skip_corrupt;
+} cli_evaluation_data;
+extern const cli_group cli_group_evaluation_data;
+
+/* Options, each part a group of its own. */
+typedef struct cli_evaluation {
+    cli_evaluation_data data;
+    cli_network network;
+    cli_preprocess preprocess;
+    cli_engine engine;
+} cli_evaluation;
+
+/* Makes the context, loads data.checkpoint and opens data.data_dir, neither of which is NULL. *loaded and *dataset are
+ * zero before, and the caller's whatever comes back: CLI_OK or a code. */
+int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded, att_dataset **dataset);
+
+/* Every image once; `measure`, which may be NULL, observes them. Says how fast it was, and why there is no result.
+ * CLI_OK or a code. */
+int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const att_dataset *dataset,
+                 att_measure *measure, att_evaluation *result);
+
+#endif

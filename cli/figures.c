@@ -1,0 +1,153 @@
+#include "figures.h"
+
+#include <math.h>
+#include <string.h>
+
+static void explain_line(FILE *out, const char *what, const char *text)
+{
+    enum { INDENT = 13 };
+    fprintf(out, "  %-*s", INDENT - 2, what);
+    cli_print_wrapped(out, text, INDENT);
+}
+
+void cli_figures_explain(FILE *out)
+{
+    fputs("\nWhat the instruments measure:\n", out);
+    for (int i = 0; i < att_instrument_count(); i++) {
+        att_instrument_info info = att_instrument_at(i);
+        explain_line(out, info.name, info.summary);
+        explain_line(out, "", info.formula);
+        explain_line(out, "", info.source);
+    }
+}
+
+static int tokens_of(const att_model *model)
+{
+    att_model_options o = att_model_options_of(model);
+    int side = o.img_size / o.patch_size;
+    return side * side + (o.class_token > 0);
+}
+
+double cli_entropy_bound(const att_model *model)
+{
+    return log(tokens_of(model));
+}
+
+/* --- for people --------------------------------------------------------------------------------------------------- */
+
+static void print_instrument(const att_model *model, const att_instrument_info *info, bool first)
+{
+    printf("%s%s: %s [%s]\n", first ? "" : "\n", info->name, info->summary, info->unit);
+    explain_line(stdout, "formula", info->formula);
+    explain_line(stdout, "source", info->source);
+    explain_line(stdout, "reading", info->reading);
+    if (strcmp(info->name, "entropy") == 0)
+        printf("  %-11sln N = %.4f, N = %d tokens\n", "bound", cli_entropy_bound(model), tokens_of(model));
+}
+
+/* What a line is called: its node, or for figures of the whole network the statistic. */
+static const char *label_of(const att_measurement *m)
+{
+    return *m->node ? m->node : m->statistic;
+}
+
+static bool in_one_table(const att_measurement *a, const att_measurement *b)
+{
+    return strcmp(a->instrument, b->instrument) == 0 && *a->node && *b->node && strcmp(a->statistic, b->statistic) == 0;
+}
+
+/* The column of labels, over a whole instrument. */
+static int label_width(const att_measure *measure, const char *instrument)
+{
+    size_t width = strlen("statistic");
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        const char *const texts[] = {label_of(&m), m.statistic};
+        for (int t = 0; t < 2 && strcmp(m.instrument, instrument) == 0; t++)
+            width = strlen(texts[t]) > width ? strlen(texts[t]) : width;
+    }
+    return (int)width;
+}
+
+/* The line that ends with figure `index`, whose heads come before it. */
+static void print_line(const att_measure *measure, int index, int width)
+{
+    att_measurement m = att_measure_at(measure, index);
+    int first = index;
+    for (; first > 0; first--) {
+        att_measurement head = att_measure_at(measure, first - 1);
+        if (head.head < 0)
+            break;
+    }
+    printf("  %-*s  %10.4f ", width, label_of(&m), m.mean);
+    if (isnan(m.deviation))
+        printf("%11s", "");
+    else
+        printf("± %-9.4f", m.deviation);
+    printf(" %6lld", (long long)m.count);
+    for (int i = first; i < index; i++)
+        printf("%s%.4f", i == first ? "  " : " ", att_measure_at(measure, i).mean);
+    putchar('\n');
+}
+
+void cli_figures_print(const att_model *model, const att_measure *measure)
+{
+    att_measurement before = {.instrument = "", .node = "", .statistic = ""};
+    int width = 0, instruments = 0;
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        bool new_instrument = strcmp(m.instrument, before.instrument) != 0;
+        if (new_instrument) {
+            att_instrument_info info = att_measure_instrument_at(measure, instruments);
+            print_instrument(model, &info, instruments++ == 0);
+            width = label_width(measure, m.instrument);
+        }
+        if (new_instrument || (*m.node && !in_one_table(&m, &before)))
+            printf("\n  %-*s  %10s ± %-9s %6s%s\n", width, *m.node ? m.statistic : "statistic", "mean", "deviation",
+                   "n", m.head >= 0 ? "  of each head" : "");
+        if (m.head < 0)
+            print_line(measure, i, width);
+        before = m;
+    }
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+static void write_measurement(att_json_writer *writer, const att_measurement *m)
+{
+    att_json_begin_object(writer);
+    cli_json_text(writer, "instrument", m->instrument);
+    cli_json_text(writer, "node", m->node);
+    if (m->head >= 0)
+        cli_json_integer(writer, "head", m->head);
+    cli_json_text(writer, "statistic", m->statistic);
+    cli_json_number(writer, "mean", m->mean);
+    cli_json_number(writer, "deviation", m->deviation);
+    cli_json_integer(writer, "n", m->count);
+    att_json_end_object(writer);
+}
+
+void cli_figures_json(att_json_writer *writer, const att_measure *measure)
+{
+    att_json_key(writer, "instruments");
+    att_json_begin_array(writer);
+    for (int i = 0; i < att_measure_instrument_count(measure); i++) {
+        att_instrument_info info = att_measure_instrument_at(measure, i);
+        att_json_begin_object(writer);
+        cli_json_text(writer, "name", info.name);
+        cli_json_text(writer, "summary", info.summary);
+        cli_json_text(writer, "unit", info.unit);
+        cli_json_text(writer, "formula", info.formula);
+        cli_json_text(writer, "source", info.source);
+        cli_json_text(writer, "reading", info.reading);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+    att_json_key(writer, "measurements");
+    att_json_begin_array(writer);
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        write_measurement(writer, &m);
+    }
+    att_json_end_array(writer);
+}

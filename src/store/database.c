@@ -1,0 +1,241 @@
+#include "store/database.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+
+/* "atts": tells our files from those of others. */
+enum { APPLICATION = 0x61747473, VERSION = 1 };
+enum { PATIENCE_SECONDS = 60, RETRY_MILLISECONDS = 20 };
+
+static const char schema[] =
+    "CREATE TABLE runs(id INTEGER PRIMARY KEY, folder TEXT NOT NULL UNIQUE, model TEXT, started TEXT, status TEXT,"
+    " message TEXT, settings TEXT);"
+    "CREATE TABLE scalars(run INTEGER NOT NULL REFERENCES runs(id), step INTEGER NOT NULL, epoch INTEGER NOT NULL,"
+    " event TEXT NOT NULL, name TEXT NOT NULL, value REAL);"
+    "CREATE INDEX scalars_of_run ON scalars(run, step);"
+    "CREATE TABLE measurements(run INTEGER NOT NULL REFERENCES runs(id), source TEXT NOT NULL, step INTEGER NOT NULL,"
+    " split TEXT, instrument TEXT NOT NULL, node TEXT NOT NULL, head INTEGER NOT NULL, statistic TEXT NOT NULL,"
+    " unit TEXT, value REAL, deviation REAL, n INTEGER NOT NULL);"
+    "CREATE INDEX measurements_of_run ON measurements(run, source, step);";
+
+static const char advice[] = "move it away and attscope makes a new one; each run's own files have all of it";
+
+/* The sentence for a failed call on the connection. */
+static att_status fail(att_database *database, int code)
+{
+    att_context *context = database->context;
+    const char *path = database->path, *said = sqlite3_errmsg(database->connection);
+    int system = sqlite3_system_errno(database->connection);
+    switch (code & 255) {
+    case SQLITE_NOMEM:
+        return att_fail(context, ATT_ERR_MEMORY, "%s: there is no memory for SQLite", path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return att_fail(context, ATT_ERR_IO, "%s was locked by another process for more than %d s", path,
+                        PATIENCE_SECONDS);
+    case SQLITE_FULL:
+        return att_fail(context, ATT_ERR_IO, "%s could not be written: the disk is full", path);
+    case SQLITE_NOTADB:
+        return att_fail(context, ATT_ERR_FORMAT, "%s is not an SQLite database; %s", path, advice);
+    case SQLITE_CORRUPT:
+        return att_fail(context, ATT_ERR_FORMAT, "%s is damaged (%s); %s", path, said, advice);
+    case SQLITE_ERROR:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+        return att_fail(context, ATT_ERR_FORMAT, "%s does not have the tables of attscope (%s); %s", path, said,
+                        advice);
+    default:
+        return att_fail(context, ATT_ERR_IO, "%s could not be written: %s%s%s", path, said, system ? ": " : "",
+                        system ? strerror(system) : "");
+    }
+}
+
+/* --- queries ------------------------------------------------------------------------------------------------------ */
+
+static void check(att_query *query, int code)
+{
+    if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE)
+        query->status = fail(query->database, code);
+}
+
+att_query att_query_open(att_database *database, const char *sql)
+{
+    att_query query = {.database = database, .status = ATT_OK};
+    check(&query, sqlite3_prepare_v2(database->connection, sql, -1, &query.statement, NULL));
+    return query;
+}
+
+void att_query_integer(att_query *query, int64_t value)
+{
+    if (query->status == ATT_OK)
+        check(query, sqlite3_bind_int64(query->statement, ++query->bound, value));
+}
+
+void att_query_real(att_query *query, double value)
+{
+    if (query->status == ATT_OK)
+        check(query, sqlite3_bind_double(query->statement, ++query->bound, value));
+}
+
+void att_query_text(att_query *query, const char *text)
+{
+    if (query->status == ATT_OK)
+        check(query, sqlite3_bind_text(query->statement, ++query->bound, text, -1, SQLITE_STATIC));
+}
+
+bool att_query_next(att_query *query)
+{
+    if (query->status != ATT_OK)
+        return false;
+    int code = sqlite3_step(query->statement);
+    check(query, code);
+    return code == SQLITE_ROW;
+}
+
+void att_query_run(att_query *query)
+{
+    while (att_query_next(query)) {
+    }
+    sqlite3_reset(query->statement);
+    query->bound = 0;
+}
+
+att_status att_query_close(att_query *query)
+{
+    sqlite3_finalize(query->statement);
+    query->statement = NULL;
+    return query->status;
+}
+
+static att_status run_sql(att_database *database, const char *sql)
+{
+    int code = sqlite3_exec(database->connection, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? ATT_OK : fail(database, code);
+}
+
+static att_status ask_number(att_database *database, const char *sql, int64_t *number)
+{
+    att_query query = att_query_open(database, sql);
+    if (att_query_next(&query))
+        *number = sqlite3_column_int64(query.statement, 0);
+    return att_query_close(&query);
+}
+
+/* --- transactions ------------------------------------------------------------------------------------------------- */
+
+att_status att_database_begin(att_database *database)
+{
+    return run_sql(database, "BEGIN IMMEDIATE");
+}
+
+att_status att_database_end(att_database *database, att_status status)
+{
+    if (status == ATT_OK)
+        status = run_sql(database, "COMMIT");
+    if (status != ATT_OK && !sqlite3_get_autocommit(database->connection))
+        sqlite3_exec(database->connection, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+void att_database_sync(att_database *database)
+{
+    sqlite3_wal_checkpoint_v2(database->connection, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+/* Whose file it is: ours in this version, or nobody's yet (*empty). */
+static att_status check_owner(att_database *database, bool *empty)
+{
+    int64_t application = 0, version = 0, objects = 0;
+    ATT_TRY(ask_number(database, "PRAGMA application_id", &application));
+    ATT_TRY(ask_number(database, "PRAGMA user_version", &version));
+    ATT_TRY(ask_number(database, "SELECT count(*) FROM sqlite_master", &objects));
+    *empty = application == 0 && version == 0 && objects == 0;
+    if (!*empty && application != APPLICATION)
+        return att_fail(database->context, ATT_ERR_FORMAT, "%s is a database of another program; %s", database->path,
+                        advice);
+    if (!*empty && version != VERSION)
+        return att_fail(database->context, ATT_ERR_FORMAT, "%s has version %lld of attscope's tables, expected %d; %s",
+                        database->path, (long long)version, (int)VERSION, advice);
+    return ATT_OK;
+}
+
+static att_status write_tables(att_database *database)
+{
+    char owner[80];
+    bool empty;
+    ATT_TRY(check_owner(database, &empty)); /* another process may have been faster */
+    if (!empty)
+        return ATT_OK;
+    sqlite3_snprintf(sizeof owner, owner, "PRAGMA application_id=%d;PRAGMA user_version=%d", (int)APPLICATION,
+                     (int)VERSION);
+    ATT_TRY(run_sql(database, schema));
+    return run_sql(database, owner);
+}
+
+static att_status make_tables(att_database *database)
+{
+    ATT_TRY(att_database_begin(database));
+    return att_database_end(database, write_tables(database));
+}
+
+/* Writers of several processes then wait for each other's commits only, and a commit waits for no disk. Where the file
+ * system does not carry it SQLite stays with its other journal. Changing over can meet another process in the same
+ * attempt, in which case SQLite does not wait by itself. */
+static att_status use_write_ahead_log(att_database *database)
+{
+    int code = SQLITE_BUSY;
+    for (int waited = 0; code == SQLITE_BUSY && waited < 1000 * PATIENCE_SECONDS; waited += RETRY_MILLISECONDS) {
+        code = sqlite3_exec(database->connection, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) & 255;
+        if (code == SQLITE_BUSY)
+            sqlite3_sleep(RETRY_MILLISECONDS);
+    }
+    ATT_TRY(code == SQLITE_OK ? ATT_OK : fail(database, code));
+    return run_sql(database, "PRAGMA synchronous=NORMAL");
+}
+
+/* The file may be anybody's: its triggers and views do not run, its schema is not trusted. */
+static void distrust(sqlite3 *connection)
+{
+    sqlite3_extended_result_codes(connection, 1);
+    sqlite3_busy_timeout(connection, 1000 * PATIENCE_SECONDS);
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+}
+
+static att_status open_connection(att_database *database)
+{
+    bool empty;
+    int code = sqlite3_open_v2(database->path, &database->connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    if (!database->connection)
+        return att_fail(database->context, ATT_ERR_MEMORY, "%s: there is no memory for SQLite", database->path);
+    if (code != SQLITE_OK)
+        return fail(database, code);
+    distrust(database->connection);
+    ATT_TRY(check_owner(database, &empty));
+    if (empty)
+        ATT_TRY(make_tables(database));
+    return use_write_ahead_log(database);
+}
+
+att_status att_database_open(att_context *context, const char *path, att_database *database)
+{
+    *database = (att_database){.context = context, .path = att_copy_string(context, path)};
+    att_status status =
+        database->path ? open_connection(database) : att_fail_memory(context, strlen(path), "a database's name");
+    if (status != ATT_OK)
+        att_database_close(database);
+    return status;
+}
+
+void att_database_close(att_database *database)
+{
+    sqlite3_close(database->connection);
+    att_free(database->context, database->path);
+    *database = (att_database){0};
+}

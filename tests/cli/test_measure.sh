@@ -1,0 +1,143 @@
+#!/bin/bash
+# Instruments on a checkpoint and while training: what is printed, kept and refused; weights are the same to the bit.
+. "$(dirname "$0")/lib.sh"
+idx data
+
+# shellcheck disable=SC2086
+train() { # CODE NAME FLAG...
+    local code=$1 name=$2
+    shift 2
+    run "$code" train data $network $recipe --output out --experiment "$name" "$@"
+}
+events() { grep -c "\"event\":\"$1\"" "$2"; }
+
+# While training: every update or every fourth, recorded; the same weights.
+train 0 plain --epochs 2
+train 0 watched --epochs 2 --measure all --measure-every 1
+cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'other weights because instruments looked on'
+[ "$(events measure out/watched/metrics.jsonl)" = 12 ] || fail 'not a measurement for each update'
+[ "$(events measure out/plain/metrics.jsonl)" = 0 ] || fail 'measured without being asked to'
+grep -q '"split":"train","images":16,"measurements":\[{"instrument":"accuracy"' out/watched/metrics.jsonl ||
+    fail 'measurements are missing'
+train 0 some --epochs 2 --measure entropy,nsi --measure-every 4 --measure-nodes 'blocks.0.*'
+[ "$(events measure out/some/metrics.jsonl)" = 3 ] || fail 'not a measurement for every fourth update'
+for line in 'measure: entropy,nsi' 'measure_every: 4' 'measure_nodes: blocks.0.*'; do
+    grep -qxF "$line" out/some/args.yaml || fail "args.yaml has no line $line"
+done
+for name in plain watched some; do
+    [ -s out/$name/events.out.tfevents.attscope ] || fail "$name has no events for TensorBoard"
+done
+grep -qa 'entropy/blocks.0.attn/mean' out/some/events.out.tfevents.attscope || fail 'TensorBoard is not told of entropy'
+[ -s out/runs.sqlite ] || fail 'no database of runs'
+
+# Stopped at some moment and continued: it goes on measuring, and the records are those of one run.
+times() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]+/"\1":X/g' "$1"; }
+train 0 long --epochs 12 --measure entropy --measure-every 7
+# shellcheck disable=SC2086
+"$ATTSCOPE" train data $network $recipe --epochs 12 --output out --experiment cut --measure entropy --measure-every 7 \
+    --recovery-interval 5 >/dev/null 2>&1 &
+child=$!
+until [ -e out/cut/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -KILL $child 2>/dev/null
+wait $child 2>/dev/null
+run 0 train --resume out/cut/last.safetensors
+cmp out/cut/last.safetensors out/long/last.safetensors || fail 'other weights than without the kill'
+times out/long/metrics.jsonl | grep -v run_begin >long.lines
+times out/cut/metrics.jsonl | grep -v run_begin | diff long.lines - >/dev/null || fail 'other records than without the kill'
+[ "$(events run_begin out/cut/metrics.jsonl)" = 1 ] || fail 'more than one beginning'
+
+run 2 train data --measure-every 0 --model vit_tiny_patch16_224
+# shellcheck disable=SC2086
+run 1 train data $network $recipe --measure entopy --output out --experiment never
+err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
+[ ! -e out/never ] || fail 'a refused training made its folder'
+
+# A checkpoint: a table for each instrument, and records beside it.
+run 0 measure out/plain/last.safetensors data --with entropy,tns --json found.json --maps 3
+sed -E 's/[0-9]+\.[0-9]+/X/g; s/ +/ /g' stdout >shape && mv shape stdout
+out_is <<'TEXT'
+entropy: how evenly queries spread their attention [nats]
+ formula H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one
+ token) and ln N (all alike)
+ source Hyeon-Woo et al., ICCV 2023
+ reading all N queries and keys count, the class token among them; natural
+ logarithm
+ bound ln N = X, N = 5 tokens
+
+ mean mean ± deviation n of each head
+ blocks.0.attn X ± X 32 X X
+
+tns: total neural stiffness of the whole network, with what it is made of [1]
+ formula TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta:
+ the integral of 1[exists t: zeta >= max(mu (1 + M1), M2)] over M1,
+ M2 > 0
+ source definition: Huang et al., ICCV 2023; the closed form follows from
+ it
+ reading the whole network is one stage, so only its first step is left out;
+ mu of each sample; it grows with the square of zeta, so that scales
+ must be compared beside it
+
+ statistic mean ± deviation n
+ tns attention X ± X 32
+ zeta* attention X ± X 32
+ mu attention X ± X 32
+ zeta*/mu attention X ± X 32
+ tns unit X ± X 32
+ zeta* unit X ± X 32
+ mu unit X ± X 32
+ zeta*/mu unit X ± X 32
+
+out/plain
+TEXT
+tr -d ' \n' <found.json >stdout
+for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"entropy_bound":1.609437' '"formula":"H=mean' \
+    '{"instrument":"entropy","node":"blocks.0.attn","head":1,"statistic":"mean","mean":1.'; do out_has "$figure"; done
+[ "$(sed -E 's/.*"event":"([a-z_]*)".*/\1/' out/plain/measure.jsonl | tr '\n' ' ')" = 'run_begin measure run_end ' ] ||
+    fail 'measure.jsonl is something else'
+grep -q '"step":12,"seconds":[0-9.e-]*,"model":"vit_tiny_patch16_224","checkpoint":"out/plain/last.safetensors","data":"data"' \
+    out/plain/measure.jsonl || fail 'measure.jsonl does not say of what'
+run 0 inspect out/plain/maps.safetensors
+out_has 'blocks.0.attn.map                                U8    [3, 2, 5, 5]'
+[ "$(ls out/plain | grep -c tmp)" = 0 ] || fail 'temporary files stay'
+
+# The same figures with other batches and threads; operands may be flags; in mixed precision.
+run 0 measure out/plain/last.safetensors data --with entropy --json again.json -b 5 --threads 1 --workers 1
+figure() { tr -d ' \n' <"$1" | sed -E 's/.*"blocks.0.attn","statistic":"mean","mean":([0-9.]+).*/\1/'; }
+awk -v a="$(figure found.json)" -v b="$(figure again.json)" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-12) }' ||
+    fail "entropy depends on batches or threads: $(figure found.json) and $(figure again.json)"
+run 0 measure --checkpoint out/plain/last.safetensors data --with entropy --json - --amp --amp-force
+grep -q '"measurements"' stdout || fail 'nothing in mixed precision'
+! grep -q 'formula  ' stdout || fail 'tables among the JSON'
+
+# No run's folder: printed only, or kept where --output says.
+mkdir alone
+cp out/plain/last.safetensors alone/some.safetensors
+run 0 measure alone/some.safetensors data --with accuracy
+err_has 'no record is kept: alone/some.safetensors does not lie in a run'
+[ "$(ls alone)" = some.safetensors ] || fail 'records beside a checkpoint of no run'
+usage "--maps needs --output FOLDER: alone/some.safetensors does not lie in a run's folder" \
+    measure alone/some.safetensors data --maps 1
+run 0 measure alone/some.safetensors data --with accuracy --output kept --maps 1
+[ "$(ls kept kept/some | tr '\n' ' ')" = 'kept: runs.sqlite some  kept/some: maps.safetensors measure.jsonl ' ] ||
+    fail "kept: $(ls kept kept/some | tr '\n' ' ')"
+run 0 measure alone/some.safetensors data --with accuracy --output kept --experiment named
+[ -s kept/named/measure.jsonl ] || fail 'not in the folder that is named'
+cp out/plain/measure.jsonl before.jsonl
+run 0 measure out/plain/last.safetensors data --with accuracy
+! cmp -s out/plain/measure.jsonl before.jsonl || fail 'a later measurement does not take the earlier one'"'"'s place'
+
+# Refused.
+usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
+usage 'measure: "more" is one operand too many; see attscope measure --help' measure a b more
+usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
+run 1 measure alone/some.safetensors data --with entropy,distanse
+err_has 'attscope: there is no instrument "distanse"; did you mean "distance"?'
+run 1 measure alone/some.safetensors data --nodes 'blocks.7.*'
+err_has 'fits "blocks.7.*"'
+echo 'not a database' >kept/runs.sqlite
+run 1 measure alone/some.safetensors data --with accuracy --output kept
+err_has 'attscope: kept/runs.sqlite is not an SQLite database; move it away'
+run 0 measure --help
+for word in entropy distance jacobian nsi tns residual accuracy 'ICCV 2023' '--with LIST' 'Example:'; do out_has "$word"; done
+
+finish

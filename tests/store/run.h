@@ -1,0 +1,70 @@
+/* store/run.h - for tests: the events of a small training, and what became of them. */
+#ifndef TESTS_STORE_RUN_H
+#define TESTS_STORE_RUN_H
+
+#include <attscope/store.h>
+
+#include "io/scratch.h"
+
+#define FIELDS(...) \
+    (const att_field[]){__VA_ARGS__}, (int)(sizeof((const att_field[]){__VA_ARGS__}) / sizeof(att_field))
+
+static inline att_status emit(const att_sink *sink, att_event_kind kind, int64_t epoch, int64_t step,
+                              const att_field *fields, int count)
+{
+    const att_event event = {
+        .kind = kind, .epoch = epoch, .step = step, .seconds = 0.5, .fields = fields, .field_count = count};
+    return sink->emit(sink->user, &event);
+}
+
+static inline att_sink open_store(scratch *self, const att_store_options *options)
+{
+    att_sink sink;
+    if (att_store_open(self->context, self->folder, options, &sink) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return sink;
+}
+
+static inline const char *path_of(scratch *self, const char *name)
+{
+    snprintf(self->path, sizeof(self->path), "%s/%s", self->folder, name);
+    return self->path;
+}
+
+enum { STEPS_PER_EPOCH = 4 };
+
+static inline void emit_begin(const att_sink *sink)
+{
+    assert_int_equal(emit(sink, ATT_EVENT_RUN_BEGIN, 0, 0, FIELDS({"model", 0, "vit"}, {"seed", 0, "42"})), ATT_OK);
+}
+
+/* What a training emits from after `step` updates on to before `until`: a step each, an epoch's end after four. */
+static inline void emit_run(const att_sink *sink, int64_t step, int64_t until)
+{
+    while (step < until) {
+        int64_t epoch = step++ / STEPS_PER_EPOCH;
+        assert_int_equal(emit(sink, ATT_EVENT_STEP, epoch, step, FIELDS({"loss", 1.0 / (double)step, NULL})), ATT_OK);
+        if (step % STEPS_PER_EPOCH == 0)
+            assert_int_equal(emit(sink, ATT_EVENT_EPOCH, epoch, step,
+                                  FIELDS({"lr", 0.1, NULL}, {"eval_loss", 2, NULL}, {"train_loss", 0.25, NULL},
+                                         {"eval_top1", (double)epoch, NULL}, {"images_per_second", 7, NULL})),
+                             ATT_OK);
+    }
+}
+
+static inline void emit_end(const att_sink *sink, int64_t step)
+{
+    assert_int_equal(emit(sink, ATT_EVENT_RUN_END, step / STEPS_PER_EPOCH, step, FIELDS({"status", 0, "OK"})), ATT_OK);
+}
+
+static inline char *read_log(scratch *self, const char *name)
+{
+    FILE *file = fopen(path_of(self, name), "rb");
+    assert_non_null(file);
+    char *text = calloc(1, 100000);
+    assert_true(fread(text, 1, 99999, file) < 99999);
+    fclose(file);
+    return text;
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* Instruments on DeiT-Tiny and 200 photographs against PyTorch's maps (tools/goldens/attention.py). */
+#include <math.h>
+
+#include <attscope/attscope.h>
+
+#include "models/fixture.h"
+
+enum { PHOTOGRAPHS = 200, LAYERS = 12, STATISTICS = 5, HEADS = 3 };
+
+/* The entropy's mean and heads: measured @E. */
+static const double ENTROPY_TOLERANCE = 1e-4;
+/* Distances in image sides, norms at most 1: measured @O; deviations of all: @D. */
+static const double OTHER_TOLERANCE = 2e-5, DEVIATION_TOLERANCE = 2e-5;
+
+typedef struct line {
+    char instrument[16], statistic[16], node[32];
+    double mean, deviation, heads[HEADS];
+} line;
+
+static int read_lines(line *lines, int most)
+{
+    FILE *file = golden_open("deit_tiny_attention.txt");
+    int count = 0;
+    for (; count < most; count++) {
+        line *l = &lines[count];
+        if (fscanf(file, "%15s %15s %31s %lf %lf %lf %lf %lf", l->instrument, l->statistic, l->node, &l->mean,
+                   &l->deviation, &l->heads[0], &l->heads[1], &l->heads[2]) != 8)
+            break;
+    }
+    fclose(file);
+    return count;
+}
+
+static att_measurement find(const att_measure *measure, const line *l, int head)
+{
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        if (m.head == head && !strcmp(m.instrument, l->instrument) && !strcmp(m.statistic, l->statistic) &&
+            !strcmp(m.node, l->node))
+            return m;
+    }
+    fail_msg("no figure %s %s %s %d", l->instrument, l->statistic, l->node, head);
+    return (att_measurement){0};
+}
+
+typedef struct errors {
+    double entropy, others, deviation;
+} errors;
+
+static void compare(const att_measure *measure, const line *l, errors *worst)
+{
+    bool entropy = strcmp(l->instrument, "entropy") == 0;
+    double *mean_error = entropy ? &worst->entropy : &worst->others;
+    for (int head = -1; head < HEADS; head++) {
+        att_measurement m = find(measure, l, head);
+        double error = fabs(m.mean - (head < 0 ? l->mean : l->heads[head]));
+        assert_int_equal(m.count, PHOTOGRAPHS);
+        if (!(error <= (entropy ? ENTROPY_TOLERANCE : OTHER_TOLERANCE)))
+            fail_msg("%s %s of %s, head %d, is off by %g", l->instrument, l->statistic, l->node, head, error);
+        *mean_error = fmax(*mean_error, error);
+    }
+    double error = fabs(find(measure, l, -1).deviation - l->deviation);
+    if (!(error <= DEVIATION_TOLERANCE))
+        fail_msg("%s %s of %s: the deviation is off by %g", l->instrument, l->statistic, l->node, error);
+    worst->deviation = fmax(worst->deviation, error);
+}
+
+typedef struct network {
+    att_context *context;
+    att_identity identity;
+    att_model *model;
+    att_weights *weights;
+    att_measure *measure;
+} network;
+
+static void network_create(network *n, const char *path)
+{
+    att_safetensors *file;
+    CHECK(n->context, att_safetensors_open(n->context, path, &file));
+    CHECK(n->context, att_model_identify(n->context, file, path, "deit_tiny_patch16_224", NULL, &n->identity));
+    CHECK(n->context, att_model_create(n->context, n->identity.name, &n->identity.options, ATT_F32, &n->model));
+    CHECK(n->context, att_weights_create(att_model_graph(n->model), &n->weights));
+    CHECK(n->context, att_model_load(n->model, file, n->weights));
+    CHECK(n->context, att_measure_create(att_model_graph(n->model), "entropy,distance,jacobian", "*", &n->measure));
+    att_safetensors_close(&file);
+}
+
+static void network_destroy(network *n)
+{
+    att_measure_destroy(&n->measure);
+    att_weights_destroy(&n->weights);
+    att_model_destroy(&n->model);
+}
+
+static void evaluate(const network *n, const char *shared)
+{
+    char images[1024], map[1024];
+    snprintf(images, sizeof images, "%s/data/imagenet200/val", shared);
+    snprintf(map, sizeof map, "%s/data/imagenet200/synsets.txt", shared);
+    att_dataset_options options = att_dataset_options_defaults();
+    options.class_map = map;
+    att_dataset *dataset;
+    CHECK(n->context, att_dataset_open(n->context, images, &options, &dataset));
+    att_transform_options transform = att_evaluate_transform(&n->identity.preprocess);
+    att_evaluate_options evaluate = att_evaluate_options_defaults();
+    evaluate.measure = n->measure;
+    att_evaluation found;
+    CHECK(n->context, att_evaluate(n->model, n->weights, dataset, &transform, &evaluate, &found));
+    assert_int_equal(found.count, PHOTOGRAPHS);
+    att_dataset_close(&dataset);
+}
+
+static void attention_is_as_pytorchs(void **state)
+{
+    (void)state;
+    const char *shared = getenv("ATT_SHARED");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/data/weights/deit_tiny_patch16_224.safetensors", shared ? shared : "");
+    FILE *weights = shared ? fopen(path, "rb") : NULL;
+    if (!weights) {
+        print_message("skipped: ATT_SHARED names no folder with data/weights/deit_tiny_patch16_224.safetensors\n");
+        skip();
+    }
+    fclose(weights);
+    static line lines[STATISTICS * LAYERS + 1];
+    assert_int_equal(read_lines(lines, STATISTICS * LAYERS + 1), STATISTICS * LAYERS);
+    network n = {0};
+    assert_int_equal(att_context_create(NULL, &n.context), ATT_OK);
+    network_create(&n, path);
+    evaluate(&n, shared);
+    errors worst = {0};
+    for (int i = 0; i < STATISTICS * LAYERS; i++)
+        compare(n.measure, &lines[i], &worst);
+    print_message("entropy within %.2g, distances and norms within %.2g, deviations within %.2g\n", worst.entropy,
+                  worst.others, worst.deviation);
+    network_destroy(&n);
+    att_context_destroy(&n.context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_is_as_pytorchs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

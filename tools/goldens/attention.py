@@ -1,0 +1,68 @@
+"""What DeiT-Tiny's attention does on the 200 photographs, from the JPEG on: softmax in f32 by timm's plain attention.
+
+A line for each statistic and layer: instrument, statistic, node, mean over photographs, standard deviation over
+photographs (n - 1), and the mean of each head. Statistics are means over queries, computed in f64 from the maps a:
+entropy -sum a ln a; distance sum over other grid tokens of a |p_i - p_j| (in sides of the 14 x 14 grid, over its
+queries), as it is and divided by the mass on those; norms of softmax's Jacobian J = diag(a) - a a', by its entries:
+nuclear (the sum of its eigenvalues, none of which is negative: its trace) and Frobenius (diagonal and rest apart).
+"""
+import glob
+import os
+import sys
+
+import timm
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+from timm.data import create_transform, resolve_model_data_config
+
+SIDE, LAYERS = 14, 12
+shared = os.environ["ATT_SHARED"]
+weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
+if not os.path.exists(weights):
+    sys.exit(print(weights, "is absent: left as it is"))
+model = timm.create_model("deit_tiny_patch16_224").eval()
+model.load_state_dict(load_file(weights))
+maps = [None] * LAYERS
+for layer, block in enumerate(model.blocks):
+    block.attn.fused_attn = False
+    block.attn.attn_drop.register_forward_hook(
+        lambda module, given, result, layer=layer: maps.__setitem__(layer, given[0][0].double()))
+
+grid = torch.cartesian_prod(torch.arange(SIDE), torch.arange(SIDE)).double() / SIDE
+apart = torch.cdist(grid, grid, compute_mode="donot_use_mm_for_euclid_dist")
+others = 1 - torch.eye(SIDE * SIDE, dtype=torch.double)
+
+
+def frobenius(a):
+    diagonal = ((a - a * a) ** 2).sum(-1)
+    rest = (a * a).sum(-1) ** 2 - (a ** 4).sum(-1)
+    return (diagonal + rest).sqrt()
+
+
+def statistics(a):
+    spatial = a[:, 1:, 1:]
+    far = (spatial * apart).sum(-1)
+    return {
+        ("entropy", "mean"): -torch.xlogy(a, a).sum(-1).mean(-1),
+        ("distance", "mean"): far.mean(-1),
+        ("distance", "renormalised"): (far / (spatial * others).sum(-1)).mean(-1),
+        ("jacobian", "nuclear"): (a - a * a).sum(-1).mean(-1),
+        ("jacobian", "frobenius"): frobenius(a).mean(-1),
+    }
+
+
+transform = create_transform(**resolve_model_data_config(model), is_training=False)
+found = {}
+with torch.inference_mode():
+    for path in sorted(glob.glob(shared + "/data/imagenet200/val/*/*")):
+        model(transform(Image.open(path).convert("RGB"))[None])
+        for layer in range(LAYERS):
+            for key, heads in statistics(maps[layer]).items():
+                found.setdefault((*key, layer), []).append(heads)
+with open(sys.argv[1] + "/deit_tiny_attention.txt", "w") as out:
+    for (instrument, statistic, layer), rows in sorted(found.items()):
+        heads = torch.stack(rows)
+        of_all = heads.mean(1)
+        each = " ".join(f"{h:.7f}" for h in heads.mean(0).tolist())
+        out.write(f"{instrument} {statistic} blocks.{layer}.attn {of_all.mean():.7f} {of_all.std():.7f} {each}\n")
