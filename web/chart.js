@@ -103,7 +103,7 @@ function drawAxes(svg, spec, { x, y }, width) {
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
   const ticks = spec.log ? logTicks(y) : y.ticks(5);
   const yAxis = d3.axisLeft(y).tickValues(ticks).tickSize(-(width - MARGIN.left - MARGIN.right)).tickPadding(8)
-    .tickFormat(number);
+    .tickFormat((v) => number(v));
   svg.append("g").attr("class", "axis y").attr("transform", `translate(${MARGIN.left},0)`).call(yAxis)
     .call((g) => g.select(".domain").remove());
   svg.append("text").attr("class", "label").attr("x", width - MARGIN.right).attr("y", HEIGHT - 3)
@@ -140,7 +140,7 @@ function drawSeries(svg, series, { x, y }, log) {
 
 /* All points that the cursor can rest on, left to right. */
 function stopsOf(spec, { x, y }) {
-  return spec.series.filter((s) => !s.heads).flatMap((s) => s.points
+  return spec.series.flatMap((s) => s.points
     .filter((p) => isNumber(p.y) && (!spec.log || p.y > 0))
     .map((p) => ({ x: x(p.x) + (s.shift ?? 0), y: y(p.y), text: s.tell(p), run: s.run })))
     .sort((a, b) => a.x - b.x || a.y - b.y);
@@ -240,7 +240,8 @@ function numberCell(value, deviation, n) {
 }
 function table(head, rows, className = "") {
   return element("table", { class: className },
-    element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))),
+    element("thead", {}, element("tr", {}, ...head.map((text, i) =>
+      element("th", { scope: "col", class: rows[0]?.[i].className }, text)))),
     element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
 }
 /* A table that is made when somebody opens it. */

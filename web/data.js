@@ -78,15 +78,15 @@ function isNumber(value) {
 function count(value) {
   return isNumber(Number(value)) ? d3.format(",")(Number(value)) : "–";
 }
-/* Four significant digits. */
-function number(value) {
+/* Four significant digits, unless said otherwise. */
+function number(value, digits = 4) {
   if (!isNumber(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return d3.format(".3~e")(value);
-  return size >= 1000 ? d3.format(",.0f")(value) : d3.format(".4~r")(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return d3.format(`.${digits - 1}~e`)(value);
+  return size >= 1000 ? d3.format(",.0f")(value) : d3.format(`.${digits}~r`)(value);
 }
 function plusMinus(mean, deviation) {
-  return isNumber(deviation) ? `${number(mean)} ± ${number(deviation)}` : number(mean);
+  return isNumber(deviation) ? `${number(mean)} ± ${number(deviation, 2)}` : number(mean);
 }
 function millions(value) {
   const size = Number(value);

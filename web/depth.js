@@ -73,12 +73,20 @@ function keyOf(spec, heads) {
     }, "one head each") : null);
 }
 
-function depthChart(spec, statistic) {
+/* Two readings that agree everywhere are drawn once. */
+function drawnOf(spec, statistics) {
+  const values = (statistic) => JSON.stringify(runs.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
+  const titles = statistics.map((statistic) => [statistic, spec.labels[statistic] ?? statistic]);
+  if (spec.instrument !== "nsi" || new Set(statistics.map(values)).size > 1) return titles;
+  return [[statistics[0], `${titles.map(([, title]) => title).join(", and ")}: no gates here, both readings agree`]];
+}
+
+function depthChart(spec, statistic, title) {
   const among = runs.filter((run) => meansOf(run, spec.instrument, statistic).length);
   const unit = instruments.get(spec.instrument)?.unit;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
-    title: `${spec.labels[statistic] ?? statistic}${unit && unit !== "1" ? `, ${unit}` : ""}`,
+    title: `${title}${unit && unit !== "1" ? `, ${unit}` : ""}`,
     xLabel: spec.steps ? (spec.instrument === "residual" ? "after residual addition" : "residual addition t") : "layer",
     xTicks: depthTicks(spec, statistic, among),
     pad: 0.4,
@@ -103,10 +111,11 @@ function depthSection(spec) {
   const statistics = statisticsOf(spec.instrument);
   const info = instruments.get(spec.instrument);
   const part = section(spec.instrument, spec.title, info?.summary);
-  const origins = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument))
-    .map((run) => `${run.name}: ${originOf(run)}`);
-  part.append(element("div", { class: "charts" }, ...statistics.map((statistic) => depthChart(spec, statistic))),
-    element("figcaption", {}, `Measured on: ${origins.join(" · ")}`),
+  const measured = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument));
+  const origins = new Set(measured.map(originOf)).size === 1 ? [originOf(measured[0])]
+    : measured.map((run) => `${run.name}: ${originOf(run)}`);
+  part.append(element("div", { class: "charts" }, ...drawnOf(spec, statistics).map(([statistic, title]) => depthChart(spec, statistic, title))),
+    element("figcaption", {}, `Measured on ${origins.join("; ")}.`),
     method(spec.instrument), valueTable(() => depthTable(spec, statistics)));
   return part;
 }

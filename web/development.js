@@ -11,11 +11,11 @@ function seriesOf(run, instrument, statistic) {
   return run.development.series.filter((s) => s.instrument === instrument && s.statistic === statistic);
 }
 
-function developmentChart(run, [instrument, statistic, title], domain) {
+function developmentChart(run, [instrument, statistic, title]) {
   const list = seriesOf(run, instrument, statistic);
   const shade = (i) => `color-mix(in oklab, var(--deep) ${list.length > 1 ? Math.round((100 * i) / (list.length - 1)) : 100}%, var(--shallow))`;
   return chart({
-    title: runs.length > 1 ? `${run.name}: ${title}` : title, xLabel: "update", log: instrument === "residual", domain,
+    title: runs.length > 1 ? `${run.name}: ${title}` : title, xLabel: "update", log: instrument === "residual",
     series: list.map((s, i) => ({
       run, bare: true, colour: shade(i),
       points: run.development.step.map((step, k) => ({ x: step, y: s.mean[k], deviation: null, k })),

@@ -93,7 +93,7 @@ function entropyOf(row) {
   return -d3.sum(row, (a) => (a > 0 ? a * Math.log(a) : 0));
 }
 function percent(value) {
-  return `${number(100 * value)} %`;
+  return `${number(100 * value, 3)} %`;
 }
 function classWords(maps, image) {
   const word = (kind) => {
@@ -106,13 +106,13 @@ function classWords(maps, image) {
   return label === prediction ? `${label}, recognised` : `${label}, taken for ${prediction}`;
 }
 function describeRow(atlas, state, row, query) {
-  const { maps } = atlas, best = d3.scan(row, (a, b) => b - a);
+  const { maps } = atlas, best = maps.prefix + d3.scan(row.subarray(maps.prefix), (a, b) => b - a);
   const special = maps.prefix ? d3.sum(row.subarray(0, maps.prefix)) : 0;
   const head = state.head < 0 ? "mean of all heads" : `head ${state.head}`;
   return [
     element("b", {}, `From ${placeOf(maps, query)}`), ` · ${atlas.nodes[state.layer].name}, ${head}.`, element("br"),
-    `Most on ${placeOf(maps, best)}: ${percent(row[best])}. `,
-    maps.prefix ? `On the class token: ${percent(special)}. ` : "", `On itself: ${percent(row[query])}. `,
+    `Of the patches most on ${placeOf(maps, best).replace("the patch in ", "")}: ${percent(row[best])}. `,
+    maps.prefix ? `On ${maps.prefix === 1 ? "the class token" : "the prefix tokens"}: ${percent(special)}. ` : "", `On itself: ${percent(row[query])}. `,
     `Entropy ${number(entropyOf(row))} of at most ${number(Math.log(maps.tokens))} nats.`];
 }
 
@@ -120,7 +120,7 @@ function describeRow(atlas, state, row, query) {
 
 function explorer(run) {
   const atlas = atlasOf(run), { maps } = atlas;
-  const state = { image: 0, layer: atlas.nodes.length - 1, head: -1, overlay: true,
+  const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, overlay: true,
     query: maps.prefix + Math.floor(maps.grid_h / 2) * maps.grid_w + Math.floor(maps.grid_w / 2) };
   const view = element("canvas", { tabindex: 0, role: "img",
     "aria-label": "The image with attention over it. Arrow keys move the query, C chooses the class token." });
@@ -128,7 +128,7 @@ function explorer(run) {
   const ends = element("div", { class: "ramp-ends" });
   const strip = element("div", { class: "strip" }), grid = element("div", { class: "grid" });
   const most = d3.max(atlas.nodes, (node) => node.heads);
-  let thumbs = [];
+  const thumbs = [];
 
   function show(query = state.query) {
     const row = atlas.row(state.image, state.layer, Math.min(state.head, atlas.nodes[state.layer].heads - 1), query);
@@ -176,12 +176,13 @@ function explorer(run) {
       onclick: () => chooseImage(i) }, canvas);
   }));
 
-  const side = Math.max(22, Math.min(44, Math.floor(560 / (most + 1))));
-  grid.style.gridTemplateColumns = `max-content repeat(${most + 1}, ${side}px)`;
-  grid.append(element("span"), element("span", {}, "all"), ...d3.range(most).map((h) => element("span", {}, String(h))));
-  for (const [layer, node] of atlas.nodes.entries()) {
-    grid.append(element("span", { title: node.name }, layerOf(node.name)));
-    for (const head of d3.range(-1, most)) {
+  /* Layers from left to right, as in the charts; the first row is that of all heads together. */
+  const side = Math.max(30, Math.min(58, Math.floor(620 / atlas.nodes.length)));
+  grid.style.gridTemplateColumns = `max-content repeat(${atlas.nodes.length}, minmax(30px, ${side}px))`;
+  grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, layerOf(node.name))));
+  for (const head of d3.range(-1, most)) {
+    grid.append(element("span", {}, head < 0 ? "all" : `head ${head}`));
+    for (const [layer, node] of atlas.nodes.entries()) {
       if (head >= node.heads) {
         grid.append(element("span"));
         continue;
@@ -199,11 +200,11 @@ function explorer(run) {
     choice("Show", [["over", "attention"], ["photo", "image alone"]], "over", (value) => { state.overlay = value === "over"; show(); }));
   const ramp = element("div", { class: "ramp" });
   ramp.style.background = `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => heat[i].toString()).join(",")})`;
-  const left = element("div", {}, strip, element("div", { class: "view" }, view), caption, ramp, ends, words, tools);
+  const left = element("div", {}, strip, element("div", { class: "view" }, view), caption);
   const right = element("div", {},
     element("h3", {}, "Every layer and head, from the same query"),
-    element("figcaption", {}, "Rows are layers, columns heads; each map is scaled to its own largest weight on a patch. Choose one to see it large."),
-    grid);
+    element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a patch. Choose one to see it large."),
+    grid, words, ramp, ends, tools);
   chooseImage(0);
   return element("div", { class: "panel maps", "data-maps": run.index }, left, right);
 }

@@ -55,8 +55,9 @@ function differenceTable() {
 
 function overviewSection() {
   const part = section("overview", runs.length > 1 ? "The runs" : "The run", null);
-  part.append(element("div", { class: "cards" }, ...runs.map(runCard)),
-    element("p", { class: "note", id: "verdict" }, seedSentence()));
+  const cards = element("div", { class: "cards" }, ...runs.map(runCard));
+  (runs.length === 1 ? cards : part).append(element("p", { class: "note", id: "verdict" }, seedSentence()));
+  part.prepend(part.firstChild, cards);
   part.append(...[seedTable(), differenceTable()].filter(Boolean));
   return part;
 }

@@ -48,13 +48,12 @@ function trainingSection() {
   })];
   if (scored.length)
     charts.push(chart({
-      title: "Accuracy, per cent of evaluation images", xLabel: "update",
-      key: lineKey(["", "top-1"], ["dashed", "top-5"]),
-      series: scored.flatMap((run) => [epochSeries(run, "eval_top1", "top-1", false),
-        ...(scored.length < 4 ? [epochSeries(run, "eval_top5", "top-5", true)] : [])]),
+      title: "Top-1, per cent of evaluation images", xLabel: "update",
+      key: lineKey(["", "top-1, evaluation"]),
+      series: scored.map((run) => epochSeries(run, "eval_top1", "top-1", isDashed(run))),
     }));
   charts.push(chart({
-    title: "Learning rate", xLabel: "update", zero: true,
+    title: "Learning rate", xLabel: "update", zero: true, key: lineKey(["", "of the update"]),
     series: among.map((run) => stepSeries(run, "lr", "learning rate", false)),
   }));
   part.append(element("div", { class: "charts three" }, ...charts), valueTable(() => trainingTable(among)));
