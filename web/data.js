@@ -51,8 +51,8 @@ function statisticsOf(instrument) {
 /* Tokens of an attention, where something says so. */
 function tokensOf(run) {
   if (run.maps) return run.maps.tokens;
-  const { tokens, img_size, patch_size, class_token } = run.facts;
-  if (Number(tokens) > 0) return Number(tokens);
+  const { entropy_bound, img_size, patch_size, class_token } = run.facts;
+  if (entropy_bound > 0) return Math.round(Math.exp(entropy_bound));
   const side = Math.floor(Number(img_size) / Number(patch_size));
   return side > 0 ? side * side + (String(class_token) === "false" ? 0 : 1) : null;
 }
@@ -109,7 +109,8 @@ function accuracyOf(run) {
 
 /* What tells two runs of one configuration apart without making it another one. */
 const VOLATILE = new Set(["event", "epoch", "step", "seconds", "fingerprint", "output", "experiment", "resume", "threads",
-  "workers", "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "status", "message"]);
+  "workers", "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "status", "message", "measure", "measure_every", "measure_nodes",
+  "with", "nodes", "images", "split", "use_ema", "entropy_bound"]);
 
 function configurationOf(run) {
   const told = Object.entries(run.facts).filter(([key]) => key !== "seed" && !VOLATILE.has(key));

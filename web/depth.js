@@ -17,6 +17,14 @@ const DEPTHS = [
     caption: "Logarithmic scale. Down: tokens become alike." },
 ];
 
+/* And those that nobody here knows of. */
+function depthSpecs() {
+  const known = new Set([...DEPTHS.map((spec) => spec.instrument), "accuracy", "tns"]);
+  const others = new Set(runs.flatMap((run) => run.figures.map((f) => f.instrument)).filter((name) => !known.has(name)));
+  return [...DEPTHS.filter((spec) => hasInstrument(spec.instrument)),
+    ...[...others].map((name) => ({ instrument: name, title: name, heads: true, labels: {} }))];
+}
+
 /* ln N, once for each N. */
 function entropyLimits() {
   const sizes = [...new Set(runs.filter((run) => meansOf(run, "entropy", "mean").length).map(tokensOf))]
@@ -114,8 +122,8 @@ function depthSection(spec) {
   const measured = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument));
   const origins = new Set(measured.map(originOf)).size === 1 ? [originOf(measured[0])]
     : measured.map((run) => `${run.name}: ${originOf(run)}`);
-  part.append(element("div", { class: "charts" }, ...drawnOf(spec, statistics).map(([statistic, title]) => depthChart(spec, statistic, title))),
+  part.append(...[element("div", { class: "charts" }, ...drawnOf(spec, statistics).map(([statistic, title]) => depthChart(spec, statistic, title))),
     element("figcaption", {}, `Measured on ${origins.join("; ")}.`),
-    method(spec.instrument), valueTable(() => depthTable(spec, statistics)));
+    method(spec.instrument), valueTable(() => depthTable(spec, statistics))].filter(Boolean));
   return part;
 }

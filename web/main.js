@@ -34,7 +34,7 @@ function sections() {
     runs.some((run) => run.maps) ? mapSection() : null,
     runs.some((run) => run.steps.step.length || run.epochs.length) ? trainingSection() : null,
     hasInstrument("accuracy") ? accuracySection() : null,
-    ...DEPTHS.filter((spec) => hasInstrument(spec.instrument)).map(depthSection),
+    ...depthSpecs().map(depthSection),
     hasInstrument("tns") ? stiffnessSection() : null,
     runs.some((run) => run.development.series.length) ? developmentSection() : null,
   ].filter(Boolean);

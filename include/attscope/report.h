@@ -15,7 +15,7 @@
  *   <scope>.map        U8 [K, H, N, N]: round(255 a / max of the row) of each head, query and key
  *   <scope>.max        F32 [K, H, N]: that maximum
  *   metadata           grid_h, grid_w, prefix with prefix + grid_h grid_w = N (prefix: class tokens and the like, which
- *                      come first); optionally model, and class_names, a JSON array
+ *                      come first); optionally classes, a JSON array of their names
  */
 #ifndef ATTSCOPE_REPORT_H
 #define ATTSCOPE_REPORT_H

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "report/maps.h"
+#include "report/map_file.h"
 #include "report/page.h"
 #include "report/run.h"
 
@@ -17,7 +17,7 @@ enum { DEFAULT_MAP_BYTES = 16 << 20 };
 typedef struct report {
     att_context *context;
     att_report_run *runs;
-    att_maps *maps; /* one a run; without a file where it has none */
+    att_map_file *maps; /* one a run; without a file where it has none */
     int count;
     att_report_result result;
 } report;
@@ -29,12 +29,12 @@ att_report_options att_report_options_defaults(void)
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-static att_status read_maps(report *r, const char *folder, att_maps *maps)
+static att_status read_maps(report *r, const char *folder, att_map_file *maps)
 {
     att_text path = {.context = r->context};
     att_text_append(&path, "%s/maps.safetensors", folder);
     att_status status = path.failed                  ? att_fail_memory(r->context, strlen(folder), folder)
-                        : att_file_exists(path.data) ? att_maps_open(r->context, path.data, maps)
+                        : att_file_exists(path.data) ? att_map_file_open(r->context, path.data, maps)
                                                      : ATT_OK;
     att_text_free(&path);
     return status;
@@ -62,7 +62,7 @@ static void free_report(report *r)
 {
     for (int i = 0; i < r->count; i++) {
         att_report_run_free(&r->runs[i]);
-        att_maps_close(&r->maps[i]);
+        att_map_file_close(&r->maps[i]);
     }
     att_free(r->context, r->runs);
     att_free(r->context, r->maps);
@@ -101,7 +101,7 @@ static const char *name_of(const report *r, int index)
 
 static att_status write_maps(att_json_writer *json, report *r, int index, size_t map_bytes)
 {
-    const att_maps *maps = &r->maps[index];
+    const att_map_file *maps = &r->maps[index];
     int sharing = 0;
     for (int i = 0; i < r->count; i++)
         sharing += r->maps[i].file != NULL;
@@ -114,7 +114,7 @@ static att_status write_maps(att_json_writer *json, report *r, int index, size_t
     int64_t count = fit < (size_t)maps->images ? (int64_t)fit : maps->images;
     r->result.images += count;
     r->result.images_wanted += maps->images;
-    return att_maps_write(json, maps, count);
+    return att_map_file_write(json, maps, count);
 }
 
 static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)

@@ -188,7 +188,7 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
             (att_safetensors_tensor){names[layer][1], ATT_SAFETENSORS_F32, att_shape_of(images, H, N), max};
     }
     const att_safetensors_pair metadata[] = {
-        {"grid_h", grid}, {"grid_w", "2"}, {"prefix", "1"}, {"class_names", "[\"cat\",\"<b>dog</b>\"]"}};
+        {"grid_h", grid}, {"grid_w", "2"}, {"prefix", "1"}, {"classes", "[\"cat\",\"<b>dog</b>\"]"}};
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = sizeof tensors / sizeof *tensors,
                                        .metadata = metadata,

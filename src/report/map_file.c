@@ -1,4 +1,4 @@
-#include "report/maps.h"
+#include "report/map_file.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool has_suffix(const char *name, const char *suffix)
     return length > end && strcmp(name + length - end, suffix) == 0;
 }
 
-static att_status fail_tensor(const att_maps *maps, const char *name, const char *expected)
+static att_status fail_tensor(const att_map_file *maps, const char *name, const char *expected)
 {
     return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s is missing or is not %s",
                     att_safetensors_path(maps->file), name, expected);
@@ -24,7 +24,7 @@ static att_status fail_tensor(const att_maps *maps, const char *name, const char
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-static att_status read_number(const att_maps *maps, const char *key, int64_t low, int64_t high, int64_t *value)
+static att_status read_number(const att_map_file *maps, const char *key, int64_t low, int64_t high, int64_t *value)
 {
     const char *text = att_safetensors_metadata(maps->file, key);
     if (text == NULL || !att_text_to_i64(text, value) || *value < low || *value > high)
@@ -33,7 +33,7 @@ static att_status read_number(const att_maps *maps, const char *key, int64_t low
     return ATT_OK;
 }
 
-static att_status read_grid(att_maps *maps)
+static att_status read_grid(att_map_file *maps)
 {
     ATT_TRY(read_number(maps, "grid_h", 1, MOST_SIDE, &maps->grid_h));
     ATT_TRY(read_number(maps, "grid_w", 1, MOST_SIDE, &maps->grid_w));
@@ -45,7 +45,7 @@ static att_status read_grid(att_maps *maps)
     return ATT_OK;
 }
 
-static att_status read_image(att_maps *maps)
+static att_status read_image(att_map_file *maps)
 {
     maps->image = att_safetensors_find(maps->file, "image");
     att_safetensors_info info =
@@ -60,7 +60,7 @@ static att_status read_image(att_maps *maps)
     return ATT_OK;
 }
 
-static att_status read_node(att_maps *maps, int index)
+static att_status read_node(att_map_file *maps, int index)
 {
     att_safetensors_info map = att_safetensors_at(maps->file, index);
     int64_t n = maps->tokens, heads = map.shape.rank == 4 ? map.shape.dims[1] : 0;
@@ -96,7 +96,7 @@ static int compare_names(const char *a, const char *b)
     return (*a != '\0') - (*b != '\0');
 }
 
-static void sort_nodes(att_maps *maps)
+static void sort_nodes(att_map_file *maps)
 {
     for (int i = 1; i < maps->node_count; i++) {
         att_map_node node = maps->nodes[i];
@@ -107,7 +107,7 @@ static void sort_nodes(att_maps *maps)
     }
 }
 
-static att_status read_nodes(att_maps *maps)
+static att_status read_nodes(att_map_file *maps)
 {
     int count = 0;
     for (int i = 0; i < att_safetensors_count(maps->file); i++)
@@ -125,19 +125,19 @@ static att_status read_nodes(att_maps *maps)
     return ATT_OK;
 }
 
-static att_status read_class_names(att_maps *maps)
+static att_status read_class_names(att_map_file *maps)
 {
-    const char *text = att_safetensors_metadata(maps->file, "class_names");
+    const char *text = att_safetensors_metadata(maps->file, "classes");
     if (text == NULL)
         return ATT_OK;
-    ATT_TRY(att_json_parse(maps->context, "class_names of maps.safetensors", text, strlen(text), &maps->class_names));
+    ATT_TRY(att_json_parse(maps->context, "classes of maps.safetensors", text, strlen(text), &maps->class_names));
     if (!json_is_array(maps->class_names))
-        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: its class_names are no JSON array",
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: its classes are no JSON array",
                         att_safetensors_path(maps->file));
     return ATT_OK;
 }
 
-static att_status read_all(att_maps *maps)
+static att_status read_all(att_map_file *maps)
 {
     ATT_TRY(read_grid(maps));
     ATT_TRY(read_image(maps));
@@ -145,22 +145,22 @@ static att_status read_all(att_maps *maps)
     return read_class_names(maps);
 }
 
-att_status att_maps_open(att_context *context, const char *path, att_maps *maps)
+att_status att_map_file_open(att_context *context, const char *path, att_map_file *maps)
 {
-    *maps = (att_maps){.context = context};
+    *maps = (att_map_file){.context = context};
     ATT_TRY(att_safetensors_open(context, path, &maps->file));
     att_status status = read_all(maps);
     if (status != ATT_OK)
-        att_maps_close(maps);
+        att_map_file_close(maps);
     return status;
 }
 
-void att_maps_close(att_maps *maps)
+void att_map_file_close(att_map_file *maps)
 {
     json_decref(maps->class_names);
     att_free(maps->context, maps->nodes);
     att_safetensors_close(&maps->file);
-    *maps = (att_maps){.context = maps->context};
+    *maps = (att_map_file){.context = maps->context};
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
@@ -176,7 +176,7 @@ static void to_little_endian(uint8_t *bytes, size_t floats)
 }
 
 /* The first `count` of a tensor's K slices as a string. */
-static att_status write_slices(att_json_writer *json, const att_maps *maps, int index, int64_t count)
+static att_status write_slices(att_json_writer *json, const att_map_file *maps, int index, int64_t count)
 {
     att_safetensors_info info = att_safetensors_at(maps->file, index);
     size_t element = att_safetensors_dtype_size(info.dtype), bytes = (size_t)info.count * element;
@@ -201,7 +201,7 @@ static att_status write_slices(att_json_writer *json, const att_maps *maps, int 
 }
 
 /* Class numbers, and beside them the classes' names. */
-static att_status write_classes(att_json_writer *json, const att_maps *maps, const char *name, int64_t count)
+static att_status write_classes(att_json_writer *json, const att_map_file *maps, const char *name, int64_t count)
 {
     int index = att_safetensors_find(maps->file, name);
     if (index < 0)
@@ -236,7 +236,7 @@ static void write_integer(att_json_writer *json, const char *key, int64_t value)
     att_json_integer(json, value);
 }
 
-static att_status write_node(att_json_writer *json, const att_maps *maps, const att_map_node *node, int64_t count)
+static att_status write_node(att_json_writer *json, const att_map_file *maps, const att_map_node *node, int64_t count)
 {
     char *name = att_copy_string(maps->context, node->name);
     if (name == NULL)
@@ -255,7 +255,7 @@ static att_status write_node(att_json_writer *json, const att_maps *maps, const 
     return ATT_OK;
 }
 
-att_status att_maps_write(att_json_writer *json, const att_maps *maps, int64_t count)
+att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, int64_t count)
 {
     const int64_t *dims = maps->image_shape.dims;
     att_json_begin_object(json);
