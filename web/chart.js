@@ -60,7 +60,7 @@ const MARGIN = { top: 14, right: 14, bottom: 36, left: 50 };
 const HEIGHT = 270;
 
 function extentOf(spec) {
-  const values = spec.series.flatMap((s) => s.points.flatMap((p) =>
+  const values = [...spec.series, ...(spec.beside ?? [])].flatMap((s) => s.points.flatMap((p) =>
     isNumber(p.deviation) && !s.faint ? [p.y, p.y - p.deviation, p.y + p.deviation] : [p.y]));
   const references = (spec.references ?? []).map((r) => r.y);
   const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
@@ -180,7 +180,7 @@ function watchCursor(svg, stops) {
 }
 
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, log, zero, references
- * [{y, label}], caption; series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed,
+ * [{y, label}], caption, key, beside (series of charts that share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed,
  * shift, colour}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
@@ -260,6 +260,12 @@ function method(name) {
   return element("dl", { class: "method", "data-instrument": name },
     ...[["Formula", element("code", {}, info.formula)], ["Reading", info.reading], ["Source", info.source],
       ["Unit", info.unit]].flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
+}
+
+/* What an instrument is for, without its name where that is the heading already. */
+function summaryOf(name, heading) {
+  const text = instruments.get(name)?.summary ?? "", start = `${heading.toLowerCase()}: `;
+  return text.startsWith(start) ? text.slice(start.length) : text;
 }
 
 /* A section with its heading; `extra` stands at the heading's right. */

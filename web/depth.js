@@ -117,8 +117,7 @@ function depthTable(spec, statistics) {
 
 function depthSection(spec) {
   const statistics = statisticsOf(spec.instrument);
-  const info = instruments.get(spec.instrument);
-  const part = section(spec.instrument, spec.title, info?.summary);
+  const part = section(spec.instrument, spec.title, summaryOf(spec.instrument, spec.title));
   const measured = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument));
   const origins = new Set(measured.map(originOf)).size === 1 ? [originOf(measured[0])]
     : measured.map((run) => `${run.name}: ${originOf(run)}`);
