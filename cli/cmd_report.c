@@ -53,13 +53,13 @@ const cli_command cli_command_report = {
     .least_operands = 1,
     .most_operands = ATT_REPORT_MAX_RUNS,
     .about =
-        "RUN: the folder of a training or of a measurement. The page is one file; it opens from\n"
-        "disk, needs no network, and can be sent to others. Of each run it shows what its folder\n"
-        "has:\n"
-        "  metrics.jsonl      training curves, and how measured figures developed (train --measure)\n"
+        "RUN: the folder of a training or of a measurement. The page is one file that\n"
+        "opens from disk and needs no network. It shows what each folder has:\n"
+        "  metrics.jsonl      training curves, and how measured figures developed\n"
+        "                     (attscope train --measure)\n"
         "  measure.jsonl      figures by depth (attscope measure)\n"
         "  maps.safetensors   attention maps to hover over (attscope measure --maps)\n"
-        "Several runs are laid over each other. Runs whose settings differ in nothing but the seed\n"
+        "Several runs are laid over each other. Runs that differ in nothing but the seed\n"
         "count as one configuration: the page gives mean and deviation over its seeds.",
     .example = "  attscope report output/train/plain output/train/broadcast -o report.html",
     .uses = uses,
