@@ -13,7 +13,8 @@ typedef enum att_event_kind {
     ATT_EVENT_STEP,      /* after an update that is due for logging */
     ATT_EVENT_MEASURE,   /* instruments' figures: see measurements */
     ATT_EVENT_EPOCH,     /* after an epoch and its evaluation */
-    ATT_EVENT_RUN_END    /* normal end, stop or failure */
+    ATT_EVENT_RUN_END,   /* normal end, stop or failure */
+    ATT_EVENT_WARNING    /* something was wrong and the run goes on */
 } att_event_kind;
 
 /* One named value: `text` where it is not NULL, else `number`. */

@@ -1,10 +1,11 @@
 /* attscope/store.h - the logs of a run's folder, written from the stream of events.
  *
- *   metrics.jsonl   every event, one JSON object a line: event ("run_begin", "step", "measure", "epoch", "run_end"),
- *                   epoch, step, seconds, then its fields; NaN and infinities are null. "measure" has measurements: an
- *                   array of instrument, node, head (left out where it concerns none alone), statistic, mean,
- * deviation, n (samples) summary.csv     every ATT_EVENT_EPOCH, as timm's: epoch, fields named train_..., those named
- * eval_..., lr; the first epoch fixes the columns
+ *   metrics.jsonl   every event, one JSON object a line: event ("run_begin", "step", "measure", "epoch", "warning",
+ *                   "run_end"), epoch, step, seconds, then its fields; NaN and infinities are null. "measure" has
+ *                   measurements: an array of instrument, node, head (left out where it concerns none alone),
+ *                   statistic, mean, deviation, n (samples)
+ *   summary.csv     every ATT_EVENT_EPOCH, as timm's: epoch, fields named train_..., those named eval_..., lr; the
+ *                   first epoch fixes the columns
  *
  * A line is written whole or not at all. Both files are on the disk after every epoch.
  */

@@ -48,7 +48,9 @@ typedef struct att_train_options {
     bool model_ema_warmup;  /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
     double model_ema_decay; /* the first update copies the weights; then ema = d ema + (1 - d) weights */
 
-    int workers;             /* threads of the loader; they change no bits */
+    int workers;       /* threads of the loader; they change no bits */
+    bool skip_corrupt; /* images that cannot be decoded are no error: training takes the next of the epoch's order in
+                          their place, evaluation leaves them out of its figures */
     const char *eval_metric; /* "top1", "top5", "loss": decides which epoch is best */
     int log_interval;        /* updates between two ATT_EVENT_STEP */
 
@@ -79,6 +81,7 @@ typedef struct att_train_result {
     double best_metric;                                 /* NaN: none */
     int best_epoch;                                     /* 0-based; -1: none */
     double images_per_second, wait_share; /* over this call's training: speed, and time spent waiting for data */
+    int64_t train_corrupt, eval_corrupt;  /* images replaced and left out in the last epoch that this call finished */
 } att_train_result;
 
 /* The images of a training and how each set is made ready. eval may be NULL: nothing is evaluated. Sizes and channels
@@ -96,8 +99,11 @@ typedef struct att_train_data {
  * images_per_second, wait_share; loss is the mean over the update's images, and all concern that update);
  * ATT_EVENT_EPOCH (train_loss, eval_loss, eval_top1, eval_top5, lr, images_per_second, wait_share; the eval_ ones are
  * of the averaged weights where there are any, and eval_plain_loss, .. are added then; left out where nothing is
- * evaluated); ATT_EVENT_MEASURE (split = "train", images; the figures of one update's images before that update, at the
- * step that it made); ATT_EVENT_RUN_END (status, message). Nothing is emitted before all arguments were found good.
+ * evaluated; with skip_corrupt also train_corrupt and eval_corrupt, how many images were replaced and left out);
+ * ATT_EVENT_WARNING for each image that cannot be decoded, once in a call (message, which names it and why; set:
+ * "train", "eval"); ATT_EVENT_MEASURE (split = "train", images; the figures of one
+ * update's images before that update, at the step that it made); ATT_EVENT_RUN_END (status, message). Nothing is
+ * emitted before all arguments were found good.
  *
  * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
  * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.

@@ -5,60 +5,15 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "data/filter.h"
 #include "data/tiered.h"
 
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF /* a fused multiply-add would round weights differently; gcc has none under -std=c17 */
-#endif
-
 enum { LANES = ATT_RESIZE_LANES };
-
-typedef struct resize_filter {
-    double support;
-    double (*weight)(double distance);
-} resize_filter;
-
-static double triangle(double distance)
-{
-    double x = fabs(distance);
-    return x < 1.0 ? 1.0 - x : 0.0;
-}
-
-static double cubic(double distance)
-{
-    const double a = -0.5;
-    double x = fabs(distance);
-    if (x < 1.0)
-        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
-    if (x < 2.0)
-        return (((x - 5) * x + 8) * x - 4) * a;
-    return 0.0;
-}
-
-static const resize_filter filters[] = {[ATT_BILINEAR] = {1.0, triangle}, [ATT_BICUBIC] = {2.0, cubic}};
 
 static int32_t to_fixed(double weight)
 {
     double scaled = weight * (1 << ATT_TAPS_FRACTION);
     return (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
-}
-
-/* The taps of output pixel x; `exact` has room for all of its weights. */
-static void fill_taps(const resize_filter *filter, int in, double scale, int x, double *exact, int *first, int *length,
-                      int32_t *weights)
-{
-    double stretch = scale < 1.0 ? 1.0 : scale, support = filter->support * stretch;
-    double center = (x + 0.5) * scale, per_pixel = 1.0 / stretch, sum = 0.0;
-    double low = center - support + 0.5, high = center + support + 0.5;
-    int begin = low < 0 ? 0 : (int)low, end = high > in ? in : (int)high;
-    for (int i = 0; i < end - begin; i++) {
-        exact[i] = filter->weight((i + begin - center + 0.5) * per_pixel);
-        sum += exact[i];
-    }
-    for (int i = 0; i < end - begin; i++)
-        weights[i] = to_fixed(sum != 0.0 ? exact[i] / sum : exact[i]);
-    *first = begin;
-    *length = end - begin;
 }
 
 static void free_taps(att_context *context, att_taps *made)
@@ -72,9 +27,7 @@ static void free_taps(att_context *context, att_taps *made)
 static att_status make_taps(att_context *context, att_interpolation interpolation, int in, int out, int start,
                             int count, att_taps *made)
 {
-    const resize_filter *filter = &filters[interpolation];
-    double scale = (double)in / out;
-    int room = (int)ceil(filter->support * (scale < 1.0 ? 1.0 : scale)) * 2 + 1;
+    int room = att_filter_room(interpolation, in, out);
     size_t weights = (size_t)room * (size_t)count;
     double *exact = att_allocate_array(context, (size_t)room, sizeof *exact);
     *made = (att_taps){.room = room,
@@ -84,9 +37,11 @@ static att_status make_taps(att_context *context, att_interpolation interpolatio
     att_status status = ATT_OK;
     if (!exact || !made->first || !made->length || !made->weights)
         status = att_fail_memory(context, weights * sizeof *made->weights, "the weights of a resize");
-    for (int i = 0; status == ATT_OK && i < count; i++)
-        fill_taps(filter, in, scale, start + i, exact, &made->first[i], &made->length[i],
-                  made->weights + (size_t)i * (size_t)room);
+    for (int i = 0; status == ATT_OK && i < count; i++) {
+        made->length[i] = att_filter_weights(interpolation, in, out, start + i, &made->first[i], exact);
+        for (int k = 0; k < made->length[i]; k++)
+            made->weights[(size_t)i * (size_t)room + (size_t)k] = to_fixed(exact[k]);
+    }
     att_free(context, exact);
     if (status != ATT_OK)
         free_taps(context, made);
@@ -220,9 +175,10 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
 
 /* Of a line of `in` pixels resized to `out`, those that output pixels begin..begin+count-1 are made of: first, length.
  */
-static void needed(double support, int in, int out, int begin, int count, int *first, int *length)
+static void needed(att_interpolation interpolation, int in, int out, int begin, int count, int *first, int *length)
 {
-    double scale = (double)in / out, reach = support * (scale < 1.0 ? 1.0 : scale) + 1.0;
+    double scale = (double)in / out;
+    int reach = att_filter_room(interpolation, in, out) / 2 + 1;
     double low = floor((begin + 0.5) * scale - reach), high = ceil((begin + count - 0.5) * scale + reach);
     *first = low < 0 ? 0 : (int)low;
     *length = (high > in ? in : (int)high) - *first;
@@ -230,10 +186,9 @@ static void needed(double support, int in, int out, int begin, int count, int *f
 
 att_box att_resize_needs(att_box from, att_interpolation interpolation, int width, int height, att_box window)
 {
-    double support = filters[interpolation].support;
     att_box box;
-    needed(support, from.width, width, window.x, window.width, &box.x, &box.width);
-    needed(support, from.height, height, window.y, window.height, &box.y, &box.height);
+    needed(interpolation, from.width, width, window.x, window.width, &box.x, &box.width);
+    needed(interpolation, from.height, height, window.y, window.height, &box.y, &box.height);
     box.x += from.x;
     box.y += from.y;
     return box;

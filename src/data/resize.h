@@ -1,10 +1,8 @@
 /* data/resize.h - Pillow's antialiased resize of 8-bit images, to the byte.
  *
  * Two passes, across and then down, each rounding to 8 bits. (From version 13 on Pillow goes down first where the
- * height shrinks much more than the width; where the aspect is kept the two agree.) Output pixel x of a line of `in` to
- * `out` pixels has its centre at c = (x + 1/2) s with s = in / out, and is the weighted sum of the input pixels i
- * within c -+ r, where r = support * max(s, 1), clipped to the line; weights f((i + 1/2 - c) / max(s, 1)), scaled to
- * the sum 1 and rounded to 22 fractional bits. f: the triangle of support 1, or Keys' cubic with a = -1/2 of support 2.
+ * height shrinks much more than the width; where the aspect is kept the two agree.) The weights are data/filter.h's,
+ * rounded to 22 fractional bits.
  */
 #ifndef ATT_DATA_RESIZE_H
 #define ATT_DATA_RESIZE_H

@@ -4,6 +4,8 @@
 #include "graph/plan.h"
 
 enum { ARENA_ALIGN = 64 };
+/* Of one value: the sum of many is still counted in 64 bits. */
+static const int64_t MOST_BYTES = (int64_t)1 << 46;
 
 /* A value that needs memory of the arena from step `first` (which writes it) to step `last` (which reads it). */
 typedef struct tenant {
@@ -132,6 +134,14 @@ static int keep_read(tenant *tenants, int count, att_ref *refs)
     return kept;
 }
 
+static int64_t largest_bytes(const tenant *tenants, int count)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < count; i++)
+        largest = tenants[i].bytes > largest ? tenants[i].bytes : largest;
+    return largest;
+}
+
 /* Values that are for watchers alone. */
 static void mark_watched(const att_graph *graph, const bool *watchers, att_ref *refs)
 {
@@ -175,6 +185,9 @@ static att_status place(const att_graph *graph, const att_plan *plan, const int 
         return att_fail_memory(graph->context, values * sizeof *tenants, "a plan");
     int count = collect(graph, plan, owner, left_out, group, refs, tenants, tenant_of);
     count = keep_read(tenants, count, refs);
+    int64_t largest = largest_bytes(tenants, count);
+    if (largest > MOST_BYTES)
+        return att_fail_memory(graph->context, (size_t)largest, "a value between layers; smaller images take less");
     *arena_bytes = (size_t)settle_all(tenants, count, met);
     for (int i = 0; i < count; i++)
         refs[tenants[i].value].offset = tenants[i].offset;

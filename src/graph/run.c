@@ -138,27 +138,43 @@ static void train_thread(void *user, int thread)
     }
 }
 
-/* Teams of one thread take groups as they come; every sample is computed alike whoever takes it. */
+/* Whether all threads share each of the `rest` samples that are too few for one a thread, which takes a sample's time
+ * for every `rest`. A shared one takes about 1/threads + 1/16 of that. */
+static bool shares_rest(int rest, int threads)
+{
+    return rest * (16 + threads) < 16 * threads;
+}
+
+static void infer_rest(att_session *session, int thread)
+{
+    int teams = session->plan->teams, count = session->batch.count, rest = count % teams;
+    if (rest == 0)
+        return;
+    if (!shares_rest(rest, teams)) {
+        if (thread < rest)
+            run_group(session, 1, 1, thread, 0, count - rest + thread, 0);
+        return;
+    }
+    /* They share the first team's memory, which its thread may still use for a group of its own. */
+    att_barrier_wait(&session->teams[0].barrier);
+    for (int row = count - rest; row < count; row++)
+        run_group(session, 1, teams, 0, thread, row, 0);
+}
+
+/* Teams of one thread take groups as they come, as many of each size as there are teams; then what is left over. */
 static void infer_thread(void *user, int thread)
 {
     att_session *session = user;
     const att_plan *plan = session->plan;
-    int share = session->batch.count / plan->teams, group = plan->group;
-    while (group > 1 && group > share)
-        group /= 2;
-    int64_t row;
-    int size;
-    while ((size = att_session_group(session->batch.count, group, atomic_fetch_add(&session->next_group, 1), &row)) > 0)
-        run_group(session, size, 1, thread, 0, row, 0);
-}
-
-/* All threads share each sample. */
-static void latency_thread(void *user, int thread)
-{
-    att_session *session = user;
-    int threads = att_context_threads(session->context);
-    for (int row = 0; row < session->batch.count; row++)
-        run_group(session, 1, threads, 0, thread, row, 0);
+    for (;;) {
+        int64_t row;
+        int index = atomic_fetch_add(&session->next_group, 1), turn = index / plan->teams, team = index % plan->teams;
+        int size = att_session_group(session->batch.count / plan->teams, plan->group, turn, &row);
+        if (size == 0)
+            break;
+        run_group(session, size, 1, thread, 0, row * plan->teams + (int64_t)team * size, 0);
+    }
+    infer_rest(session, thread);
 }
 
 static void pack_thread(void *user, int thread)
@@ -201,18 +217,12 @@ static void stage_inputs(att_session *session)
 att_status att_session_body(att_session *session)
 {
     const att_plan *plan = session->plan;
-    int threads = att_context_threads(session->context);
     atomic_store(&session->status, ATT_OK);
     atomic_store(&session->next_group, 0);
     stage_inputs(session);
     run_prologue(session);
-    bool alone = plan->purpose == ATT_INFER && session->batch.count < plan->teams;
-    att_barrier_init(&session->teams[0].barrier, alone ? threads : plan->parts);
-    if (alone && threads > 1)
-        att_threads_run(session->context, threads, latency_thread, session);
-    else if (plan->purpose == ATT_INFER && plan->parts == 1)
-        att_threads_run(session->context, plan->teams, infer_thread, session);
-    else
-        att_threads_run(session->context, plan->teams * plan->parts, train_thread, session);
+    bool single = plan->purpose == ATT_INFER && plan->parts == 1; /* teams of one thread */
+    att_barrier_init(&session->teams[0].barrier, single ? plan->teams : plan->parts);
+    att_threads_run(session->context, plan->teams * plan->parts, single ? infer_thread : train_thread, session);
     return (att_status)atomic_load(&session->status);
 }

@@ -14,7 +14,8 @@ typedef struct att_train_state {
     int64_t update;  /* updates made */
     double loss_sum; /* over the images of the unfinished epoch */
     int64_t loss_count;
-    double metric; /* of the last evaluated epoch; NaN: none */
+    int64_t corrupt; /* images replaced in the unfinished epoch */
+    double metric;   /* of the last evaluated epoch; NaN: none */
     att_history history;
 } att_train_state;
 

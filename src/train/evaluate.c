@@ -104,6 +104,9 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     loader.transform = *transform;
     loader.batch_size = e->options->batch_size;
     loader.workers = e->options->workers;
+    loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
+    loader.corrupt_found = e->options->corrupt_found;
+    loader.corrupt_user = e->options->corrupt_user;
     return att_loader_create(e->context, dataset, &loader, &e->loader);
 }
 
@@ -111,6 +114,7 @@ static att_evaluation figures(const evaluator *e)
 {
     double elapsed = att_seconds_now() - e->started, count = (double)e->count;
     return (att_evaluation){.count = e->count,
+                            .corrupt = att_loader_describe(e->loader).corrupt,
                             .top1 = att_share(100 * (double)e->first, count),
                             .top5 = att_share(100 * (double)e->among_five, count),
                             .loss = count > 0 ? e->loss / count : NAN,
@@ -130,6 +134,9 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     att_status status = prepare(&e, model, weights, dataset, transform);
     if (status == ATT_OK)
         status = run(&e);
+    if (status == ATT_OK && e.count == 0)
+        status = att_fail(e.context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
+                          (long long)att_dataset_count(dataset));
     if (status == ATT_OK)
         *result = figures(&e);
     att_loader_destroy(&e.loader);

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "io/json.h"
 #include "train/numbers.h"
 #include "train/options.h"
 
@@ -110,16 +111,38 @@ static void put_line(void *user, const char *what, const char *value)
     put_text(user, what, value);
 }
 
+/* One class a line. Names that are no text, or more than a line, are not kept, nor are those that only repeat the
+ * number. */
+static void put_classes(att_metadata *metadata, const att_dataset *dataset)
+{
+    att_text lines = {.context = metadata->arena.context};
+    bool plain = true, telling = false;
+    for (int c = 0; c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c);
+        char number[ATT_NUMBER_TEXT];
+        snprintf(number, sizeof number, "%d", c);
+        telling = telling || strcmp(name, number) != 0;
+        plain = plain && !strchr(name, '\n') && att_utf8_valid(name);
+        att_text_append(&lines, "%s\n", name);
+    }
+    metadata->failed |= lines.failed;
+    if (plain && telling && lines.data)
+        put_text(metadata, "classes", lines.data);
+    att_text_free(&lines);
+}
+
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state)
 {
     ATT_TRY(att_metadata_identity(metadata, run->model));
     each_line(run, put_line, metadata);
+    put_classes(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "epoch", state->epoch);
     put_integer(metadata, "batch", state->batch);
     put_integer(metadata, "update", state->update);
     put_real(metadata, "loss_sum", state->loss_sum);
     put_integer(metadata, "loss_count", state->loss_count);
+    put_integer(metadata, "corrupt", state->corrupt);
     put_real(metadata, "metric", state->metric);
     put_real(metadata, "best_metric", state->history.best_metric);
     put_integer(metadata, "best_epoch", state->history.best_epoch);
@@ -223,6 +246,9 @@ att_status att_metadata_state(att_context *context, const att_safetensors *file,
     ATT_TRY(att_metadata_integer(context, file, "update", 0, INT64_MAX, &state->update));
     ATT_TRY(att_metadata_real(context, file, "loss_sum", &state->loss_sum));
     ATT_TRY(att_metadata_integer(context, file, "loss_count", 0, INT64_MAX, &state->loss_count));
+    state->corrupt = 0;
+    if (att_metadata_text(file, "corrupt"))
+        ATT_TRY(att_metadata_integer(context, file, "corrupt", 0, INT64_MAX, &state->corrupt));
     ATT_TRY(att_metadata_real(context, file, "metric", &state->metric));
     const char *kept = att_metadata_text(file, "history");
     if (!kept || !att_history_read(&state->history, kept) || !history_is_past(&state->history, epoch))

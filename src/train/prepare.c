@@ -74,6 +74,9 @@ static att_status open_loader(att_trainer *trainer)
     loader.shuffle = true;
     loader.drop_last = true;
     loader.seed = options->seed;
+    loader.corrupt = options->skip_corrupt ? ATT_CORRUPT_REPLACED : ATT_CORRUPT_FATAL;
+    loader.corrupt_found = att_trainer_train_corrupt;
+    loader.corrupt_user = trainer;
     ATT_TRY(att_loader_create(trainer->context, trainer->run.data->train, &loader, &trainer->loader));
     trainer->batches = att_loader_batches(trainer->loader);
     if (trainer->batches < 1)

@@ -72,6 +72,7 @@ static void count_update(att_trainer *trainer)
     state->update++;
     state->loss_sum += trainer->partial_loss;
     state->loss_count += trainer->partial_images;
+    state->corrupt += att_pace_corrupt(&trainer->update_pace, trainer->loader);
     trainer->update_loss = trainer->partial_loss / (double)trainer->partial_images;
     trainer->partial_images = 0;
     trainer->partial_loss = 0;
@@ -180,12 +181,15 @@ static att_status finish_epoch(att_trainer *trainer)
 {
     att_train_state *state = &trainer->state;
     trainer->result.train_loss = state->loss_sum / (double)state->loss_count;
+    trainer->result.train_corrupt = state->corrupt;
+    trainer->result.eval_corrupt = trainer->evaluation.corrupt;
     ATT_TRY(att_trainer_emit_epoch(trainer));
     att_history_add(&state->history, state->epoch, state->metric);
     state->epoch++;
     state->batch = 0;
     state->loss_sum = 0;
     state->loss_count = 0;
+    state->corrupt = 0;
     if (!trainer->options->output)
         return ATT_OK;
     ATT_TRY(att_checkpoint_publish(&trainer->run, state));

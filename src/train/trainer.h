@@ -9,9 +9,9 @@
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
-/* Images, seconds and seconds spent waiting for data since some moment. */
+/* Images, seconds and seconds spent waiting for data since some moment; the loader's count of corrupt images at it. */
 typedef struct att_pace {
-    int64_t images;
+    int64_t images, corrupt;
     double started, waited;
 } att_pace;
 
@@ -37,7 +37,8 @@ typedef struct att_trainer {
     double seconds, waited;
     double eval_seconds; /* of the last epoch's evaluation */
     bool stop_asked;
-    bool measuring; /* the update in progress, or just made, is watched */
+    bool measuring;  /* the update in progress, or just made, is watched */
+    bool eval_named; /* the evaluation set's corrupt images were told of */
 
     int64_t partial_images; /* of the update in progress, with the sum of their losses */
     double partial_loss;
@@ -51,6 +52,7 @@ typedef struct att_trainer {
 att_pace att_pace_start(const att_loader *loader);
 double att_pace_seconds(const att_pace *pace);
 double att_pace_speed(const att_pace *pace);
+int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader);
 double att_pace_wait_share(const att_pace *pace, const att_loader *loader);
 
 /* trainer_events.c: what others are told. */
@@ -59,6 +61,9 @@ att_status att_trainer_emit_step(att_trainer *trainer);
 att_status att_trainer_emit_epoch(att_trainer *trainer);
 /* What the instruments saw of the last update. */
 att_status att_trainer_emit_measure(att_trainer *trainer);
+/* As att_loader_options.corrupt_found; user: the trainer. */
+att_status att_trainer_train_corrupt(void *user, int64_t index, const char *reason);
+att_status att_trainer_eval_corrupt(void *user, int64_t index, const char *reason);
 /* Returns `status`, whose message stays, or where that is ATT_OK what a sink answers. */
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status);
 /* After a batch of the update in progress. */

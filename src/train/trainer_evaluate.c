@@ -27,6 +27,9 @@ static att_status evaluate(att_trainer *trainer, att_weights *weights, const cha
                                     .precision = trainer->options->precision,
                                     .batch_size = trainer->options->batch_size,
                                     .workers = trainer->options->workers,
+                                    .skip_corrupt = trainer->options->skip_corrupt,
+                                    .corrupt_found = att_trainer_eval_corrupt,
+                                    .corrupt_user = trainer,
                                     .stage = stage,
                                     .progress = pass_on,
                                     .progress_user = trainer};
@@ -83,6 +86,7 @@ att_status att_trainer_evaluate(att_trainer *trainer)
 {
     double started = att_seconds_now();
     ATT_TRY(evaluate(trainer, trainer->run.weights, "evaluate", &trainer->plain));
+    trainer->eval_named = true;
     trainer->evaluation = trainer->plain;
     if (trainer->options->model_ema)
         ATT_TRY(evaluate_average(trainer));

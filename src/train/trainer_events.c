@@ -10,7 +10,8 @@ enum { FIELDS_MAX = 48, MESSAGE_SIZE = 2048 };
 
 att_pace att_pace_start(const att_loader *loader)
 {
-    return (att_pace){.started = att_seconds_now(), .waited = att_loader_describe(loader).wait_seconds};
+    att_loader_stats stats = att_loader_describe(loader);
+    return (att_pace){.corrupt = stats.corrupt, .started = att_seconds_now(), .waited = stats.wait_seconds};
 }
 
 double att_pace_seconds(const att_pace *pace)
@@ -21,6 +22,11 @@ double att_pace_seconds(const att_pace *pace)
 double att_pace_speed(const att_pace *pace)
 {
     return att_share((double)pace->images, att_pace_seconds(pace));
+}
+
+int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader)
+{
+    return att_loader_describe(loader).corrupt - pace->corrupt;
 }
 
 double att_pace_wait_share(const att_pace *pace, const att_loader *loader)
@@ -117,7 +123,31 @@ att_status att_trainer_emit_epoch(att_trainer *trainer)
     fields[count++] = (att_field){.name = "lr", .number = trainer->lr};
     fields[count++] = (att_field){.name = "images_per_second", .number = trainer->result.images_per_second};
     fields[count++] = (att_field){.name = "wait_share", .number = trainer->result.wait_share};
+    if (trainer->options->skip_corrupt)
+        fields[count++] = (att_field){.name = "train_corrupt", .number = (double)trainer->result.train_corrupt};
+    if (trainer->options->skip_corrupt && trainer->run.data->eval)
+        fields[count++] = (att_field){.name = "eval_corrupt", .number = (double)trainer->result.eval_corrupt};
     return emit(trainer, ATT_EVENT_EPOCH, fields, count);
+}
+
+static att_status emit_corrupt(att_trainer *trainer, const char *set, const char *what, const char *reason)
+{
+    const att_field fields[] = {{.name = "message", .text = reason}, {.name = "set", .text = set}};
+    att_log(trainer->context, ATT_LOG_WARNING, "image %s: %s", what, reason);
+    return emit(trainer, ATT_EVENT_WARNING, fields, sizeof fields / sizeof *fields);
+}
+
+att_status att_trainer_train_corrupt(void *user, int64_t index, const char *reason)
+{
+    (void)index;
+    return emit_corrupt(user, "train", "replaced", reason);
+}
+
+att_status att_trainer_eval_corrupt(void *user, int64_t index, const char *reason)
+{
+    (void)index;
+    const att_trainer *trainer = user;
+    return trainer->eval_named ? ATT_OK : emit_corrupt(user, "eval", "left out", reason);
 }
 
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status)

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include <attscope/bench.h>
 
 #include "bench/gemm.h"
+#include "bench/triad.h"
 
 /* A ViT that is made and run within milliseconds. */
 static att_model_options small_network(void)
@@ -72,10 +74,24 @@ static void idle_threads(void **state)
     att_context_destroy(&context);
 }
 
-static void count_row(void *user, const att_profile_row *row)
+/* What a profile's rows add up to. */
+typedef struct profile {
+    int rows;
+    double seconds, flops;
+} profile;
+
+static void add_row(void *user, const att_profile_row *row)
 {
-    assert_true(row->calls > 0 && row->seconds >= 0);
-    ++*(int *)user;
+    profile *p = user;
+    assert_true(row->calls > 0 && row->seconds >= 0 && row->bytes > 0);
+    p->rows++;
+    p->seconds += row->seconds;
+    if (strncmp(row->op, "linear", 6) == 0 || strncmp(row->op, "attention", 9) == 0)
+        p->flops += row->flops;
+    att_bench_result rates = {.gemm_rate = 4, .memory_rate = 2};
+    double floor = att_bench_floor(&rates, row);
+    assert_true(floor >= row->flops / 4 && floor >= row->bytes / 2);
+    assert_true(floor == row->flops / 4 || floor == row->bytes / 2);
 }
 
 static void figures(void **state)
@@ -84,7 +100,7 @@ static void figures(void **state)
     att_context *context = make_context(2);
     att_model_options network = small_network();
     for (int training = 0; training < 2; training++) {
-        int rows = 0;
+        profile p = {0};
         att_bench_options options = att_bench_options_defaults();
         options.model = "vit_tiny_patch16_224";
         options.network = &network;
@@ -92,8 +108,8 @@ static void figures(void **state)
         options.batch_size = 4;
         options.repeats = 3;
         options.profile = true;
-        options.row = count_row;
-        options.row_user = &rows;
+        options.row = add_row;
+        options.row_user = &p;
         att_bench_result r;
         assert_int_equal(att_bench_run(context, &options, &r), ATT_OK);
         assert_int_equal(r.img_size, 16);
@@ -103,8 +119,119 @@ static void figures(void **state)
         /* Rounding only: measured 2e-16. */
         assert_true(r.share > share * (1 - 1e-12) && r.share < share * (1 + 1e-12));
         assert_true(r.peak_bytes > 1 << 20);
-        assert_true(rows > 5);
+        assert_true(r.memory_rate > 0);
+        assert_true(p.rows > 5);
+        /* Two threads are in kernels no longer than they run. */
+        assert_true(r.all_seconds >= 3 * 0.5 * r.step_seconds && p.seconds <= 2 * r.all_seconds);
+        /* Softmax and recomputed layers come on top of the matrix products; the first layer has no gradient to data. */
+        assert_true(p.flops >= 3 * 4 * (training ? 0.9 : 1) * flops);
     }
+    att_context_destroy(&context);
+}
+
+/* Operations: 4 N^2 heads width, forward; three times that with backward. */
+static void attention_figures(void **state)
+{
+    (void)state;
+    att_context *context = make_context(2);
+    for (int pass = 0; pass < 4; pass++) {
+        att_bench_attention_options options = att_bench_attention_options_defaults();
+        options.tokens = 48;
+        options.heads = 2;
+        options.width = 8;
+        options.training = pass & 1;
+        options.statistics = pass & 2;
+        options.repeats = 2;
+        options.warmup = 1;
+        att_bench_attention_result r;
+        assert_int_equal(att_bench_attention(context, &options, &r), ATT_OK);
+        assert_int_equal(r.images, 2 * (2048 / 48));
+        assert_true(r.flops == (options.training ? 12.0 : 4.0) * 48 * 48 * 16);
+        assert_true(r.image_seconds > 0 && r.gemm_rate > 0 && r.share > 0 && r.peak_bytes > 0);
+    }
+    att_context_destroy(&context);
+}
+
+static void runs_one_by_one(void **state)
+{
+    (void)state;
+    att_context *context = make_context(2);
+    att_model_options network = small_network();
+    att_bench_options options = att_bench_options_defaults();
+    options.model = "vit_tiny_patch16_224";
+    options.network = &network;
+    options.batch_size = 3;
+    att_bench *bench;
+    assert_int_equal(att_bench_create(context, &options, &bench), ATT_OK);
+    for (int batch = 1; batch <= 3; batch++) {
+        double seconds = 0;
+        assert_int_equal(att_bench_time(bench, batch, &seconds), ATT_OK);
+        assert_true(seconds > 0);
+    }
+    double seconds = -1;
+    assert_int_equal(att_bench_time(bench, 4, &seconds), ATT_ERR_ARGUMENT);
+    assert_true(seconds == -1);
+    att_bench_destroy(&bench);
+    assert_null(bench);
+    att_context_destroy(&context);
+}
+
+/* Kernels of one case follow each other, the taken one first. */
+typedef struct kernel_list {
+    int rows, cases;
+    char last[96];
+} kernel_list;
+
+static bool is_small(void *user, const char *op, const char *name)
+{
+    (void)user;
+    return strcmp(op, "adamw") == 0 || strcmp(name, "demo_qkv") == 0 || strcmp(name, "demo") == 0;
+}
+
+static void add_kernel(void *user, const att_bench_kernel_row *row)
+{
+    kernel_list *list = user;
+    char whole[96];
+    snprintf(whole, sizeof whole, "%s/%s", row->op, row->name);
+    assert_true(row->taken == (strcmp(whole, list->last) != 0));
+    assert_true(row->seconds > 0 && row->bytes > 0);
+    snprintf(list->last, sizeof list->last, "%s", whole);
+    list->rows++;
+    list->cases += row->taken;
+}
+
+static void kernels_one_by_one(void **state)
+{
+    (void)state;
+    att_context *context = make_context(1);
+    const char *const backends[] = {"cpu", "ref"};
+    int cases[2];
+    for (int i = 0; i < 2; i++) {
+        kernel_list list = {0};
+        att_bench_kernel_options options = att_bench_kernel_options_defaults();
+        options.backend = backends[i];
+        options.repeats = 1;
+        options.wants = is_small;
+        options.row = add_kernel;
+        options.row_user = &list;
+        assert_int_equal(att_bench_kernels(context, &options), ATT_OK);
+        assert_true(list.cases >= 10 && list.rows >= list.cases);
+        cases[i] = list.cases;
+    }
+    assert_int_equal(cases[0], cases[1]);
+    att_context_destroy(&context);
+}
+
+static void memory_is_read_and_written(void **state)
+{
+    (void)state;
+    att_context *context = make_context(3);
+    att_triad *triad;
+    assert_int_equal(att_triad_create(context, &triad), ATT_OK);
+    assert_true(att_triad_bytes(triad) > 0.99 * (96 << 20));
+    att_triad_run(triad);
+    att_triad_destroy(&triad);
+    assert_null(triad);
     att_context_destroy(&context);
 }
 
@@ -123,6 +250,25 @@ static void refusals(void **state)
     options.repeats = 0;
     assert_int_equal(att_bench_run(context, &options, &r), ATT_ERR_ARGUMENT);
     assert_int_equal(r.img_size, -1);
+    att_bench_attention_result a = {.images = -1};
+    att_bench_attention_options attention = att_bench_attention_options_defaults();
+    attention.tokens = 0;
+    assert_int_equal(att_bench_attention(context, &attention, &a), ATT_ERR_ARGUMENT);
+    attention.tokens = 16;
+    attention.heads = 0;
+    assert_int_equal(att_bench_attention(context, &attention, &a), ATT_ERR_ARGUMENT);
+    attention.heads = 1;
+    attention.repeats = 0;
+    assert_int_equal(att_bench_attention(context, &attention, &a), ATT_ERR_ARGUMENT);
+    attention.repeats = 1;
+    att_bench_kernel_options kernels = att_bench_kernel_options_defaults();
+    kernels.backend = "gpu";
+    assert_int_equal(att_bench_kernels(context, &kernels), ATT_ERR_NOT_FOUND);
+    kernels.repeats = 0;
+    assert_int_equal(att_bench_kernels(context, &kernels), ATT_ERR_ARGUMENT);
+    attention.backend = "gpu";
+    assert_int_equal(att_bench_attention(context, &attention, &a), ATT_ERR_NOT_FOUND);
+    assert_int_equal(a.images, -1);
     att_context_destroy(&context);
 }
 
@@ -163,16 +309,9 @@ static void *allocate(void *user, void *old, size_t old_size, size_t size)
     return block;
 }
 
-static void memory_runs_out(void **state)
+/* One run of each kind of benchmark, as small as can be. */
+static att_status run_network(att_context *context)
 {
-    (void)state;
-    failing f = {.left = LONG_MAX};
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1;
-    settings.allocate = allocate;
-    settings.allocate_user = &f;
-    att_context *context;
-    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     att_model_options network = small_network();
     network.depth = 1;
     att_bench_options options = att_bench_options_defaults();
@@ -181,19 +320,67 @@ static void memory_runs_out(void **state)
     options.training = true;
     options.batch_size = 1;
     options.repeats = options.warmup = 1;
+    att_bench_result r;
+    return att_bench_run(context, &options, &r);
+}
+
+static att_status run_attention(att_context *context)
+{
+    att_bench_attention_options options = att_bench_attention_options_defaults();
+    options.tokens = 4;
+    options.heads = options.width = 2;
+    options.training = options.statistics = true;
+    options.repeats = options.warmup = 1;
+    att_bench_attention_result r;
+    return att_bench_attention(context, &options, &r);
+}
+
+static bool is_product(void *user, const char *op, const char *name)
+{
+    (void)user;
+    return strcmp(op, "linear") == 0 && strcmp(name, "demo_qkv") == 0;
+}
+
+static att_status run_kernels(att_context *context)
+{
+    kernel_list list = {0};
+    att_bench_kernel_options options = att_bench_kernel_options_defaults();
+    options.repeats = 1;
+    options.wants = is_product;
+    options.row = add_kernel;
+    options.row_user = &list;
+    return att_bench_kernels(context, &options);
+}
+
+static void fail_each_allocation(att_status (*run)(att_context *), int least)
+{
+    failing f = {.left = LONG_MAX};
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.allocate = allocate;
+    settings.allocate_user = &f;
+    att_context *context;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     size_t before = att_context_allocations(context).bytes_now;
     att_status status = ATT_ERR_MEMORY;
     int failures = 0;
     for (; status != ATT_OK; failures++) {
         f.left = failures;
-        att_bench_result r;
-        status = att_bench_run(context, &options, &r);
+        status = run(context);
         f.left = LONG_MAX;
         assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
         assert_int_equal(att_context_allocations(context).bytes_now, before);
     }
-    assert_true(failures > 20);
+    assert_true(failures > least);
     att_context_destroy(&context);
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    fail_each_allocation(run_network, 20);
+    fail_each_allocation(run_attention, 20);
+    fail_each_allocation(run_kernels, 5);
 }
 
 int main(void)
@@ -202,6 +389,10 @@ int main(void)
         cmocka_unit_test(products_are_the_graphs),
         cmocka_unit_test(idle_threads),
         cmocka_unit_test(figures),
+        cmocka_unit_test(attention_figures),
+        cmocka_unit_test(runs_one_by_one),
+        cmocka_unit_test(kernels_one_by_one),
+        cmocka_unit_test(memory_is_read_and_written),
         cmocka_unit_test(refusals),
         cmocka_unit_test(cases_run),
         cmocka_unit_test(memory_runs_out),

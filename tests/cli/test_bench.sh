@@ -5,15 +5,73 @@
 small='--model vit_tiny_patch16_224 --img-size 32 --depth 1 --num-classes 10 -b 4 --repeats 2 --warmup 1 --threads 2'
 # shellcheck disable=SC2086
 run 0 bench $small --json bench.json --profile
-grep -qE '^vit_tiny_patch16_224/infer +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9]+ MiB$' stdout || fail 'no row for inference'
-grep -qE '^vit_tiny_patch16_224/train +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9]+ MiB$' stdout || fail 'no row for training'
-grep -qE '^  linear +onednn +[0-9]+ calls +[0-9.]+ s +[0-9.]+ % +[0-9.]+ GFLOP/s$' stdout || fail 'no profile'
+row='+[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9.]+ +[0-9]+ MiB$'
+grep -qE "^vit_tiny_patch16_224/infer $row" stdout || fail 'no row for inference'
+grep -qE "^vit_tiny_patch16_224/train $row" stdout || fail 'no row for training'
+grep -qE '^  linear +onednn +[0-9]+ +[0-9.]+ +[0-9.]+ % +[0-9.]+ (flops|bytes) +[0-9.]+$' stdout || fail 'no profile'
+grep -qE '^  together +[0-9.]+ 100.0 % +[0-9.]+ +[0-9.]+$' stdout || fail 'no sum of the profile'
 out_has 'share = images/s x operations per image / GEMM rate'
-for key in infer_samples_per_sec infer_step_time infer_batch_size infer_gmacs train_samples_per_sec gemm_share peak_bytes profile; do
-    grep -q "\"$key\"" bench.json || fail "bench.json has no $key"
+has_keys() { # FILE KEY...
+    local file=$1
+    shift
+    for key in "$@"; do
+        grep -q "\"$key\"" "$file" || fail "$file has no $key: $command_line"
+    done
+}
+has_keys bench.json infer_samples_per_sec infer_step_time infer_batch_size infer_gmacs train_samples_per_sec \
+    gemm_gflops gemm_share memory_gbytes_per_sec peak_bytes profile floor_seconds bytes
+# Two threads are in kernels no longer than the runs took, rounding apart.
+awk -F '[:,]' '/"timed_seconds"/ { limit = 2 * $2; sum = 0; cases++ }
+    /"seconds"/ { sum += $2 }
+    /^ *\]/ { if (!(sum > 0 && sum <= limit * 1.001)) bad = 1 }
+    END { exit bad || cases != 2 }' bench.json || fail "the profile's seconds are not part of the runs'"
+
+# Sweeps: every point that was asked for, on paper and in JSON.
+count() { # PATTERN FILE
+    grep -cE "$1" "$2" || true
+}
+run 0 bench tokens --points 8,16,33 --num-heads 2 --embed-dim 16 --repeats 1 --warmup 1 --threads 2 --json sweep.json
+[ "$(count '^ +(8|16|33) +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ %' stdout)" -eq 12 ] || fail "tokens: $(cat stdout)"
+[ "$(count '"beside_neighbours"' sweep.json)" -eq 4 ] || fail 'tokens: only the points between others have neighbours'
+has_keys sweep.json tokens pass heads head_width image_time gflops_per_sec gemm_gflops gemm_share peak_bytes
+for pass in forward forward+stats forward+backward forward+backward+stats; do
+    grep -qF "\"pass\": \"$pass\"" sweep.json || fail "tokens: no pass $pass"
 done
 # shellcheck disable=SC2086
+run 0 bench batch $small --points 1,2,3 --json sweep.json
+[ "$(count '^ +[123] +[0-9.]+ +[0-9.]+' stdout)" -eq 6 ] || fail "batch: $(cat stdout)"
+has_keys sweep.json case batch_size step_time samples_per_sec
+# shellcheck disable=SC2086
+run 0 bench threads $small --points 1,2,3 --filter '*/infer' --json sweep.json
+[ "$(count '^ +[123] +[0-9.]+ +[0-9.]+' stdout)" -eq 3 ] || fail "threads: $(cat stdout)"
+has_keys sweep.json threads samples_per_sec speedup one_image_time one_image_ratio
+[ "$(count '"one_image_ratio": 1(\.0)?,?$' sweep.json)" -ge 1 ] || fail 'threads: the first row is what others are compared with'
+
+# From a process's start to the first logits; stages are parts of it. The network is trained for a moment on noise.
+idx data
+# shellcheck disable=SC2086
+run 0 train data $network $recipe --epochs 1 --output out --experiment short
+picture=$here/../goldens/images/422.jpg
+run 0 bench start out/short/last.safetensors "$picture" --repeats 3 --warmup 1 --threads 2 --json start.json
+grep -qE '^ +[0-9.]+  from start to first logits$' stdout || fail "start: $(cat stdout)"
+has_keys start.json process context checkpoint plan image network first_logits second_logits
+[ "$(count '^vit_tiny' stderr)" -eq 1 ] || fail "start: remarks of one process are enough: $(cat stderr)"
+run 1 bench start missing.safetensors "$picture"
+err_has 'missing.safetensors'
+run 0 bench data data --filter 'data/[de]*' --img-size 8 --repeats 1 --warmup 1 --threads 1 --json data.json
+has_keys data.json samples_per_sec workers img_size
+
+run 0 bench kernels --filter 'layer_norm*/demo' --repeats 1 --json kernels.json
+[ "$(count '^\* layer_norm(_grad)?/demo +simd +' stdout)" -eq 2 ] || fail "kernels: $(cat stdout)"
+has_keys kernels.json op case kernel tier taken seconds flops bytes
+
+# shellcheck disable=SC2086
 usage "--filter nothing fits no case; the first is called vit_tiny_patch16_224/infer" bench $small --filter nothing
+usage 'bench cannot measure "token"; did you mean tokens?' bench token
+usage 'bench start needs CHECKPOINT IMAGE; see attscope bench --help' bench start one
+usage 'bench tokens: "x" is one operand too many; see attscope bench --help' bench tokens x
+usage '--points 4,2: up to 64 numbers from 1 to 65536, each above the one before, with commas between them' \
+    bench batch --points 4,2
 # shellcheck disable=SC2086
 run 2 bench $small --num-heads 5
 err_has 'attscope: '

@@ -2,27 +2,8 @@
 #ifndef TESTS_DATA_PICTURES_H
 #define TESTS_DATA_PICTURES_H
 
-#include <spng.h>
-
+#include "data/picture.h"
 #include "io/pack.h"
-
-enum { PICTURE_SIDE = 4 };
-
-/* A grey PNG filled with `value`; *bytes is the caller's, to be freed. */
-static inline void picture_make(int value, void **bytes, size_t *size)
-{
-    uint8_t pixels[PICTURE_SIDE * PICTURE_SIDE];
-    memset(pixels, value, sizeof(pixels));
-    spng_ctx *encoder = spng_ctx_new(SPNG_CTX_ENCODER);
-    struct spng_ihdr header = {.width = PICTURE_SIDE, .height = PICTURE_SIDE, .bit_depth = 8};
-    int error = 0;
-    spng_set_option(encoder, SPNG_ENCODE_TO_BUFFER, 1);
-    spng_set_ihdr(encoder, &header);
-    assert_int_equal(spng_encode_image(encoder, pixels, sizeof(pixels), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE), 0);
-    *bytes = spng_get_png_buffer(encoder, size, &error);
-    assert_non_null(*bytes);
-    spng_ctx_free(encoder);
-}
 
 /* Writes a picture to <folder>/<name>, with the folders on the way. */
 static inline void picture_write(const scratch *self, const char *name, int value)

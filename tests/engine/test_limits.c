@@ -160,12 +160,31 @@ static void shapes_stay_countable(void **state)
     att_context_destroy(&context);
 }
 
+static void a_value_of_terabytes_is_not_planned(void **state)
+{
+    (void)state;
+    att_context *context = context_of(0);
+    att_graph *graph;
+    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of((int64_t)1 << 30, 1));
+    att_value weight = network_parameter(graph, "w", att_shape_of((int64_t)1 << 16, 1), 1);
+    att_value wide = att_linear(graph, x, weight, ATT_NONE);
+    att_value back = network_parameter(graph, "v", att_shape_of(1, (int64_t)1 << 16), 1);
+    att_graph_output(graph, "y", att_linear(graph, wide, back, ATT_NONE));
+    att_plan_options options = att_plan_options_defaults();
+    att_plan *plan;
+    assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_MEMORY);
+    says(context, "out of memory: 256.0 TiB for a value between layers");
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sessions_know_what_they_need), cmocka_unit_test(outputs_of_a_batch_count),
         cmocka_unit_test(weights_name_their_largest),   cmocka_unit_test(initial_values_need_no_room),
-        cmocka_unit_test(shapes_stay_countable),
+        cmocka_unit_test(shapes_stay_countable),        cmocka_unit_test(a_value_of_terabytes_is_not_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

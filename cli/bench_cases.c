@@ -1,0 +1,276 @@
+/* bench_cases.c - attscope bench cases: networks, each in a process of its own. */
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* --- which cases there are ---------------------------------------------------------------------------------------- */
+
+/* The standard ones, or those of --model; false past the last. */
+static bool any_case(const bench_settings *s, int index, bench_case *found)
+{
+    if (s->network.model) {
+        *found = (bench_case){.model = s->network.model, .training = index == 1};
+        snprintf(found->name, sizeof found->name, "%.80s/%s", found->model, index == 1 ? "train" : "infer");
+        return index < 2;
+    }
+    att_bench_case standard = att_bench_case_at(index);
+    *found = (bench_case){.model = standard.model, .training = standard.training};
+    snprintf(found->name, sizeof found->name, "%s", standard.name);
+    return index < att_bench_case_count();
+}
+
+bool bench_wants(const bench_settings *s, const char *standard, const char *name)
+{
+    const char *pattern = s->measure.filter ? s->measure.filter : s->network.model ? NULL : standard;
+    return !pattern || fnmatch(pattern, name, 0) == 0;
+}
+
+bool bench_case_at(const bench_settings *s, const char *standard, int index, bench_case *found)
+{
+    for (int i = 0; any_case(s, i, found); i++)
+        if (bench_wants(s, standard, found->name) && index-- == 0)
+            return true;
+    return false;
+}
+
+int bench_case_open(const bench_call *call, const char *name, int threads, bench_case *c, att_bench_options *options)
+{
+    const bench_settings *s = call->settings;
+    int index = 0;
+    while (any_case(s, index, c) && strcmp(c->name, name) != 0)
+        index++;
+    if (!any_case(s, index, c))
+        return cli_usage("bench has no case \"%s\"", name);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    cli_engine engine = s->engine;
+    engine.threads = threads;
+    *options = att_bench_options_defaults();
+    options->model = c->model;
+    options->network = &s->network.options;
+    options->training = c->training;
+    options->backend = s->engine.backend;
+    options->precision = cli_engine_precision(&s->engine);
+    options->batch_size = s->measure.batch_size;
+    options->repeats = s->measure.repeats;
+    options->warmup = s->measure.warmup;
+    options->profile = s->measure.profile;
+    return cli_engine_open(call->cli, &engine);
+}
+
+int bench_nothing(const bench_settings *s, const char *first)
+{
+    return cli_usage("--filter %s fits no case; the first is called %s", s->measure.filter, first);
+}
+
+/* --- the child ---------------------------------------------------------------------------------------------------- */
+
+static void send_row(void *user, const att_profile_row *row)
+{
+    bench_record r = {.is_row = true, .of.row.figures = *row};
+    snprintf(r.of.row.op, sizeof r.of.row.op, "%s", row->op);
+    snprintf(r.of.row.kernel, sizeof r.of.row.kernel, "%s", row->kernel);
+    r.of.row.figures.op = r.of.row.figures.kernel = NULL;
+    bench_send(user, &r);
+}
+
+static int run_job(const bench_call *call, const char *job)
+{
+    bench_case c;
+    att_bench_options options;
+    int code = bench_case_open(call, job, call->settings->engine.threads, &c, &options);
+    if (code != CLI_OK)
+        return code;
+    bench_call sender = *call;
+    options.row = send_row;
+    options.row_user = &sender;
+    bench_record r = {.is_row = false};
+    code = cli_check(call->cli, att_bench_run(call->cli->context, &options, &r.of.result));
+    if (code == CLI_OK)
+        bench_send(call, &r);
+    return code;
+}
+
+/* --- what is shown ------------------------------------------------------------------------------------------------ */
+
+/* What a child sent: rows, and the result last. */
+typedef struct found {
+    const bench_case *c;
+    const att_bench_result *result;
+    const bench_record *rows;
+    int row_count, threads, repeats;
+} found;
+
+static void print_head(const bench_call *call, int threads)
+{
+    const bench_measure *m = &call->settings->measure;
+    printf("batch %d, %d threads, %s, median of %d\n\n", m->batch_size, threads,
+           att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
+    printf("%-28s %9s %9s %7s %9s %9s\n", "case", "images/s", "GEMM", "share", "memory", "peak");
+}
+
+static void print_row(const found *f, const bench_row *row)
+{
+    const att_profile_row *r = &row->figures;
+    double ms = 1e3 * r->seconds / f->threads / f->repeats, floor = 1e3 * att_bench_floor(f->result, r) / f->repeats;
+    bool computes = r->flops / f->result->gemm_rate > r->bytes / f->result->memory_rate;
+    printf("  %-20s %-8s %7lld %9.2f %5.1f %% %9.2f %-6s %6.2f\n", row->op, row->kernel, (long long)r->calls, ms,
+           100 * r->seconds / f->threads / f->result->all_seconds, floor, computes ? "flops" : "bytes",
+           floor > 0 ? ms / floor : 0);
+}
+
+static void print_profile(const found *f)
+{
+    double seconds = 0, floor = 0, all = 1e3 * f->result->all_seconds / f->repeats;
+    printf("  %-20s %-8s %7s %9s %7s %9s %-6s %6s\n", "op", "kernel", "calls", "ms", "", "floor", "of", "ratio");
+    for (int i = 0; i < f->row_count; i++) {
+        print_row(f, &f->rows[i].of.row);
+        seconds += f->rows[i].of.row.figures.seconds;
+        floor += 1e3 * att_bench_floor(f->result, &f->rows[i].of.row.figures) / f->repeats;
+    }
+    double outside = all - 1e3 * seconds / f->threads / f->repeats;
+    printf("  %-37s %9.2f %5.1f %%\n", "outside of kernels", outside, 100 * outside / all);
+    printf("  %-37s %9.2f %5.1f %% %9.2f %-6s %6.2f\n", "together", all, 100.0, floor, "", all / floor);
+}
+
+static void print_case(const found *f)
+{
+    const att_bench_result *r = f->result;
+    printf("%-28s %9.2f %9.1f %5.1f %% %9.1f %5.0f MiB\n", f->c->name, r->images_per_second, 1e-9 * r->gemm_rate,
+           100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
+    if (f->row_count > 0)
+        print_profile(f);
+    fflush(stdout);
+}
+
+static void print_formula(bool profile)
+{
+    puts(
+        "\nshare = images/s x operations per image / GEMM rate. Operations: two for each\n"
+        "multiply-add of the matrix products, forward; three times that for training.\n"
+        "GEMM: GFLOP/s of oneDNN's matmul on all threads over the same products, weights\n"
+        "packed, nothing fused, whole-batch forward shapes, Q K' and P V per head; it\n"
+        "takes turns with the network. Memory: GB/s of a = b + s c on all threads, arrays\n"
+        "far beyond every cache. Peak: VmHWM.");
+    if (profile)
+        puts(
+            "Below a case: ms of a batch in each kind of kernel, mean of the threads and the\n"
+            "timed runs, and their floor: operations at the GEMM rate or bytes, each value\n"
+            "read or written once, at the memory's, whichever takes longer. What comes from a\n"
+            "cache goes below the second. Outside: packing weights, threads that wait.");
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+void bench_write_case(const bench_call *call, const bench_case *c)
+{
+    cli_json_text(call->writer, "case", c->name);
+    cli_json_text(call->writer, "model", c->model);
+    cli_json_text(call->writer, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
+}
+
+static void write_row(att_json_writer *w, const found *f, const bench_row *row)
+{
+    att_json_begin_object(w);
+    cli_json_text(w, "op", row->op);
+    cli_json_text(w, "kernel", row->kernel);
+    cli_json_integer(w, "calls", row->figures.calls);
+    cli_json_number(w, "seconds", row->figures.seconds);
+    cli_json_number(w, "floor_seconds", f->threads * att_bench_floor(f->result, &row->figures));
+    cli_json_number(w, "flops", row->figures.flops);
+    cli_json_number(w, "bytes", row->figures.bytes);
+    att_json_end_object(w);
+}
+
+static void write_profile(att_json_writer *w, const found *f)
+{
+    cli_json_integer(w, "timed_runs", f->repeats);
+    cli_json_number(w, "timed_seconds", f->result->all_seconds);
+    att_json_key(w, "profile");
+    att_json_begin_array(w);
+    for (int i = 0; i < f->row_count; i++)
+        write_row(w, f, &f->rows[i].of.row);
+    att_json_end_array(w);
+}
+
+static void write_case(const bench_call *call, const found *f)
+{
+    att_json_writer *w = call->writer;
+    const att_bench_result *r = f->result;
+    char key[48];
+    const char *prefix = f->c->training ? "train" : "infer";
+    att_json_begin_object(w);
+    bench_write_case(call, f->c);
+#define KEY(name) (snprintf(key, sizeof key, "%s_" name, prefix), key)
+    cli_json_number(w, KEY("samples_per_sec"), r->images_per_second);
+    cli_json_number(w, KEY("step_time"), 1e3 * r->step_seconds);
+    cli_json_integer(w, KEY("batch_size"), call->settings->measure.batch_size);
+    cli_json_integer(w, KEY("img_size"), r->img_size);
+    if (!f->c->training)
+        cli_json_number(w, "infer_gmacs", r->gmacs);
+#undef KEY
+    cli_json_number(w, "param_count", 1e-6 * (double)r->parameters);
+    cli_json_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
+    cli_json_number(w, "gemm_share", r->share);
+    cli_json_number(w, "memory_gbytes_per_sec", 1e-9 * r->memory_rate);
+    cli_json_integer(w, "peak_bytes", r->peak_bytes);
+    cli_json_integer(w, "threads", f->threads);
+    cli_json_integer(w, "group", r->plan.group);
+    cli_json_integer(w, "arena_bytes", (int64_t)r->plan.arena_bytes);
+    cli_json_integer(w, "gradient_bytes", (int64_t)r->plan.gradient_bytes);
+    cli_json_integer(w, "packed_bytes", (int64_t)r->plan.packed_bytes);
+    if (call->settings->measure.profile)
+        write_profile(w, f);
+    att_json_end_object(w);
+}
+
+/* --- the parent --------------------------------------------------------------------------------------------------- */
+
+static int run_case(const bench_call *call, const bench_case *c, bench_records *records)
+{
+    int code = bench_run_job(c->name, false, records);
+    if (code != CLI_OK)
+        return code;
+    const bench_record *last = &records->items[records->count - 1];
+    if (last->is_row)
+        return cli_failure("%s gave no result", c->name);
+    found f = {.c = c,
+               .result = &last->of.result,
+               .rows = records->items,
+               .row_count = records->count - 1,
+               .threads = att_context_threads(call->cli->context),
+               .repeats = call->settings->measure.repeats};
+    if (call->prints)
+        print_case(&f);
+    if (call->writer)
+        write_case(call, &f);
+    return CLI_OK;
+}
+
+static int run(const bench_call *call)
+{
+    const bench_settings *s = call->settings;
+    int index = 0, code = CLI_OK;
+    bench_case c;
+    bench_records *records = malloc(sizeof *records);
+    if (!records)
+        return cli_failure("out of memory");
+    for (; code == CLI_OK && bench_case_at(s, NULL, index, &c); index++) {
+        if (call->prints && index == 0)
+            print_head(call, att_context_threads(call->cli->context));
+        code = run_case(call, &c, records);
+    }
+    free(records);
+    if (code == CLI_OK && index == 0) {
+        any_case(s, 0, &c);
+        return bench_nothing(s, c.name);
+    }
+    if (code == CLI_OK && call->prints)
+        print_formula(s->measure.profile);
+    return code;
+}
+
+const bench_what bench_what_cases = {.name = "cases", .operands = "", .run = run, .job = run_job};

@@ -1,0 +1,66 @@
+/* bench_data.c - attscope bench data: how fast images get to the network. */
+#include "bench.h"
+#include "network.h"
+#include "stop.h"
+
+static void show(const bench_call *call, const att_bench_data_case *c, const att_bench_data_options *options,
+                 double rate)
+{
+    if (call->prints) {
+        printf("%-20s %9.1f\n", c->name, rate);
+        fflush(stdout);
+    }
+    att_json_writer *w = call->writer;
+    if (!w)
+        return;
+    att_json_begin_object(w);
+    cli_json_text(w, "case", c->name);
+    cli_json_integer(w, "img_size", options->img_size);
+    cli_json_integer(w, "workers", options->workers);
+    cli_json_number(w, "samples_per_sec", rate);
+    att_json_end_object(w);
+}
+
+static int run_case(const bench_call *call, const att_dataset *dataset, const att_bench_data_case *c)
+{
+    const bench_settings *s = call->settings;
+    att_bench_data_options options = att_bench_data_options_defaults();
+    options.what = c->what;
+    options.workers = c->workers;
+    if (s->network.options.img_size > 0)
+        options.img_size = s->network.options.img_size;
+    options.repeats = s->measure.repeats;
+    options.warmup = s->measure.warmup;
+    double rate;
+    int code = cli_check(call->cli, att_bench_data(call->cli->context, dataset, &options, &rate));
+    if (code == CLI_OK)
+        show(call, c, &options, rate);
+    return code;
+}
+
+static int run(const bench_call *call)
+{
+    att_dataset *dataset = NULL;
+    int code = cli_dataset_open(call->cli, call->operands[0], NULL, NULL, 0, &dataset), shown = 0;
+    for (int i = 0; code == CLI_OK && i < att_bench_data_case_count(); i++) {
+        att_bench_data_case c = att_bench_data_case_at(i);
+        if (!bench_wants(call->settings, NULL, c.name))
+            continue;
+        if (call->prints && shown == 0)
+            printf("median of %d passes over all images\n\n%-20s %9s\n", call->settings->measure.repeats, "case",
+                   "images/s");
+        shown++;
+        code = cli_stop_asked() ? CLI_STOPPED : run_case(call, dataset, &c);
+    }
+    att_dataset_close(&dataset);
+    if (code == CLI_OK && shown == 0)
+        return bench_nothing(call->settings, att_bench_data_case_at(0).name);
+    if (code == CLI_OK && call->prints)
+        puts(
+            "\ndecode, evaluate, train: one thread; files to pixels, the same with evaluation's\n"
+            "and with training's transform. loader-N: training's, N threads.");
+    return code;
+}
+
+const bench_what bench_what_data = {
+    .name = "data", .operands = "DATA", .least_operands = 1, .most_operands = 1, .run = run};

@@ -1,0 +1,285 @@
+/* bench_sweeps.c - attscope bench batch and threads: one network against the images of a run, and against threads. All
+ * points of a sweep live in one process and take turns, so that each meets the same machine. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* One network at a number of threads. */
+typedef struct station {
+    cli_app app; /* with a context of its own */
+    att_bench *bench;
+} station;
+
+/* What is timed in turn: runs of `batch` images. */
+typedef struct point {
+    att_bench *bench;
+    cli_app *app;
+    int batch;
+    double seconds[BENCH_REPEATS];
+} point;
+
+enum { MOST_BATCH = 65536, MOST_THREADS = 1024, SHORT_IMAGES = 8 };
+
+static const char STANDARD_CASES[] = "vit_tiny*";
+
+static int open_station(const bench_call *call, const char *job, int threads, int most_batch, station *s)
+{
+    bench_case c;
+    att_bench_options options;
+    bench_call own = *call;
+    own.cli = &s->app;
+    int code = bench_case_open(&own, job, threads, &c, &options);
+    options.batch_size = most_batch;
+    return code == CLI_OK ? cli_check(&s->app, att_bench_create(s->app.context, &options, &s->bench)) : code;
+}
+
+static void close_station(station *s)
+{
+    att_bench_destroy(&s->bench);
+    att_context_destroy(&s->app.context);
+}
+
+/* The mean of several runs where they are short. */
+static int time_point(point *p, double *seconds)
+{
+    int runs = p->batch < SHORT_IMAGES ? SHORT_IMAGES / p->batch : 1;
+    *seconds = 0;
+    for (int i = 0; i < runs; i++) {
+        double once;
+        int code = cli_check(p->app, att_bench_time(p->bench, p->batch, &once));
+        if (code != CLI_OK)
+            return code;
+        *seconds += once / runs;
+    }
+    return CLI_OK;
+}
+
+/* Times all points turn by turn and sends their medians in order. */
+static int take_turns(const bench_call *call, point *points, int count)
+{
+    const bench_measure *m = &call->settings->measure;
+    for (int turn = -m->warmup; turn < m->repeats; turn++)
+        for (int i = 0; i < count; i++) {
+            double seconds;
+            int code = time_point(&points[i], &seconds);
+            if (code != CLI_OK)
+                return code;
+            if (turn >= 0)
+                points[i].seconds[turn] = seconds;
+        }
+    for (int i = 0; i < count; i++) {
+        bench_record r = {.of.seconds = bench_median(points[i].seconds, m->repeats)};
+        bench_send(call, &r);
+    }
+    return CLI_OK;
+}
+
+/* Runs the job of each wanted case and shows what it sent. */
+static int run_jobs(const bench_call *call, int (*show)(const bench_call *, const bench_case *, const bench_records *))
+{
+    bench_case c;
+    int code = CLI_OK, index = 0;
+    bench_records *records = malloc(sizeof *records);
+    if (!records)
+        return cli_failure("out of memory");
+    for (; code == CLI_OK && bench_case_at(call->settings, STANDARD_CASES, index, &c); index++) {
+        code = bench_run_job(c.name, false, records);
+        if (code == CLI_OK)
+            code = show(call, &c, records);
+        fflush(stdout);
+    }
+    free(records);
+    return code == CLI_OK && index == 0 ? bench_nothing(call->settings, "vit_tiny_patch16_224/infer") : code;
+}
+
+/* --- batch -------------------------------------------------------------------------------------------------------- */
+
+static int batch_sizes(const bench_call *call, int sizes[BENCH_POINTS])
+{
+    static const int standard[] = {1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, 128, 0};
+    return bench_points(call->settings, standard, MOST_BATCH, sizes);
+}
+
+static int batch_job(const bench_call *call, const char *job)
+{
+    int sizes[BENCH_POINTS], count = batch_sizes(call, sizes);
+    point *points = calloc(BENCH_POINTS, sizeof *points);
+    station s = {.bench = NULL};
+    int code = count < 0 ? CLI_USAGE : points ? CLI_OK : cli_failure("out of memory");
+    if (code == CLI_OK)
+        code = open_station(call, job, call->settings->engine.threads, sizes[count - 1], &s);
+    for (int i = 0; code == CLI_OK && i < count; i++)
+        points[i] = (point){.bench = s.bench, .app = &s.app, .batch = sizes[i]};
+    if (code == CLI_OK)
+        code = take_turns(call, points, count);
+    close_station(&s);
+    free(points);
+    return code;
+}
+
+static void show_size(const bench_call *call, const bench_case *c, int batch, double seconds, double beside)
+{
+    if (call->prints) {
+        printf("%8d %11.2f %11.2f", batch, 1e3 * seconds, batch / seconds);
+        bench_print_beside(beside);
+        putchar('\n');
+    }
+    att_json_writer *w = call->writer;
+    if (!w)
+        return;
+    att_json_begin_object(w);
+    cli_json_text(w, "sweep", "batch");
+    bench_write_case(call, c);
+    cli_json_integer(w, "threads", att_context_threads(call->cli->context));
+    cli_json_integer(w, "batch_size", batch);
+    cli_json_number(w, "step_time", 1e3 * seconds);
+    cli_json_number(w, "samples_per_sec", batch / seconds);
+    if (beside > 0)
+        cli_json_number(w, "beside_neighbours", beside);
+    att_json_end_object(w);
+}
+
+static int show_batch(const bench_call *call, const bench_case *c, const bench_records *records)
+{
+    int sizes[BENCH_POINTS], count = batch_sizes(call, sizes);
+    double rates[BENCH_POINTS];
+    if (count != records->count)
+        return cli_failure("%s gave %d results instead of %d", c->name, records->count, count);
+    if (call->prints)
+        printf("%s, %d threads, %s, median of %d\n%8s %11s %11s  beside\n", c->name,
+               att_context_threads(call->cli->context),
+               att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
+               "batch", "ms", "images/s");
+    for (int i = 0; i < count; i++)
+        rates[i] = sizes[i] / records->items[i].of.seconds;
+    for (int i = 0; i < count; i++)
+        show_size(call, c, sizes[i], records->items[i].of.seconds, bench_beside(sizes, rates, count, i));
+    if (call->prints)
+        putchar('\n');
+    return CLI_OK;
+}
+
+static int batch_run(const bench_call *call)
+{
+    int sizes[BENCH_POINTS];
+    if (batch_sizes(call, sizes) < 0)
+        return CLI_USAGE;
+    int code = run_jobs(call, show_batch);
+    if (code == CLI_OK && call->prints)
+        puts("Beside: images/s over what the batches before and after suggest; < marks less\nthan 0.8.");
+    return code;
+}
+
+const bench_what bench_what_batch = {.name = "batch", .operands = "", .run = batch_run, .job = batch_job};
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+/* Powers of two below `all`, and `all`. */
+static int thread_numbers(const bench_call *call, int all, int numbers[BENCH_POINTS])
+{
+    int standard[BENCH_POINTS + 1] = {0}, count = 0;
+    for (int n = 1; n < all; n *= 2)
+        standard[count++] = n;
+    standard[count] = all;
+    return bench_points(call->settings, standard, MOST_THREADS, numbers);
+}
+
+/* How many threads there are to visit is the parent's: a context says what "all" means. */
+static int count_threads(const bench_call *call, int numbers[BENCH_POINTS])
+{
+    cli_app app = {.context = NULL};
+    int code = cli_engine_open(&app, &call->settings->engine);
+    int count = code == CLI_OK ? thread_numbers(call, att_context_threads(app.context), numbers) : -1;
+    att_context_destroy(&app.context);
+    return count;
+}
+
+static int threads_job(const bench_call *call, const char *job)
+{
+    int numbers[BENCH_POINTS], count = count_threads(call, numbers), batch = call->settings->measure.batch_size;
+    station *stations = calloc(BENCH_POINTS, sizeof *stations);
+    point *points = calloc((size_t)2 * BENCH_POINTS, sizeof *points);
+    int code = count < 0 ? CLI_USAGE : stations && points ? CLI_OK : cli_failure("out of memory");
+    for (int i = 0; code == CLI_OK && i < count; i++) {
+        code = open_station(call, job, numbers[i], batch, &stations[i]);
+        points[2 * i] = (point){.bench = stations[i].bench, .app = &stations[i].app, .batch = batch};
+        points[2 * i + 1] = (point){.bench = stations[i].bench, .app = &stations[i].app, .batch = 1};
+    }
+    if (code == CLI_OK)
+        code = take_turns(call, points, 2 * count);
+    for (int i = 0; stations && i < BENCH_POINTS; i++)
+        close_station(&stations[i]);
+    free(points);
+    free(stations);
+    return code;
+}
+
+/* Seconds of a batch and of one image, and the same at the first number of threads. */
+typedef struct pair {
+    double batch, one;
+} pair;
+
+static void show_threads(const bench_call *call, const bench_case *c, int threads, pair seconds, pair first,
+                         double beside)
+{
+    int batch = call->settings->measure.batch_size;
+    if (call->prints) {
+        printf("%8d %11.2f %8.2f", threads, batch / seconds.batch, first.batch / seconds.batch);
+        bench_print_beside(beside);
+        printf(" %12.2f %8.2f\n", 1e3 * seconds.one, seconds.one / first.one);
+    }
+    att_json_writer *w = call->writer;
+    if (!w)
+        return;
+    att_json_begin_object(w);
+    cli_json_text(w, "sweep", "threads");
+    bench_write_case(call, c);
+    cli_json_integer(w, "threads", threads);
+    cli_json_integer(w, "batch_size", batch);
+    cli_json_number(w, "samples_per_sec", batch / seconds.batch);
+    cli_json_number(w, "speedup", first.batch / seconds.batch);
+    if (beside > 0)
+        cli_json_number(w, "beside_neighbours", beside);
+    cli_json_number(w, "one_image_time", 1e3 * seconds.one);
+    cli_json_number(w, "one_image_ratio", seconds.one / first.one);
+    att_json_end_object(w);
+}
+
+static int show_all_threads(const bench_call *call, const bench_case *c, const bench_records *records)
+{
+    int numbers[BENCH_POINTS], count = count_threads(call, numbers);
+    pair seconds[BENCH_POINTS];
+    double rates[BENCH_POINTS];
+    if (2 * count != records->count)
+        return cli_failure("%s gave %d results instead of %d", c->name, records->count, 2 * count);
+    if (call->prints)
+        printf("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name,
+               call->settings->measure.batch_size, att_precision_name(cli_engine_precision(&call->settings->engine)),
+               call->settings->measure.repeats, "threads", "images/s", "times", "one image/ms", "times");
+    for (int i = 0; i < count; i++) {
+        seconds[i] = (pair){records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds};
+        rates[i] = 1 / seconds[i].batch;
+    }
+    for (int i = 0; i < count; i++)
+        show_threads(call, c, numbers[i], seconds[i], seconds[0], bench_beside(numbers, rates, count, i));
+    if (call->prints)
+        putchar('\n');
+    return CLI_OK;
+}
+
+static int threads_run(const bench_call *call)
+{
+    int numbers[BENCH_POINTS];
+    if (count_threads(call, numbers) < 0)
+        return CLI_USAGE;
+    int code = run_jobs(call, show_all_threads);
+    if (code == CLI_OK && call->prints)
+        puts(
+            "Times: over the first row. One image: a batch of one, shared by all threads in\n"
+            "inference. Beside: images/s over what the rows before and after suggest; < marks\n"
+            "less than 0.8.");
+    return code;
+}
+
+const bench_what bench_what_threads = {.name = "threads", .operands = "", .run = threads_run, .job = threads_job};

@@ -1,0 +1,184 @@
+/* bench_tokens.c - attscope bench tokens: what attention costs against tokens, each point in a process of its own. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+typedef struct pass {
+    const char *name;
+    bool training, statistics;
+} pass;
+static const pass passes[] = {
+    {"forward", false, false},
+    {"forward+stats", false, true},
+    {"forward+backward", true, false},
+    {"forward+backward+stats", true, true},
+};
+enum { PASS_COUNT = sizeof passes / sizeof *passes, MOST_TOKENS = 1 << 20 };
+
+typedef struct job_name {
+    char text[64];
+} job_name;
+
+static job_name name_of(int tokens, const pass *p)
+{
+    job_name name;
+    snprintf(name.text, sizeof name.text, "%d/%s", tokens, p->name);
+    return name;
+}
+
+static att_bench_attention_options options_of(const bench_settings *s)
+{
+    att_bench_attention_options options = att_bench_attention_options_defaults();
+    const att_model_options *network = &s->network.options;
+    if (network->num_heads > 0)
+        options.heads = network->num_heads;
+    if (network->embed_dim > 0)
+        options.width = network->embed_dim / options.heads;
+    options.backend = s->engine.backend;
+    options.precision = cli_engine_precision(&s->engine);
+    options.repeats = s->measure.repeats;
+    options.warmup = s->measure.warmup;
+    return options;
+}
+
+static int run_job(const bench_call *call, const char *job)
+{
+    const bench_settings *s = call->settings;
+    att_bench_attention_options options = options_of(s);
+    char *name;
+    options.tokens = strtol(job, &name, 10);
+    int i = 0;
+    while (i < PASS_COUNT && (*name != '/' || strcmp(name + 1, passes[i].name) != 0))
+        i++;
+    if (i == PASS_COUNT)
+        return cli_usage("bench has no case \"%s\"", job);
+    options.training = passes[i].training;
+    options.statistics = passes[i].statistics;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    int code = cli_engine_open(call->cli, &s->engine);
+    bench_record r = {.is_row = false};
+    if (code == CLI_OK)
+        code = cli_check(call->cli, att_bench_attention(call->cli->context, &options, &r.of.attention));
+    if (code == CLI_OK)
+        bench_send(call, &r);
+    return code;
+}
+
+/* --- what is shown ------------------------------------------------------------------------------------------------ */
+
+static void print_head(const bench_call *call)
+{
+    att_bench_attention_options options = options_of(call->settings);
+    printf("attention, %d heads of %d, %d threads, %s, median of %d\n\n", options.heads, options.width,
+           att_context_threads(call->cli->context), att_precision_name(options.precision), options.repeats);
+}
+
+static void print_formula(void)
+{
+    puts(
+        "GFLOP/s: 4 N^2 heads width operations forward, three times that with backward,\n"
+        "an image. Share: of oneDNN's matmul over Q K' and P V per head, as bench cases\n"
+        "measures it, 1024 tokens at most. Beside: GFLOP/s over what the points before and\n"
+        "after suggest; < marks less than 0.8. Peak: VmHWM with all images of a run.");
+}
+
+static void print_point(int tokens, const att_bench_attention_result *r, double beside)
+{
+    printf("%8d %7d %12.3f %9.1f %6.1f %%", tokens, r->images, 1e3 * r->image_seconds,
+           1e-9 * r->flops / r->image_seconds, 100 * r->share);
+    bench_print_beside(beside);
+    printf(" %6.0f MiB\n", (double)r->peak_bytes / (1 << 20));
+}
+
+static void write_point(const bench_call *call, const pass *p, int tokens, const att_bench_attention_result *r,
+                        double beside)
+{
+    att_json_writer *w = call->writer;
+    att_bench_attention_options options = options_of(call->settings);
+    att_json_begin_object(w);
+    cli_json_text(w, "sweep", "tokens");
+    cli_json_text(w, "pass", p->name);
+    cli_json_integer(w, "tokens", tokens);
+    cli_json_integer(w, "heads", options.heads);
+    cli_json_integer(w, "head_width", options.width);
+    cli_json_text(w, "precision", att_precision_name(options.precision));
+    cli_json_integer(w, "threads", att_context_threads(call->cli->context));
+    cli_json_integer(w, "batch_size", r->images);
+    cli_json_number(w, "image_time", 1e3 * r->image_seconds);
+    cli_json_number(w, "gflops_per_sec", 1e-9 * r->flops / r->image_seconds);
+    cli_json_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
+    cli_json_number(w, "gemm_share", r->share);
+    if (beside > 0)
+        cli_json_number(w, "beside_neighbours", beside);
+    cli_json_integer(w, "peak_bytes", r->peak_bytes);
+    att_json_end_object(w);
+}
+
+/* --- the parent --------------------------------------------------------------------------------------------------- */
+
+static int measure(const pass *p, const int *points, int count, att_bench_attention_result *results)
+{
+    bench_records *records = malloc(sizeof *records);
+    int code = records ? CLI_OK : cli_failure("out of memory");
+    for (int i = 0; code == CLI_OK && i < count; i++) {
+        code = bench_run_job(name_of(points[i], p).text, false, records);
+        if (code == CLI_OK)
+            results[i] = records->items[0].of.attention;
+    }
+    free(records);
+    return code;
+}
+
+static int run_pass(const bench_call *call, const pass *p, const int *points, int count)
+{
+    att_bench_attention_result results[BENCH_POINTS];
+    double rates[BENCH_POINTS];
+    int code = measure(p, points, count, results);
+    if (code != CLI_OK)
+        return code;
+    if (call->prints)
+        printf("%s\n%8s %7s %12s %9s %8s  beside %8s\n", p->name, "tokens", "images", "ms an image", "GFLOP/s", "share",
+               "peak");
+    for (int i = 0; i < count; i++)
+        rates[i] = results[i].flops / results[i].image_seconds;
+    for (int i = 0; i < count; i++) {
+        double beside = bench_beside(points, rates, count, i);
+        if (call->prints)
+            print_point(points[i], &results[i], beside);
+        if (call->writer)
+            write_point(call, p, points[i], &results[i], beside);
+    }
+    if (call->prints) {
+        putchar('\n');
+        fflush(stdout);
+    }
+    return CLI_OK;
+}
+
+static int run(const bench_call *call)
+{
+    static const int standard[] = {64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 0};
+    int points[BENCH_POINTS], count = bench_points(call->settings, standard, MOST_TOKENS, points), shown = 0;
+    if (count < 0)
+        return CLI_USAGE;
+    for (int i = 0; i < PASS_COUNT; i++) {
+        if (!bench_wants(call->settings, NULL, passes[i].name))
+            continue;
+        if (call->prints && shown == 0)
+            print_head(call);
+        shown++;
+        int code = run_pass(call, &passes[i], points, count);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (shown == 0)
+        return bench_nothing(call->settings, passes[0].name);
+    if (call->prints)
+        print_formula();
+    return CLI_OK;
+}
+
+const bench_what bench_what_tokens = {.name = "tokens", .operands = "", .run = run, .job = run_job};

@@ -1,0 +1,58 @@
+#include "data/filter.h"
+
+#include <math.h>
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF /* a fused multiply-add would round weights differently; gcc has none under -std=c17 */
+#endif
+
+typedef struct filter {
+    double support;
+    double (*weight)(double distance);
+} filter;
+
+static double triangle(double distance)
+{
+    double x = fabs(distance);
+    return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+static double cubic(double distance)
+{
+    const double a = -0.5;
+    double x = fabs(distance);
+    if (x < 1.0)
+        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
+    if (x < 2.0)
+        return (((x - 5) * x + 8) * x - 4) * a;
+    return 0.0;
+}
+
+static const filter filters[] = {[ATT_BILINEAR] = {1.0, triangle}, [ATT_BICUBIC] = {2.0, cubic}};
+
+static double stretch_of(double scale)
+{
+    return scale < 1.0 ? 1.0 : scale;
+}
+
+int att_filter_room(att_interpolation interpolation, int in, int out)
+{
+    return (int)ceil(filters[interpolation].support * stretch_of((double)in / out)) * 2 + 1;
+}
+
+int att_filter_weights(att_interpolation interpolation, int in, int out, int x, int *first, double *weights)
+{
+    const filter *f = &filters[interpolation];
+    double scale = (double)in / out, stretch = stretch_of(scale), support = f->support * stretch;
+    double center = (x + 0.5) * scale, per_sample = 1.0 / stretch, sum = 0.0;
+    double low = center - support + 0.5, high = center + support + 0.5;
+    int begin = low < 0 ? 0 : (int)low, end = high > in ? in : (int)high;
+    for (int i = 0; i < end - begin; i++) {
+        weights[i] = f->weight((i + begin - center + 0.5) * per_sample);
+        sum += weights[i];
+    }
+    for (int i = 0; i < end - begin && sum != 0.0; i++)
+        weights[i] /= sum;
+    *first = begin;
+    return end - begin;
+}
