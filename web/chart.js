@@ -163,10 +163,10 @@ function watchCursor(svg, stops) {
   node.addEventListener("pointermove", (event) => {
     const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
     const px = (event.clientX - box.left) / scale, py = (event.clientY - box.top) / scale;
-    const near = d3.scan(shown(), (a, b) => distance(a, px, py) - distance(b, px, py));
-    if (near !== undefined) rest(shown()[near]);
+    /* Across counts for more than up and down, so that a column of marks keeps the cursor. */
+    const near = least(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
+    if (near) rest(near);
   });
-  const distance = (s, px, py) => Math.hypot((s.x - px) * 1.6, s.y - py);
   node.addEventListener("pointerleave", leave);
   node.addEventListener("blur", leave);
   node.addEventListener("keydown", (event) => {

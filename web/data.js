@@ -72,6 +72,10 @@ function originOf(run) {
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
+/* The item with the least score; undefined where there is none. */
+function least(items, score) {
+  return items[d3.range(items.length).reduce((best, i) => (best < 0 || score(items[i]) < score(items[best]) ? i : best), -1)];
+}
 function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
 }

@@ -106,7 +106,7 @@ function classWords(maps, image) {
   return label === prediction ? `${label}, recognised` : `${label}, taken for ${prediction}`;
 }
 function describeRow(atlas, state, row, query) {
-  const { maps } = atlas, best = maps.prefix + d3.scan(row.subarray(maps.prefix), (a, b) => b - a);
+  const { maps } = atlas, best = least(d3.range(maps.prefix, maps.tokens), (k) => -row[k]);
   const special = maps.prefix ? d3.sum(row.subarray(0, maps.prefix)) : 0;
   const head = state.head < 0 ? "mean of all heads" : `head ${state.head}`;
   return [
@@ -177,7 +177,7 @@ function explorer(run) {
   }));
 
   /* Layers from left to right, as in the charts; the first row is that of all heads together. */
-  const side = Math.max(30, Math.min(58, Math.floor(620 / atlas.nodes.length)));
+  const side = Math.max(30, Math.min(76, Math.floor(620 / atlas.nodes.length)));
   grid.style.gridTemplateColumns = `max-content repeat(${atlas.nodes.length}, minmax(30px, ${side}px))`;
   grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, layerOf(node.name))));
   for (const head of d3.range(-1, most)) {
@@ -202,7 +202,8 @@ function explorer(run) {
   ramp.style.background = `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => heat[i].toString()).join(",")})`;
   const left = element("div", {}, strip, element("div", { class: "view" }, view), caption);
   const right = element("div", {},
-    element("h3", {}, "Every layer and head, from the same query"),
+    element("h3", {}, runs.length > 1 ? `Every layer and head of ${run.name}, from the same query` :
+      "Every layer and head, from the same query"),
     element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a patch. Choose one to see it large."),
     grid, words, ramp, ends, tools);
   chooseImage(0);

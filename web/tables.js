@@ -48,7 +48,7 @@ function seedTable() {
 function differenceTable() {
   const rows = differences();
   if (runs.length < 2 || !rows.length) return null;
-  return element("details", {}, element("summary", {}, `Settings that differ (${rows.length})`),
+  return element("details", { open: rows.length < 5 }, element("summary", {}, `Settings that differ (${rows.length})`),
     element("div", { class: "scroll", tabindex: 0 }, table(["setting", ...runs.map((run) => run.name)],
       rows.map(([key, values]) => [element("td", {}, key), ...values.map((v) => element("td", {}, String(v ?? "–")))]))));
 }
