@@ -1,18 +1,19 @@
 "use strict";
-/* Instruments by depth: one chart a statistic, all runs over each other. */
+/* Instruments by depth: one chart a statistic, all runs over each other. heads: figures of single heads are drawn too;
+   steps: places are residual additions, not layers. */
 
 const DEPTHS = [
   { instrument: "entropy", title: "Attention entropy", heads: true,
     labels: { mean: "Entropy by layer" },
-    references: () => entropyLimits() },
+    references: entropyLimits },
   { instrument: "distance", title: "Attention distance", heads: true,
     labels: { mean: "Mean distance", renormalised: "Renormalised over other grid tokens" } },
   { instrument: "jacobian", title: "Softmax Jacobian", heads: true,
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
-  { instrument: "nsi", title: "Neural stiffness index", steps: true,
+  { instrument: "nsi", title: "Neural stiffness index", steps: true, xLabel: "residual addition t",
     labels: { attention: "dt is the gate", unit: "dt = 1" },
     caption: "t = 0 is drawn hollow: it is left out of TNS." },
-  { instrument: "residual", title: "Rank residual", steps: true, log: true,
+  { instrument: "residual", title: "Rank residual", steps: true, log: true, xLabel: "after residual addition",
     labels: { composite: "Composite norm", frobenius: "Frobenius norm" },
     caption: "Logarithmic scale. Down: tokens become alike." },
 ];
@@ -38,6 +39,11 @@ function shiftOf(run, among) {
   return (among.indexOf(run) - (among.length - 1) / 2) * step;
 }
 
+/* Whether every node was measured, so that the first step listed is the network's first. */
+function isWhole(run) {
+  return ((run.measured_apart ? run.measured_begin?.nodes : run.facts.measure_nodes) ?? "*") === "*";
+}
+
 function tellFigure(run, figure, unit) {
   const head = figure.head < 0 ? "" : `, head ${figure.head}`;
   return `${run.name}\n${figure.node}${head}: ${plusMinus(figure.mean, figure.deviation)} ${unit === "1" ? "" : unit}\n` +
@@ -50,7 +56,7 @@ function depthSeries(spec, statistic, among) {
     const means = meansOf(run, spec.instrument, statistic);
     const place = new Map(means.map((f, i) => [f.node, i]));
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
-      hollow: spec.instrument === "nsi" && place.get(f.node) === 0 });
+      hollow: spec.instrument === "nsi" && isWhole(run) && place.get(f.node) === 0 });
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
@@ -62,7 +68,7 @@ function depthTicks(spec, statistic, among) {
   const longest = among.map((run) => meansOf(run, spec.instrument, statistic))
     .reduce((a, b) => (b.length > a.length ? b : a), []);
   if (!spec.steps) return longest.map((f) => layerOf(f.node));
-  return longest.map((f, i) => (f.node === "input" ? "in" : spec.instrument === "residual" ? String(i) : String(i)));
+  return longest.map((f, i) => (f.node === "input" ? "in" : String(i)));
 }
 
 function keyOf(spec, heads) {
@@ -95,7 +101,7 @@ function depthChart(spec, statistic, title) {
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
     title: `${title}${unit && unit !== "1" ? `, ${unit}` : ""}`,
-    xLabel: spec.steps ? (spec.instrument === "residual" ? "after residual addition" : "residual addition t") : "layer",
+    xLabel: spec.xLabel ?? "layer",
     xTicks: depthTicks(spec, statistic, among),
     pad: 0.4,
     log: spec.log,
