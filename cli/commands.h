@@ -11,6 +11,7 @@
     X(predict)              \
     X(models)               \
     X(inspect)              \
+    X(report)               \
     X(bench)
 
 #define CLI_COMMAND_DECLARE(name) extern const cli_command cli_command_##name;

@@ -19,6 +19,7 @@
 #include <attscope/ops.h>
 #include <attscope/plan.h>
 #include <attscope/progress.h>
+#include <attscope/report.h>
 #include <attscope/safetensors.h>
 #include <attscope/status.h>
 #include <attscope/store.h>

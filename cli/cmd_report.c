@@ -1,0 +1,69 @@
+/* attscope report: runs as one page that can be shown. */
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct settings {
+    const char *output, *title;
+    int64_t map_bytes;
+} settings;
+
+static const cli_option page_options[] = {
+    {"output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .help = "where the page goes",
+     CLI_AT(settings, output), .once = true},
+    {"title", .kind = CLI_TEXT, .value = "TEXT", .help = "the page's heading", CLI_AT(settings, title), .once = true},
+    {"map-bytes", .kind = CLI_LONG, .value = "N", .help = "most bytes of attention maps on the page",
+     CLI_AT(settings, map_bytes), .low = 0, .high = 1e9, .once = true},
+};
+
+static void page_defaults(void *values)
+{
+    settings *s = values;
+    s->output = "report.html";
+    s->map_bytes = (int64_t)att_report_options_defaults().map_bytes;
+}
+
+static const cli_group page_group = {"Page", page_options, sizeof page_options / sizeof *page_options, page_defaults};
+static const cli_use uses[] = {{&page_group, 0}};
+
+static int run(cli_app *cli, void *user, const char *const *folders, int count)
+{
+    const settings *s = user;
+    int code = cli_open(cli, 1);
+    if (code != CLI_OK)
+        return code;
+    att_report_options options = att_report_options_defaults();
+    options.title = s->title;
+    options.map_bytes = (size_t)s->map_bytes;
+    att_report_result result;
+    code = cli_check(cli, att_report_write(cli->context, folders, count, &options, s->output, &result));
+    if (code != CLI_OK)
+        return code;
+    if (result.images < result.images_wanted)
+        cli_note(cli, "attention maps of %lld of %lld images; --map-bytes gives room for more",
+                 (long long)result.images, (long long)result.images_wanted);
+    printf("%s: %d run%s, %.1f MB\n", s->output, count, count == 1 ? "" : "s", 1e-6 * (double)result.bytes);
+    return CLI_OK;
+}
+
+const cli_command cli_command_report = {
+    .name = "report",
+    .summary = "shows runs on one page of HTML",
+    .operands = "RUN...",
+    .least_operands = 1,
+    .most_operands = ATT_REPORT_MAX_RUNS,
+    .about =
+        "RUN: the folder of a training or of a measurement. The page is one file that\n"
+        "opens from disk and needs no network. It shows what each folder has:\n"
+        "  metrics.jsonl      training curves, and how measured figures developed\n"
+        "                     (attscope train --measure)\n"
+        "  measure.jsonl      figures by depth (attscope measure)\n"
+        "  maps.safetensors   attention maps to hover over (attscope measure --maps)\n"
+        "Several runs are laid over each other. Runs that differ in nothing but the seed\n"
+        "count as one configuration: the page gives mean and deviation over its seeds.",
+    .example = "  attscope report output/train/plain output/train/broadcast -o report.html",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,49 @@
+# The report's page: web/ and D3 become two arrays of bytes in the build folder (src/report/page.h), the data's place
+# between them. As a script (cmake -P) this file makes them; included, it adds the step to att_report.
+cmake_minimum_required(VERSION 3.22)
+
+if(CMAKE_SCRIPT_MODE_FILE)
+  # -DWEB=folder -DD3=file -DOUT=file
+  file(READ ${WEB}/page.html page)
+  file(READ ${WEB}/report.css css)
+  file(READ ${WEB}/d3.notice.txt notice)
+  file(READ ${D3} d3)
+  set(scripts "<!-- ${notice}-->\n<script>\n${d3}</script>\n")
+  foreach(name data theme parts chart depth training tables development maps main)
+    file(READ ${WEB}/${name}.js js)
+    string(APPEND scripts "<script>\n${js}</script>\n")
+  endforeach()
+  string(FIND "${page}" "<!-- data -->" place)
+  string(SUBSTRING "${page}" 0 ${place} before)
+  string(SUBSTRING "${page}" ${place} -1 after)
+  string(REPLACE "<!-- style -->" "<style>\n${css}</style>" before "${before}")
+  string(REPLACE "<!-- data -->" "" after "${after}")
+  string(REPLACE "<!-- scripts -->" "${scripts}" after "${after}")
+  string(PREPEND after "</script>\n")
+  string(APPEND before "<script type=\"application/json\" id=\"data\">")
+
+  set(c "#include \"report/page.h\"\n")
+  foreach(part before after)
+    string(LENGTH "${${part}}" size)
+    string(HEX "${${part}}" hex)
+    string(REGEX REPLACE "(................................................................)" "\\1\n" hex "${hex}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
+    string(APPEND c "const unsigned char att_page_${part}[] = {\n${hex}};\n"
+           "const size_t att_page_${part}_size = sizeof(att_page_${part});\n")
+  endforeach()
+  file(WRITE ${OUT} "${c}")
+  return()
+endif()
+
+find_file(ATT_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 NO_DEFAULT_PATH)
+if(NOT ATT_D3)
+  message(FATAL_ERROR "The report's page needs D3 (5 or later): install node-d3, or say -DATT_D3=<path of d3.min.js>.")
+endif()
+file(GLOB ATT_WEB_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
+set(page ${PROJECT_BINARY_DIR}/page.c)
+add_custom_command(
+  OUTPUT ${page}
+  COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web -DD3=${ATT_D3} -DOUT=${page} -P ${CMAKE_CURRENT_LIST_FILE}
+  DEPENDS ${ATT_WEB_FILES} ${ATT_D3} ${CMAKE_CURRENT_LIST_FILE}
+  VERBATIM)
+target_sources(att_report PRIVATE ${page})

@@ -1,0 +1,55 @@
+/* attscope/report.h - one page of HTML that shows runs: training, measured figures, attention maps.
+ *
+ * The page is one file that asks nothing of a network: styles, scripts and data lie in it. What it shows of a run comes
+ * from the run's folder, each file where it is there:
+ *
+ *   metrics.jsonl      the training (attscope/store.h)
+ *   measure.jsonl      figures of a checkpoint: run_begin, measure, run_end
+ *   args.yaml          settings
+ *   maps.safetensors   attention maps of K images (formats below)
+ *
+ * Every file is taken for hostile: no text of theirs becomes markup. maps.safetensors has
+ *
+ *   image              U8 [K, h, w, c], c = 1 or 3: what the network saw, before normalisation
+ *   label, prediction  I64 [K], each where known
+ *   <scope>.map        U8 [K, H, N, N]: round(255 a / max of the row) of each head, query and key
+ *   <scope>.max        F32 [K, H, N]: that maximum
+ *   metadata           grid_h, grid_w, prefix with prefix + grid_h grid_w = N (prefix: class tokens and the like, which
+ *                      come first); optionally classes, a JSON array of their names
+ */
+#ifndef ATTSCOPE_REPORT_H
+#define ATTSCOPE_REPORT_H
+
+#include <attscope/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ATT_REPORT_MAX_RUNS = 64 };
+
+typedef struct att_report_options {
+    const char *title; /* the page's heading; NULL: what the runs are called */
+    size_t map_bytes;  /* most bytes of images and maps, of all runs together; what does not fit is left out, and the
+                          page says so */
+} att_report_options;
+/* No title, 16 MiB. */
+ATT_API att_report_options att_report_options_defaults(void);
+
+typedef struct att_report_result {
+    size_t bytes;                  /* of the page */
+    int64_t images, images_wanted; /* with attention maps: on the page, in the runs' folders */
+} att_report_result;
+
+/* Writes the page of the runs in `folders` (1 to ATT_REPORT_MAX_RUNS), in that order, in place of any file at `path`:
+ * whole or not at all. options: NULL means the defaults. result: filled after success; may be NULL. Errors:
+ * ERR_NOT_FOUND where a folder is missing; ERR_FORMAT where it holds neither metrics.jsonl nor measure.jsonl, or one of
+ * its files is damaged (which, the line and what was expected; a last line that was cut short is left out, with a
+ * warning); ERR_ARGUMENT (count); ERR_IO, ERR_MEMORY. */
+ATT_API att_status att_report_write(att_context *context, const char *const *folders, int count,
+                                    const att_report_options *options, const char *path, att_report_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

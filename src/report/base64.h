@@ -1,0 +1,10 @@
+/* report/base64.h - RFC 4648. */
+#ifndef ATT_REPORT_BASE64_H
+#define ATT_REPORT_BASE64_H
+
+#include "core/text.h"
+
+/* Appends `count` bytes to `text`, padded. */
+void att_base64_append(att_text *text, const uint8_t *bytes, size_t count);
+
+#endif

@@ -1,0 +1,69 @@
+#include "report/lines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/file.h"
+
+enum { LONGEST = 16 << 20, WHERE = 4096 };
+
+static bool integer_or_absent(const json_t *object, const char *key, int64_t *value)
+{
+    const json_t *member = json_object_get(object, key);
+    *value = json_is_integer(member) ? (int64_t)json_integer_value(member) : 0;
+    return member == NULL || (json_is_integer(member) && *value >= 0);
+}
+
+static att_status visit_line(att_context *context, const char *where, const char *line, size_t length,
+                             att_status (*visit)(void *user, const att_line_event *event), void *user)
+{
+    if (length > LONGEST)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: a line of %zu bytes, more than an event has", where, length);
+    json_t *object = NULL;
+    ATT_TRY(att_json_parse(context, where, line, length, &object));
+    att_line_event event = {.object = object, .where = where};
+    event.kind = json_string_value(json_object_get(object, "event"));
+    bool fine = event.kind != NULL && integer_or_absent(object, "epoch", &event.epoch) &&
+                integer_or_absent(object, "step", &event.step);
+    att_status status =
+        fine ? visit(user, &event)
+             : att_fail(context, ATT_ERR_FORMAT,
+                        "%s: expected an event: an object with \"event\", \"epoch\" and \"step\"", where);
+    json_decref(object);
+    return status;
+}
+
+static att_status visit_lines(att_context *context, const char *path, const att_file_map *map, char *where,
+                              att_status (*visit)(void *user, const att_line_event *event), void *user)
+{
+    const char *at = (const char *)map->bytes, *end = at + map->size;
+    for (int64_t number = 1; at < end; number++) {
+        snprintf(where, WHERE, "%.*s, line %lld", WHERE - 40, path, (long long)number);
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (stop == NULL) {
+            att_log(context, ATT_LOG_WARNING, "%s was cut short in its writing and is left out", where);
+            return ATT_OK;
+        }
+        ATT_TRY(visit_line(context, where, at, (size_t)(stop - at), visit, user));
+        at = stop + 1;
+    }
+    return ATT_OK;
+}
+
+att_status att_lines_read(att_context *context, const char *path,
+                          att_status (*visit)(void *user, const att_line_event *event), void *user)
+{
+    att_file_map map;
+    ATT_TRY(att_file_map_open(context, path, &map));
+    char *where = att_allocate(context, WHERE);
+    att_status status = ATT_OK;
+    if (where == NULL)
+        status = att_fail_memory(context, WHERE, path);
+    else if (map.size > 0)
+        status = visit_lines(context, path, &map, where, visit, user);
+    att_free(context, where);
+    att_file_map_close(&map);
+    return status;
+}

@@ -1,0 +1,209 @@
+#include <attscope/report.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <attscope/measure.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "report/map_file.h"
+#include "report/page.h"
+#include "report/run.h"
+
+enum { DEFAULT_MAP_BYTES = 16 << 20 };
+
+typedef struct report {
+    att_context *context;
+    att_report_run *runs;
+    att_map_file *maps; /* one a run; without a file where it has none */
+    int count;
+    att_report_result result;
+} report;
+
+att_report_options att_report_options_defaults(void)
+{
+    return (att_report_options){.map_bytes = DEFAULT_MAP_BYTES};
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static att_status read_maps(report *r, const char *folder, att_map_file *maps)
+{
+    att_text path = {.context = r->context};
+    att_text_append(&path, "%s/maps.safetensors", folder);
+    att_status status = path.failed                  ? att_fail_memory(r->context, strlen(folder), folder)
+                        : att_file_exists(path.data) ? att_map_file_open(r->context, path.data, maps)
+                                                     : ATT_OK;
+    att_text_free(&path);
+    return status;
+}
+
+static att_status read_runs(report *r, const char *const *folders, int count)
+{
+    r->runs = att_allocate_array(r->context, (size_t)count, sizeof(*r->runs));
+    r->maps = att_allocate_array(r->context, (size_t)count, sizeof(*r->maps));
+    if (r->runs == NULL || r->maps == NULL)
+        return att_fail_memory(r->context, (size_t)count * sizeof(*r->runs), "a report");
+    for (; r->count < count; r->count++) {
+        ATT_TRY(att_report_run_read(r->context, folders[r->count], &r->runs[r->count]));
+        r->maps[r->count].context = r->context;
+        att_status status = read_maps(r, folders[r->count], &r->maps[r->count]);
+        if (status != ATT_OK) {
+            att_report_run_free(&r->runs[r->count]);
+            return status;
+        }
+    }
+    return ATT_OK;
+}
+
+static void free_report(report *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        att_report_run_free(&r->runs[i]);
+        att_map_file_close(&r->maps[i]);
+    }
+    att_free(r->context, r->runs);
+    att_free(r->context, r->maps);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+static void write_instruments(att_json_writer *json)
+{
+    att_json_key(json, "instruments");
+    att_json_begin_array(json);
+    for (int i = 0; i < att_instrument_count(); i++) {
+        att_instrument_info info = att_instrument_at(i);
+        const struct {
+            const char *key, *text;
+        } members[] = {{"name", info.name},       {"summary", info.summary}, {"unit", info.unit},
+                       {"formula", info.formula}, {"source", info.source},   {"reading", info.reading}};
+        att_json_begin_object(json);
+        for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++) {
+            att_json_key(json, members[m].key);
+            att_json_string(json, members[m].text);
+        }
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
+}
+
+/* A run is called by its folder's last part; where two would share it, by the folder. */
+static const char *name_of(const report *r, int index)
+{
+    for (int i = 0; i < r->count; i++)
+        if (i != index && strcmp(r->runs[i].name, r->runs[index].name) == 0)
+            return r->runs[index].folder;
+    return r->runs[index].name;
+}
+
+static att_status write_maps(att_json_writer *json, report *r, int index, size_t map_bytes)
+{
+    const att_map_file *maps = &r->maps[index];
+    int sharing = 0;
+    for (int i = 0; i < r->count; i++)
+        sharing += r->maps[i].file != NULL;
+    att_json_key(json, "maps");
+    if (maps->file == NULL) {
+        att_json_string(json, NULL);
+        return ATT_OK;
+    }
+    size_t fit = map_bytes / (size_t)sharing / maps->bytes_per_image;
+    int64_t count = fit < (size_t)maps->images ? (int64_t)fit : maps->images;
+    r->result.images += count;
+    r->result.images_wanted += maps->images;
+    return att_map_file_write(json, maps, count);
+}
+
+static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)
+{
+    att_json_begin_object(json);
+    att_json_key(json, "attscope");
+    att_json_string(json, att_version());
+    att_json_key(json, "title");
+    att_json_string(json, options->title);
+    write_instruments(json);
+    att_json_key(json, "runs");
+    att_json_begin_array(json);
+    for (int i = 0; i < r->count; i++) {
+        att_json_begin_object(json);
+        att_json_key(json, "name");
+        att_json_string(json, name_of(r, i));
+        att_report_run_write(json, &r->runs[i]);
+        ATT_TRY(write_maps(json, r, i, options->map_bytes));
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
+    att_json_end_object(json);
+    return ATT_OK;
+}
+
+/* JSON has '<' in strings only: escaped, no text can end the element that the data stand in. */
+static att_status write_escaped(att_file_writer *file, const char *text, size_t length, size_t *written)
+{
+    static const char escape[] = "\\u003c";
+    const char *end = text + length;
+    while (text < end) {
+        const char *found = memchr(text, '<', (size_t)(end - text));
+        const char *stop = found != NULL ? found : end;
+        ATT_TRY(att_file_writer_write(file, text, (size_t)(stop - text)));
+        *written += (size_t)(stop - text);
+        if (found != NULL) {
+            ATT_TRY(att_file_writer_write(file, escape, sizeof(escape) - 1));
+            *written += sizeof(escape) - 1;
+        }
+        text = stop + (found != NULL);
+    }
+    return ATT_OK;
+}
+
+static att_status write_page(report *r, const char *path, const char *text, size_t length)
+{
+    att_file_writer *file = NULL;
+    size_t data = 0;
+    ATT_TRY(att_file_writer_open(r->context, path, &file));
+    att_status status = att_file_writer_write(file, att_page_before, att_page_before_size);
+    if (status == ATT_OK)
+        status = write_escaped(file, text, length, &data);
+    if (status == ATT_OK)
+        status = att_file_writer_write(file, att_page_after, att_page_after_size);
+    r->result.bytes = att_page_before_size + data + att_page_after_size;
+    if (status == ATT_OK)
+        return att_file_writer_commit(&file);
+    att_file_writer_abort(&file);
+    return status;
+}
+
+static att_status write_report(report *r, const att_report_options *options, const char *path)
+{
+    att_json_writer *json = NULL;
+    ATT_TRY(att_json_writer_create(r->context, false, &json));
+    const char *text;
+    size_t length;
+    att_status status = write_data(json, r, options);
+    if (status == ATT_OK)
+        status = att_json_writer_finish(json, &text, &length);
+    if (status == ATT_OK)
+        status = write_page(r, path, text, length);
+    att_json_writer_destroy(&json);
+    return status;
+}
+
+att_status att_report_write(att_context *context, const char *const *folders, int count,
+                            const att_report_options *options, const char *path, att_report_result *result)
+{
+    att_report_options defaults = att_report_options_defaults();
+    if (count < 1 || count > ATT_REPORT_MAX_RUNS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs; from 1 to %d are possible", count,
+                        (int)ATT_REPORT_MAX_RUNS);
+    report r = {.context = context};
+    att_status status = read_runs(&r, folders, count);
+    if (status == ATT_OK)
+        status = write_report(&r, options != NULL ? options : &defaults, path);
+    free_report(&r);
+    if (status == ATT_OK && result != NULL)
+        *result = r.result;
+    return status;
+}

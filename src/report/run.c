@@ -1,0 +1,159 @@
+#include "report/run.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+
+/* How many of each the page shows: more than a chart has pixels for serves nobody. */
+enum { MOST_STEPS = 1000, MOST_EPOCHS = 1000, MOST_MEASURES = 100 };
+
+static void release_json(att_context *context, void *record)
+{
+    (void)context;
+    json_decref(record);
+}
+
+static void keep(json_t **place, json_t *object)
+{
+    json_decref(*place);
+    *place = json_incref(object);
+}
+
+static att_status keep_figures(att_report_run *run, const att_line_event *event)
+{
+    att_figures *figures = NULL;
+    ATT_TRY(att_figures_read(run->context, event, true, &figures));
+    att_figures_free(run->context, run->measured);
+    run->measured = figures;
+    return ATT_OK;
+}
+
+static att_status visit_training(void *user, const att_line_event *event)
+{
+    att_report_run *run = user;
+    if (strcmp(event->kind, "run_begin") == 0)
+        keep(&run->begin, event->object);
+    else if (strcmp(event->kind, "run_end") == 0)
+        keep(&run->end, event->object);
+    else if (strcmp(event->kind, "step") == 0)
+        return att_thin_add(&run->steps, json_incref(event->object));
+    else if (strcmp(event->kind, "epoch") == 0)
+        return att_thin_add(&run->epochs, json_incref(event->object));
+    if (strcmp(event->kind, "measure") != 0)
+        return ATT_OK;
+    att_figures *figures = NULL;
+    ATT_TRY(att_figures_read(run->context, event, false, &figures));
+    ATT_TRY(att_thin_add(&run->development, figures));
+    return keep_figures(run, event);
+}
+
+static att_status visit_measured(void *user, const att_line_event *event)
+{
+    att_report_run *run = user;
+    if (strcmp(event->kind, "run_begin") == 0)
+        keep(&run->measured_begin, event->object);
+    if (strcmp(event->kind, "measure") != 0)
+        return ATT_OK;
+    run->measured_apart = true;
+    return keep_figures(run, event);
+}
+
+/* Gives the path to read() if the file is there. */
+static att_status read_file(att_report_run *run, const char *name, bool *found,
+                            att_status (*read)(att_report_run *run, const char *path))
+{
+    att_text path = {.context = run->context};
+    att_text_append(&path, "%s/%s", run->folder, name);
+    att_status status = ATT_OK;
+    if (path.failed)
+        status = att_fail_memory(run->context, strlen(run->folder), run->folder);
+    else if (att_file_exists(path.data)) {
+        *found = true;
+        status = read(run, path.data);
+    }
+    att_text_free(&path);
+    return status;
+}
+
+static att_status read_metrics(att_report_run *run, const char *path)
+{
+    return att_lines_read(run->context, path, visit_training, run);
+}
+
+static att_status read_measure(att_report_run *run, const char *path)
+{
+    return att_lines_read(run->context, path, visit_measured, run);
+}
+
+static att_status read_settings(att_report_run *run, const char *path)
+{
+    return att_yaml_read(run->context, path, &run->settings);
+}
+
+/* The last part of the path that is a name. */
+static char *copy_name(att_context *context, const char *folder)
+{
+    size_t end = strlen(folder);
+    while (end > 1 && folder[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && folder[begin - 1] != '/')
+        begin--;
+    if (begin == end)
+        begin = 0;
+    char *name = att_allocate(context, end - begin + 1);
+    if (name != NULL)
+        memcpy(name, folder + begin, end - begin);
+    return name;
+}
+
+static att_status read_run(att_report_run *run)
+{
+    struct stat info;
+    bool found = false, settings = false;
+    if (stat(run->folder, &info) != 0)
+        return att_fail(run->context, ATT_ERR_NOT_FOUND, "%s: there is no such folder", run->folder);
+    if (!S_ISDIR(info.st_mode))
+        return att_fail(run->context, ATT_ERR_FORMAT, "%s is a file; a run is given by its folder", run->folder);
+    run->name = copy_name(run->context, run->folder);
+    if (run->name == NULL)
+        return att_fail_memory(run->context, strlen(run->folder), run->folder);
+    ATT_TRY(read_file(run, "metrics.jsonl", &found, read_metrics));
+    ATT_TRY(read_file(run, "measure.jsonl", &found, read_measure));
+    if (!found)
+        return att_fail(run->context, ATT_ERR_FORMAT,
+                        "%s holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run", run->folder);
+    return read_file(run, "args.yaml", &settings, read_settings);
+}
+
+att_status att_report_run_read(att_context *context, const char *folder, att_report_run *run)
+{
+    *run = (att_report_run){
+        .context = context,
+        .folder = folder,
+        .steps = {.context = context, .most = MOST_STEPS, .release = release_json},
+        .epochs = {.context = context, .most = MOST_EPOCHS, .release = release_json},
+        .development = {.context = context, .most = MOST_MEASURES, .release = att_figures_free},
+    };
+    att_status status = read_run(run);
+    if (status != ATT_OK)
+        att_report_run_free(run);
+    return status;
+}
+
+void att_report_run_free(att_report_run *run)
+{
+    json_decref(run->begin);
+    json_decref(run->end);
+    json_decref(run->measured_begin);
+    att_thin_free(&run->steps);
+    att_thin_free(&run->epochs);
+    att_thin_free(&run->development);
+    att_figures_free(run->context, run->measured);
+    att_yaml_destroy(&run->settings);
+    att_free(run->context, run->name);
+    *run = (att_report_run){.context = run->context};
+}

@@ -1,0 +1,31 @@
+/* report/run.h - what a run's folder says, in memory. */
+#ifndef ATT_REPORT_RUN_H
+#define ATT_REPORT_RUN_H
+
+#include <attscope/yaml.h>
+
+#include "report/figures.h"
+#include "report/thin.h"
+
+typedef struct att_report_run {
+    att_context *context;
+    const char *folder;     /* the caller's */
+    char *name;             /* the folder's last part */
+    json_t *begin, *end;    /* events of metrics.jsonl; NULL */
+    att_thin steps, epochs; /* of json_t */
+    att_thin development;   /* of att_figures: "measure" events of the training, without single heads */
+    json_t *measured_begin; /* event of measure.jsonl; NULL */
+    att_figures *measured;  /* the last "measure" of measure.jsonl, else of the training; NULL */
+    bool measured_apart;    /* it is measure.jsonl's */
+    att_yaml *settings;     /* args.yaml; NULL */
+} att_report_run;
+
+/* Errors as att_report_write() says them. After success *run is the caller's, freed by att_report_run_free(). */
+att_status att_report_run_read(att_context *context, const char *folder, att_report_run *run);
+void att_report_run_free(att_report_run *run);
+
+/* Members of the object that is open: folder, begin, end, settings, steps, epochs, measured_begin, measured,
+ * measured_apart, development. */
+void att_report_run_write(att_json_writer *json, const att_report_run *run);
+
+#endif

@@ -1,0 +1,126 @@
+#include <string.h>
+
+#include "report/run.h"
+
+enum { MOST_FIELDS = 200, LONGEST_TEXT = 500 };
+
+/* As much of a text as the page has use for, cut between characters. */
+static void write_text(att_json_writer *json, const char *text)
+{
+    size_t length = strlen(text);
+    if (length <= LONGEST_TEXT) {
+        att_json_string(json, text);
+        return;
+    }
+    char shown[LONGEST_TEXT + sizeof("\u2026")];
+    size_t end = LONGEST_TEXT;
+    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
+        end--;
+    memcpy(shown, text, end);
+    strcpy(shown + end, "\u2026");
+    att_json_string(json, shown);
+}
+
+static void write_scalar(att_json_writer *json, const json_t *value)
+{
+    if (json_is_string(value))
+        write_text(json, json_string_value(value));
+    else if (json_is_integer(value))
+        att_json_integer(json, (int64_t)json_integer_value(value));
+    else if (json_is_real(value))
+        att_json_number(json, json_real_value(value));
+    else if (json_is_boolean(value))
+        att_json_bool(json, json_is_true(value));
+    else
+        att_json_string(json, NULL);
+}
+
+/* An event's members but lists and objects. */
+static void write_event(att_json_writer *json, json_t *object)
+{
+    const char *key;
+    json_t *value;
+    int count = 0;
+    att_json_begin_object(json);
+    json_object_foreach(object, key, value)
+    {
+        if (json_is_array(value) || json_is_object(value) || count++ >= MOST_FIELDS || strlen(key) > LONGEST_TEXT)
+            continue;
+        att_json_key(json, key);
+        write_scalar(json, value);
+    }
+    att_json_end_object(json);
+}
+
+static void write_event_or_null(att_json_writer *json, const char *key, json_t *object)
+{
+    att_json_key(json, key);
+    if (object != NULL)
+        write_event(json, object);
+    else
+        att_json_string(json, NULL);
+}
+
+static void write_settings(att_json_writer *json, const att_yaml *settings)
+{
+    att_json_begin_object(json);
+    for (int i = 0; settings != NULL && i < att_yaml_count(settings) && i < MOST_FIELDS; i++) {
+        att_yaml_entry entry = att_yaml_at(settings, i);
+        if (entry.kind != ATT_YAML_SCALAR || strlen(entry.key) > LONGEST_TEXT)
+            continue;
+        att_json_key(json, entry.key);
+        write_text(json, entry.values[0]);
+    }
+    att_json_end_object(json);
+}
+
+/* {stride, step: [...], loss: [...], ...} */
+static void write_steps(att_json_writer *json, const att_thin *steps)
+{
+    static const char *const columns[] = {"step", "epoch", "loss", "lr", "grad_norm"};
+    att_json_begin_object(json);
+    att_json_key(json, "stride");
+    att_json_integer(json, steps->stride);
+    for (size_t column = 0; column < sizeof(columns) / sizeof(*columns); column++) {
+        att_json_key(json, columns[column]);
+        att_json_begin_array(json);
+        for (int i = 0; i < steps->count; i++) {
+            const json_t *value = json_object_get(steps->records[i], columns[column]);
+            write_scalar(json, json_is_number(value) ? value : NULL);
+        }
+        att_json_end_array(json);
+    }
+    att_json_end_object(json);
+}
+
+static void write_epochs(att_json_writer *json, const att_thin *epochs)
+{
+    att_json_begin_array(json);
+    for (int i = 0; i < epochs->count; i++)
+        write_event(json, epochs->records[i]);
+    att_json_end_array(json);
+}
+
+void att_report_run_write(att_json_writer *json, const att_report_run *run)
+{
+    att_json_key(json, "folder");
+    write_text(json, run->folder);
+    write_event_or_null(json, "begin", run->begin);
+    write_event_or_null(json, "end", run->end);
+    att_json_key(json, "settings");
+    write_settings(json, run->settings);
+    att_json_key(json, "steps");
+    write_steps(json, &run->steps);
+    att_json_key(json, "epochs");
+    write_epochs(json, &run->epochs);
+    write_event_or_null(json, "measured_begin", run->measured_begin);
+    att_json_key(json, "measured_apart");
+    att_json_bool(json, run->measured_apart);
+    att_json_key(json, "measured");
+    if (run->measured != NULL)
+        att_figures_write(json, run->measured);
+    else
+        att_json_string(json, NULL);
+    att_json_key(json, "development");
+    att_figures_write_series(json, (att_figures *const *)run->development.records, run->development.count);
+}

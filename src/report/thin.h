@@ -1,0 +1,22 @@
+/* report/thin.h - a bounded choice of a long row of records: every stride-th, and the last. */
+#ifndef ATT_REPORT_THIN_H
+#define ATT_REPORT_THIN_H
+
+#include <attscope/context.h>
+
+/* Zero-initialise, then set the first three. */
+typedef struct att_thin {
+    att_context *context;
+    int most; /* records kept, the last not counted; even */
+    void (*release)(att_context *context, void *record);
+    void **records; /* number 0, stride, 2 stride ... of those that came, then the last where it is none of these */
+    int count;
+    int64_t stride, seen;
+    bool last_extra; /* the last of `records` is there only because it is the last */
+} att_thin;
+
+/* Takes `record` over, whatever comes back. ERR_MEMORY. */
+att_status att_thin_add(att_thin *thin, void *record);
+void att_thin_free(att_thin *thin);
+
+#endif

@@ -1,0 +1,45 @@
+#!/bin/bash
+# Pages of runs: what is written, where, and what is refused. tests/web reads the page itself.
+. "$(dirname "$0")/lib.sh"
+idx data
+
+# shellcheck disable=SC2086
+for name in plain broadcast; do
+    run 0 train data $network $recipe --epochs 2 --output out --experiment $name --log-interval 2
+done
+run 0 report out/plain out/broadcast/
+sed -E 's/[0-9.]+ MB/X MB/' stdout >shape && mv shape stdout
+out_is <<'TEXT'
+report.html: 2 runs, X MB
+TEXT
+printf '' | err_is
+grep -qF '"name":"broadcast"' report.html || fail "$command_line: the page lacks a run"
+! grep -qE '(src|href)="?(https?:)?//' report.html || fail "$command_line: the page asks for something from elsewhere"
+
+run 0 report out/plain -o pages.html --title '<script>boom()</script>'
+! grep -qF '<script>boom()' pages.html || fail "$command_line: a title became markup"
+run 1 report out/plain -o nowhere/page.html
+err_has 'nowhere/page.html'
+
+usage 'report needs RUN...; see attscope report --help' report
+run 1 report out/plain absent
+printf 'attscope: absent: there is no such folder\n' | err_is
+run 1 report out
+printf 'attscope: out holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run\n' | err_is
+cp report.html before.html
+echo 'nonsense' >>out/plain/metrics.jsonl
+run 1 report out/plain
+err_has 'out/plain/metrics.jsonl, line '
+cmp report.html before.html || fail "$command_line: a failure changes the page"
+
+# A line that a killed training left unfinished is passed over, and this is said.
+printf '{"event":"st' >>out/broadcast/metrics.jsonl
+run 0 report out/broadcast
+err_has 'was cut short in its writing and is left out'
+
+# The disk is full: the page stays what it was.
+if [ -w /dev/full ]; then
+    run 1 report out/broadcast -o /dev/full
+    err_has '/dev/full'
+fi
+finish

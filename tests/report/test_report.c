@@ -1,0 +1,385 @@
+/* The page holds what the folders say, exactly; nothing in them becomes markup; damage is named. */
+#include <attscope/report.h>
+
+#include "io/json.h"
+#include "io/scratch.h"
+#include "report/fixture.h"
+#include "report/page.h"
+
+static const char *page_path(scratch *self)
+{
+    snprintf(self->path, sizeof(self->path), "%s/page.html", self->folder);
+    return self->path;
+}
+
+static void must(const scratch *self, att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+}
+
+static char *read_text(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    char *text = calloc(1, *size + 1);
+    assert_int_equal(fread(text, 1, *size, file), *size);
+    fclose(file);
+    return text;
+}
+
+/* The data between the two parts of the page. */
+static json_t *page_data(scratch *self)
+{
+    size_t size;
+    char *text = read_text(page_path(self), &size);
+    assert_true(size > att_page_before_size + att_page_after_size);
+    assert_memory_equal(text, att_page_before, att_page_before_size);
+    assert_memory_equal(text + size - att_page_after_size, att_page_after, att_page_after_size);
+    json_t *root = NULL;
+    must(self, att_json_parse(self->context, "page", text + att_page_before_size,
+                              size - att_page_before_size - att_page_after_size, &root));
+    free(text);
+    return root;
+}
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    mkdir(folder, 0777);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const json_t *run_of(const json_t *data, size_t index)
+{
+    return json_array_get(json_object_get(data, "runs"), index);
+}
+
+static void assert_same_number(const json_t *value, double expected)
+{
+    if (isnan(expected))
+        assert_true(json_is_null(value));
+    else
+        assert_true(json_is_number(value) && json_number_value(value) == expected);
+}
+
+static void assert_same_figures(const json_t *figures, att_measure *measure)
+{
+    const att_measurement *all = att_measure_all(measure);
+    assert_int_equal(json_array_size(figures), att_measure_count(measure));
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        const json_t *row = json_array_get(figures, (size_t)i);
+        assert_string_equal(json_string_value(json_array_get(row, 0)), all[i].instrument);
+        assert_string_equal(json_string_value(json_array_get(row, 1)), all[i].node);
+        assert_int_equal(json_integer_value(json_array_get(row, 2)), all[i].head);
+        assert_string_equal(json_string_value(json_array_get(row, 3)), all[i].statistic);
+        assert_same_number(json_array_get(row, 4), all[i].mean);
+        assert_same_number(json_array_get(row, 5), all[i].deviation);
+        assert_int_equal(json_integer_value(json_array_get(row, 6)), all[i].count);
+    }
+}
+
+static void assert_development(const json_t *run, const fixture *f)
+{
+    const json_t *development = json_object_get(run, "development"), *series = json_object_get(development, "series");
+    assert_int_equal(json_array_size(json_object_get(development, "step")), FIXTURE_MEASURES);
+    int expected = 0;
+    const att_measurement *all = att_measure_all(f->measure);
+    for (int i = 0; i < att_measure_count(f->measure); i++)
+        expected += all[i].head < 0;
+    assert_int_equal(json_array_size(series), expected);
+    for (size_t i = 0; i < json_array_size(series); i++)
+        for (size_t k = 0; k < FIXTURE_MEASURES; k++)
+            assert_true(json_is_number(json_array_get(json_object_get(json_array_get(series, i), "mean"), k)));
+}
+
+static void test_every_figure(void **state)
+{
+    scratch *self = *state;
+    char folder[100];
+    snprintf(folder, sizeof(folder), "%s/run", self->folder);
+    fixture f;
+    must(self, fixture_make(self->context, 1, &f));
+    must(self, fixture_run(self->context, &f, folder, "a model", "7", "cb"));
+    const char *folders[] = {folder};
+    att_report_result result;
+    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), &result));
+
+    json_t *data = page_data(self);
+    const json_t *run = run_of(data, 0);
+    assert_string_equal(json_string_value(json_object_get(run, "name")), "run");
+    assert_same_figures(json_object_get(json_object_get(run, "measured"), "figures"), f.measure);
+    assert_development(run, &f);
+    const json_t *steps = json_object_get(run, "steps"), *loss = json_object_get(steps, "loss");
+    assert_int_equal(json_array_size(loss), FIXTURE_EPOCHS * FIXTURE_STEPS);
+    assert_true(json_is_null(json_array_get(loss, 6)));
+    assert_true(json_number_value(json_array_get(loss, 7)) == 2.0 / 9);
+    assert_int_equal(json_array_size(json_object_get(run, "epochs")), FIXTURE_EPOCHS);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(run, "settings"), "broadcast")), "cb");
+
+    const json_t *listed = json_object_get(data, "instruments");
+    assert_int_equal(json_array_size(listed), att_instrument_count());
+    for (int i = 0; i < att_instrument_count(); i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(listed, (size_t)i), "formula")),
+                            att_instrument_at(i).formula);
+
+    const json_t *maps = json_object_get(run, "maps");
+    assert_int_equal(json_integer_value(json_object_get(maps, "count")), FIXTURE_IMAGES);
+    assert_int_equal(json_array_size(json_object_get(maps, "nodes")), FIXTURE_DEPTH);
+    const json_t *node = json_array_get(json_object_get(maps, "nodes"), 0);
+    assert_string_equal(json_string_value(json_object_get(node, "node")), "blocks.0.attn");
+    /* 255, 10, 20, ... of image 0, head 0; and f32 0.25, 0.3125 in little endian. (RFC 4648 by hand) */
+    assert_memory_equal(json_string_value(json_object_get(node, "map")), "/woUHigA/xQe", 12);
+    assert_memory_equal(json_string_value(json_object_get(node, "max")), "AACAPgAAoD4A", 12);
+    assert_int_equal(result.images, FIXTURE_IMAGES);
+    struct stat info;
+    assert_int_equal(stat(self->path, &info), 0);
+    assert_int_equal(result.bytes, info.st_size);
+    json_decref(data);
+
+    size_t size, again_size;
+    char *once = read_text(self->path, &size);
+    must(self, att_report_write(self->context, folders, 1, NULL, self->path, NULL));
+    char *again = read_text(self->path, &again_size);
+    assert_int_equal(size, again_size);
+    assert_memory_equal(once, again, size);
+    free(once);
+    free(again);
+    fixture_free(&f);
+}
+
+/* Figures of the training stand in where nothing was measured apart. */
+static void test_figures_of_training(void **state)
+{
+    scratch *self = *state;
+    write_text(
+        self->folder, "metrics.jsonl",
+        "{\"event\":\"measure\",\"epoch\":0,\"step\":4,\"split\":\"train\",\"measurements\":[{\"instrument\":"
+        "\"entropy\",\"node\":\"b\",\"head\":1,\"statistic\":\"mean\",\"mean\":null,\"deviation\":null,\"n\":0}]}\n");
+    const char *folders[] = {self->folder};
+    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    json_t *data = page_data(self);
+    const json_t *measured = json_object_get(run_of(data, 0), "measured");
+    assert_true(json_is_false(json_object_get(run_of(data, 0), "measured_apart")));
+    const json_t *row = json_array_get(json_object_get(measured, "figures"), 0);
+    assert_int_equal(json_integer_value(json_array_get(row, 2)), 1);
+    assert_true(json_is_null(json_array_get(row, 4)));
+    assert_int_equal(json_array_size(json_object_get(json_object_get(run_of(data, 0), "development"), "series")), 0);
+    json_decref(data);
+}
+
+static int count_of(const char *text, size_t size, const char *part)
+{
+    int count = 0;
+    for (size_t i = 0; i + strlen(part) <= size; i++)
+        count += memcmp(text + i, part, strlen(part)) == 0;
+    return count;
+}
+
+static void test_hostile_texts(void **state)
+{
+    scratch *self = *state;
+    char folder[100];
+    snprintf(folder, sizeof(folder), "%s/<img src=x onerror=boom()>", self->folder);
+    write_text(folder, "metrics.jsonl",
+               "{\"event\":\"run_begin\",\"model\":\"</script><script>boom()</script><!--\",\"</script>\":1,"
+               "\"__proto__\":\"x\",\"seed\":\"\\u003c/script\\u003e\\u2028\"}\n");
+    const char *folders[] = {folder};
+    const att_report_options options = {.title = "</title></script><script>boom()</script>"};
+    must(self, att_report_write(self->context, folders, 1, &options, page_path(self), NULL));
+    size_t size;
+    char *text = read_text(self->path, &size);
+    size_t data = size - att_page_before_size - att_page_after_size;
+    assert_int_equal(count_of(text + att_page_before_size, data, "<"), 0);
+    assert_int_equal(count_of(text + att_page_before_size, data, "boom()"), 4);
+    free(text);
+    json_t *read = page_data(self);
+    assert_string_equal(json_string_value(json_object_get(run_of(read, 0), "name")), "<img src=x onerror=boom()>");
+    json_decref(read);
+}
+
+static void test_damage(void **state)
+{
+    scratch *self = *state;
+#define FIGURE "\"instrument\":\"e\",\"node\":\"b\",\"statistic\":\"m\",\"mean\":1,\"deviation\":1"
+    static const char *const lines[] = {
+        "",
+        "nonsense",
+        "{\"event\":\"step\",\"loss\":NaN}",
+        "{\"event\":\"step\",\"loss\":1e999}",
+        "[1,2]",
+        "{\"event\":3}",
+        "{\"epoch\":1}",
+        "{\"event\":\"step\",\"step\":-1}",
+        "{\"event\":\"step\",\"step\":1.5}",
+        "{\"event\":\"step\",\"step\":1,\"step\":2}",
+        "{\"event\":\"measure\"}",
+        "{\"event\":\"measure\",\"measurements\":{}}",
+        "{\"event\":\"measure\",\"measurements\":[1]}",
+        "{\"event\":\"measure\",\"measurements\":[{" FIGURE "}]}",
+        "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":-1}]}",
+        "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":1,\"head\":-2}]}",
+        "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":1,\"head\":\"x\"}]}",
+    };
+    const char *folders[] = {self->folder};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        char text[1000];
+        snprintf(text, sizeof(text), "{\"event\":\"run_begin\"}\n%s\n{\"event\":\"run_end\"}\n", lines[i]);
+        write_text(self->folder, "metrics.jsonl", text);
+        write_text(self->folder, "page.html", "before");
+        assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+        assert_message_has(self, "metrics.jsonl, line 2");
+        assert_text_file(self->path, "before");
+    }
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n{\"event\":\"st");
+    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    write_text(self->folder, "args.yaml", "a: [\n");
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+    assert_message_has(self, "args.yaml");
+}
+
+static void test_nothing_there(void **state)
+{
+    scratch *self = *state;
+    const char *folders[ATT_REPORT_MAX_RUNS + 1] = {"/tmp/att_there_is_no_such_folder"};
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "/tmp/att_there_is_no_such_folder");
+    folders[0] = self->folder;
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+    assert_message_has(self, "neither metrics.jsonl nor measure.jsonl");
+    write_text(self->folder, "file", "");
+    char file[100];
+    snprintf(file, sizeof(file), "%s/file", self->folder);
+    folders[0] = file;
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+    assert_message_has(self, "is a file");
+    assert_int_equal(att_report_write(self->context, folders, 0, NULL, page_path(self), NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_report_write(self->context, folders, ATT_REPORT_MAX_RUNS + 1, NULL, page_path(self), NULL),
+                     ATT_ERR_ARGUMENT);
+}
+
+/* Two runs of one name are told apart; a long log is thinned, its first and last line kept. */
+static void test_long_log(void **state)
+{
+    scratch *self = *state;
+    enum { LINES = 5003 };
+    char folders[2][100];
+    for (int r = 0; r < 2; r++) {
+        char parent[90];
+        snprintf(parent, sizeof(parent), "%s/%d", self->folder, r);
+        mkdir(parent, 0777);
+        snprintf(folders[r], sizeof(folders[r]), "%s/run", parent);
+        mkdir(folders[r], 0777);
+        char path[320];
+        snprintf(path, sizeof(path), "%s/metrics.jsonl", folders[r]);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        for (int i = 1; i <= LINES; i++)
+            fprintf(file, "{\"event\":\"step\",\"epoch\":0,\"step\":%d,\"loss\":%d}\n", i, i);
+        fclose(file);
+    }
+    must(self,
+         att_report_write(self->context, (const char *[]){folders[0], folders[1]}, 2, NULL, page_path(self), NULL));
+    json_t *data = page_data(self);
+    assert_string_equal(json_string_value(json_object_get(run_of(data, 1), "name")), folders[1]);
+    const json_t *steps = json_object_get(run_of(data, 0), "steps"), *loss = json_object_get(steps, "loss");
+    int64_t stride = json_integer_value(json_object_get(steps, "stride"));
+    size_t count = json_array_size(loss);
+    assert_true(count <= 1001 && count >= 500);
+    assert_int_equal(stride, 8);
+    for (size_t i = 0; i + 1 < count; i++)
+        assert_int_equal(json_integer_value(json_array_get(loss, i)), 1 + (int64_t)i * stride);
+    assert_int_equal(json_integer_value(json_array_get(loss, count - 1)), LINES);
+    json_decref(data);
+}
+
+static void test_maps(void **state)
+{
+    scratch *self = *state;
+    const char *folders[] = {self->folder};
+    char path[100];
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
+    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2"));
+    /* An image's pixels, and of each layer heads' maps and maxima. */
+    const size_t image = FIXTURE_SIDE * FIXTURE_SIDE * 3 +
+                         FIXTURE_DEPTH * FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS + sizeof(float));
+    const struct {
+        size_t bytes;
+        int64_t shown;
+    } rooms[] = {{0, 0}, {image - 1, 0}, {image, 1}, {3 * image - 1, 2}, {3 * image, 3}, {SIZE_MAX, 3}};
+    for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
+        att_report_result result;
+        const att_report_options options = {.map_bytes = rooms[i].bytes};
+        must(self, att_report_write(self->context, folders, 1, &options, page_path(self), &result));
+        assert_int_equal(result.images, rooms[i].shown);
+        assert_int_equal(result.images_wanted, FIXTURE_IMAGES);
+        json_t *data = page_data(self);
+        const json_t *maps = json_object_get(run_of(data, 0), "maps");
+        assert_int_equal(json_integer_value(json_object_get(maps, "images")), FIXTURE_IMAGES);
+        assert_int_equal(json_array_size(json_object_get(maps, "label")), rooms[i].shown);
+        json_decref(data);
+    }
+    static const char *const grids[] = {"3", "0", "-2", "x", "99999999999999999999", "1000000"};
+    for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
+        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i]));
+        assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+        assert_message_has(self, "maps.safetensors");
+    }
+    write_text(self->folder, "maps.safetensors", "nonsense");
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+    const att_safetensors_content empty = {0};
+    must(self, att_safetensors_write(self->context, path, &empty));
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+}
+
+static att_status write_small(scratch *self)
+{
+    const char *folders[] = {self->folder};
+    return att_report_write(self->context, folders, 1, NULL, page_path(self), NULL);
+}
+
+static void test_lack_of_memory(void **state)
+{
+    scratch *self = *state;
+    char path[100];
+    write_text(self->folder, "metrics.jsonl",
+               "{\"event\":\"run_begin\"}\n{\"event\":\"step\",\"step\":1}\n{\"event\":\"epoch\",\"step\":1}\n"
+               "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":3},{" FIGURE ",\"n\":3,\"head\":0}]}\n");
+    write_text(self->folder, "args.yaml", "a: b\n");
+    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
+    must(self, fixture_maps(self->context, path, 1, "2"));
+    assert_survives_lack_of_memory(self, write_small);
+}
+
+/* A context that knows ops and models. */
+static int setup_whole(void **state)
+{
+    if (scratch_setup(state) != 0)
+        return -1;
+    scratch *self = *state;
+    att_context_destroy(&self->context);
+    return att_context_create(NULL, &self->context) == ATT_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_every_figure, setup_whole, scratch_teardown),
+        scratch_test(test_figures_of_training),
+        scratch_test(test_hostile_texts),
+        scratch_test(test_damage),
+        scratch_test(test_nothing_there),
+        scratch_test(test_long_log),
+        scratch_test(test_maps),
+        scratch_test(test_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

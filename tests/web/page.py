@@ -1,0 +1,358 @@
+"""page.py ATTSCOPE FOLDER: reports on the runs that make_runs put into FOLDER, opened and read."""
+import json
+import math
+import os
+import subprocess
+import sys
+
+from browser import Browser
+
+HOSTILE = "<img src=x onerror=boom()>"
+NAMES = ["plain-1", "plain-2", "cb-1", HOSTILE]
+attscope, folder = sys.argv[1:3]
+failures = 0
+
+
+def check(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("FAILED:", what)
+
+
+def near(a, b, tolerance=1e-12):
+    return a is not None and b is not None and abs(a - b) <= tolerance * max(1, abs(b))
+
+
+def report(names, output):
+    path = os.path.join(folder, output)
+    subprocess.run([attscope, "report", *[os.path.join(folder, n) for n in names], "-o", path], check=True,
+                   stdout=subprocess.DEVNULL)
+    return path
+
+
+def events(name, file, kind):
+    with open(os.path.join(folder, name, file), encoding="utf-8") as lines:
+        return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+
+def measured(name):
+    return events(name, "measure.jsonl", "measure")[-1]["measurements"]
+
+
+# --- the figures ------------------------------------------------------------------------------------------------------
+
+READ_TABLES = """
+(() => {
+    for (const details of document.querySelectorAll("main details")) details.open = true;
+    return new Promise(done => setTimeout(() => done(Object.fromEntries(
+        [...document.querySelectorAll("main > section")].map(section => [section.id,
+            [...section.querySelectorAll("details tbody tr")].map(row =>
+                [...row.cells].map(cell => cell.dataset.value ?? cell.textContent))]))), 100));
+})()
+"""
+
+
+def read_tables(page):
+    """Every mean, deviation and n of the files is in a table, to the last bit."""
+    tables = page.evaluate(READ_TABLES)
+    compared = 0
+    for name in NAMES:
+        for m in measured(name):
+            if m["instrument"] in ("accuracy", "tns"):
+                continue
+            key = [name, m["statistic"], m["node"], str(m.get("head", "all"))]
+            rows = [row[4:] for row in tables[m["instrument"]] if row[:4] == key]
+            check(len(rows) == 1, f"one row for {m['instrument']} {key}, found {len(rows)}")
+            if rows:
+                mean, deviation, n = rows[0]
+                check(float(mean) == m["mean"] and float(deviation) == m["deviation"] and n == str(m["n"]),
+                      f"{m['instrument']} {key}: the page has {rows[0]}, the file {m}")
+                compared += 1
+    check(compared == len(NAMES) * (5 * 3 * 3 + 2 * 6 + 2 * 7), f"{compared} figures compared")
+
+
+READ_WHOLE = """
+Object.fromEntries(["accuracy", "tns"].map(id => [id, [...document.querySelectorAll(`#${id} tbody tr`)].map(row =>
+    [...row.cells].map(cell => cell.dataset.value ?? cell.textContent.trim()))]))
+"""
+
+
+def read_whole_network(page):
+    tables = page.evaluate(READ_WHOLE)
+    for index, name in enumerate(NAMES):
+        figures = {(m["instrument"], m["statistic"]): m["mean"] for m in measured(name)
+                   if m["instrument"] in ("accuracy", "tns")}
+        row = tables["accuracy"][index]
+        check(row[0] == name, f"accuracy's row {index} is of {row[0]}")
+        for cell, statistic in zip(row[1:], ("top1", "top5", "loss")):
+            check(near(float(cell), figures["accuracy", statistic], 0), f"{name}: {statistic} {cell}")
+        for row, reading in zip(tables["tns"][2 * index:2 * index + 2], ("attention", "unit")):
+            for cell, statistic in zip(row[2:], ("tns", "zeta*", "mu", "zeta*/mu")):
+                check(near(float(cell), figures["tns", f"{statistic} {reading}"], 0), f"{name}: {statistic} {cell}")
+
+
+READ_CHARTS = """
+[...document.querySelectorAll("main > section")].flatMap(section => [...section.querySelectorAll("figure")].map(figure => ({
+    section: section.id, title: figure.querySelector("h3").textContent,
+    ticks: [...figure.querySelectorAll(".axis.y .tick")].map(tick => [Number(tick.textContent.replace("−", "-")
+        .replace(",", "")), tick.transform.baseVal.consolidate().matrix.f]),
+    marks: [...figure.querySelectorAll(".series .mark")].map(mark => [Number(mark.closest(".series").dataset.run),
+        Number(mark.dataset.x), Number(mark.dataset.value), mark.transform.baseVal.consolidate().matrix.f,
+        mark.classList.contains("hollow")]),
+    heads: figure.querySelectorAll(":scope > svg .head-dot").length,
+    references: [...figure.querySelectorAll(".reference")].map(r => [r.textContent,
+        r.transform.baseVal.consolidate().matrix.f]),
+    lines: [...figure.querySelectorAll(".line")].map(line => line.getAttribute("d") ?? ""),
+})))
+"""
+DEPTHS = {"entropy": ["mean"], "distance": ["mean", "renormalised"], "jacobian": ["nuclear", "frobenius"],
+          "nsi": ["attention", "unit"], "residual": ["composite", "frobenius"]}
+
+
+def on_axis(chart, y):
+    """The value that the axis' labels give to a height. Their four digits bound the error."""
+    measure = math.log if chart["section"] == "residual" else float
+    (low, at_low), (high, at_high) = chart["ticks"][0], chart["ticks"][-1]
+    share = (y - at_low) / (at_high - at_low)
+    value = measure(low) + share * (measure(high) - measure(low))
+    return math.exp(value) if chart["section"] == "residual" else value
+
+
+def read_charts(page):
+    """Marks stand at the height that the axis gives to their value, and the values are the files'."""
+    charts = page.evaluate(READ_CHARTS)
+    for instrument, statistics in DEPTHS.items():
+        drawn = [c for c in charts if c["section"] == instrument]
+        check(len(drawn) == len(statistics), f"{instrument}: {len(drawn)} charts")
+        for chart, statistic in zip(drawn, statistics):
+            for index, name in enumerate(NAMES):
+                wanted = [m["mean"] for m in measured(name) if m["instrument"] == instrument
+                          and m["statistic"] == statistic and "head" not in m]
+                marks = [m for m in chart["marks"] if m[0] == index]
+                check([m[2] for m in marks] == wanted, f"{instrument} {statistic} of {name}: {marks}, wanted {wanted}")
+                for _, _, value, y, _ in marks:
+                    check(near(on_axis(chart, y), value, 2e-3),
+                          f"{instrument} {statistic}: {value} stands at {on_axis(chart, y)}")
+            if instrument == "nsi":
+                check(all(hollow == (x == 0) for _, x, _, _, hollow in chart["marks"]), "t = 0 is hollow, it alone")
+            if instrument in ("entropy", "distance", "jacobian"):
+                check(chart["heads"] == len(NAMES) * 3 * 2, f"{instrument}: {chart['heads']} heads")
+            if instrument == "entropy":
+                (text, y), = chart["references"]
+                check("ln 5" in text and near(on_axis(chart, y), math.log(5), 2e-3), f"reference {text} at {y}")
+    loss = next(c for c in charts if c["section"] == "training" and c["title"].startswith("Loss"))
+    check(loss["lines"][0].count("M") == 2, "the loss that is NaN is a gap in the line")
+    check(len(loss["ticks"]) > 2, "the loss has an axis")
+
+
+def read_methods(page):
+    methods = page.evaluate("""[...document.querySelectorAll(".method")].map(m => [m.dataset.instrument, m.textContent])""")
+    infos = page.evaluate("report.instruments")
+    check(len(infos) == 7, f"{len(infos)} instruments")
+    for info in infos:
+        text = next((text for name, text in methods if name == info["name"]), "")
+        for part in ("formula", "reading", "source", "unit"):
+            check(info[part] in text, f"{info['name']}: no {part} beside its figures")
+
+
+# --- runs and seeds ---------------------------------------------------------------------------------------------------
+
+def read_overview(page):
+    cards = page.evaluate("""[...document.querySelectorAll(".card")].map(c => [c.querySelector(".name").textContent,
+        c.querySelector(".big").dataset.value, c.querySelector("dl").textContent])""")
+    check([card[0] for card in cards] == NAMES, f"cards of {[card[0] for card in cards]}")
+    for (_, top1, facts), name in zip(cards, NAMES):
+        wanted = next(m for m in measured(name) if m["statistic"] == "top1")["mean"]
+        check(float(top1) == wanted, f"{name}: top-1 {top1}, wanted {wanted}")
+        check("12,345" in facts and "3 of 3" in facts, f"{name}: {facts}")
+    text = page.evaluate("document.getElementById('overview').textContent")
+    check("4 runs of 3 configurations" in text and "no verdict" in text, "the page says what seeds allow")
+    rows = page.evaluate("[...document.querySelectorAll('#overview .scroll.whole tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    check(rows[0][:2] == ["plain-1, plain-2", "1, 2"] and rows[0][3] == "2", f"seeds: {rows}")
+    check(all(row[3] == "1" and "±" not in row[2] for row in rows[1:]), "one seed has no deviation")
+
+
+def read_one_seed(browser):
+    page = browser.open(report(["plain-1", "cb-1"], "two.html"))
+    verdict = page.evaluate("document.getElementById('verdict').textContent")
+    check("one seed each" in verdict and "gives no verdict" in verdict, verdict)
+    check(page.evaluate("document.title") == "plain-1 · cb-1 – attscope", "the title names the runs")
+    check(not page.complaints(), f"two runs: {page.complaints()}")
+
+
+def read_little(browser):
+    """Runs that have almost nothing: a training just begun, figures without numbers."""
+    os.makedirs(os.path.join(folder, "begun"))
+    with open(os.path.join(folder, "begun", "metrics.jsonl"), "w", encoding="utf-8") as file:
+        file.write('{"event":"run_begin","epoch":0,"step":0}\n{"event":"step","epoch":0,"step":1,"loss":null}\n')
+    os.makedirs(os.path.join(folder, "empty"))
+    figure = '{"instrument":"%s","node":"n","statistic":"mean","mean":null,"deviation":null,"n":0}'
+    with open(os.path.join(folder, "empty", "measure.jsonl"), "w", encoding="utf-8") as file:
+        file.write('{"event":"measure","measurements":[%s]}\n' %
+                   ",".join(figure % name for name in (*DEPTHS, "tns", "accuracy", "unheard of")))
+    for names in (["begun"], ["empty"], ["begun", "empty"]):
+        page = browser.open(report(names, "little.html"))
+        check(not page.complaints(), f"{names}: {page.complaints()}")
+        check(page.evaluate("document.documentElement.dataset.ready") == "true", f"{names}: not drawn")
+        text = page.evaluate("""(() => {
+            const copy = document.body.cloneNode(true);
+            for (const part of copy.querySelectorAll("script, .method")) part.remove();
+            return copy.outerHTML;
+        })()""")
+        check(names == ["begun"] or "unheard of" in text, f"{names}: an unknown instrument is left out")
+        check(not any(word in text for word in ("NaN", "undefined", "null")),
+              f"{names}: what is not there is shown as NaN, undefined or null")
+
+
+def read_hostile(page):
+    check(page.evaluate("typeof boom") == "undefined", "boom")
+    check(page.evaluate("document.querySelectorAll('img, main script, [onload], [onerror]').length") == 0,
+          "texts became elements")
+    text = page.evaluate("document.body.innerText")
+    check(HOSTILE in text and "</script><script>boom()</script>" in text, "hostile texts are shown as they are")
+
+
+# --- maps -------------------------------------------------------------------------------------------------------------
+
+def weights(image, layer_heads, query):
+    """What tests/report/fixture.h writes, all heads together."""
+    row = [0.0] * 5
+    for head in range(layer_heads):
+        for key in range(5):
+            value = 255 if key == (query + head) % 5 else 10 * key + image
+            row[key] += value / 255 * (0.25 + query / 16) / layer_heads
+    return row
+
+
+def read_maps(page):
+    for query in range(5):
+        for image in range(3):
+            got = page.evaluate(f"[...atlasOf(runs[0]).row({image}, 1, -1, {query})]")
+            check(all(near(a, b, 1e-6) for a, b in zip(got, weights(image, 2, query))), f"weights of query {query}: {got}")
+    box = page.evaluate("""(() => {
+        const view = document.querySelector("#maps .view canvas");
+        view.scrollIntoView({block: "center", behavior: "instant"});
+        const {left, top, width, height} = view.getBoundingClientRect();
+        return [left, top, width, height];
+    })()""")
+    words = "document.querySelector('#maps .readout').textContent"
+    for query, (x, y) in {1: (0.25, 0.25), 2: (0.75, 0.25), 3: (0.25, 0.75), 4: (0.75, 0.75)}.items():
+        page.move(box[0] + x * box[2], box[1] + y * box[3])
+        page.settle()
+        told, row = page.evaluate(words), weights(0, 2, query)
+        check(f"row {(query - 1) // 2 + 1}, column {(query - 1) % 2 + 1}" in told, f"query {query}: {told}")
+        check(f"On the class token: {float(f'{100 * row[0]:.3g}'):g} %" in told, f"query {query}, {row}: {told}")
+    page.evaluate("document.querySelector('#maps .view canvas').focus()")
+    query = "document.querySelector('#maps .view canvas').dataset.query"
+    page.move(1, 1)
+    page.key("c")
+    check(page.evaluate(query) == "0" and "the class token" in page.evaluate(words), "C chooses the class token")
+    page.key("ArrowRight")
+    page.key("ArrowDown")
+    check(page.evaluate(query) == "3", f"arrow keys move the query: {page.evaluate(query)}")
+    page.evaluate("document.querySelectorAll('#maps .strip button')[1].click()")
+    check("<b>dog</b>" in page.evaluate("document.getElementById('maps').textContent"), "names of classes")
+    thumbs = page.evaluate("document.querySelectorAll('#maps .grid canvas').length")
+    check(thumbs == 3 * 3, f"{thumbs} small maps for 3 layers of 2 heads and all together")
+    seen = page.evaluate("""(() => {
+        const canvas = document.querySelector("#maps .view canvas");
+        const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return new Set(new Uint32Array(data.buffer)).size;
+    })()""")
+    check(seen > 10, "the view is drawn")
+
+
+# --- manners ----------------------------------------------------------------------------------------------------------
+
+def use_legend(page):
+    chip = "document.querySelectorAll('#legend .chip')[1]"
+    page.evaluate(f"{chip}.click()")
+    check(page.evaluate("[...document.querySelectorAll('.series')].every(s => s.classList.contains('off') === (s.dataset.run === '1'))"),
+          "a click on the legend hides its run, and no other")
+    page.evaluate(f"{chip}.click()")
+    check(page.evaluate("document.querySelectorAll('.series.off').length") == 0, "another click shows it again")
+    page.evaluate(f"{chip}.focus()")
+    check(page.evaluate("[...document.querySelectorAll('.series')].every(s => s.classList.contains('dim') === (s.dataset.run !== '1'))"),
+          "the legend's focus dims the other runs")
+    page.evaluate(f"{chip}.blur()")
+
+
+def use_keys(page):
+    page.evaluate("document.querySelector('#entropy svg[tabindex]').focus()")
+    page.key("ArrowRight")
+    told = page.evaluate("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
+    check("blocks.0.attn" in told and "n = 9" in told, f"keys on a chart: {told}")
+    page.key("Escape")
+    check(page.evaluate("document.getElementById('tip').hidden"), "Escape takes the tip away")
+
+
+def use_development(page):
+    for index, name in enumerate(NAMES):
+        trained = events(name, "metrics.jsonl", "measure")
+        wanted = [m for m in trained[-1]["measurements"] if "head" not in m]
+        series = page.evaluate(f"runs[{index}].development.series")
+        check(len(series) == len(wanted), f"{name}: {len(series)} series of a development, {len(wanted)} wanted")
+        for s in series:
+            means = [next(m["mean"] for m in e["measurements"] if "head" not in m and all(m[k] == s[k] for k in
+                     ("instrument", "node", "statistic"))) for e in trained]
+            check(s["mean"] == means, f"{name}: development of {s['instrument']} {s['node']} {s['statistic']}")
+    for choice in range(page.evaluate("document.querySelectorAll('#development .choice input').length")):
+        page.evaluate(f"document.querySelectorAll('#development .choice input')[{choice}].click()")
+        page.settle()
+        drawn = page.evaluate("[...document.querySelectorAll('#development .line')].filter(l => l.getAttribute('d')).length")
+        check(drawn >= len(NAMES), f"development {choice}: {drawn} lines")
+
+
+def use_theme(page, dark):
+    shade = "Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])"
+    check((page.evaluate(shade) < 60) == dark, "the system's theme is taken")
+    for wanted in (False, True, dark):  # light, dark, the system's
+        page.evaluate("document.getElementById('theme').click()")
+        check((page.evaluate(shade) < 60) == wanted, f"theme {page.evaluate('document.documentElement.dataset.theme')}")
+    contrast = page.evaluate("""(() => {
+        const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => (v /= 255) <= .04045 ? v / 12.92 :
+            ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+        const of = (node, property) => light(getComputedStyle(node)[property]);
+        const ratio = (a, b) => (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+        const card = of(document.querySelector("figure"), "backgroundColor");
+        return [ratio(of(document.querySelector(".card dd"), "color"), card), ratio(of(document.querySelector(".axis text"), "fill"), card),
+            ...[...document.querySelectorAll("#entropy .mark")].map(m => ratio(of(m, "fill"), card))];
+    })()""")
+    check(contrast[0] > 7 and contrast[1] > 4.5 and min(contrast[2:]) > 3, f"contrast {contrast}")
+
+
+def fits(page, width):
+    check(page.evaluate("document.documentElement.scrollWidth") <= width, f"at {width} pixels the page scrolls sideways")
+    check(page.evaluate("[...document.querySelectorAll('figure > svg')].every(s => s.getBoundingClientRect().width > 200)"),
+          f"at {width} pixels a chart is missing")
+
+
+def read(browser):
+    path = report(NAMES, "page.html")
+    page = browser.open(path, 1440, 900)
+    check(page.evaluate("document.documentElement.dataset.ready") == "true", "the page is not drawn")
+    for step in (read_charts, read_tables, read_whole_network, read_methods, read_overview, read_hostile, read_maps,
+                 use_legend, use_keys, use_development):
+        step(page)
+    use_theme(page, dark=False)
+    fits(page, 1440)
+    check(not page.complaints(), f"console: {page.complaints()}")
+    check(all(url.startswith("file://") for url in page.requests()), f"requests: {page.requests()}")
+    phone = browser.open(path, 360, 740, dark=True)
+    use_theme(phone, dark=True)
+    for width in (360, 768):
+        phone.resize(width, 740)
+        phone.settle()
+        phone.settle()
+        fits(phone, width)
+    phone.call("Emulation.setEmulatedMedia", media="print")
+    check(phone.evaluate("getComputedStyle(document.querySelector('.contents')).display") == "none", "print has no menu")
+    check(not phone.complaints(), f"console, phone: {phone.complaints()}")
+    read_one_seed(browser)
+    read_little(browser)
+
+
+with Browser() as started:
+    read(started)
+sys.exit(failures > 0)

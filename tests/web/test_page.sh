@@ -1,0 +1,20 @@
+#!/bin/bash
+# The page of made runs in a headless Chromium: page.py reads it.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+if [ -z "${ATTSCOPE:-}" ] || [ -z "${MAKE_RUNS:-}" ]; then
+    echo 'skipped: ATTSCOPE and MAKE_RUNS do not name the programs'
+    exit 77
+fi
+if ! command -v python3 >/dev/null; then
+    echo 'skipped: the test of the page needs python3'
+    exit 77
+fi
+if ! (cd "$here" && python3 -B -c 'import browser, sys; sys.exit(not browser.find())'); then
+    echo 'skipped: the test of the page needs Chromium'
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$MAKE_RUNS" "$work" || exit 1
+python3 -B "$here/page.py" "$ATTSCOPE" "$work"

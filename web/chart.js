@@ -1,0 +1,164 @@
+"use strict";
+/* One kind of chart: series of points over a line, with a cursor that follows pointer and keys; and showing and hiding
+   runs in all of them. */
+
+const MARGIN = { top: 14, right: 14, bottom: 36, left: 50 };
+const HEIGHT = 270;
+
+function extentOf(spec) {
+  const values = [...spec.series, ...(spec.beside ?? [])].flatMap((s) => s.points.flatMap((p) =>
+    isNumber(p.deviation) && !s.heads ? [p.y, p.y - p.deviation, p.y + p.deviation] : [p.y]));
+  const references = (spec.references ?? []).map((r) => r.y);
+  const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
+  const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
+  if (spec.log) return low === high ? [low / 2, high * 2] : [low * 0.94, high * 1.06];
+  const room = (high - low || Math.abs(high) || 1) * 0.06;
+  return [spec.zero ? Math.min(0, low) : low - room, high + room];
+}
+
+function scalesOf(spec, width) {
+  const xs = spec.series.flatMap((s) => s.points.map((p) => p.x));
+  const [first, last] = xs.length ? d3.extent(xs) : [0, 1];
+  const pad = spec.pad ?? 0;
+  const x = d3.scaleLinear([first - pad, (first === last && !pad ? last + 1 : last) + pad],
+    [MARGIN.left, width - MARGIN.right]);
+  const y = (spec.log ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(spec))
+    .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+  return { x, y: spec.log ? y : y.nice(5) };
+}
+
+/* A log scale within a decade or two has too few round powers of ten: 1, 2, 5 and, if need be, the values between. */
+function logTicks(scale) {
+  const [low, high] = scale.domain();
+  const decades = Math.log10(high / low);
+  const wanted = decades > 3 ? [1] : decades > 1 ? [1, 2, 5] : [1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const all = scale.ticks(decades > 6 ? 6 : 20);
+  const chosen = all.filter((v) => wanted.includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))));
+  return chosen.length > 1 ? chosen : d3.ticks(low, high, 5).filter((v) => v > 0);
+}
+
+function drawAxes(svg, spec, { x, y }, width) {
+  const xAxis = d3.axisBottom(x).tickSizeOuter(0).tickSizeInner(4).tickPadding(6);
+  const room = Math.max(2, Math.floor(width / 70));
+  if (spec.xTicks) {
+    const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 60) / 26)));
+    xAxis.tickValues(spec.xTicks.map((_, i) => i).filter((i) => i % every === 0)).tickFormat((i) => spec.xTicks[i]);
+  } else {
+    xAxis.ticks(Math.min(room, 8)).tickFormat(d3.format("~s"));
+  }
+  svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
+  const ticks = spec.log ? logTicks(y) : y.ticks(5);
+  const yAxis = d3.axisLeft(y).tickValues(ticks).tickSize(-(width - MARGIN.left - MARGIN.right)).tickPadding(8)
+    .tickFormat((v) => number(v));
+  svg.append("g").attr("class", "axis y").attr("transform", `translate(${MARGIN.left},0)`).call(yAxis)
+    .call((g) => g.select(".domain").remove());
+  svg.append("text").attr("class", "label").attr("x", width - MARGIN.right).attr("y", HEIGHT - 3)
+    .attr("text-anchor", "end").text(spec.xLabel);
+}
+
+function drawReference(svg, reference, { y }, width) {
+  const g = svg.append("g").attr("class", "reference").attr("transform", `translate(0,${y(reference.y)})`);
+  g.append("line").attr("x1", MARGIN.left).attr("x2", width - MARGIN.right);
+  g.append("text").attr("x", width - MARGIN.right).attr("y", -5).attr("text-anchor", "end").text(reference.label);
+}
+
+function drawSeries(svg, series, { x, y }, log) {
+  const seen = series.points.filter((p) => isNumber(p.y) && (!log || p.y > 0));
+  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
+  if (series.colour) g.style("--c", series.colour);
+  const at = (p) => x(p.x) + (series.shift ?? 0);
+  if (series.heads) {
+    g.selectAll("circle").data(seen).join("circle").attr("class", "head-dot").attr("r", 2.6).attr("cx", at)
+      .attr("cy", (p) => y(p.y)).attr("data-value", (p) => p.y);
+    return;
+  }
+  const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
+  g.append("path").attr("class", `line${series.faint ? " faint" : ""}${series.dashed ? " dashed" : ""}`)
+    .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
+  if (series.faint || series.bare) return;
+  const clamp = (v) => y(log ? Math.max(v, y.domain()[0]) : v);
+  g.selectAll(".whisker").data(seen.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
+    .attr("x1", at).attr("x2", at).attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
+  g.selectAll(".mark").data(seen).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
+    .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
+    .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
+}
+
+/* All points that the cursor can rest on, left to right. */
+function stopsOf(spec, { x, y }) {
+  return spec.series.flatMap((s) => s.points
+    .filter((p) => isNumber(p.y) && (!spec.log || p.y > 0))
+    .map((p) => ({ x: x(p.x) + (s.shift ?? 0), y: y(p.y), text: s.tell(p), run: s.run })))
+    .sort((a, b) => a.x - b.x || a.y - b.y);
+}
+
+function watchCursor(svg, stops) {
+  const spot = svg.append("circle").attr("class", "spot").attr("r", 7).attr("visibility", "hidden");
+  const node = svg.node();
+  let at = -1;
+  const shown = () => stops.filter((s) => !hidden.has(s.run.index));
+  function rest(stop) {
+    const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
+    spot.attr("cx", stop.x).attr("cy", stop.y).attr("visibility", "visible");
+    tip.show(stop.text, box.left + stop.x * scale, box.top + stop.y * scale);
+  }
+  function leave() {
+    spot.attr("visibility", "hidden");
+    tip.hide();
+  }
+  node.addEventListener("pointermove", (event) => {
+    const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
+    const px = (event.clientX - box.left) / scale, py = (event.clientY - box.top) / scale;
+    /* Across counts for more than up and down, so that a column of marks keeps the cursor. */
+    const near = least(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
+    if (near) rest(near);
+  });
+  node.addEventListener("pointerleave", leave);
+  node.addEventListener("blur", leave);
+  node.addEventListener("keydown", (event) => {
+    const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key], list = shown();
+    if (event.key === "Escape") leave();
+    if (!move || !list.length) return;
+    event.preventDefault();
+    at = Math.max(0, Math.min(list.length - 1, at + move));
+    rest(list[at]);
+  });
+}
+
+/* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, log, zero, references
+ * [{y, label}], caption, key, beside (series of charts that share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed,
+ * shift, colour}]. */
+function chart(spec) {
+  const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
+    .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);
+  const figure = element("figure", {}, element("h3", {}, spec.title), svg.node());
+  if (spec.key) figure.append(spec.key);
+  if (spec.caption) figure.append(element("figcaption", {}, spec.caption));
+  function draw(width) {
+    const scales = scalesOf(spec, width);
+    svg.selectAll("*").remove();
+    svg.attr("viewBox", `0 0 ${width} ${HEIGHT}`);
+    drawAxes(svg, spec, scales, width);
+    for (const reference of spec.references ?? []) drawReference(svg, reference, scales, width);
+    for (const series of spec.series) drawSeries(svg, series, scales, spec.log);
+    watchCursor(svg, stopsOf(spec, scales));
+    applyHidden(svg.node());
+  }
+  let drawn = 0;
+  new ResizeObserver(([entry]) => {
+    const width = Math.round(entry.contentRect.width - 2);
+    if (width > 60 && width !== drawn) draw(drawn = width);
+  }).observe(figure);
+  return figure;
+}
+
+/* --- showing and hiding runs -------------------------------------------------------------------------------------- */
+
+const hidden = new Set();
+function applyHidden(root) {
+  for (const node of root.querySelectorAll("[data-run]")) node.classList.toggle("off", hidden.has(Number(node.dataset.run)));
+}
+function focusRun(index) {
+  for (const node of document.querySelectorAll(".series"))
+    node.classList.toggle("dim", index !== null && Number(node.dataset.run) !== index);
+}

@@ -1,0 +1,235 @@
+"use strict";
+/* Attention maps: an image, a query in it, and where each layer and head looks from there. */
+
+function bytesOf(text) {
+  const binary = atob(text), bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+/* A run's maps, decoded: weight(image, layer, head, query, key), head -1 meaning all together. */
+function atlasOf(run) {
+  const { maps } = run, n = maps.tokens;
+  const pixels = bytesOf(maps.image.data);
+  const nodes = maps.nodes.map((node) => {
+    const map = bytesOf(node.map), max = new Float32Array(bytesOf(node.max).buffer);
+    return { name: node.node, heads: node.heads, map, max };
+  });
+  /* The row of weights of a query, over all keys. */
+  function row(image, layer, head, query) {
+    const node = nodes[layer], out = new Float32Array(n);
+    const heads = head < 0 ? d3.range(node.heads) : [head];
+    for (const h of heads) {
+      const at = (image * node.heads + h) * n + query, scale = node.max[at] / 255 / heads.length;
+      for (let k = 0; k < n; k++) out[k] += node.map[at * n + k] * scale;
+    }
+    return out;
+  }
+  return { maps, pixels, nodes, row };
+}
+
+const heat = d3.range(256).map((i) => d3.rgb(d3.interpolateInferno(i / 255)));
+
+function drawPhoto(canvas, atlas, image) {
+  const { h, w, c } = atlas.maps.image;
+  canvas.width = w;
+  canvas.height = h;
+  const data = new ImageData(w, h), base = image * h * w * c;
+  for (let p = 0; p < h * w; p++) {
+    for (let channel = 0; channel < 3; channel++)
+      data.data[4 * p + channel] = atlas.pixels[base + p * c + (c === 3 ? channel : 0)];
+    data.data[4 * p + 3] = 255;
+  }
+  canvas.getContext("2d").putImageData(data, 0, 0);
+}
+
+/* The grid's weights as colours; over a photograph, what is not looked at stays visible, dimmed. */
+function drawWeights(canvas, atlas, row, opaque) {
+  const { grid_h, grid_w, prefix } = atlas.maps, most = d3.max(row.subarray(prefix)) || 1;
+  canvas.width = grid_w;
+  canvas.height = grid_h;
+  const data = new ImageData(grid_w, grid_h);
+  for (let p = 0; p < grid_h * grid_w; p++) {
+    const share = row[prefix + p] / most, colour = heat[Math.round(255 * share)];
+    data.data.set([colour.r, colour.g, colour.b, opaque ? 255 : Math.round(255 * (0.5 + 0.4 * share))], 4 * p);
+  }
+  canvas.getContext("2d").putImageData(data, 0, 0);
+}
+
+function drawView(canvas, atlas, state, row, query) {
+  const { grid_h, grid_w, prefix, image } = atlas.maps, scale = Math.max(1, Math.floor(672 / image.w));
+  canvas.width = image.w * scale;
+  canvas.height = image.h * scale;
+  const context = canvas.getContext("2d");
+  const photo = document.createElement("canvas"), weights = document.createElement("canvas");
+  drawPhoto(photo, atlas, state.image);
+  context.imageSmoothingEnabled = image.w >= 100;
+  if (state.overlay) context.filter = "grayscale(1)";
+  context.drawImage(photo, 0, 0, canvas.width, canvas.height);
+  context.filter = "none";
+  const cell = { w: canvas.width / grid_w, h: canvas.height / grid_h };
+  if (state.overlay) {
+    drawWeights(weights, atlas, row, false);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(weights, 0, 0, canvas.width, canvas.height);
+  }
+  if (query < prefix) return;
+  const x = (query - prefix) % grid_w, y = Math.floor((query - prefix) / grid_w);
+  for (const [colour, width] of [["#000", 6], ["#fff", 3]]) {
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.strokeRect(x * cell.w, y * cell.h, cell.w, cell.h);
+  }
+}
+
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+function placeOf(maps, token) {
+  if (token < maps.prefix) return maps.prefix === 1 ? "the class token" : `prefix token ${token}`;
+  const p = token - maps.prefix;
+  return `the patch in row ${Math.floor(p / maps.grid_w) + 1}, column ${(p % maps.grid_w) + 1}`;
+}
+function entropyOf(row) {
+  return -d3.sum(row, (a) => (a > 0 ? a * Math.log(a) : 0));
+}
+function percent(value) {
+  return `${number(100 * value, 3)} %`;
+}
+function classWords(maps, image) {
+  const word = (kind) => {
+    const value = maps[kind]?.[image];
+    return value === undefined || value < 0 ? null : maps[`${kind}_name`]?.[image] ?? `class ${value}`;
+  };
+  const label = word("label"), prediction = word("prediction");
+  if (prediction === null) return label ?? "";
+  if (label === null) return `taken for ${prediction}`;
+  return label === prediction ? `${label}, recognised` : `${label}, taken for ${prediction}`;
+}
+function describeRow(atlas, state, row, query) {
+  const { maps } = atlas, best = least(d3.range(maps.prefix, maps.tokens), (k) => -row[k]);
+  const special = maps.prefix ? d3.sum(row.subarray(0, maps.prefix)) : 0;
+  const head = state.head < 0 ? "mean of all heads" : `head ${state.head}`;
+  return [
+    element("b", {}, `From ${placeOf(maps, query)}`), ` · ${atlas.nodes[state.layer].name}, ${head}.`, element("br"),
+    `Of the patches most on ${placeOf(maps, best).replace("the patch in ", "")}: ${percent(row[best])}. `,
+    maps.prefix ? `On ${maps.prefix === 1 ? "the class token" : "the prefix tokens"}: ${percent(special)}. ` : "", `On itself: ${percent(row[query])}. `,
+    `Entropy ${number(entropyOf(row))} of at most ${number(Math.log(maps.tokens))} nats.`];
+}
+
+/* --- the explorer of one run -------------------------------------------------------------------------------------- */
+
+function explorer(run) {
+  const atlas = atlasOf(run), { maps } = atlas;
+  const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, overlay: true,
+    query: maps.prefix + Math.floor(maps.grid_h / 2) * maps.grid_w + Math.floor(maps.grid_w / 2) };
+  const view = element("canvas", { tabindex: 0, role: "img",
+    "aria-label": "The image with attention over it. Arrow keys move the query, C chooses the class token." });
+  const words = element("p", { class: "readout", "aria-live": "polite" }), caption = element("figcaption");
+  const ends = element("div", { class: "ramp-ends" });
+  const strip = element("div", { class: "strip" }), grid = element("div", { class: "grid" });
+  const most = d3.max(atlas.nodes, (node) => node.heads);
+  const thumbs = [];
+
+  function show(query = state.query) {
+    const row = atlas.row(state.image, state.layer, Math.min(state.head, atlas.nodes[state.layer].heads - 1), query);
+    drawView(view, atlas, state, row, query);
+    words.replaceChildren(...describeRow(atlas, state, row, query));
+    ends.replaceChildren(element("span", {}, "0"), element("span", {}, `${percent(d3.max(row.subarray(maps.prefix)))} of this query's attention on one patch`));
+    view.dataset.query = query;
+    for (const { canvas, layer, head, button } of thumbs) {
+      drawWeights(canvas, atlas, atlas.row(state.image, layer, head, query), true);
+      button.setAttribute("aria-pressed", String(layer === state.layer && head === state.head));
+    }
+  }
+  function queryAt(event) {
+    const box = view.getBoundingClientRect();
+    const x = Math.floor(((event.clientX - box.left) / box.width) * maps.grid_w);
+    const y = Math.floor(((event.clientY - box.top) / box.height) * maps.grid_h);
+    return maps.prefix + Math.max(0, Math.min(maps.grid_h - 1, y)) * maps.grid_w + Math.max(0, Math.min(maps.grid_w - 1, x));
+  }
+  let hovered = -1;
+  view.addEventListener("pointermove", (event) => {
+    const query = queryAt(event);
+    if (query !== hovered) show((hovered = query));
+  });
+  view.addEventListener("pointerleave", () => { hovered = -1; show(); });
+  view.addEventListener("click", (event) => show((state.query = queryAt(event))));
+  view.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -maps.grid_w, ArrowDown: maps.grid_w }[event.key];
+    if (event.key === "c" && maps.prefix) show((state.query = 0));
+    if (!step) return;
+    event.preventDefault();
+    const first = maps.prefix, wanted = state.query < first ? first : state.query + step;
+    if (wanted >= first && wanted < maps.tokens) show((state.query = wanted));
+  });
+
+  function chooseImage(image) {
+    state.image = image;
+    for (const [i, button] of [...strip.children].entries()) button.setAttribute("aria-pressed", String(i === image));
+    caption.textContent = classWords(maps, image);
+    show();
+  }
+  strip.append(...d3.range(maps.count).map((i) => {
+    const canvas = element("canvas");
+    drawPhoto(canvas, atlas, i);
+    return element("button", { type: "button", "aria-pressed": "false", "aria-label": `Image ${i + 1}: ${classWords(maps, i)}`,
+      onclick: () => chooseImage(i) }, canvas);
+  }));
+
+  /* Layers from left to right, as in the charts; the first row is that of all heads together. */
+  const side = Math.max(30, Math.min(76, Math.floor(620 / atlas.nodes.length)));
+  grid.style.gridTemplateColumns = `max-content repeat(${atlas.nodes.length}, minmax(30px, ${side}px))`;
+  grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, layerOf(node.name))));
+  for (const head of d3.range(-1, most)) {
+    grid.append(element("span", {}, head < 0 ? "all" : `head ${head}`));
+    for (const [layer, node] of atlas.nodes.entries()) {
+      if (head >= node.heads) {
+        grid.append(element("span"));
+        continue;
+      }
+      const canvas = element("canvas"), label = `${node.name}, ${head < 0 ? "all heads" : `head ${head}`}`;
+      const button = element("button", { type: "button", title: label, "aria-label": label,
+        onclick: () => { state.layer = layer; state.head = head; show(); } }, canvas);
+      thumbs.push({ canvas, layer, head, button });
+      grid.append(button);
+    }
+  }
+
+  const tools = element("div", { class: "tools" },
+    maps.prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) }, "Query: class token") : null,
+    choice("Show", [["over", "attention"], ["photo", "image alone"]], "over", (value) => { state.overlay = value === "over"; show(); }));
+  const ramp = element("div", { class: "ramp" });
+  ramp.style.background = `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => heat[i].toString()).join(",")})`;
+  const left = element("div", {}, strip, element("div", { class: "view" }, view), caption);
+  const right = element("div", {},
+    element("h3", {}, runs.length > 1 ? `Every layer and head of ${run.name}, from the same query` :
+      "Every layer and head, from the same query"),
+    element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a patch. Choose one to see it large."),
+    grid, words, ramp, ends, tools);
+  chooseImage(0);
+  return element("div", { class: "panel maps", "data-maps": run.index }, left, right);
+}
+
+/* What the page has no room for is said. */
+function leftOut(run) {
+  const { maps } = run;
+  if (maps.count === maps.images) return null;
+  return element("p", { class: "note" }, maps.count
+    ? `${run.name}: ${count(maps.count)} of ${plural(maps.images, "image")} shown; the rest would exceed the page's limit (--map-bytes).`
+    : `${run.name}: the attention maps of one image exceed the page's limit (--map-bytes), so none are shown.`);
+}
+
+function mapSection() {
+  const having = runs.filter((run) => run.maps), shown = having.filter((run) => run.maps.count);
+  const place = element("div"), made = new Map();
+  function show(run) {
+    if (!made.has(run)) made.set(run, explorer(run));
+    place.replaceChildren(made.get(run));
+  }
+  const part = section("maps", "Attention maps",
+    "Point at a patch to see where its query looks; click to keep it. Weights are rounded to 255ths of each row's largest.",
+    shown.length > 1 ? choice("Run", shown.map((run) => [run, run.name]), shown[0], show) : null);
+  part.append(place, ...having.map(leftOut).filter(Boolean));
+  if (shown.length) show(shown[0]);
+  return part;
+}

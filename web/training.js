@@ -1,0 +1,61 @@
+"use strict";
+/* Training: loss, accuracy and learning rate over updates. */
+
+function tellValue(run, what, at, value) {
+  return `${run.name}\n${what} ${number(value)}\n${at}`;
+}
+function stepSeries(run, name, what, faint) {
+  const points = run.steps.step.map((step, i) => ({ x: step, y: run.steps[name][i] }));
+  return { run, points, faint, bare: true, dashed: isDashed(run),
+    tell: (p) => tellValue(run, what, `update ${count(p.x)}`, p.y) };
+}
+function epochSeries(run, name, what, dashed) {
+  const points = run.epochs.map((e) => ({ x: e.step, y: e[name] ?? null, epoch: e.epoch }));
+  return { run, points, dashed, bare: run.epochs.length > 40,
+    tell: (p) => tellValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.x)}`, p.y) };
+}
+function hasEpochs(run, name) {
+  return run.epochs.some((e) => isNumber(e[name]));
+}
+
+function lineKey(...entries) {
+  return element("div", { class: "key", "aria-hidden": "true" }, ...entries.map(([className, text]) => {
+    const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "run-7");
+    svg.append("line").attr("class", `line ${className}`).attr("x1", 0).attr("x2", 22).attr("y1", 5).attr("y2", 5);
+    return element("span", {}, svg.node(), text);
+  }));
+}
+
+function trainingTable(among) {
+  const columns = [["train_loss", "train loss"], ["eval_loss", "eval loss"], ["eval_top1", "top-1, %"],
+    ["eval_top5", "top-5, %"], ["lr", "learning rate"]];
+  return table(["run", "epoch", "update", ...columns.map(([, title]) => title)],
+    among.flatMap((run) => run.epochs.map((e) => [element("td", {}, run.name), element("td", {}, count(e.epoch + 1)),
+      element("td", {}, count(e.step)), ...columns.map(([name]) => numberCell(e[name]))])));
+}
+
+function trainingSection() {
+  const among = runs.filter((run) => run.steps.step.length || run.epochs.length);
+  const part = section("training", "Training", "Loss, accuracy and learning rate over updates of the weights.");
+  const evaluated = among.filter((run) => hasEpochs(run, "eval_loss")), scored = among.filter((run) => hasEpochs(run, "eval_top1"));
+  const strides = [...new Set(among.map((run) => run.steps.stride).filter((stride) => stride > 1))];
+  const charts = [chart({
+    title: "Loss, nats", xLabel: "update",
+    key: lineKey(["faint", "train, each step"], ["dashed", "train, epoch's mean"], ["", "evaluation"]),
+    caption: strides.length ? `Of long trainings every ${strides.join("th or ")}th logged step is drawn.` : null,
+    series: among.flatMap((run) => [stepSeries(run, "loss", "train loss", true), epochSeries(run, "train_loss", "train loss, mean", true),
+      ...(evaluated.includes(run) ? [epochSeries(run, "eval_loss", "evaluation loss", false)] : [])]),
+  })];
+  if (scored.length)
+    charts.push(chart({
+      title: "Top-1, per cent of evaluation images", xLabel: "update",
+      key: lineKey(["", "top-1, evaluation"]),
+      series: scored.map((run) => epochSeries(run, "eval_top1", "top-1", isDashed(run))),
+    }));
+  charts.push(chart({
+    title: "Learning rate", xLabel: "update", zero: true, key: lineKey(["", "of the update"]),
+    series: among.map((run) => stepSeries(run, "lr", "learning rate", false)),
+  }));
+  part.append(element("div", { class: "charts three" }, ...charts), valueTable(() => trainingTable(among)));
+  return part;
+}
