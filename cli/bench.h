@@ -28,9 +28,8 @@ typedef struct bench_call {
     cli_app *cli;
     const bench_settings *settings;
     const char *const *operands; /* behind the name of what is measured */
-    int operand_count;
-    bool prints;             /* figures for people go to stdout */
-    att_json_writer *writer; /* an array is open; NULL: no JSON */
+    bool prints;                 /* figures for people go to stdout */
+    att_json_writer *writer;     /* an array is open; NULL: no JSON */
 } bench_call;
 
 /* Something to measure: a file that ends in one of these, and its line below. */
@@ -48,6 +47,7 @@ typedef struct bench_what {
     X(batch)               \
     X(threads)             \
     X(start)               \
+    X(kernels)             \
     X(data)
 
 #define BENCH_WHAT_DECLARE(name) extern const bench_what bench_what_##name;

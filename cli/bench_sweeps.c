@@ -29,7 +29,6 @@ static int open_station(const bench_call *call, const char *job, int threads, in
     att_bench_options options;
     bench_call own = *call;
     own.cli = &s->app;
-    s->app.table = call->cli->table;
     int code = bench_case_open(&own, job, threads, &c, &options);
     options.batch_size = most_batch;
     return code == CLI_OK ? cli_check(&s->app, att_bench_create(s->app.context, &options, &s->bench)) : code;
@@ -189,7 +188,7 @@ static int thread_numbers(const bench_call *call, int all, int numbers[BENCH_POI
 /* How many threads there are to visit is the parent's: a context says what "all" means. */
 static int count_threads(const bench_call *call, int numbers[BENCH_POINTS])
 {
-    cli_app app = {.table = call->cli->table};
+    cli_app app = {.context = NULL};
     int code = cli_engine_open(&app, &call->settings->engine);
     int count = code == CLI_OK ? thread_numbers(call, att_context_threads(app.context), numbers) : -1;
     att_context_destroy(&app.context);

@@ -100,11 +100,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (more > what->most_operands)
         return cli_usage("bench %s: \"%s\" is one operand too many; see attscope bench --help", what->name,
                          operands[1 + what->most_operands]);
-    bench_call call = {.cli = cli,
-                       .settings = s,
-                       .operands = operands + 1,
-                       .operand_count = more,
-                       .prints = cli_prints(s->output.json)};
+    bench_call call = {.cli = cli, .settings = s, .operands = operands + 1, .prints = cli_prints(s->output.json)};
     if (!s->measure.only)
         return run_parent(&call, what);
     return what->job ? what->job(&call, s->measure.only) : cli_usage("bench %s has no jobs", what->name);
@@ -124,6 +120,8 @@ const cli_command cli_command_bench = {
         "  batch    a network against batch sizes (ViT-Ti, or --model or --filter)\n"
         "  threads  a network against threads: images/s, and the time of one image\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"
+        "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
+        "           'attention*')\n"
         "  data DATA   decoding and transforming a data set's images\n"
         "Images are made in memory, but for the last two. Cases run in processes of\n"
         "their own.",

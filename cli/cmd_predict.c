@@ -1,6 +1,9 @@
 /* attscope predict: what a checkpoint sees in images. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "flags.h"
@@ -25,8 +28,8 @@ typedef struct settings {
 static const cli_option answer_options[] = {
     {"topk", .letter = 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(answer, topk), .low = 1,
      .high = 10000000},
-    {"labels", .kind = CLI_TEXT, .value = "FILE", .help = "names of the classes, one a line from class 0",
-     CLI_AT(answer, labels)},
+    {"labels", .kind = CLI_TEXT, .value = "FILE",
+     .help = "names of the classes, one a line from class 0; without it the training's", CLI_AT(answer, labels)},
     {"logits", .kind = CLI_FLAG, .help = "the network's outputs too; all of them in JSON", CLI_AT(answer, logits)},
     {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(answer, use_ema)},
 };
@@ -57,6 +60,8 @@ typedef struct job {
     float *logits;
     att_ranked *top;
     att_json_writer *writer; /* NULL: no JSON */
+    int channels;            /* of the network's images */
+    int64_t seen, missed;    /* images; those without an answer */
 } job;
 
 static void print_answer(const job *j, const char *path, int count)
@@ -112,23 +117,95 @@ static bool all_finite(const float *values, int count)
     return true;
 }
 
-static int answer_images(job *j, const char *const *paths, int count)
+/* An image that gave no answer; its reason is said, and the others follow. */
+static void miss_image(job *j, const char *name)
+{
+    j->missed++;
+    cli_say("%s", att_context_message(j->cli->context));
+    if (!j->writer)
+        return;
+    att_json_begin_object(j->writer);
+    cli_json_text(j->writer, "image", name);
+    cli_json_text(j->writer, "error", att_context_message(j->cli->context));
+    att_json_end_object(j->writer);
+}
+
+/* What the classifier says of the image with this name, or why it says nothing. */
+static int answer_image(job *j, const char *name, att_status status)
 {
     const settings *s = j->settings;
     int classes = att_classifier_classes(j->classifier);
+    j->seen++;
+    if (status == ATT_ERR_MEMORY)
+        return cli_check(j->cli, status);
+    if (status != ATT_OK) {
+        miss_image(j, name);
+        return CLI_OK;
+    }
+    if (!all_finite(j->logits, classes))
+        return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", name);
+    int found = att_rank_classes(j->logits, classes, j->top, s->answer.topk);
+    if (cli_prints(s->output.json))
+        print_answer(j, name, found);
+    if (j->writer)
+        write_answer(j, name, found);
+    return CLI_OK;
+}
+
+static att_status classify(const job *j, const att_dataset *dataset, int64_t index)
+{
+    att_image image;
+    att_status status = att_dataset_read(dataset, j->cli->context, index, j->channels, &image);
+    if (status != ATT_OK)
+        return status;
+    status = att_classifier_image(j->classifier, &image, j->logits);
+    att_image_free(j->cli->context, &image);
+    return status;
+}
+
+static int answer_dataset(job *j, const char *path)
+{
+    att_dataset *dataset;
+    att_dataset_options options = att_dataset_options_defaults();
+    options.unlabelled = true;
+    att_status status = att_dataset_open(j->cli->context, path, &options, &dataset);
+    if (status != ATT_OK)
+        return answer_image(j, path, status);
+    int code = CLI_OK;
+    for (int64_t i = 0; code == CLI_OK && i < att_dataset_count(dataset); i++) {
+        enum { NAME_SIZE = 8192 };
+        char name[NAME_SIZE];
+        att_dataset_name(dataset, i, name, sizeof name);
+        code = cli_stop_asked() ? CLI_STOPPED : answer_image(j, name, classify(j, dataset, i));
+    }
+    att_dataset_close(&dataset);
+    return code;
+}
+
+static bool holds_many(const char *path)
+{
+    static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".zip"};
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(path), end = strlen(endings[i]);
+        if (length > end && strcasecmp(path + length - end, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int answer_all(job *j, const char *const *paths, int count)
+{
     for (int i = 0; i < count; i++) {
         if (cli_stop_asked())
             return CLI_STOPPED;
-        int code = cli_check(j->cli, att_classifier_file(j->classifier, paths[i], j->logits));
+        int code = holds_many(paths[i])
+                       ? answer_dataset(j, paths[i])
+                       : answer_image(j, paths[i], att_classifier_file(j->classifier, paths[i], j->logits));
         if (code != CLI_OK)
             return code;
-        if (!all_finite(j->logits, classes))
-            return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", paths[i]);
-        int found = att_rank_classes(j->logits, classes, j->top, s->answer.topk);
-        if (cli_prints(s->output.json))
-            print_answer(j, paths[i], found);
-        if (j->writer)
-            write_answer(j, paths[i], found);
     }
     return CLI_OK;
 }
@@ -141,6 +218,7 @@ static int prepare(job *j, const cli_loaded *loaded)
                                                 cli_engine_precision(&s->engine), &j->classifier));
     if (code != CLI_OK)
         return code;
+    j->channels = loaded->transform.channels;
     size_t classes = (size_t)att_classifier_classes(j->classifier);
     j->logits = calloc(classes, sizeof *j->logits);
     j->top = calloc(classes, sizeof *j->top);
@@ -148,6 +226,8 @@ static int prepare(job *j, const cli_loaded *loaded)
         return cli_failure("out of memory for %zu classes", classes);
     if (s->answer.labels)
         code = cli_labels_read(s->answer.labels, (int)classes, &j->labels);
+    else
+        code = cli_labels_take(att_checkpoint_classes(loaded->file), (int)classes, &j->labels);
     if (code == CLI_OK && s->output.json)
         code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
     return code;
@@ -166,12 +246,16 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (j.writer)
         att_json_begin_array(j.writer);
     if (code == CLI_OK)
-        code = answer_images(&j, operands + 1, count - 1);
+        code = answer_all(&j, operands + 1, count - 1);
     if (code == CLI_OK && j.writer) {
         att_json_end_array(j.writer);
         code = cli_json_write(cli, j.writer, s->output.json);
         j.writer = NULL;
     }
+    if (code == CLI_OK && j.missed > 0 && j.seen > 1)
+        code = cli_failure("%lld of %lld images gave no answer", (long long)j.missed, (long long)j.seen);
+    else if (code == CLI_OK && j.missed > 0)
+        code = CLI_FAILURE;
     att_json_writer_destroy(&j.writer);
     att_classifier_destroy(&j.classifier);
     cli_labels_free(&j.labels);
@@ -188,9 +272,11 @@ const cli_command cli_command_predict = {
     .least_operands = 2,
     .most_operands = 1000000,
     .about =
-        "IMAGE is a JPEG or PNG file. A checkpoint that does not say which network it\n"
-        "holds needs --model. Without --labels classes are numbers, those of a training\n"
-        "its class folders in order.",
+        "IMAGE is a JPEG or PNG file, or a folder, .tar, .tar.gz or .zip of such. One\n"
+        "that cannot be read is named and the rest is answered all the same; the exit\n"
+        "status is then 1. A checkpoint that does not say which network it holds needs\n"
+        "--model. Classes have the names of the training's, or those of --labels, or\n"
+        "numbers.",
     .example =
         "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 \\\n"
         "      --labels names.txt\n"

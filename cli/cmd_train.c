@@ -1,6 +1,8 @@
 /* attscope train: trains a network on images, and continues a training. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <attscope/bench.h>
 #include <attscope/store.h>
@@ -176,6 +178,22 @@ static void settle_settings(job *j, const char *data)
     }
 }
 
+/* One name a line, for --labels and, where names are single words, --class-map. */
+static att_status write_classes(const job *j)
+{
+    char path[CLI_PATH];
+    cli_join(j->run.folder, "classes.txt", path, sizeof path);
+    FILE *out = fopen(path, "w");
+    bool fine = out;
+    for (int c = 0; fine && c < att_dataset_class_count(j->train); c++)
+        fine = fprintf(out, "%s\n", att_dataset_class_name(j->train, c)) > 0;
+    if (out)
+        fine = fclose(out) == 0 && fine;
+    if (!fine)
+        cli_say("%s: %s", path, strerror(errno));
+    return fine ? ATT_OK : ATT_ERR_IO;
+}
+
 /* The folder's files are made or cut where the training begins: one that is refused leaves them as they are. */
 static att_status open_folder(job *j)
 {
@@ -183,7 +201,9 @@ static att_status open_folder(job *j)
     att_store_resume at = {j->resumed.epoch, j->resumed.update};
     att_status status = att_store_open(j->cli->context, j->run.folder, *j->run.resume ? &at : NULL, &j->log);
     cli_join(j->run.folder, "args.yaml", path, sizeof path);
-    return status == ATT_OK ? cli_options_write(&j->cli->table, j->cli->context, path) : status;
+    if (status == ATT_OK)
+        status = cli_options_write(&j->cli->table, j->cli->context, path);
+    return status == ATT_OK ? write_classes(j) : status;
 }
 
 /* --- what is said while it runs ----------------------------------------------------------------------------------- */
@@ -202,8 +222,9 @@ static void say_epoch(job *j, const att_event *event)
     if (isfinite(field(event, "eval_loss")))
         snprintf(evaluated, sizeof evaluated, "  eval loss %.4f  top-1 %.2f %%  top-5 %.2f %%",
                  field(event, "eval_loss"), field(event, "eval_top1"), field(event, "eval_top5"));
-    cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g", (long long)event->epoch + 1, j->settings->recipe.epochs,
-             field(event, "train_loss"), evaluated, field(event, "lr"));
+    cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g  %.0f %% waiting for data", (long long)event->epoch + 1,
+             j->settings->recipe.epochs, field(event, "train_loss"), evaluated, field(event, "lr"),
+             100 * field(event, "wait_share"));
 }
 
 static att_status hear(void *user, const att_event *event)
@@ -253,6 +274,8 @@ static int write_json(const job *j, const att_train_result *r)
     cli_json_integer(w, "best_epoch", r->best_epoch);
     cli_json_number(w, "train_samples_per_sec", r->images_per_second);
     cli_json_number(w, "wait_share", r->wait_share);
+    cli_json_integer(w, "train_corrupt", r->train_corrupt);
+    cli_json_integer(w, "eval_corrupt", r->eval_corrupt);
     att_json_end_object(w);
     return cli_json_write(j->cli, w, j->settings->output.json);
 }
@@ -278,6 +301,30 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
         snprintf(text, size, " (bench: %.1f, %.0f %% of the GEMM rate)", alone.images_per_second, 100 * alone.share);
 }
 
+/* Where images come more slowly than the network takes them. */
+static void advise_on_waiting(const job *j, double wait_share)
+{
+    const double noticeable = 0.05;
+    int workers = j->settings->recipe.workers, processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (wait_share < noticeable)
+        return;
+    if (workers < processors)
+        cli_note(j->cli, "the network waited for images: --workers %d would make them on more threads", processors);
+    else
+        cli_note(j->cli,
+                 "the network waited for images although --workers %d uses every processor: smaller image files "
+                 "would be decoded faster",
+                 workers);
+}
+
+/* What a training says whose images were replaced or left out. */
+static void say_corrupt(const job *j, const att_train_result *result)
+{
+    if (result->train_corrupt + result->eval_corrupt > 0)
+        cli_note(j->cli, "images that cannot be decoded: %lld of an epoch's were replaced, %lld left out of evaluation",
+                 (long long)result->train_corrupt, (long long)result->eval_corrupt);
+}
+
 static int finish(const job *j, att_status status, const att_train_result *result)
 {
     const train_settings *s = j->settings;
@@ -288,6 +335,8 @@ static int finish(const job *j, att_status status, const att_train_result *resul
         return CLI_STOPPED;
     }
     int code = cli_check(j->cli, status);
+    if (j->log.emit && !s->recipe.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
+        cli_note(j->cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
         return code;
     if (result->images_per_second > 0) {
@@ -295,7 +344,9 @@ static int finish(const job *j, att_status status, const att_train_result *resul
         bench_beside(j, result, alone, sizeof alone);
         cli_note(j->cli, "%.1f images/s%s, %.0f %% of the time waiting for data", result->images_per_second, alone,
                  100 * result->wait_share);
+        advise_on_waiting(j, result->wait_share);
     }
+    say_corrupt(j, result);
     if (cli_prints(s->output.json))
         print_result(j, result);
     return s->output.json ? write_json(j, result) : CLI_OK;

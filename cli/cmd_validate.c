@@ -14,6 +14,7 @@ typedef struct data {
     const char *checkpoint;
     bool use_ema;
     int batch_size, workers;
+    bool skip_corrupt;
 } data;
 
 typedef struct settings {
@@ -39,6 +40,8 @@ static const cli_option data_options[] = {
      .low = 1, .high = 65536},
     {"workers", .letter = 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images",
      CLI_AT(data, workers), .low = 0, .high = 256},
+    {"skip-corrupt", .kind = CLI_FLAG, .help = "leave images that cannot be decoded out of the figures",
+     CLI_AT(data, skip_corrupt)},
 };
 
 static void data_defaults(void *values)
@@ -105,6 +108,7 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
     cli_json_text(writer, "interpolation", p->interpolation);
     cli_json_number(writer, "loss", e->loss);
     cli_json_number(writer, "count", (double)e->count);
+    cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
     cli_json_number(writer, "wait_share", e->wait_share);
     att_json_end_object(writer);
@@ -119,6 +123,7 @@ static int evaluate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     options.precision = cli_engine_precision(&s->engine);
     options.batch_size = s->data.batch_size;
     options.workers = s->data.workers;
+    options.skip_corrupt = s->data.skip_corrupt;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
     att_evaluation e;
@@ -129,12 +134,16 @@ static int evaluate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
         return CLI_STOPPED;
     }
     int code = cli_check(cli, status);
+    if (status == ATT_ERR_FORMAT && !s->data.skip_corrupt)
+        cli_note(cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
         return code;
     if (!isfinite(e.loss))
         return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", s->data.checkpoint);
     if (cli_prints(s->output.json))
         printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   %lld images\n", e.top1, e.top5, e.loss, (long long)e.count);
+    if (e.corrupt > 0)
+        cli_note(cli, "left out because they cannot be decoded: %lld images", (long long)e.corrupt);
     cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", e.images_per_second, 100 * e.wait_share);
     if (s->results_file)
         code = write_csv(s->results_file, loaded, &e);

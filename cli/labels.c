@@ -1,5 +1,6 @@
 #include "labels.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +45,9 @@ static char *read_text(const char *path)
     return text;
 }
 
-int cli_labels_read(const char *path, int classes, cli_labels *l)
+/* Cuts l->text: a line is a class; a carriage return before its end is no part of it. How many lines there are. */
+static int cut_lines(int classes, cli_labels *l)
 {
-    l->text = read_text(path);
-    l->names = calloc((size_t)classes, sizeof *l->names);
-    if (!l->names)
-        return cli_failure("out of memory for the names of %d classes", classes);
-    if (!l->text)
-        return CLI_FAILURE;
     int lines = 0;
     for (char *line = l->text; *line;) {
         size_t length = strcspn(line, "\n");
@@ -64,9 +60,37 @@ int cli_labels_read(const char *path, int classes, cli_labels *l)
         lines++;
         line = next;
     }
+    return lines;
+}
+
+int cli_labels_read(const char *path, int classes, cli_labels *l)
+{
+    l->text = read_text(path);
+    if (!l->text)
+        return CLI_FAILURE;
+    l->names = calloc((size_t)classes, sizeof *l->names);
+    if (!l->names)
+        return cli_failure("out of memory for the names of %d classes", classes);
+    int lines = cut_lines(classes, l);
     if (lines != classes)
         return cli_failure("%s names %d classes, but the network has %d", path, lines, classes);
     l->count = lines;
+    return CLI_OK;
+}
+
+int cli_labels_take(const char *names, int classes, cli_labels *l)
+{
+    if (!names)
+        return CLI_OK;
+    l->text = strdup(names);
+    l->names = calloc((size_t)classes, sizeof *l->names);
+    if (!l->text || !l->names)
+        return cli_failure("out of memory for the names of %d classes", classes);
+    for (char *at = l->text; *at; at++)
+        if (*at != '\n' && iscntrl((unsigned char)*at))
+            *at = '?';
+    int lines = cut_lines(classes, l);
+    l->count = lines <= classes ? lines : 0;
     return CLI_OK;
 }
 

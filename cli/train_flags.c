@@ -182,6 +182,8 @@ GROUP(file_group, "Files", file_options, file_defaults);
 static const cli_option run_options[] = {
     {"workers", .letter = 'j', .kind = CLI_INT, .value = "N", .help = "threads that read and decode images",
      RECIPE(workers), .low = 0, .high = 256},
+    {"skip-corrupt", .kind = CLI_FLAG, .help = "go on without images that cannot be decoded; each is named once",
+     RECIPE(skip_corrupt)},
     {"lanes", .kind = CLI_INT, .value = "N", .help = "sums that gradients are kept in; 0: one per thread",
      RECIPE(lanes), .low = 0, .high = 1024},
     {"eval-metric", .kind = CLI_TEXT, .value = "NAME", .help = "what the best epoch goes by", .choice = choose_metric,

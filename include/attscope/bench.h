@@ -114,6 +114,32 @@ typedef struct att_bench_attention_result {
 ATT_API att_status att_bench_attention(att_context *context, const att_bench_attention_options *options,
                                        att_bench_attention_result *result);
 
+/* --- kernels, one by one ------------------------------------------------------------------------------------------ */
+
+typedef struct att_bench_kernel_row {
+    const char *op, *name; /* name: of the op's case, "tiny_qkv" */
+    const char *kernel;
+    att_tier tier;
+    bool taken;                   /* the one that plans take */
+    double seconds, flops, bytes; /* of a call; bytes read and written, each value once */
+} att_bench_kernel_row;
+
+typedef struct att_bench_kernel_options {
+    const char *backend;
+    att_precision precision;                                     /* ATT_MIXED: every operand bf16 that may be */
+    int repeats;                                                 /* 1..1000, each a millisecond of calls or more */
+    bool (*wants)(void *user, const char *op, const char *name); /* NULL: all */
+    void (*row)(void *user, const att_bench_kernel_row *row);
+    void *row_user;
+} att_bench_kernel_options;
+/* "cpu", ATT_FULL, 5 repeats, all cases. */
+ATT_API att_bench_kernel_options att_bench_kernel_options_defaults(void);
+
+/* Times, on the calling thread alone and with a group of one, each kernel that takes a case which an op calls its
+ * benchmark; kernels of one case follow each other, the one that plans take first. Median over the repeats. Errors:
+ * ERR_ARGUMENT, ERR_NOT_FOUND, ERR_MEMORY and what the kernels give. */
+ATT_API att_status att_bench_kernels(att_context *context, const att_bench_kernel_options *options);
+
 /* --- the way of images to the network ---------------------------------------------------------------------------- */
 
 typedef enum att_bench_data_what {

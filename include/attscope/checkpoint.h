@@ -30,6 +30,10 @@ typedef struct att_checkpoint_info {
 ATT_API att_status att_checkpoint_describe(att_context *context, const att_safetensors *file,
                                            att_checkpoint_info *info);
 
+/* Names of the classes of the file's training, one a line from class 0; NULL where it keeps none, as where they were
+ * the numbers. Lives as long as `file`. */
+ATT_API const char *att_checkpoint_classes(const att_safetensors *file);
+
 /* As att_model_load(), but takes the averaged weights. ERR_NOT_FOUND where the file has none. */
 ATT_API att_status att_checkpoint_load_ema(const att_model *model, const att_safetensors *file, att_weights *weights);
 

@@ -20,11 +20,13 @@ typedef struct att_dataset att_dataset;
 typedef struct att_dataset_options {
     const char *split;       /* "train", "val" ("validation") or "test"; NULL: the only one there is, else "train" */
     const char *class_map;   /* file with one class a line, its first word; the line's number, from 0, is the class */
+    bool unlabelled;         /* every image below, in any folder or none and of every split: without classes, labels -1;
+                                an "idx" set is as ever */
     size_t cache_bytes;      /* the most memory for the files of a .tar.gz, which cannot be sought */
     att_image_limits limits; /* what one image may ask for */
 } att_dataset_options;
 
-/* No split, no map, 4 GiB, the limits' defaults. */
+/* No split, no map, labelled, 4 GiB, the limits' defaults. */
 ATT_API att_dataset_options att_dataset_options_defaults(void);
 
 /* Opens what lies at `path`.

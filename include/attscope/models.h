@@ -102,7 +102,7 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
 
 /* Copies every parameter from the file (F32, F16, BF16, F64 are converted). All missing, extra and mis-shaped tensors
  * are listed in one message (ERR_MISMATCH); weights are then unchanged. A position embedding for another grid of
- * patches (img_size) is mis-shaped, and the message says so: it is not resampled. */
+ * patches (img_size) is resampled as timm does, bicubically with antialiasing, and the log says so. */
 ATT_API att_status att_model_load(const att_model *model, const att_safetensors *file, att_weights *weights);
 
 /* A classifier that was left as it was. */
@@ -112,8 +112,9 @@ typedef struct att_new_head {
 } att_new_head;
 
 /* As att_model_load(), to start another training from: where the file's classifier differs from the model's in nothing
- * but the number of classes, the model's keeps the values that `weights` has, as in timm. *head, set on success only,
- * says whether that was so. */
+ * but the number of classes, the model's keeps the values that `weights` has, as in timm; *head, set on success only,
+ * says whether that was so. Where the file has none of the parameters of the model's modules (nn.h), these keep theirs
+ * too, and the log says so. */
 ATT_API att_status att_model_load_pretrained(const att_model *model, const att_safetensors *file, att_weights *weights,
                                              att_new_head *head);
 

@@ -238,8 +238,25 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
     return label_files(tree, dataset, names, map);
 }
 
+/* All files, in order. */
+static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
+{
+    if (tree->count == 0)
+        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no .jpg, .jpeg or .png lies in it", dataset->path);
+    dataset->labels = att_allocate_array(dataset->context, (size_t)tree->count, sizeof *dataset->labels);
+    if (!dataset->labels)
+        return att_fail_memory(dataset->context, (size_t)tree->count * sizeof *dataset->labels, "the list of images");
+    qsort(tree->files, (size_t)tree->count, sizeof *tree->files, compare_files);
+    for (int64_t i = 0; i < tree->count; i++)
+        dataset->labels[i] = -1;
+    dataset->count = tree->count;
+    return ATT_OK;
+}
+
 att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
 {
+    if (options->unlabelled)
+        return settle_unlabelled(tree, dataset);
     ATT_TRY(find_classes(tree, dataset, options->split));
     if (tree->count == 0)
         return att_fail(tree->context, ATT_ERR_FORMAT,

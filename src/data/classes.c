@@ -166,9 +166,10 @@ att_status att_class_list_read(att_context *context, const char *path, att_class
     char *text;
     size_t size;
     ATT_TRY(att_file_read(context, path, MAX_MAP_BYTES, &text, &size));
+    size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
     att_status status = strlen(text) != size
                             ? att_fail(context, ATT_ERR_FORMAT, "%s: a class map is text, this holds zero bytes", path)
-                            : parse_map(context, path, text, list);
+                            : parse_map(context, path, text + mark, list);
     att_free(context, text);
     list->given = true;
     return status;

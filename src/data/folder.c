@@ -110,7 +110,8 @@ static att_status open_folder(att_dataset *dataset, const att_dataset_options *o
     dataset->source = source;
     dataset->kind = "folder";
     source->tree.context = source->names.context = context;
-    folder_walk walk = {dataset, source, find_split(dataset->path, att_split_names(options->split))};
+    folder_walk walk = {dataset, source,
+                        options->unlabelled ? NULL : find_split(dataset->path, att_split_names(options->split))};
     ATT_TRY(walk_folder(&walk, "", 0));
     return att_class_tree_settle(&source->tree, dataset, options);
 }

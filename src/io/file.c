@@ -124,11 +124,28 @@ static att_status read_descriptor(att_context *context, const char *path, int de
     return ATT_OK;
 }
 
+/* Opens a regular file for reading. */
+static att_status open_regular(att_context *context, const char *path, int *descriptor, struct stat *info)
+{
+    /* O_NONBLOCK: a pipe must be refused, not waited for. */
+    *descriptor = open_retrying(path, O_RDONLY | O_NONBLOCK);
+    if (*descriptor < 0)
+        return fail_system(context, errno, path, "opened");
+    att_status status = ATT_OK;
+    if (fstat(*descriptor, info) != 0)
+        status = fail_system(context, errno, path, "examined");
+    else if (!S_ISREG(info->st_mode))
+        status = att_fail(context, ATT_ERR_IO, "%s is not a regular file", path);
+    if (status != ATT_OK)
+        close(*descriptor);
+    return status;
+}
+
 att_status att_file_read(att_context *context, const char *path, size_t cap, char **bytes, size_t *size)
 {
-    int descriptor = open_retrying(path, O_RDONLY);
-    if (descriptor < 0)
-        return fail_system(context, errno, path, "opened");
+    int descriptor;
+    struct stat info;
+    ATT_TRY(open_regular(context, path, &descriptor, &info));
     char *block = NULL;
     size_t length = 0;
     att_status status = read_descriptor(context, path, descriptor, cap, &block, &length);
@@ -142,16 +159,11 @@ att_status att_file_read(att_context *context, const char *path, size_t cap, cha
     return ATT_OK;
 }
 
-static att_status map_descriptor(att_context *context, const char *path, int descriptor, att_file_map *map)
+static att_status map_descriptor(att_context *context, const char *path, int descriptor, off_t size, att_file_map *map)
 {
-    struct stat info;
-    if (fstat(descriptor, &info) != 0)
-        return fail_system(context, errno, path, "examined");
-    if (!S_ISREG(info.st_mode))
-        return att_fail(context, ATT_ERR_IO, "%s is not a regular file", path);
-    if ((uint64_t)info.st_size > SIZE_MAX)
+    if ((uint64_t)size > SIZE_MAX)
         return att_fail(context, ATT_ERR_MEMORY, "%s is too large to be mapped into memory", path);
-    att_file_map result = {.bytes = NULL, .size = (size_t)info.st_size};
+    att_file_map result = {.bytes = NULL, .size = (size_t)size};
     if (result.size > 0) {
         void *bytes = mmap(NULL, result.size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (bytes == MAP_FAILED)
@@ -164,11 +176,10 @@ static att_status map_descriptor(att_context *context, const char *path, int des
 
 att_status att_file_map_open(att_context *context, const char *path, att_file_map *map)
 {
-    /* O_NONBLOCK: a pipe must be refused, not waited for. */
-    int descriptor = open_retrying(path, O_RDONLY | O_NONBLOCK);
-    if (descriptor < 0)
-        return fail_system(context, errno, path, "opened");
-    att_status status = map_descriptor(context, path, descriptor, map);
+    int descriptor;
+    struct stat info;
+    ATT_TRY(open_regular(context, path, &descriptor, &info));
+    att_status status = map_descriptor(context, path, descriptor, info.st_size, map);
     close(descriptor);
     return status;
 }

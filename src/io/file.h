@@ -12,7 +12,7 @@ bool att_file_exists(const char *path);
 /* Makes the folder and those above it that are missing; an existing folder is fine. */
 att_status att_file_make_folders(att_context *context, const char *path);
 
-/* Reads a file or pipe whole. *bytes (size + 1 bytes, the last one NUL) is the caller's, freed by att_free(); never
+/* Reads a regular file whole. *bytes (size + 1 bytes, the last one NUL) is the caller's, freed by att_free(); never
  * NULL after success. ERR_FORMAT where there are more than `cap` bytes. */
 att_status att_file_read(att_context *context, const char *path, size_t cap, char **bytes, size_t *size);
 

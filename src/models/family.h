@@ -4,6 +4,8 @@
 
 #include <attscope/models.h>
 
+#include "models/regrid.h"
+
 typedef struct att_family {
     const char *name;       /* "vit" */
     const char *classifier; /* scope of the tensors whose first axis is the classes: "head" */
@@ -20,10 +22,12 @@ typedef struct att_family {
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
     att_status (*recognise)(att_context *context, const att_safetensors *file, att_model_options *found);
-    /* Why a file's tensor `name` has another shape than a network with these options, where an option's value is the
-     * reason: a clause in `text`; else "". */
-    void (*explain)(const att_model_options *options, const char *name, att_shape file, att_shape own, char *text,
-                    size_t size);
+    /* Whether a file's tensor `name` differs from the one of a network with these options in nothing but the grid of
+     * patches that it was made for: then *grid says how to make it anew. */
+    bool (*regrids)(const att_model_options *options, const char *name, att_shape file, att_shape own,
+                    att_regrid *grid);
+    /* Whether `name` is a parameter of a module, which the same network without that module has not. */
+    bool (*is_added)(const char *name);
 } att_family;
 
 const att_family *att_model_family(const att_model *model);

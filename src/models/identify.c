@@ -76,7 +76,9 @@ static att_status take_all(search *s, const char *name, const att_model_options 
     if (!text)
         return ATT_OK;
     said = att_claims_none();
-    ATT_TRY(att_claims_parse(s->context, METADATA, text, &said));
+    char what[512];
+    snprintf(what, sizeof what, "%s: its metadata", s->path);
+    ATT_TRY(att_claims_parse(s->context, what, text, &said));
     take(s, METADATA, &said);
     return ATT_OK;
 }

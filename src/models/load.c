@@ -21,7 +21,8 @@ typedef struct loading {
     const att_graph *graph;
     const att_safetensors *file;
     const char *prefix;
-    int64_t head_classes; /* the file's, where the model's classifier keeps its values; 0: everything is loaded */
+    int64_t head_classes; /* the file's, where the model's classifier keeps its values; 0: it is loaded */
+    bool without_added;   /* parameters of modules keep their values: the file has none */
 } loading;
 
 /* Index of a parameter's tensor in the file, -1 where it is missing. */
@@ -38,6 +39,24 @@ static bool is_number(att_safetensors_dtype dtype)
            dtype == ATT_SAFETENSORS_F64;
 }
 
+/* Reads tensor `index` as `dtype` (F32 or F64) into `buffer`, which has room for it in f64. */
+static att_status read_as(const loading *l, int index, att_dtype dtype, int64_t count, void *buffer)
+{
+    if (dtype == ATT_F32)
+        return att_safetensors_read_f32(l->file, index, buffer, count);
+    if (att_safetensors_at(l->file, index).dtype == ATT_SAFETENSORS_F64)
+        return att_safetensors_read(l->file, index, ATT_SAFETENSORS_F64, buffer, count);
+    float *narrow = buffer;
+    ATT_TRY(att_safetensors_read_f32(l->file, index, narrow, count));
+    double *wide = buffer;
+    for (int64_t i = count; i-- > 0;) {
+        float value;
+        memcpy(&value, (const char *)buffer + (size_t)i * sizeof value, sizeof value);
+        wide[i] = value;
+    }
+    return ATT_OK;
+}
+
 /* --- the classifier ---------------------------------------------------------------------------------------------- */
 
 static bool is_classifier(const loading *l, const char *name)
@@ -47,9 +66,15 @@ static bool is_classifier(const loading *l, const char *name)
     return strncmp(name, scope, length) == 0 && name[length] == '.';
 }
 
+static bool is_added(const loading *l, const char *name)
+{
+    return att_model_family(l->model)->is_added(name);
+}
+
+/* Whether a parameter keeps the value it has. */
 static bool is_kept(const loading *l, const char *name)
 {
-    return l->head_classes > 0 && is_classifier(l, name);
+    return (l->head_classes > 0 && is_classifier(l, name)) || (l->without_added && is_added(l, name));
 }
 
 /* The file's number of classes where its classifier differs from the model's in nothing else; 0 otherwise. */
@@ -74,16 +99,75 @@ static int64_t other_classes(const loading *l)
     return classes;
 }
 
+static bool lacks_added(const loading *l)
+{
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        const char *name = att_graph_parameter_at(l->graph, i).name;
+        if (is_added(l, name) && tensor_of(l, name) >= 0)
+            return false;
+    }
+    return true;
+}
+
 static void describe_head(const loading *l, att_new_head *head)
 {
     *head = (att_new_head){.classes = l->head_classes};
     size_t length = 0;
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         const char *name = att_graph_parameter_at(l->graph, i).name;
-        if (is_kept(l, name) && length < sizeof head->names)
+        if (l->head_classes > 0 && is_classifier(l, name) && length < sizeof head->names)
             length +=
                 (size_t)snprintf(head->names + length, sizeof head->names - length, "%s%s", length ? ", " : "", name);
     }
+}
+
+static void log_added(const loading *l)
+{
+    const char *first = NULL;
+    int count = 0;
+    for (int i = 0; i < att_graph_parameter_count(l->graph) && l->without_added; i++) {
+        const char *name = att_graph_parameter_at(l->graph, i).name;
+        if (is_added(l, name) && count++ == 0)
+            first = name;
+    }
+    if (count == 1)
+        att_log(l->context, ATT_LOG_INFO, "%s starts anew: %s has none", first, att_safetensors_path(l->file));
+    else if (count > 1)
+        att_log(l->context, ATT_LOG_INFO, "%s and %d more of its kind start anew: %s has none", first, count - 1,
+                att_safetensors_path(l->file));
+}
+
+/* --- another grid of patches ------------------------------------------------------------------------------------- */
+
+static bool needs_regrid(const loading *l, const att_parameter_info *parameter, const att_safetensors_info *info,
+                         att_regrid *grid)
+{
+    att_model_options options = att_model_options_of(l->model);
+    return !att_shape_equal(info->shape, parameter->shape) && is_number(info->dtype) &&
+           att_model_family(l->model)->regrids(&options, parameter->name, info->shape, parameter->shape, grid);
+}
+
+/* A tensor for the grid in the file, as the graph's type in `buffer`. */
+static att_status read_regridded(const loading *l, int index, const att_regrid *grid, int64_t count, void *buffer)
+{
+    att_safetensors_info info = att_safetensors_at(l->file, index);
+    size_t bytes = att_size_product((size_t)info.count, sizeof(double));
+    double *from = att_allocate(l->context, bytes);
+    double *made =
+        att_graph_dtype(l->graph) == ATT_F64 ? buffer : att_allocate_array(l->context, (size_t)count, sizeof *made);
+    att_status status =
+        from && made ? read_as(l, index, ATT_F64, info.count, from) : att_fail_memory(l->context, bytes, info.name);
+    if (status == ATT_OK)
+        status = att_regrid_table(l->context, grid, from, made);
+    for (int64_t i = 0; i < count && status == ATT_OK && made != buffer; i++)
+        ((float *)buffer)[i] = (float)made[i];
+    att_free(l->context, from);
+    if (made != buffer)
+        att_free(l->context, made);
+    if (status == ATT_OK)
+        att_log(l->context, ATT_LOG_INFO, "%s: resampled from %d x %d patches to %d x %d", info.name, grid->from,
+                grid->from, grid->to, grid->to);
+    return status;
 }
 
 /* --- what does not fit ------------------------------------------------------------------------------------------- */
@@ -115,15 +199,13 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
             continue;
         }
         att_safetensors_info info = att_safetensors_at(l->file, index);
-        if (att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype))
+        att_regrid grid;
+        if ((att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype)) ||
+            needs_regrid(l, &parameter, &info, &grid))
             continue;
-        char has[96], wants[96], reason[160], detail[400];
-        att_model_options options = att_model_options_of(l->model);
-        att_model_family(l->model)->explain(&options, parameter.name, info.shape, parameter.shape, reason,
-                                            sizeof reason);
-        snprintf(detail, sizeof detail, " %s %s instead of %s%s", att_safetensors_dtype_name(info.dtype),
-                 att_shape_format(info.shape, has, sizeof has), att_shape_format(parameter.shape, wants, sizeof wants),
-                 reason);
+        char has[96], wants[96], detail[240];
+        snprintf(detail, sizeof detail, " %s %s instead of %s", att_safetensors_dtype_name(info.dtype),
+                 att_shape_format(info.shape, has, sizeof has), att_shape_format(parameter.shape, wants, sizeof wants));
         list_name(wrong, parameter.name, detail);
     }
 }
@@ -177,24 +259,6 @@ static att_status check(const loading *l)
 
 /* --- copying ----------------------------------------------------------------------------------------------------- */
 
-/* Reads tensor `index` as the graph's type into `buffer`, which has room for it in f64. */
-static att_status read_tensor(const loading *l, int index, int64_t count, void *buffer)
-{
-    if (att_graph_dtype(l->graph) == ATT_F32)
-        return att_safetensors_read_f32(l->file, index, buffer, count);
-    if (att_safetensors_at(l->file, index).dtype == ATT_SAFETENSORS_F64)
-        return att_safetensors_read(l->file, index, ATT_SAFETENSORS_F64, buffer, count);
-    float *narrow = buffer;
-    ATT_TRY(att_safetensors_read_f32(l->file, index, narrow, count));
-    double *wide = buffer;
-    for (int64_t i = count; i-- > 0;) {
-        float value;
-        memcpy(&value, (const char *)buffer + (size_t)i * sizeof value, sizeof value);
-        wide[i] = value;
-    }
-    return ATT_OK;
-}
-
 static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
@@ -202,7 +266,13 @@ static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
         if (is_kept(l, parameter.name))
             continue;
         int64_t count = att_shape_count(parameter.shape);
-        ATT_TRY(read_tensor(l, tensor_of(l, parameter.name), count, buffer));
+        int index = tensor_of(l, parameter.name);
+        att_safetensors_info info = att_safetensors_at(l->file, index);
+        att_regrid grid;
+        if (needs_regrid(l, &parameter, &info, &grid))
+            ATT_TRY(read_regridded(l, index, &grid, count, buffer));
+        else
+            ATT_TRY(read_as(l, index, att_graph_dtype(l->graph), count, buffer));
         ATT_TRY(att_weights_set(weights, -1, att_weights_find(weights, parameter.name), buffer, count));
     }
     return ATT_OK;
@@ -261,7 +331,9 @@ att_status att_model_load_pretrained(const att_model *model, const att_safetenso
 {
     loading l = loading_of(model, file, "");
     l.head_classes = other_classes(&l);
+    l.without_added = lacks_added(&l);
     ATT_TRY(load(&l, weights));
     describe_head(&l, head);
+    log_added(&l);
     return ATT_OK;
 }

@@ -306,5 +306,6 @@ const att_family att_family_vit = {
     .complete = vit_complete,
     .build = vit_build_network,
     .recognise = att_vit_recognise,
-    .explain = att_vit_explain,
+    .regrids = att_vit_regrids,
+    .is_added = att_vit_is_added,
 };

@@ -8,8 +8,10 @@
 int64_t att_vit_hidden(const att_model_options *options);
 /* att_family.recognise */
 att_status att_vit_recognise(att_context *context, const att_safetensors *file, att_model_options *found);
-/* att_family.explain: a position embedding for another grid. */
-void att_vit_explain(const att_model_options *options, const char *name, att_shape file, att_shape own, char *text,
-                     size_t size);
+/* att_family.regrids: the position embedding. */
+bool att_vit_regrids(const att_model_options *options, const char *name, att_shape file, att_shape own,
+                     att_regrid *grid);
+/* att_family.is_added */
+bool att_vit_is_added(const char *name);
 
 #endif

@@ -238,18 +238,20 @@ att_status att_vit_recognise(att_context *context, const att_safetensors *file, 
     return read_grid(context, file, found);
 }
 
-void att_vit_explain(const att_model_options *options, const char *name, att_shape file, att_shape own, char *text,
-                     size_t size)
+bool att_vit_regrids(const att_model_options *options, const char *name, att_shape file, att_shape own,
+                     att_regrid *grid)
 {
-    *text = '\0';
-    if (strcmp(name, "pos_embed") != 0 || file.rank != 3 || own.rank != 3 || file.dims[1] > 1 << 24)
-        return;
-    int own_side = options->img_size / options->patch_size;
-    int64_t own_patches = (int64_t)own_side * own_side;
-    int side = root_of(file.dims[1] - (own.dims[1] - own_patches));
-    if (side > 0 && side != own_side && file.dims[2] == own.dims[2])
-        snprintf(text, size,
-                 ": a grid of %d x %d patches where img_size %d asks for %d x %d, and position embeddings are not "
-                 "resampled yet",
-                 side, side, options->img_size, own_side, own_side);
+    if (strcmp(name, "pos_embed") != 0 || file.rank != 3 || file.dims[0] != 1 || file.dims[1] > 1 << 24 ||
+        file.dims[2] != own.dims[2])
+        return false;
+    int side = options->img_size / options->patch_size;
+    int prefix = (int)(own.dims[1] - (int64_t)side * side);
+    *grid = (att_regrid){.prefix = prefix, .from = root_of(file.dims[1] - prefix), .to = side, .width = own.dims[2]};
+    return grid->from > 0 && grid->from != grid->to;
+}
+
+bool att_vit_is_added(const char *name)
+{
+    const char *rest;
+    return block_of(name, &rest) >= 0 && module_of(rest);
 }

@@ -84,6 +84,11 @@ att_status att_checkpoint_describe(att_context *context, const att_safetensors *
     return ATT_OK;
 }
 
+const char *att_checkpoint_classes(const att_safetensors *file)
+{
+    return att_metadata_text(file, "classes");
+}
+
 /* --- writing -------------------------------------------------------------------------------------------------------
  */
 

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "io/json.h"
 #include "train/numbers.h"
 #include "train/options.h"
 
@@ -110,10 +111,31 @@ static void put_line(void *user, const char *what, const char *value)
     put_text(user, what, value);
 }
 
+/* One class a line. Names that are no text, or more than a line, are not kept, nor are those that only repeat the
+ * number. */
+static void put_classes(att_metadata *metadata, const att_dataset *dataset)
+{
+    att_text lines = {.context = metadata->arena.context};
+    bool plain = true, telling = false;
+    for (int c = 0; c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c);
+        char number[ATT_NUMBER_TEXT];
+        snprintf(number, sizeof number, "%d", c);
+        telling = telling || strcmp(name, number) != 0;
+        plain = plain && !strchr(name, '\n') && att_utf8_valid(name);
+        att_text_append(&lines, "%s\n", name);
+    }
+    metadata->failed |= lines.failed;
+    if (plain && telling && lines.data)
+        put_text(metadata, "classes", lines.data);
+    att_text_free(&lines);
+}
+
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state)
 {
     ATT_TRY(att_metadata_identity(metadata, run->model));
     each_line(run, put_line, metadata);
+    put_classes(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "epoch", state->epoch);
     put_integer(metadata, "batch", state->batch);

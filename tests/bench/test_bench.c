@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,6 +176,52 @@ static void runs_one_by_one(void **state)
     att_context_destroy(&context);
 }
 
+/* Kernels of one case follow each other, the taken one first. */
+typedef struct kernel_list {
+    int rows, cases;
+    char last[96];
+} kernel_list;
+
+static bool is_small(void *user, const char *op, const char *name)
+{
+    (void)user;
+    return strcmp(op, "adamw") == 0 || strcmp(name, "demo_qkv") == 0 || strcmp(name, "demo") == 0;
+}
+
+static void add_kernel(void *user, const att_bench_kernel_row *row)
+{
+    kernel_list *list = user;
+    char whole[96];
+    snprintf(whole, sizeof whole, "%s/%s", row->op, row->name);
+    assert_true(row->taken == (strcmp(whole, list->last) != 0));
+    assert_true(row->seconds > 0 && row->bytes > 0);
+    snprintf(list->last, sizeof list->last, "%s", whole);
+    list->rows++;
+    list->cases += row->taken;
+}
+
+static void kernels_one_by_one(void **state)
+{
+    (void)state;
+    att_context *context = make_context(1);
+    const char *const backends[] = {"cpu", "ref"};
+    int cases[2];
+    for (int i = 0; i < 2; i++) {
+        kernel_list list = {0};
+        att_bench_kernel_options options = att_bench_kernel_options_defaults();
+        options.backend = backends[i];
+        options.repeats = 1;
+        options.wants = is_small;
+        options.row = add_kernel;
+        options.row_user = &list;
+        assert_int_equal(att_bench_kernels(context, &options), ATT_OK);
+        assert_true(list.cases >= 10 && list.rows >= list.cases);
+        cases[i] = list.cases;
+    }
+    assert_int_equal(cases[0], cases[1]);
+    att_context_destroy(&context);
+}
+
 static void memory_is_read_and_written(void **state)
 {
     (void)state;
@@ -214,6 +261,11 @@ static void refusals(void **state)
     attention.repeats = 0;
     assert_int_equal(att_bench_attention(context, &attention, &a), ATT_ERR_ARGUMENT);
     attention.repeats = 1;
+    att_bench_kernel_options kernels = att_bench_kernel_options_defaults();
+    kernels.backend = "gpu";
+    assert_int_equal(att_bench_kernels(context, &kernels), ATT_ERR_NOT_FOUND);
+    kernels.repeats = 0;
+    assert_int_equal(att_bench_kernels(context, &kernels), ATT_ERR_ARGUMENT);
     attention.backend = "gpu";
     assert_int_equal(att_bench_attention(context, &attention, &a), ATT_ERR_NOT_FOUND);
     assert_int_equal(a.images, -1);
@@ -283,7 +335,24 @@ static att_status run_attention(att_context *context)
     return att_bench_attention(context, &options, &r);
 }
 
-static void fail_each_allocation(att_status (*run)(att_context *))
+static bool is_product(void *user, const char *op, const char *name)
+{
+    (void)user;
+    return strcmp(op, "linear") == 0 && strcmp(name, "demo_qkv") == 0;
+}
+
+static att_status run_kernels(att_context *context)
+{
+    kernel_list list = {0};
+    att_bench_kernel_options options = att_bench_kernel_options_defaults();
+    options.repeats = 1;
+    options.wants = is_product;
+    options.row = add_kernel;
+    options.row_user = &list;
+    return att_bench_kernels(context, &options);
+}
+
+static void fail_each_allocation(att_status (*run)(att_context *), int least)
 {
     failing f = {.left = LONG_MAX};
     att_settings settings = att_settings_defaults();
@@ -302,15 +371,16 @@ static void fail_each_allocation(att_status (*run)(att_context *))
         assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
         assert_int_equal(att_context_allocations(context).bytes_now, before);
     }
-    assert_true(failures > 20);
+    assert_true(failures > least);
     att_context_destroy(&context);
 }
 
 static void memory_runs_out(void **state)
 {
     (void)state;
-    fail_each_allocation(run_network);
-    fail_each_allocation(run_attention);
+    fail_each_allocation(run_network, 20);
+    fail_each_allocation(run_attention, 20);
+    fail_each_allocation(run_kernels, 5);
 }
 
 int main(void)
@@ -321,6 +391,7 @@ int main(void)
         cmocka_unit_test(figures),
         cmocka_unit_test(attention_figures),
         cmocka_unit_test(runs_one_by_one),
+        cmocka_unit_test(kernels_one_by_one),
         cmocka_unit_test(memory_is_read_and_written),
         cmocka_unit_test(refusals),
         cmocka_unit_test(cases_run),

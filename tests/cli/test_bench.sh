@@ -61,6 +61,10 @@ err_has 'missing.safetensors'
 run 0 bench data data --filter 'data/[de]*' --img-size 8 --repeats 1 --warmup 1 --threads 1 --json data.json
 has_keys data.json samples_per_sec workers img_size
 
+run 0 bench kernels --filter 'layer_norm*/demo' --repeats 1 --json kernels.json
+[ "$(count '^\* layer_norm(_grad)?/demo +simd +' stdout)" -eq 2 ] || fail "kernels: $(cat stdout)"
+has_keys kernels.json op case kernel tier taken seconds flops bytes
+
 # shellcheck disable=SC2086
 usage "--filter nothing fits no case; the first is called vit_tiny_patch16_224/infer" bench $small --filter nothing
 usage 'bench cannot measure "token"; did you mean tokens?' bench token

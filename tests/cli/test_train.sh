@@ -12,7 +12,7 @@ train() { # CODE NAME FLAG...
 }
 
 train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8
-[ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
+[ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors classes.txt last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
     fail "files of a run: $(ls out/whole | tr '\n' ' ')"
 sed -E 's/[0-9]+\.[0-9]+/X/g; s/in epoch [0-9]/in epoch E/; s/top1 [0-9]+/top1 X/' stdout >shape && mv shape stdout
 out_is <<'TEXT'
@@ -22,25 +22,25 @@ top-1 X %   top-5 X %   loss X
 best top1 X in epoch E
 out/whole
 TEXT
-sed -E 's|[0-9.]+ images/s|X images/s|; s|ETA [0-9:-]+|ETA T|; s|[0-9]+\.[0-9]+|X|g; s|[0-9]+ % of|X % of|' stderr >shape && mv shape stderr
+sed -E 's|[0-9.]+ images/s|X images/s|; s|ETA [0-9:-]+|ETA T|; s|[0-9]+\.[0-9]+|X|g; s/[0-9]+ % (of|waiting)/X % \1/; /^the network waited/d' stderr >shape && mv shape stderr
 err_is <<'TEXT'
 data, train: 96 images, 4 classes, numbered by the labels
 data, t10k: 32 images, 4 classes, numbered by the labels
 train 1/3  2/6  loss X  X images/s  ETA T
 train 1/3  4/6  loss X  X images/s  ETA T
 train 1/3  6/6  loss X  X images/s  ETA T
-epoch 1/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+epoch 1/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X  X % waiting for data
 train 2/3  2/6  loss X  X images/s  ETA T
 train 2/3  4/6  loss X  X images/s  ETA T
 train 2/3  6/6  loss X  X images/s  ETA T
-epoch 2/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+epoch 2/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X  X % waiting for data
 train 3/3  2/6  loss X  X images/s  ETA T
 train 3/3  4/6  loss X  X images/s  ETA T
 train 3/3  6/6  loss X  X images/s  ETA T
-epoch 3/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X
+epoch 3/3  loss X  eval loss X  top-1 X %  top-5 X %  lr X  X % waiting for data
 X images/s, X % of the time waiting for data
 TEXT
-for key in model folder epochs updates train_loss eval_top1 best_epoch train_samples_per_sec wait_share; do
+for key in model folder epochs updates train_loss eval_top1 best_epoch train_samples_per_sec wait_share train_corrupt eval_corrupt; do
     grep -q "\"$key\"" result.json || fail "result.json has no $key"
 done
 for line in 'model: vit_tiny_patch16_224' 'embed_dim: 16' 'mlp_ratio: 4' 'opt: adamw' 'lr: 0.003' 'weight_decay: 2e-05' \
@@ -145,7 +145,8 @@ out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
 tr -d ' \n' <alone.json >stdout
 for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"interpolation":"bicubic"'; do out_has "$figure"; done
 
-# A start from its weights: another number of classes gives a new head, another grid of patches is refused.
+# A start from its weights: another number of classes gives a new head, another grid of patches has
+# the position embedding resampled, a module that is new starts anew.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $recipe --epochs 1 --output out \
     --experiment tuned
@@ -157,8 +158,11 @@ out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
 ! grep -q 'start anew' stderr || fail "$command_line: a new head though the classes are the same"
 # shellcheck disable=SC2086
-run 1 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 $recipe --output out
-err_has 'pos_embed F32 [1, 5, 16] instead of [1, 17, 16]: a grid of 2 x 2 patches where img_size 16 asks for 4 x 4, and position embeddings are not resampled yet'
+run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 --broadcast cb_s $recipe \
+    --epochs 1 --output out --experiment larger
+err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
+err_has 'blocks.0.mlp.cb.weight starts anew: alone/last.safetensors has none'
+err_has 'head.weight, head.bias start anew: the file has 4 classes, the network 6'
 
 # Another number of classes than the data has is said, where nobody asked for it.
 # shellcheck disable=SC2086

@@ -146,6 +146,10 @@ static void test_class_map(void **state)
     assert_image(self, dataset, 0, 2, 1);
     assert_image(self, dataset, 1, 1, 2);
     att_dataset_close(&dataset);
+    scratch_write(self, "\xEF\xBB\xBFn02\nn01\n", 11);
+    dataset = open_set(self, self->folder, NULL, self->path);
+    assert_string_equal(att_dataset_class_name(dataset, 0), "n02");
+    att_dataset_close(&dataset);
     scratch_write(self, "n01\nm02\n", 8);
     expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "\"n02\" is not in");
     expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "did you mean");
@@ -198,6 +202,36 @@ static void test_archives(void **state)
     att_dataset *dataset = open_set(self, self->path, "val", NULL);
     assert_int_equal(att_dataset_class_count(dataset), 2);
     att_dataset_close(&dataset);
+}
+
+/* Pictures in folders, beside them and in splits, in order; other files are left out. */
+static void test_unlabelled(void **state)
+{
+    scratch *self = *state;
+    static const char *const names[] = {"7.png", "cat/1.png", "test/a/2.png", "train/a/b/3.png"};
+    for (int i = 0; i < 4; i++)
+        picture_write(self, names[i], i);
+    scratch_write(self, "no image", 8);
+    att_dataset_options options = att_dataset_options_defaults();
+    options.unlabelled = true;
+    char archive[256];
+    snprintf(archive, sizeof(archive), "%s.zip", self->path);
+    pictures_pack(archive, "zip", names, 4);
+    const char *const paths[] = {self->folder, archive};
+    for (int p = 0; p < 2; p++) {
+        att_dataset *dataset = NULL;
+        if (att_dataset_open(self->context, paths[p], &options, &dataset) != ATT_OK)
+            fail_msg("%s", att_context_message(self->context));
+        assert_int_equal(att_dataset_count(dataset), 4);
+        assert_int_equal(att_dataset_class_count(dataset), 0);
+        assert_string_equal(att_dataset_split(dataset), "");
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(att_dataset_label(dataset, i), -1);
+            assert_name_ends(dataset, i, names[i]);
+            assert_image(self, dataset, i, -1, i);
+        }
+        att_dataset_close(&dataset);
+    }
 }
 
 static void test_idx(void **state)
@@ -332,11 +366,17 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_order_is_timms), scratch_test(test_folder),
-        scratch_test(test_split_folders),  scratch_test(test_class_map),
-        scratch_test(test_archives),       scratch_test(test_idx),
-        scratch_test(test_fashion_mnist),  scratch_test(test_photographs),
-        scratch_test(test_lack_of_memory), scratch_test(test_what_is_wrong_is_said),
+        scratch_test(test_order_is_timms),
+        scratch_test(test_folder),
+        scratch_test(test_split_folders),
+        scratch_test(test_class_map),
+        scratch_test(test_archives),
+        scratch_test(test_unlabelled),
+        scratch_test(test_idx),
+        scratch_test(test_fashion_mnist),
+        scratch_test(test_photographs),
+        scratch_test(test_lack_of_memory),
+        scratch_test(test_what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,7 +325,12 @@ static void test_photographs(void **state)
     enum { TO = 48, TO_FLOATS = TO * TO * 3, PHOTOS = 4 };
     static float wanted[TO_FLOATS];
     for (int i = 0; i < PHOTOS; i++) {
-        jpeg_kind kind = {150 + 31 * i, 211 - 17 * i, 3, 1 + i % 2, 1 + i / 2, 0, i == 2};
+        jpeg_kind kind = {.width = 150 + 31 * i,
+                          .height = 211 - 17 * i,
+                          .components = 3,
+                          .across = 1 + i % 2,
+                          .down = 1 + i / 2,
+                          .progressive = i == 2};
         char path[256];
         uint8_t *bytes;
         size_t size;

@@ -1,33 +1,8 @@
 /* What building, compiling and running say when they refuse. */
+#include "engine/fixture.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "engine/network.h"
 
 enum { SIZE = 4, BATCH = 6 };
-
-static att_context *context;
-
-static int make_context(void **state)
-{
-    (void)state;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 2;
-    return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
-}
-
-static int free_context(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
 
 static void assert_message(const char *part)
 {
@@ -38,8 +13,7 @@ static void assert_message(const char *part)
 static void building_keeps_its_first_failure(void **state)
 {
     (void)state;
-    att_graph *graph;
-    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+    att_graph *graph = make_graph();
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(3, 4));
     att_value bad = att_add(graph, x, att_graph_input(graph, "y", ATT_F32, att_shape_of(4, 3)));
     assert_int_equal(bad, ATT_NONE);
@@ -57,8 +31,7 @@ static void building_keeps_its_first_failure(void **state)
 static void names_are_unique(void **state)
 {
     (void)state;
-    att_graph *graph;
-    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+    att_graph *graph = make_graph();
     att_graph_input(graph, "x", ATT_F32, att_shape_of(3));
     assert_int_equal(att_graph_input(graph, "x", ATT_F32, att_shape_of(3)), ATT_NONE);
     assert_message("\"x\"");
@@ -69,9 +42,8 @@ static void names_are_unique(void **state)
 static void training_needs_a_loss(void **state)
 {
     (void)state;
-    att_graph *graph;
+    att_graph *graph = make_graph();
     att_plan *plan;
-    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
     att_graph_output(graph, "y", att_gelu(graph, att_graph_input(graph, "x", ATT_F32, att_shape_of(3))));
     att_plan_options options = {.purpose = ATT_TRAIN, .backend = "cpu"};
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_NOT_FOUND);
@@ -99,43 +71,29 @@ static void backends_name_the_kernel_they_lack(void **state)
 /* --- what is not finite ------------------------------------------------------------------------------------------- */
 
 typedef struct trainer {
-    att_weights *weights;
-    att_plan *plan;
-    att_session *session;
+    runner run;
     float images[BATCH * SIZE * SIZE];
     int32_t targets[BATCH];
 } trainer;
 
 static void trainer_make(trainer *it)
 {
-    att_graph *graph;
-    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+    att_graph *graph = make_graph();
     network_build(graph, SIZE);
     att_plan_options options = {.purpose = ATT_TRAIN, .backend = "cpu", .optimizer = "adamw", .group = 4};
-    assert_int_equal(att_plan_compile(graph, &options, &it->plan), ATT_OK);
-    assert_int_equal(att_weights_create(graph, &it->weights), ATT_OK);
-    assert_int_equal(att_weights_initialise(it->weights, 5), ATT_OK);
-    att_graph_destroy(&graph);
-    assert_int_equal(att_session_create(it->plan, it->weights, BATCH, &it->session), ATT_OK);
+    it->run = make_runner(graph, options, BATCH);
     network_data(it->images, it->targets, BATCH, SIZE);
-    assert_int_equal(att_session_bind(it->session, "image", it->images), ATT_OK);
-    assert_int_equal(att_session_bind(it->session, "target", it->targets), ATT_OK);
-}
-
-static void trainer_free(trainer *it)
-{
-    att_session_destroy(&it->session);
-    att_weights_destroy(&it->weights);
-    att_plan_destroy(&it->plan);
+    assert_int_equal(att_session_bind(it->run.session, "image", it->images), ATT_OK);
+    assert_int_equal(att_session_bind(it->run.session, "target", it->targets), ATT_OK);
 }
 
 static void assert_blames(trainer *it, const char *culprit)
 {
     char text[128];
-    assert_int_equal(att_session_accumulate(it->session, BATCH, 1.0 / BATCH, 1, 0, 0), ATT_OK);
-    assert_int_equal(att_session_reduce(it->session, NULL), ATT_ERR_NONFINITE);
-    assert_int_equal(att_session_update(it->session, &(att_hyper){.lr = 1, .update = 1}), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_session_blame(it->session, text, sizeof text), ATT_OK);
+    assert_int_equal(att_session_accumulate(it->run.session, BATCH, 1.0 / BATCH, 1, 0, 0), ATT_OK);
+    assert_int_equal(att_session_reduce(it->run.session, NULL), ATT_ERR_NONFINITE);
+    assert_int_equal(att_session_update(it->run.session, &(att_hyper){.lr = 1, .update = 1}), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_blame(it->run.session, text, sizeof text), ATT_OK);
     assert_string_equal(text, culprit);
 }
 
@@ -144,8 +102,8 @@ static void set_parameter(trainer *it, const char *name, int64_t count, float va
     float values[4096];
     for (int64_t i = 0; i < count; i++)
         values[i] = value;
-    int index = att_weights_find(it->weights, name);
-    assert_int_equal(att_weights_set(it->weights, -1, index, values, count), ATT_OK);
+    int index = att_weights_find(it->run.weights, name);
+    assert_int_equal(att_weights_set(it->run.weights, -1, index, values, count), ATT_OK);
 }
 
 static void a_bad_input_is_blamed(void **state)
@@ -155,7 +113,7 @@ static void a_bad_input_is_blamed(void **state)
     trainer_make(&it);
     it.images[3 * SIZE * SIZE + 2] = NAN;
     assert_blames(&it, "input \"image\", sample 3");
-    trainer_free(&it);
+    free_runner(&it.run);
 }
 
 static void a_bad_parameter_is_blamed(void **state)
@@ -165,7 +123,7 @@ static void a_bad_parameter_is_blamed(void **state)
     trainer_make(&it);
     set_parameter(&it, "head.bias", NETWORK_CLASSES, INFINITY);
     assert_blames(&it, "parameter \"head.bias\"");
-    trainer_free(&it);
+    free_runner(&it.run);
 }
 
 static void an_overflowing_node_is_blamed(void **state)
@@ -176,7 +134,7 @@ static void an_overflowing_node_is_blamed(void **state)
     set_parameter(&it, "mlp.fc1.bias", 2 * NETWORK_WIDTH, 3e38f);
     set_parameter(&it, "mlp.fc2.weight", 2 * NETWORK_WIDTH * NETWORK_WIDTH, 3e38f);
     assert_blames(&it, "mlp.fc2 (linear), sample 0");
-    trainer_free(&it);
+    free_runner(&it.run);
 }
 
 /* The second group of the batch; the sums over samples are not finite any more when the first group is looked at. */
@@ -189,7 +147,7 @@ static void the_sample_that_overflows_is_blamed(void **state)
     for (int i = 0; i < SIZE * SIZE; i++)
         it.images[5 * SIZE * SIZE + i] = 3e38f;
     assert_blames(&it, "patch_embed.proj (linear), sample 5");
-    trainer_free(&it);
+    free_runner(&it.run);
 }
 
 static void a_class_that_does_not_exist_is_blamed(void **state)
@@ -199,7 +157,7 @@ static void a_class_that_does_not_exist_is_blamed(void **state)
     trainer_make(&it);
     it.targets[2] = NETWORK_CLASSES;
     assert_blames(&it, "loss (cross_entropy), sample 2");
-    trainer_free(&it);
+    free_runner(&it.run);
 }
 
 static void sessions_refuse_what_they_cannot_run(void **state)
@@ -208,13 +166,13 @@ static void sessions_refuse_what_they_cannot_run(void **state)
     trainer it;
     trainer_make(&it);
     float row[NETWORK_CLASSES];
-    assert_int_equal(att_session_bind(it.session, "imag", it.images), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_session_bind(it.run.session, "imag", it.images), ATT_ERR_NOT_FOUND);
     assert_message("did you mean \"image\"");
-    assert_int_equal(att_session_accumulate(it.session, BATCH + 1, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_session_run(it.session, 1), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_session_output(it.session, "logits", 0, 1, row), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_session_reduce(it.session, NULL), ATT_ERR_ARGUMENT);
-    trainer_free(&it);
+    assert_int_equal(att_session_accumulate(it.run.session, BATCH + 1, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_run(it.run.session, 1), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_output(it.run.session, "logits", 0, 1, row), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_reduce(it.run.session, NULL), ATT_ERR_ARGUMENT);
+    free_runner(&it.run);
 }
 
 int main(void)

@@ -1,67 +1,9 @@
 /* What one session keeps apart: nodes of equal shapes, weights before and after they are set, small gradients and
  * clipped ones. */
+#include "engine/fixture.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "engine/network.h"
 
 enum { SIZE = 4, BATCH = 6, WIDTH = 7, TOKENS = 3 };
-
-static att_context *context;
-
-static int make_context(void **state)
-{
-    (void)state;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 2;
-    return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
-}
-
-static int free_context(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-typedef struct runner {
-    att_plan *plan;
-    att_weights *weights;
-    att_session *session;
-} runner;
-
-/* Takes the graph over. */
-static runner make_runner(att_graph *graph, att_plan_options options, int batch)
-{
-    runner it;
-    if (att_plan_compile(graph, &options, &it.plan) != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-    assert_int_equal(att_weights_create(graph, &it.weights), ATT_OK);
-    assert_int_equal(att_weights_initialise(it.weights, 5), ATT_OK);
-    assert_int_equal(att_session_create(it.plan, it.weights, batch, &it.session), ATT_OK);
-    att_graph_destroy(&graph);
-    return it;
-}
-
-static void free_runner(runner *it)
-{
-    att_session_destroy(&it->session);
-    att_weights_destroy(&it->weights);
-    att_plan_destroy(&it->plan);
-}
-
-static att_graph *make_graph(void)
-{
-    att_graph *graph;
-    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
-    return graph;
-}
 
 /* Two nodes of one op and one shape that differ in their attributes alone. Powers of two: exact. */
 static void attributes_are_a_node_s_own(void **state)

@@ -2,7 +2,11 @@
 #ifndef TESTS_IO_JPEG_H
 #define TESTS_IO_JPEG_H
 
-#include "io/scratch.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <jpeglib.h>
 
@@ -11,7 +15,21 @@ typedef struct jpeg_kind {
     int across, down; /* luma samples for one of chroma */
     int restart;      /* MCUs between two restart markers, 0: none */
     bool progressive;
+    int scans; /* of one component: so many, 2 to 1 + 63 * 4; 0: the usual ones */
 } jpeg_kind;
+
+/* The constant coefficients, then one of the others at a time in four scans, from rough to exact. */
+static inline void jpeg_script(struct jpeg_compress_struct *info, jpeg_scan_info *scans, int count)
+{
+    scans[0] = (jpeg_scan_info){.comps_in_scan = 1};
+    for (int i = 1; i < count; i++) {
+        int coefficient = 1 + (i - 1) / 4, rest = 3 - (i - 1) % 4;
+        scans[i] = (jpeg_scan_info){
+            .comps_in_scan = 1, .Ss = coefficient, .Se = coefficient, .Ah = rest == 3 ? 0 : rest + 1, .Al = rest};
+    }
+    info->scan_info = scans;
+    info->num_scans = count;
+}
 
 /* *bytes is the caller's, to be freed. */
 static inline void jpeg_make(const jpeg_kind *kind, uint8_t **bytes, size_t *size)
@@ -34,7 +52,10 @@ static inline void jpeg_make(const jpeg_kind *kind, uint8_t **bytes, size_t *siz
     info.restart_interval = (unsigned int)kind->restart;
     info.comp_info[0].h_samp_factor = kind->across;
     info.comp_info[0].v_samp_factor = kind->down;
-    if (kind->progressive)
+    jpeg_scan_info *scans = calloc((size_t)kind->scans + 1, sizeof *scans);
+    if (kind->scans > 0)
+        jpeg_script(&info, scans, kind->scans);
+    else if (kind->progressive)
         jpeg_simple_progression(&info);
     jpeg_start_compress(&info, TRUE);
     for (int y = 0; y < kind->height; y++) {
@@ -46,6 +67,7 @@ static inline void jpeg_make(const jpeg_kind *kind, uint8_t **bytes, size_t *siz
     }
     jpeg_finish_compress(&info);
     jpeg_destroy_compress(&info);
+    free(scans);
     free(row);
     *size = length;
 }

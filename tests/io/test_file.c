@@ -96,6 +96,11 @@ static void test_map(void **state)
     assert_int_equal(unlink(self->path), 0);
     assert_int_equal(mkfifo(self->path, 0600), 0);
     assert_int_equal(att_file_map_open(self->context, self->path, &map), ATT_ERR_IO);
+    char *bytes; /* nobody ever writes into the pipe */
+    size_t size;
+    assert_int_equal(att_file_read(self->context, self->path, 5, &bytes, &size), ATT_ERR_IO);
+    assert_message_has(self, "is not a regular file");
+    assert_int_equal(att_file_read(self->context, "/dev/zero", 5, &bytes, &size), ATT_ERR_IO);
 }
 
 static void test_folders(void **state)

@@ -90,12 +90,32 @@ static void test_damage_never_crashes(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
+/* Every scan takes the time of the whole picture. */
+static void test_scans_are_counted(void **state)
+{
+    scratch *self = *state;
+    for (int scans = 127; scans <= 130; scans++) {
+        const jpeg_kind kind = {.width = 16, .height = 16, .components = 1, .across = 1, .down = 1, .scans = scans};
+        uint8_t *bytes;
+        size_t size;
+        att_image image = {0};
+        jpeg_make(&kind, &bytes, &size);
+        att_status status = att_image_decode(self->context, bytes, size, 1, NULL, &image);
+        assert_int_equal(status, scans <= 128 ? ATT_OK : ATT_ERR_FORMAT);
+        if (status == ATT_OK)
+            att_image_free(self->context, &image);
+        else
+            assert_non_null(strstr(att_context_message(self->context), "more than 128 scans"));
+        free(bytes);
+    }
+}
+
 /* --- parts of a picture ------------------------------------------------------------------------------------------- */
 
 static const jpeg_kind kinds[] = {
-    {131, 97, 3, 1, 1, 0, false}, {131, 97, 3, 2, 1, 0, false}, {130, 97, 3, 1, 2, 0, false},
-    {131, 98, 3, 2, 2, 0, false}, {64, 48, 3, 2, 2, 3, false},  {131, 97, 3, 2, 2, 0, true},
-    {77, 131, 1, 1, 1, 0, false}, {97, 130, 3, 4, 1, 0, false}, {17, 5, 3, 2, 2, 0, false},
+    {131, 97, 3, 1, 1, 0, false, 0}, {131, 97, 3, 2, 1, 0, false, 0}, {130, 97, 3, 1, 2, 0, false, 0},
+    {131, 98, 3, 2, 2, 0, false, 0}, {64, 48, 3, 2, 2, 3, false, 0},  {131, 97, 3, 2, 2, 0, true, 0},
+    {77, 131, 1, 1, 1, 0, false, 0}, {97, 130, 3, 4, 1, 0, false, 0}, {17, 5, 3, 2, 2, 0, false, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, BOXES = 150 };
 
@@ -271,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(test_bytes_are_pillows),
+        scratch_test(test_scans_are_counted),
         scratch_test(test_damage_never_crashes),
         scratch_test(test_a_part_is_that_of_the_whole),
         scratch_test(test_a_part_is_refused_with_the_whole),

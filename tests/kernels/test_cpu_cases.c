@@ -27,12 +27,24 @@ static const tolerance tolerances[] = {
     {NULL, NULL, 1e-6},             /* 4.9e-7, in sums over rows */
 };
 
+/* Attention whose operands are all bf16 rounds p and ds to bf16 too where the processor multiplies that. What it sums
+ * and reports besides stays f32. */
+static const double rounded_inside_limit = 6e-3; /* 2.3e-3 */
+
 static att_context *context;
 
 static size_t bytes_at_start;
 
-static double limit_of(const case_setup *setup)
+static bool is_rounded_inside(const case_setup *setup, int out)
 {
+    unsigned operands = !strcmp(setup->op->name, "attention") ? 1 : !strcmp(setup->op->name, "attention_grad") ? 3 : 0;
+    return out == 0 && operands && (setup->narrow_in & operands) == operands && att_context_has_bf16(context);
+}
+
+static double limit_of(const case_setup *setup, int out)
+{
+    if (is_rounded_inside(setup, out))
+        return rounded_inside_limit;
     const tolerance *t = tolerances;
     while (t->op && (strcmp(t->op, setup->op->name) || (t->name && strcmp(t->name, setup->definition->name))))
         t++;
@@ -58,14 +70,14 @@ static double statistics_difference(const case_result *ours, const case_result *
     return worst;
 }
 
-static double worst_measured, worst_flipped;
+static double worst_measured, worst_rounded_inside, worst_flipped;
 /* Elements of a bf16 output that may be the other neighbour of what lies near their middle: a share, and one for
  * outputs of few elements. A rounding error shows in half of them. */
 static const double flipped_limit = 0.02; /* 0.0065, of layer_norm's "large_mean"; elsewhere 0.0003 */
 
 static double narrow_difference(const case_setup *setup, const case_result *ours, const case_result *truth, int out)
 {
-    double flipped = 0, difference = case_difference_narrow(ours, truth, out, limit_of(setup), &flipped);
+    double flipped = 0, difference = case_difference_narrow(ours, truth, out, limit_of(setup, out), &flipped);
     flipped -= 1 / (double)ours->count[out];
     worst_flipped = fmax(worst_flipped, flipped);
     if (!(flipped <= flipped_limit))
@@ -88,8 +100,9 @@ static void compare(const case_setup *setup, const case_result *ours, const case
         if (!truth->data[out])
             continue;
         double difference = output_difference(setup, ours, truth, out);
-        worst_measured = fmax(worst_measured, difference);
-        if (!(difference <= limit_of(setup)))
+        double *worst = is_rounded_inside(setup, out) ? &worst_rounded_inside : &worst_measured;
+        *worst = fmax(*worst, difference);
+        if (!(difference <= limit_of(setup, out)))
             fail_msg("%s, case %s, %lld samples, in %x out %x narrow: output %d differs by %g", setup->op->name,
                      setup->definition->name, (long long)setup->group, setup->narrow_in, setup->narrow_out, out,
                      difference);
@@ -149,11 +162,12 @@ static void every_mixed_kernel_agrees_with_the_reference(void **state)
     for (const att_op *const *op = att_ops; *op; op++) {
         if (!strncmp((*op)->name, "linear", 6) || !((*op)->narrow_in | (*op)->narrow_out))
             continue;
-        worst_measured = worst_flipped = 0;
+        worst_measured = worst_rounded_inside = worst_flipped = 0;
         for (int i = 0; i < (*op)->case_count; i++)
             run_narrow(*op, &(*op)->cases[i]);
         if (getenv("ATT_SHOW_ERRORS"))
-            print_message("%-30s %.2g, %.2g round differently\n", (*op)->name, worst_measured, worst_flipped);
+            print_message("%-30s %.2g, rounded inside %.2g, %.2g round differently\n", (*op)->name, worst_measured,
+                          worst_rounded_inside, worst_flipped);
     }
 }
 
@@ -201,6 +215,21 @@ static void unread_outputs_are_left_out(void **state)
     }
 }
 
+static void compare_parts(const att_op *op, const att_op_case *definition, unsigned narrow_in)
+{
+    case_drawn drawn = case_draw((case_setup){context, op, definition, ATT_F32, 1, false, narrow_in, 0});
+    case_result one, many;
+    assert_true(case_run(&drawn, tiers_kernel(context, op->name), 1, 0, &one));
+    assert_true(case_run(&drawn, tiers_kernel(context, op->name), 5, 0, &many));
+    for (int out = 0; out < one.out_count; out++)
+        if (case_difference(&one, &many, out) != 0)
+            fail_msg("%s, case %s, in %x narrow: output %d depends on parts", op->name, definition->name, narrow_in,
+                     out);
+    case_result_free(&one);
+    case_result_free(&many);
+    case_free(&drawn);
+}
+
 /* Bits of our own kernels do not depend on how many threads share a call. */
 static void parts_change_no_bit(void **state)
 {
@@ -209,16 +238,9 @@ static void parts_change_no_bit(void **state)
         if (!strncmp((*op)->name, "linear", 6))
             continue;
         for (int i = 0; i < (*op)->case_count; i++) {
-            case_drawn drawn = case_draw((case_setup){context, *op, &(*op)->cases[i], ATT_F32, 1, false, 0, 0});
-            case_result one, many;
-            assert_true(case_run(&drawn, tiers_kernel(context, (*op)->name), 1, 0, &one));
-            assert_true(case_run(&drawn, tiers_kernel(context, (*op)->name), 5, 0, &many));
-            for (int out = 0; out < one.out_count; out++)
-                if (case_difference(&one, &many, out) != 0)
-                    fail_msg("%s, case %s: output %d depends on parts", (*op)->name, (*op)->cases[i].name, out);
-            case_result_free(&one);
-            case_result_free(&many);
-            case_free(&drawn);
+            compare_parts(*op, &(*op)->cases[i], 0);
+            if ((*op)->narrow_in)
+                compare_parts(*op, &(*op)->cases[i], (*op)->narrow_in);
         }
     }
 }

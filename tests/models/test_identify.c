@@ -159,6 +159,65 @@ static void run_folder_goes_before_config(void **state)
     says(identity.origin, "metadata, which names deit_tiny_patch16_224, was left out");
 }
 
+/* Each of what images need is taken from the first that says it. */
+static void looks_are_put_together(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.num_heads = 4;
+    write_model(p, "deit_tiny_patch16_224", &options, true);
+    write_beside(p, "args.yaml", "std: [0.25, 0.25, 0.75]\n");
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"deit_tiny_patch16_224\", \"pretrained_cfg\": {\"mean\": [0.1, 0.2, 0.3], "
+                 "\"std\": [0.4, 0.5, 0.6], \"crop_pct\": 0.75}}");
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.std[0] == 0.25 && identity.preprocess.std[2] == 0.75); /* args.yaml's */
+    assert_true(identity.preprocess.mean[0] == 0.1 && identity.preprocess.mean[2] == 0.3); /* config.json's */
+    assert_true(identity.preprocess.crop_pct == 0.75);
+    write_beside(p, "args.yaml", "mean: 0.125\ncrop_pct: 0.5\n");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.mean[0] == 0.125 && identity.preprocess.mean[2] == 0.125);
+    assert_true(identity.preprocess.std[1] == 0.5);
+    assert_true(identity.preprocess.crop_pct == 0.5);
+}
+
+/* One file that says a thing twice: the first place counts. */
+static void the_first_place_in_a_config_counts(void **state)
+{
+    const place *p = *state;
+    write_model(p, "vit_tiny_patch16_224", NULL, false);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"mean\": 0.25, \"std\": 0.125, "
+                 "\"crop_pct\": 0.5, \"interpolation\": \"bilinear\"}, \"pretrained_cfg\": {\"mean\": 0.5, "
+                 "\"std\": 0.5, \"crop_pct\": 0.75, \"interpolation\": \"bicubic\"}}");
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.mean[0] == 0.25 && identity.preprocess.std[2] == 0.125);
+    assert_true(identity.preprocess.crop_pct == 0.5);
+    assert_string_equal(identity.preprocess.interpolation, "bilinear");
+}
+
+/* Where LayerScale started cannot be seen in tensors, but the variant says it; others may have another one. */
+static void layer_scale_starts_as_the_variant_s(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.embed_dim = 384, options.num_heads = 6;
+    write_model(p, "deit3_small_patch16_224", &options, false);
+    att_identity identity;
+    CHECK(p->context, identify(p, "deit3_small_patch16_224", NULL, &identity));
+    assert_true(identity.options.init_values == 1e-6);
+    att_model_options flags = att_model_options_defaults();
+    flags.init_values = 0.125;
+    CHECK(p->context, identify(p, "deit3_small_patch16_224", &flags, &identity));
+    assert_true(identity.options.init_values == 0.125);
+    options.init_values = 0; /* the tensors go before the variant */
+    write_model(p, "deit3_small_patch16_224", &options, false);
+    CHECK(p->context, identify(p, "deit3_small_patch16_224", NULL, &identity));
+    assert_true(identity.options.init_values == 0);
+}
+
 static void the_caller_goes_before_all(void **state)
 {
     const place *p = *state;
@@ -267,7 +326,9 @@ static void metadata_is_hostile(void **state)
     att_model *model = make(p, "vit_tiny_patch16_224", NULL);
     tensors t = tensors_of(model);
     write_tensors(p, &t, "not json");
-    refused(p, NULL, ATT_ERR_FORMAT, "metadata");
+    char words[160];
+    snprintf(words, sizeof words, "%s: its metadata", p->weights);
+    refused(p, NULL, ATT_ERR_FORMAT, words);
     write_tensors(p, &t, "{\"model\": \"vit_tiny_patch16_224\", \"depth\": 1000000000}");
     refused(p, NULL, ATT_ERR_FORMAT, "depth");
     write_tensors(p, &t, "{\"model\": \"vit_tiny_patch16_224\", \"depth\": 2.5}");
@@ -354,12 +415,21 @@ static void every_failed_allocation_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(our_own_checkpoint_says_all), TEST(dimensions_come_from_tensors),
-        TEST(heads_must_be_said),          TEST(nothing_said_lists_what_fits),
-        TEST(hub_config_is_read),          TEST(run_folder_goes_before_config),
-        TEST(the_caller_goes_before_all),  TEST(strangers_are_named),
-        TEST(odd_shapes_are_refused),      TEST(side_files_are_hostile),
-        TEST(metadata_is_hostile),         TEST(every_failed_allocation_is_survived),
+        TEST(our_own_checkpoint_says_all),
+        TEST(dimensions_come_from_tensors),
+        TEST(heads_must_be_said),
+        TEST(nothing_said_lists_what_fits),
+        TEST(hub_config_is_read),
+        TEST(run_folder_goes_before_config),
+        TEST(looks_are_put_together),
+        TEST(the_first_place_in_a_config_counts),
+        TEST(layer_scale_starts_as_the_variant_s),
+        TEST(the_caller_goes_before_all),
+        TEST(strangers_are_named),
+        TEST(odd_shapes_are_refused),
+        TEST(side_files_are_hostile),
+        TEST(metadata_is_hostile),
+        TEST(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What of a file does not fit a network, and what of it is loaded. */
 #include "models/made.h"
+#include "models/regrid.h"
 
 static att_status load(const place *p, const att_model *model, att_weights *weights)
 {
@@ -36,6 +37,91 @@ static void load_copies_every_tensor(void **state)
         att_weights_destroy(&weights);
         att_model_destroy(&model);
     }
+}
+
+/* Element i of a tensor in a type, and its bits in it. */
+static double typed_value(att_safetensors_dtype dtype, const char *name, uint32_t i)
+{
+    if (dtype == ATT_SAFETENSORS_F64)
+        return formula(name, i);
+    if (dtype == ATT_SAFETENSORS_F16)
+        return 0.25 * (1 + (i % 1024) / 1024.0);
+    return 0.25 * (1 + (i % 128) / 128.0);
+}
+
+static att_status fill_typed(void *user, int index, void *out, size_t bytes)
+{
+    const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
+    bool wide = tensor->dtype == ATT_SAFETENSORS_F64;
+    for (size_t i = 0; i < bytes / (wide ? 8 : 2); i++) {
+        if (wide)
+            ((double *)out)[i] = typed_value(tensor->dtype, tensor->name, (uint32_t)i);
+        else if (tensor->dtype == ATT_SAFETENSORS_F16)
+            ((uint16_t *)out)[i] = (uint16_t)(0x3400 + i % 1024);
+        else
+            ((uint16_t *)out)[i] = (uint16_t)(0x3e80 + i % 128);
+    }
+    return ATT_OK;
+}
+
+static void holds_typed(const place *p, att_dtype dtype, att_safetensors_dtype file_dtype)
+{
+    att_model_options options = small();
+    att_model *model;
+    att_weights *weights;
+    CHECK(p->context, att_model_create(p->context, "vit_tiny_patch16_224", &options, dtype, &model));
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++)
+        t.items[i].dtype = file_dtype;
+    att_safetensors_content content = {
+        .tensors = t.items, .tensor_count = t.count, .fill = fill_typed, .fill_user = &t};
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    CHECK(p->context, load(p, model, weights));
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        double *values = malloc((size_t)count * sizeof *values);
+        CHECK(p->context, att_weights_get(weights, -1, i, values, count));
+        for (int64_t e = 0; e < count; e++) {
+            double expected = typed_value(file_dtype, parameter.name, (uint32_t)e);
+            assert_true(dtype == ATT_F64 ? values[e] == expected : ((float *)values)[e] == (float)expected);
+        }
+        free(values);
+    }
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+static void every_type_of_number_is_taken(void **state)
+{
+    static const att_safetensors_dtype dtypes[] = {ATT_SAFETENSORS_F64, ATT_SAFETENSORS_F16, ATT_SAFETENSORS_BF16};
+    for (int i = 0; i < 3; i++) {
+        holds_typed(*state, ATT_F32, dtypes[i]);
+        holds_typed(*state, ATT_F64, dtypes[i]);
+    }
+}
+
+/* Weights of a network that has fewer parameters, and of one that has others under the same names. */
+static void weights_must_be_the_model_s(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small(), other = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    for (int i = 0; i < 2; i++) {
+        other.depth = i ? 2 : 1;
+        other.num_classes = i ? 8 : 7;
+        att_model *stranger = make(p, "vit_tiny_patch16_224", &other);
+        att_weights *weights;
+        CHECK(p->context, att_weights_create(att_model_graph(stranger), &weights));
+        assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+        says(att_context_message(p->context), "the weights were not made for this model");
+        says(att_context_message(p->context), i ? "\"head.weight\" differs" : "\"blocks.1.norm1.weight\" differs");
+        att_weights_destroy(&weights);
+        att_model_destroy(&stranger);
+    }
+    att_model_destroy(&model);
 }
 
 static void load_lists_all_that_does_not_fit(void **state)
@@ -223,37 +309,139 @@ static void all_but_the_head_must_match(void **state)
     att_model_destroy(&model);
 }
 
-static void another_grid_is_said(void **state)
+/* What a log heard last. */
+static char heard[512];
+
+static void hear(void *user, att_log_level level, const char *line)
+{
+    (void)user;
+    assert_int_equal(level, ATT_LOG_INFO);
+    snprintf(heard, sizeof heard, "%s", line);
+}
+
+static place listening(const place *p)
+{
+    place other = *p;
+    att_settings settings = att_settings_defaults();
+    settings.log = hear;
+    heard[0] = '\0';
+    assert_int_equal(att_context_create(&settings, &other.context), ATT_OK);
+    return other;
+}
+
+/* Whatever the graph's type and the file's: the same numbers, of which test_regrid.c knows that they are timm's. */
+static void another_grid_is_resampled(void **state)
+{
+    place p = listening(*state);
+    att_model_options options = small();
+    enum { WIDTH = 32, FROM = 1 + 4 * 4, TO = 1 + 6 * 6 };
+    write_model(&p, "vit_tiny_patch16_224", &options, false);
+    double in[FROM * WIDTH], expected[TO * WIDTH];
+    for (int i = 0; i < FROM * WIDTH; i++)
+        in[i] = (float)formula("pos_embed", (uint32_t)i);
+    const att_regrid grid = {.prefix = 1, .from = 4, .to = 6, .width = WIDTH};
+    CHECK(p.context, att_regrid_table(p.context, &grid, in, expected));
+    options.img_size = 48;
+    for (int wide = 0; wide < 2; wide++) {
+        att_model *model;
+        att_weights *weights;
+        CHECK(p.context,
+              att_model_create(p.context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
+        CHECK(p.context, att_weights_create(att_model_graph(model), &weights));
+        heard[0] = '\0';
+        CHECK(p.context, load(&p, model, weights));
+        assert_string_equal(heard, "pos_embed: resampled from 4 x 4 patches to 6 x 6");
+        double found[TO * WIDTH];
+        CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "pos_embed"), found, TO * WIDTH));
+        for (int i = 0; i < TO * WIDTH; i++)
+            assert_true(wide ? found[i] == expected[i] : ((float *)found)[i] == (float)expected[i]);
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+    att_context_destroy(&p.context);
+}
+
+/* A table that differs in more than its grid. */
+static void other_tables_are_refused(void **state)
 {
     const place *p = *state;
+    static const struct {
+        const char *words;
+        int64_t dims[3];
+        att_safetensors_dtype dtype;
+    } files[] = {
+        {"1 mis-shaped: pos_embed F32 [1, 18, 32] instead of [1, 17, 32]", {1, 18, 32}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed F32 [1, 16, 32] instead of [1, 17, 32]", {1, 16, 32}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed F32 [1, 10, 16] instead of [1, 17, 32]", {1, 10, 16}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed F32 [2, 10, 32] instead of [1, 17, 32]", {2, 10, 32}, ATT_SAFETENSORS_F32},
+        {"1 mis-shaped: pos_embed I32 [1, 10, 32] instead of [1, 17, 32]", {1, 10, 32}, ATT_SAFETENSORS_I32},
+        {"1 mis-shaped: pos_embed F32 [1, 1, 32] instead of [1, 17, 32]", {1, 1, 32}, ATT_SAFETENSORS_F32},
+    };
     att_model_options options = small();
-    write_model(p, "vit_tiny_patch16_224", &options, false);
-    options.img_size = 48;
-    options.num_classes = 5;
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
-    mismatch(
-        p, model,
-        "1 mis-shaped: pos_embed F32 [1, 17, 32] instead of [1, 37, 32]: a grid of 4 x 4 patches where img_size 48 "
-        "asks for 6 x 6, and position embeddings are not resampled yet");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        tensors t = tensors_of(model);
+        for (int n = 0; n < t.count; n++)
+            if (strcmp(t.items[n].name, "pos_embed") == 0) {
+                t.items[n].shape = att_shape_of(files[i].dims[0], files[i].dims[1], files[i].dims[2]);
+                t.items[n].dtype = files[i].dtype;
+            }
+        write_tensors(p, &t, NULL);
+        mismatch(p, model, files[i].words);
+    }
     att_model_destroy(&model);
-    options = small();
-    options.embed_class = 0;
-    model = make(p, "vit_tiny_patch16_224", &options);
-    mismatch(p, model, "pos_embed F32 [1, 17, 32] instead of [1, 16, 32]");
-    assert_null(strstr(att_context_message(p->context), "grid"));
+}
+
+/* A plain network's weights for one with a module, another grid and other classes: all three are said. */
+static void a_module_that_is_new_starts_anew(void **state)
+{
+    place p = listening(*state);
+    att_model_options options = small();
+    write_model(&p, "vit_tiny_patch16_224", &options, false);
+    snprintf(options.broadcast, sizeof options.broadcast, "cb_s:init=0.25");
+    options.img_size = 24;
+    options.num_classes = 5;
+    att_model *model = make(&p, "vit_tiny_patch16_224", &options);
+    att_weights *weights;
+    att_new_head head;
+    CHECK(p.context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p.context, att_weights_initialise(weights, 1));
+    assert_int_equal(load(&p, model, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p.context), "2 missing: blocks.0.mlp.cb.weight, blocks.1.mlp.cb.weight");
+    CHECK(p.context, load_pretrained(&p, model, weights, &head));
+    assert_string_equal(head.names, "head.weight, head.bias");
+    says(heard, "blocks.0.mlp.cb.weight and 1 more of its kind start anew: ");
+    float values[32];
+    CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "blocks.1.mlp.cb.weight"), values, 32));
+    for (int i = 0; i < 32; i++)
+        assert_true(values[i] == 0.25F);
+    /* A file that has the parameter of one block is not plain. */
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++)
+        if (strcmp(t.items[i].name, "blocks.1.mlp.cb.weight") == 0)
+            t.items[i] = t.items[--t.count];
+    write_tensors(&p, &t, NULL);
+    assert_int_equal(load_pretrained(&p, model, weights, &head), ATT_ERR_MISMATCH);
+    says(att_context_message(p.context), "1 missing: blocks.1.mlp.cb.weight");
+    att_weights_destroy(&weights);
     att_model_destroy(&model);
+    att_context_destroy(&p.context);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(load_copies_every_tensor),
+        TEST(every_type_of_number_is_taken),
+        TEST(weights_must_be_the_model_s),
         TEST(load_lists_all_that_does_not_fit),
         TEST(a_trainings_tensors_are_passed_over),
         TEST(another_number_of_classes_leaves_the_head),
         TEST(a_head_that_differs_otherwise_is_refused),
         TEST(all_but_the_head_must_match),
-        TEST(another_grid_is_said),
+        TEST(another_grid_is_resampled),
+        TEST(other_tables_are_refused),
+        TEST(a_module_that_is_new_starts_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

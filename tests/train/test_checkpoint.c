@@ -157,16 +157,25 @@ static void nonsense_is_refused(void **state)
     static const struct {
         const char *from, *to, *message;
     } edits[] = {
-        {"train.epoch':'2'", "train.epoch':'1'", "history"},    {"train.epoch':'2'", "train.epoch':'x'", "epoch"},
-        {"train.batch':'0'", "train.batch':'9'", "contradict"}, {"train.lanes':'2'", "train.lanes':'0'", "lanes"},
-        {"train.history'", "train.histori'", "history"},        {"loss_sum':'0", "loss_sum':'-", "loss_sum"},
-        {"train.update'", "train.updat3'", "update"},           {"train.history':'0:", "train.history':'2:", "history"},
+        {"train.epoch':'2'", "train.epoch':'1'", "history"},
+        {"train.epoch':'2'", "train.epoch':'x'", "epoch"},
+        {"train.batch':'0'", "train.batch':'9'", "contradict"},
+        {"train.lanes':'2'", "train.lanes':'0'", "lanes"},
+        {"train.history'", "train.histori'", "history"},
+        {"loss_sum':'0", "loss_sum':'-", "loss_sum"},
+        {"train.loss_count':'0'", "train.loss_count':'8'", "contradict"},
+        {"train.update'", "train.updat3'", "update"},
+        {"train.history':'0:", "train.history':'2:", "history"},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         edit(f, edits[i].from, edits[i].to);
         assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT);
         assert_message_has(f, edits[i].message);
     }
+    /* An epoch whose checkpoint a resume would remove. */
+    edit(f, "train.evicted':'-1'", "train.evicted':'99'");
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT);
+    assert_message_has(f, "attscope.train.evicted");
     edit(f, "'ema.cls_token'", "'emo.cls_token'");
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
     assert_message_has(f, "ema.cls_token");

@@ -117,6 +117,24 @@ static void missing_names_are_given_again(void **state)
     assert_same_file(f, "whole/checkpoint-1.safetensors", "whole/last.safetensors");
 }
 
+/* As after a kill between writing `last` and removing the checkpoint that is kept no longer. */
+static void what_is_kept_no_longer_is_removed(void **state)
+{
+    fixture *f = *state;
+    char output[160], path[160];
+    att_train_options options = training_in(f, "whole", output);
+    f->data.eval = NULL; /* the newest is kept */
+    assert_trains(f, &options);
+    assert_false(exists(f, "whole/checkpoint-0.safetensors"));
+    FILE *file = fopen(path_in(f, "whole/checkpoint-0.safetensors", path), "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    options.resume = path_in(f, "whole/last.safetensors", path);
+    assert_trains(f, &options);
+    assert_false(exists(f, "whole/checkpoint-0.safetensors"));
+    assert_true(exists(f, "whole/checkpoint-1.safetensors"));
+}
+
 /* Where a checkpoint cannot have a second name it is written again, from what was read. */
 static void other_file_systems_get_a_copy(void **state)
 {
@@ -198,6 +216,10 @@ static void the_first_difference_is_named(void **state)
     options = good;
     options.lanes = 3;
     assert_refused(f, &options, "fingerprint", "\"lanes=2\"", "\"lanes=3\"");
+    att_dataset *given = f->train;
+    f->data.train = f->eval; /* another number of images */
+    assert_refused(f, &good, "images", "\"43\"", "\"10\"");
+    f->data.train = given;
     f->train_transform.flip = 0.5;
     assert_refused(f, &good, "transform", "numbers=", "0.5");
     f->train_transform.flip = 0;
@@ -303,6 +325,7 @@ int main(int argc, char **argv)
         fixture_test(stopped_anywhere),
         fixture_test(a_finished_training_stays_as_it_is),
         fixture_test(missing_names_are_given_again),
+        fixture_test(what_is_kept_no_longer_is_removed),
         fixture_test(other_file_systems_get_a_copy),
         fixture_test(with_other_threads),
         fixture_test(the_first_difference_is_named),

@@ -8,7 +8,6 @@
 #define ATT_CPU_KERNELS(X) \
     X(linear)              \
     X(linear_bf16)         \
-    X(patchify)            \
     X(patchify_grad)       \
     X(prepend_tokens)      \
     X(slice_tokens)        \

@@ -7,6 +7,7 @@
 /* X(name) */
 #define ATT_TIER_KERNELS(X)         \
     X(linear_weight_grad)           \
+    X(patchify)                     \
     X(layer_norm)                   \
     X(layer_norm_grad)              \
     X(cast)                         \

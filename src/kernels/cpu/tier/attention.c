@@ -9,22 +9,37 @@
 
 enum { OUT, LSE, STATS, MAP };
 
+/* Queries and keys of a piece of the map. Parts share blocks of queries, so that these are not many. */
+enum { ROWS = 32, TILE = 1024 };
+
 /* What grows over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). */
 typedef struct row_sums {
     float largest, p, p_log_p, p2, p3, distance, prefix, self;
     int64_t argmax;
 } row_sums;
 
+static head_shape shape_of(const att_problem *problem)
+{
+    bool narrow = att_is_narrow(&problem->in[0]);
+    return head_shape_of(problem, &problem->in[0], gemm_elements_of(narrow, V_MULTIPLIES_PAIRS), TILE);
+}
+
+/* Elements of one matrix [tokens, width], in rows or in panels, with all its padding. */
+static int64_t head_elements(const head_shape *h)
+{
+    return whole_vectors(h->tokens) * h->padded;
+}
+
 typedef struct block {
     const att_call *call;
     head_shape h;
-    int64_t first, rows;          /* queries */
-    const float *keys, *values;   /* panels of all tiles; rows */
-    float *wide_q, *out, *scores; /* [rows, padded] twice, [rows, tile] */
+    int64_t first, rows;           /* queries */
+    const float *keys, *values;    /* panels of all tiles; rows */
+    float *taken_q, *out, *scores; /* [rows, padded] twice, [rows, tile] */
     gemm_a q;
     float *map;             /* of the block's first query, or NULL */
     const float *distances; /* by [vertical][horizontal + grid_w - 1], or NULL */
-    row_sums sums[ATTENTION_ROWS];
+    row_sums sums[ROWS];
 } block;
 
 /* 0 in the first `count` lanes, as good as minus infinity in the others. */
@@ -131,13 +146,16 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
         sums->argmax = first + first_equal(scores, largest, length);
 }
 
-/* Scores become p. `length` is whole vectors; what pads them is p = 0. */
-ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool statistics)
+/* Scores become p, in place even where it is narrow. `length` is whole vectors; what pads them is p = 0. */
+ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool statistics, bool pairs)
 {
     vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, p2_sum = {0}, p3_sum = {0};
     for (int64_t i = 0; i < length; i += VW) {
         vf t = v_load(scores + i) - largest, p = v_exp(t);
-        v_store(scores + i, p);
+        if (pairs)
+            v_put_halves(scores, i, p);
+        else
+            v_store(scores + i, p);
         p_sum += p;
         if (statistics) {
             vf square = p * p;
@@ -154,6 +172,24 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool
     }
 }
 
+static void narrow_in_place(float *x, int64_t length)
+{
+    for (int64_t i = 0; i < length; i += VW)
+        v_put_halves(x, i, v_load(x + i));
+}
+
+/* Statistics see p before it is rounded. */
+static void p_with_statistics(block *b, int64_t first, int64_t count)
+{
+    int64_t length = whole_vectors(count);
+    for (int64_t row = 0; row < b->rows; row++)
+        exponentials(b->scores + row * b->h.tile, length, &b->sums[row], true, false);
+    for (int64_t row = 0; row < b->rows; row++)
+        add_statistics(b, &b->sums[row], b->first + row, b->scores + row * b->h.tile, first, count);
+    for (int64_t row = 0; b->h.elements == GEMM_PAIRS && row < b->rows; row++)
+        narrow_in_place(b->scores + row * b->h.tile, length);
+}
+
 /* Row after row within each step, not step after step within each row: rows do not wait for each other. */
 static void softmax(block *b, int64_t first, int64_t count)
 {
@@ -161,24 +197,24 @@ static void softmax(block *b, int64_t first, int64_t count)
     vf padding = padding_after(count - (length - VW));
     for (int64_t row = 0; row < b->rows; row++)
         find_largest(b, row, first, count, padding);
-    if (!b->call->out[STATS]) {
+    if (b->call->out[STATS])
+        p_with_statistics(b, first, count);
+    else if (b->h.elements == GEMM_PAIRS)
         for (int64_t row = 0; row < b->rows; row++)
-            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], false);
-        return;
-    }
-    for (int64_t row = 0; row < b->rows; row++)
-        exponentials(b->scores + row * b->h.tile, length, &b->sums[row], true);
-    for (int64_t row = 0; row < b->rows; row++)
-        add_statistics(b, &b->sums[row], b->first + row, b->scores + row * b->h.tile, first, count);
+            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], false, true);
+    else
+        for (int64_t row = 0; row < b->rows; row++)
+            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], false, false);
 }
 
 static void run_tile(block *b, int64_t first, int64_t count)
 {
     const head_shape *h = &b->h;
-    gemm(b->rows, whole_vectors(count), h->width, b->q, (gemm_b){b->keys + first * h->width, 0},
+    gemm(h->elements, b->rows, whole_vectors(count), h->inner, b->q, (gemm_b){b->keys + first * h->inner, 0},
          (gemm_c){b->scores, h->tile, h->scale, false});
     softmax(b, first, count);
-    gemm(b->rows, h->padded, count, (gemm_a){b->scores, h->tile, 1}, (gemm_b){b->values + first * h->padded, h->padded},
+    gemm(h->elements, b->rows, h->padded, gemm_count(h->elements, count), (gemm_a){b->scores, h->tile, 1},
+         (gemm_b){b->values + gemm_count(h->elements, first) * h->padded, h->padded},
          (gemm_c){b->out, h->padded, 1, first > 0});
 }
 
@@ -250,12 +286,12 @@ static void write_block(const block *b, int64_t sample, int64_t head)
 static void take_queries(block *b, int64_t from)
 {
     const head_shape *h = &b->h;
-    if (!att_is_narrow(&b->call->problem->in[0])) {
+    if (h->elements == GEMM_F32) {
         b->q = (gemm_a){(const float *)b->call->in[0] + from, head_stride(h), 1};
         return;
     }
-    gemm_take_rows(true, b->call->in[0], from, head_stride(h), b->rows, h->width, b->wide_q, h->padded);
-    b->q = (gemm_a){b->wide_q, h->padded, 1};
+    gemm_take_rows(h->elements, b->call->in[0], from, head_stride(h), b->rows, h->width, b->taken_q, h->padded);
+    b->q = (gemm_a){b->taken_q, h->padded, 1};
 }
 
 static void run_block(block *b, int64_t sample, int64_t head)
@@ -270,29 +306,38 @@ static void run_block(block *b, int64_t sample, int64_t head)
     write_block(b, sample, head);
 }
 
+/* Panels of all key tiles of the rows whose first is at number `from` of qkv, a tile's behind the other's. */
+static void pack_tiles(const head_shape *h, const void *qkv, int64_t from, float *to)
+{
+    for (int64_t first = 0; first < h->tokens; first += h->tile) {
+        int64_t count = h->tokens - first < h->tile ? h->tokens - first : h->tile;
+        gemm_pack_transposed(h->elements, qkv, from + first * head_stride(h), head_stride(h), count, h->width,
+                             to + first * h->inner);
+    }
+}
+
 /* Parts share the blocks of queries of all heads of all samples. */
 static att_status attention_run(const att_call *call)
 {
-    block b = {.call = call, .h = head_shape_of(call->problem, &call->problem->in[0]), .distances = call->state};
+    block b = {.call = call, .h = shape_of(call->problem), .distances = call->state};
     const head_shape *h = &b.h;
     float *keys = call->scratch, *values = keys + head_elements(h);
     b.keys = keys, b.values = values;
-    b.wide_q = values + head_elements(h);
-    b.out = b.wide_q + ATTENTION_ROWS * h->padded;
-    b.scores = b.out + ATTENTION_ROWS * h->padded;
-    bool narrow = att_is_narrow(&call->problem->in[0]);
-    int64_t blocks = (h->tokens + ATTENTION_ROWS - 1) / ATTENTION_ROWS, packed = -1;
+    b.taken_q = values + head_elements(h);
+    b.out = b.taken_q + ROWS * h->padded;
+    b.scores = b.out + ROWS * h->padded;
+    int64_t blocks = (h->tokens + ROWS - 1) / ROWS, packed = -1;
     att_range part = att_part_of(call, call->problem->group * h->heads * blocks, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
         int64_t sample = i / blocks / h->heads, head = i / blocks % h->heads;
         if (packed != i / blocks) {
             packed = i / blocks;
-            pack_tiles(h, narrow, call->in[0], head_at(h, sample, head, 1), keys);
-            gemm_take_rows(narrow, call->in[0], head_at(h, sample, head, 2), head_stride(h), h->tokens, h->width,
-                           values, h->padded);
+            pack_tiles(h, call->in[0], head_at(h, sample, head, 1), keys);
+            gemm_take_columns(h->elements, call->in[0], head_at(h, sample, head, 2), head_stride(h), h->tokens,
+                              h->width, values, h->padded);
         }
-        b.first = i % blocks * ATTENTION_ROWS;
-        b.rows = h->tokens - b.first < ATTENTION_ROWS ? h->tokens - b.first : ATTENTION_ROWS;
+        b.first = i % blocks * ROWS;
+        b.rows = h->tokens - b.first < ROWS ? h->tokens - b.first : ROWS;
         run_block(&b, sample, head);
     }
     return ATT_OK;
@@ -302,8 +347,8 @@ static att_status attention_run(const att_call *call)
 static att_status attention_prepare(const att_problem *problem, att_prepared *prepared)
 {
     const att_attention_attrs *attrs = &problem->attrs->attention;
-    head_shape h = head_shape_of(problem, &problem->in[0]);
-    int64_t elements = 2 * head_elements(&h) + ATTENTION_ROWS * (h.tile + 2 * h.padded);
+    head_shape h = shape_of(problem);
+    int64_t elements = 2 * head_elements(&h) + ROWS * (h.tile + 2 * h.padded);
     prepared->scratch_bytes = (size_t)elements * sizeof(float);
     if (!att_desc_present(&problem->out[STATS]) || attrs->grid_w < 1)
         return ATT_OK;

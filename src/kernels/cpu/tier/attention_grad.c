@@ -3,76 +3,155 @@
 
 enum { DO, QKV, O, LSE };
 
-/* Scratch of one head. Keys serve as rows (dq) and as panels of their transpose (scores); values as panels only. */
+/* Keys are taken TILE at a time and, for each tile, queries ROWS at a time: what a tile needs stays in the second-level
+ * cache, and the more queries, the fewer sums are added to its dk and dv. */
+enum { ROWS = 64, TILE = 512 };
+
+/* Scratch. Keys serve as rows (dq) and as panels of their transpose (scores); values as panels only. */
 typedef struct workspace {
-    float *key_panels, *value_panels, *keys; /* all tokens */
-    float *dk, *dv;                          /* [tokens, padded] */
-    float *q, *dout, *dq;                    /* [rows, padded] */
-    float *p, *ds;                           /* [rows, tile] */
+    float *dq;                                         /* [tokens, padded] */
+    float *key_panels, *value_panels, *keys, *dk, *dv; /* [tile, padded] */
+    float *q, *dout;                                   /* [ROWS, padded] */
+    float *q_columns, *dout_columns;                   /* as a B; q and dout themselves where elements are no pairs */
+    float *p, *ds;                                     /* [ROWS, tile] */
 } workspace;
+
+/* Pairs are multiplied with pairs only. */
+static gemm_elements elements_of(const att_problem *problem, int in)
+{
+    bool pairs = V_MULTIPLIES_PAIRS && att_is_narrow(&problem->in[QKV]) && att_is_narrow(&problem->in[DO]);
+    return gemm_elements_of(att_is_narrow(&problem->in[in]), pairs);
+}
+
+static head_shape shape_of(const att_problem *problem)
+{
+    return head_shape_of(problem, &problem->in[QKV], elements_of(problem, QKV), TILE);
+}
 
 static int64_t workspace_cut(const head_shape *h, float *from, workspace *w)
 {
-    int64_t head = head_elements(h), rows = ATTENTION_ROWS * h->padded, piece = ATTENTION_ROWS * h->tile;
-    if (w)
-        *w = (workspace){from,
-                         from + head,
-                         from + 2 * head,
-                         from + 3 * head,
-                         from + 4 * head,
-                         from + 5 * head,
-                         from + 5 * head + rows,
-                         from + 5 * head + 2 * rows,
-                         from + 5 * head + 3 * rows,
-                         from + 5 * head + 3 * rows + piece};
-    return 5 * head + 3 * rows + 2 * piece;
+    int64_t tile = h->tile * h->padded, rows = ROWS * h->padded, piece = ROWS * h->tile;
+    if (w) {
+        float *block = from + 5 * tile, *map = block + 4 * rows;
+        bool pairs = h->elements == GEMM_PAIRS;
+        *w = (workspace){.key_panels = from,
+                         .value_panels = from + tile,
+                         .keys = from + 2 * tile,
+                         .dk = from + 3 * tile,
+                         .dv = from + 4 * tile,
+                         .q = block,
+                         .dout = block + rows,
+                         .q_columns = pairs ? block + 2 * rows : block,
+                         .dout_columns = pairs ? block + 3 * rows : block + rows,
+                         .p = map,
+                         .ds = map + piece,
+                         .dq = map + 2 * piece};
+    }
+    return 5 * tile + 4 * rows + 2 * piece + h->tokens * h->padded;
 }
 
-/* a . b, b from element `at`. */
-ATT_INLINE float dot(const float *a, const void *b, int64_t at, int64_t count, bool narrow)
+/* Where the work on one head is. */
+typedef struct place {
+    const att_call *call;
+    head_shape h;
+    workspace w;
+    int64_t sample, head;
+    int64_t key, keys; /* of the tile: the first and how many */
+} place;
+
+/* a . b, from element `at` of both. */
+static float dot(const void *a, bool a_narrow, const void *b, bool b_narrow, int64_t at, int64_t count)
 {
     vf sum = {0};
-    int64_t i = 0;
-    for (; i + VW <= count; i += VW)
-        sum = v_fma(v_load(a + i), v_get(b, at + i, narrow), sum);
-    if (i < count)
-        sum = v_fma(v_load_part(a + i, count - i), v_get_part(b, at + i, count - i, narrow), sum);
+    for (int64_t i = 0; i < count; i += VW)
+        sum = v_fma(v_get_until(a, at + i, at + count, a_narrow), v_get_until(b, at + i, at + count, b_narrow), sum);
     return v_sum(sum);
 }
 
-/* Scores become p = e^(score - lse), dp becomes ds = p (dp - do . o). */
-static void row_gradient(float *p, float *ds, float lse, float do_o, int64_t length)
+typedef struct gradient {
+    vf p, ds;
+} gradient;
+
+/* p = e^(score - lse), ds = p (dp - do . o). */
+ATT_INLINE gradient gradient_of(const float *score, const float *dp, float lse, float do_o)
 {
-    for (int64_t i = 0; i < length; i += VW) {
-        vf e = v_exp(v_load(p + i) - lse);
-        v_store(p + i, e);
-        v_store(ds + i, e * (v_load(ds + i) - do_o));
-    }
+    vf p = v_exp(v_load(score) - lse);
+    return (gradient){p, p * (v_load(dp) - do_o)};
 }
 
 typedef struct rows {
     const float *lse;
-    float do_o[ATTENTION_ROWS];
-    int64_t count;
-    bool first; /* the head's first rows: sums start here */
+    float do_o[ROWS];
+    int64_t first, count;
 } rows;
 
-/* dv += p' do; dq += scale ds k; dk += scale ds' q, for the keys [first, first + count). */
-static void run_tile(const head_shape *h, const workspace *w, const rows *r, int64_t first, int64_t count)
+/* Scores become p, dp becomes ds. */
+static void row_gradient(const rows *r, int64_t row, float *p, float *ds, int64_t length)
 {
-    int64_t columns = whole_vectors(count), at = first * h->padded;
-    gemm(r->count, columns, h->width, (gemm_a){w->q, h->padded, 1}, (gemm_b){w->key_panels + first * h->width, 0},
+    for (int64_t i = 0; i < length; i += VW) {
+        gradient g = gradient_of(p + i, ds + i, r->lse[row], r->do_o[row]);
+        v_store(p + i, g.p);
+        v_store(ds + i, g.ds);
+    }
+}
+
+/* The same for rows `row` and the next, `stride` further on. The pairs that the rows' p make take the place of the
+ * first row's scores, those of their ds that of the next one's; and each row's ds, as pairs of keys, that of its dp. Of
+ * an odd number of keys the last has none beside it: zero, whatever its score might be. */
+ATT_INLINE void two_row_gradients(const rows *r, int64_t row, bool both, float *p, float *ds, int64_t stride,
+                                  int64_t count)
+{
+    for (int64_t i = 0; i < whole_vectors(count); i += VW) {
+        gradient a = gradient_of(p + i, ds + i, r->lse[row], r->do_o[row]), b = {{0}, {0}};
+        if (both)
+            b = gradient_of(p + stride + i, ds + stride + i, r->lse[row + 1], r->do_o[row + 1]);
+        v_store(p + i, v_pair(a.p, b.p));
+        v_store(p + stride + i, v_pair(a.ds, b.ds));
+        v_put_halves(ds, i, a.ds);
+        v_put_halves(ds + stride, i, b.ds);
+    }
+    for (int64_t i = 0; count % 2 && i < 2; i++)
+        memset((bf16 *)(ds + i * stride) + count, 0, sizeof(bf16));
+}
+
+/* What the gradients of a piece of the map are multiplied with from the left. */
+typedef struct factors {
+    gemm_a p_columns, ds, ds_columns; /* columns: transposed */
+} factors;
+
+static factors find_gradients(const head_shape *h, const workspace *w, const rows *r, int64_t count)
+{
+    if (h->elements != GEMM_PAIRS) {
+        for (int64_t i = 0; i < r->count; i++)
+            row_gradient(r, i, w->p + i * h->tile, w->ds + i * h->tile, whole_vectors(count));
+        return (factors){{w->p, 1, h->tile}, {w->ds, h->tile, 1}, {w->ds, 1, h->tile}};
+    }
+    int64_t whole = r->count / 2 * 2;
+    for (int64_t i = 0; i < whole; i += 2)
+        two_row_gradients(r, i, true, w->p + i * h->tile, w->ds + i * h->tile, h->tile, count);
+    if (whole < r->count)
+        two_row_gradients(r, whole, false, w->p + whole * h->tile, w->ds + whole * h->tile, h->tile, count);
+    return (factors){{w->p, 1, 2 * h->tile}, {w->ds, h->tile, 1}, {w->p + h->tile, 1, 2 * h->tile}};
+}
+
+/* dv += p' do; dq += scale ds k; dk += scale ds' q, for one tile of keys. */
+static void run_piece(const place *at, const rows *r)
+{
+    const head_shape *h = &at->h;
+    const workspace *w = &at->w;
+    gemm_elements e = h->elements;
+    int64_t columns = whole_vectors(at->keys), queries = gemm_count(e, r->count);
+    gemm(e, r->count, columns, h->inner, (gemm_a){w->q, h->padded, 1}, (gemm_b){w->key_panels, 0},
          (gemm_c){w->p, h->tile, h->scale, false});
-    gemm(r->count, columns, h->width, (gemm_a){w->dout, h->padded, 1}, (gemm_b){w->value_panels + first * h->width, 0},
+    gemm(e, r->count, columns, h->inner, (gemm_a){w->dout, h->padded, 1}, (gemm_b){w->value_panels, 0},
          (gemm_c){w->ds, h->tile, 1, false});
-    for (int64_t i = 0; i < r->count; i++)
-        row_gradient(w->p + i * h->tile, w->ds + i * h->tile, r->lse[i], r->do_o[i], columns);
-    gemm(count, h->padded, r->count, (gemm_a){w->p, 1, h->tile}, (gemm_b){w->dout, h->padded},
-         (gemm_c){w->dv + at, h->padded, 1, !r->first});
-    gemm(r->count, h->padded, count, (gemm_a){w->ds, h->tile, 1}, (gemm_b){w->keys + at, h->padded},
-         (gemm_c){w->dq, h->padded, h->scale, first > 0});
-    gemm(count, h->padded, r->count, (gemm_a){w->ds, 1, h->tile}, (gemm_b){w->q, h->padded},
-         (gemm_c){w->dk + at, h->padded, h->scale, !r->first});
+    factors f = find_gradients(h, w, r, at->keys);
+    gemm(e, at->keys, h->padded, queries, f.p_columns, (gemm_b){w->dout_columns, h->padded},
+         (gemm_c){w->dv, h->padded, 1, r->first > 0});
+    gemm(e, r->count, h->padded, gemm_count(e, at->keys), f.ds, (gemm_b){w->keys, h->padded},
+         (gemm_c){w->dq + r->first * h->padded, h->padded, h->scale, at->key > 0});
+    gemm(e, at->keys, h->padded, queries, f.ds_columns, (gemm_b){w->q_columns, h->padded},
+         (gemm_c){w->dk, h->padded, h->scale, r->first > 0});
 }
 
 /* Rows to dqkv, the first at element `to`. */
@@ -84,58 +163,80 @@ ATT_INLINE void write_rows_as(bool narrow, const head_shape *h, const float *fro
             v_put_until(dqkv, to + i, to + h->width, v_load(from + i), narrow);
 }
 
-static void write_rows(const att_call *call, const head_shape *h, const float *from, int64_t count, int64_t to)
+/* Rows from token `first` on of dq, dk or dv: 0, 1, 2. */
+static void write_rows(const place *at, const float *from, int64_t first, int64_t count, int64_t which)
 {
-    if (att_is_narrow(&call->problem->out[0]))
-        write_rows_as(true, h, from, count, call->out[0], to);
+    int64_t to = head_at(&at->h, at->sample, at->head, which) + first * head_stride(&at->h);
+    if (att_is_narrow(&at->call->problem->out[0]))
+        write_rows_as(true, &at->h, from, count, at->call->out[0], to);
     else
-        write_rows_as(false, h, from, count, call->out[0], to);
+        write_rows_as(false, &at->h, from, count, at->call->out[0], to);
 }
 
-static void run_rows(const att_call *call, const head_shape *h, const workspace *w, int64_t sample, int64_t head,
-                     int64_t first)
+/* Rows of a block, and what they are as a B where that is something else. */
+static void take(const head_shape *h, gemm_elements elements, const void *x, int64_t from, int64_t stride,
+                 int64_t count, float *to, float *columns)
 {
+    gemm_take_rows(elements, x, from, stride, count, h->width, to, h->padded);
+    if (columns != to)
+        gemm_take_columns(elements, x, from, stride, count, h->width, columns, h->padded);
+}
+
+static void run_rows(const place *at, int64_t first)
+{
+    const head_shape *h = &at->h;
+    const att_call *call = at->call;
     const att_desc *in = call->problem->in;
-    int64_t out_stride = h->heads * h->width, at = (sample * h->tokens + first) * out_stride + head * h->width;
-    int64_t qkv_at = head_at(h, sample, head, 0) + first * head_stride(h);
-    rows r = {.lse = (const float *)call->in[LSE] + (sample * h->heads + head) * h->tokens + first,
-              .count = h->tokens - first < ATTENTION_ROWS ? h->tokens - first : ATTENTION_ROWS,
-              .first = first == 0};
-    gemm_take_rows(att_is_narrow(&in[QKV]), call->in[QKV], qkv_at, head_stride(h), r.count, h->width, w->q, h->padded);
-    gemm_take_rows(att_is_narrow(&in[DO]), call->in[DO], at, out_stride, r.count, h->width, w->dout, h->padded);
+    int64_t out_stride = h->heads * h->width;
+    int64_t out = (at->sample * h->tokens + first) * out_stride + at->head * h->width;
+    rows r = {.lse = (const float *)call->in[LSE] + (at->sample * h->heads + at->head) * h->tokens + first,
+              .first = first,
+              .count = h->tokens - first < ROWS ? h->tokens - first : ROWS};
+    take(h, h->elements, call->in[QKV], head_at(h, at->sample, at->head, 0) + first * head_stride(h), head_stride(h),
+         r.count, at->w.q, at->w.q_columns);
+    take(h, elements_of(call->problem, DO), call->in[DO], out, out_stride, r.count, at->w.dout, at->w.dout_columns);
     for (int64_t i = 0; i < r.count; i++)
-        r.do_o[i] = dot(w->dout + i * h->padded, call->in[O], at + i * out_stride, h->width, att_is_narrow(&in[O]));
-    for (int64_t key = 0; key < h->tokens; key += h->tile)
-        run_tile(h, w, &r, key, h->tokens - key < h->tile ? h->tokens - key : h->tile);
-    write_rows(call, h, w->dq, r.count, qkv_at);
+        r.do_o[i] = dot(call->in[DO], att_is_narrow(&in[DO]), call->in[O], att_is_narrow(&in[O]), out + i * out_stride,
+                        h->width);
+    run_piece(at, &r);
+}
+
+static void run_tile(const place *at)
+{
+    const head_shape *h = &at->h;
+    const void *qkv = at->call->in[QKV];
+    int64_t stride = head_stride(h), tile = at->key * stride;
+    int64_t k = head_at(h, at->sample, at->head, 1) + tile, v = head_at(h, at->sample, at->head, 2) + tile;
+    gemm_pack_transposed(h->elements, qkv, k, stride, at->keys, h->width, at->w.key_panels);
+    gemm_pack_transposed(h->elements, qkv, v, stride, at->keys, h->width, at->w.value_panels);
+    gemm_take_columns(h->elements, qkv, k, stride, at->keys, h->width, at->w.keys, h->padded);
+    for (int64_t first = 0; first < h->tokens; first += ROWS)
+        run_rows(at, first);
+    write_rows(at, at->w.dk, at->key, at->keys, 1);
+    write_rows(at, at->w.dv, at->key, at->keys, 2);
 }
 
 /* Parts share the heads of all samples. */
 static att_status attention_grad_run(const att_call *call)
 {
-    head_shape h = head_shape_of(call->problem, &call->problem->in[QKV]);
-    workspace w;
-    workspace_cut(&h, call->scratch, &w);
-    const void *qkv = call->in[QKV];
-    bool narrow = att_is_narrow(&call->problem->in[QKV]);
-    att_range part = att_part_of(call, call->problem->group * h.heads, 1);
+    place at = {.call = call, .h = shape_of(call->problem)};
+    int64_t tokens = at.h.tokens, heads = at.h.heads, tile = at.h.tile;
+    workspace_cut(&at.h, call->scratch, &at.w);
+    att_range part = att_part_of(call, call->problem->group * heads, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
-        int64_t sample = i / h.heads, head = i % h.heads;
-        int64_t k = head_at(&h, sample, head, 1), v = head_at(&h, sample, head, 2);
-        pack_tiles(&h, narrow, qkv, k, w.key_panels);
-        pack_tiles(&h, narrow, qkv, v, w.value_panels);
-        gemm_take_rows(narrow, qkv, k, head_stride(&h), h.tokens, h.width, w.keys, h.padded);
-        for (int64_t first = 0; first < h.tokens; first += ATTENTION_ROWS)
-            run_rows(call, &h, &w, sample, head, first);
-        write_rows(call, &h, w.dk, h.tokens, k);
-        write_rows(call, &h, w.dv, h.tokens, v);
+        at.sample = i / heads, at.head = i % heads;
+        for (at.key = 0; at.key < tokens; at.key += tile) {
+            at.keys = tokens - at.key < tile ? tokens - at.key : tile;
+            run_tile(&at);
+        }
+        write_rows(&at, at.w.dq, 0, tokens, 0);
     }
     return ATT_OK;
 }
 
 static att_status attention_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    head_shape h = head_shape_of(problem, &problem->in[QKV]);
+    head_shape h = shape_of(problem);
     prepared->scratch_bytes = (size_t)workspace_cut(&h, NULL, NULL) * sizeof(float);
     return ATT_OK;
 }

@@ -46,12 +46,20 @@ ATT_INLINE void v_store_upper(bf16 *to, vu x)
 #endif
 }
 
+#if defined(__AVX512BF16__)
+/* Lanes that the rounding instructions would make zero. */
+ATT_INLINE __mmask16 v_subnormal(vf x)
+{
+    enum { SUBNORMAL = 0x20 };
+    return _mm512_fpclass_ps_mask((__m512)x, SUBNORMAL);
+}
+#endif
+
 /* Rounds to nearest, ties to even; NaN stays NaN. */
 ATT_INLINE void v_store_narrow(bf16 *to, vf x)
 {
 #if defined(__AVX512BF16__)
-    enum { SUBNORMAL = 0x20 }; /* which the instruction would make zero */
-    if (__builtin_expect(_mm512_fpclass_ps_mask((__m512)x, SUBNORMAL) == 0, 1)) {
+    if (__builtin_expect(v_subnormal(x) == 0, 1)) {
         _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)x));
         return;
     }
@@ -64,6 +72,19 @@ ATT_INLINE void v_store_narrow(bf16 *to, vf x)
     vu nan = (vu)(x != x);
     v_store_upper(to, (rounded & ~nan) | ((bits | 0x400000) & nan));
 #endif
+}
+
+/* Two vectors, with one branch for both: in a loop that does little else it is the branch that costs. */
+ATT_INLINE void v_store_narrow_pair(bf16 *to, vf a, vf b)
+{
+#if defined(__AVX512BF16__)
+    if (__builtin_expect((v_subnormal(a) | v_subnormal(b)) == 0, 1)) {
+        _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)b, (__m512)a));
+        return;
+    }
+#endif
+    v_store_narrow(to, a);
+    v_store_narrow(to + VW, b);
 }
 
 /* Elements [i, i + VW). */
@@ -80,14 +101,30 @@ ATT_INLINE void v_put(void *y, int64_t i, vf value, bool narrow)
         v_store((float *)y + i, value);
 }
 
+/* Elements [i, i + 2 VW). */
+ATT_INLINE void v_put_pair(void *y, int64_t i, vf a, vf b, bool narrow)
+{
+    if (narrow) {
+        v_store_narrow_pair((bf16 *)y + i, a, b);
+        return;
+    }
+    v_store((float *)y + i, a);
+    v_store((float *)y + i + VW, b);
+}
+
 /* Elements [i, i + count), count 1..VW; the other lanes 0. */
 ATT_INLINE vf v_get_part(const void *x, int64_t i, int64_t count, bool narrow)
 {
     if (!narrow)
         return v_load_part((const float *)x + i, count);
+#if defined(__AVX512BW__)
+    __m256i lanes = _mm256_maskz_loadu_epi16((__mmask16)(0xffffu >> (VW - count)), (const bf16 *)x + i);
+    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(lanes), 16);
+#else
     bf16 lane[VW] = {0};
     memcpy(lane, (const bf16 *)x + i, (size_t)count * sizeof *lane);
     return v_load_narrow(lane);
+#endif
 }
 
 ATT_INLINE void v_put_part(void *y, int64_t i, vf value, int64_t count, bool narrow)

@@ -2,13 +2,20 @@
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 
+ATT_INLINE vf finished(const float *sum, const float *residual, bool gelu, int64_t i, int64_t count)
+{
+    vf value = v_get_until(sum, i, count, false);
+    value = gelu ? v_gelu(value) : value;
+    return residual ? value + v_get_until(residual, i, count, false) : value;
+}
+
 ATT_INLINE void finish_as(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow)
 {
-    for (int64_t i = 0; i < count; i += VW) {
-        vf value = v_get_until(sum, i, count, false);
-        value = gelu ? v_gelu(value) : value;
-        v_put_until(y, i, count, residual ? value + v_get_until(residual, i, count, false) : value, narrow);
-    }
+    int64_t i = 0;
+    for (; i + 2 * VW <= count; i += 2 * VW)
+        v_put_pair(y, i, finished(sum, residual, gelu, i, count), finished(sum, residual, gelu, i + VW, count), narrow);
+    for (; i < count; i += VW)
+        v_put_until(y, i, count, finished(sum, residual, gelu, i, count), narrow);
 }
 
 static void finish(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow)

@@ -9,10 +9,10 @@ ATT_INLINE void gelu_as(const att_call *call, bool narrow_x, bool narrow_y)
     void *y = call->out[0];
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
     int64_t i = part.begin;
-    for (; i + VW <= part.end; i += VW)
-        v_put(y, i, v_gelu(v_get(x, i, narrow_x)), narrow_y);
-    if (i < part.end)
-        v_put_part(y, i, v_gelu(v_get_part(x, i, part.end - i, narrow_x)), part.end - i, narrow_y);
+    for (; i + 2 * VW <= part.end; i += 2 * VW)
+        v_put_pair(y, i, v_gelu(v_get(x, i, narrow_x)), v_gelu(v_get(x, i + VW, narrow_x)), narrow_y);
+    for (; i < part.end; i += VW)
+        v_put_until(y, i, part.end, v_gelu(v_get_until(x, i, part.end, narrow_x)), narrow_y);
 }
 
 static att_status gelu_run(const att_call *call)
@@ -35,18 +35,22 @@ static bool gelu_accepts(const att_problem *problem)
 const att_kernel ATT_TIERED(att_cpu_gelu) = {
     .op = "gelu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = gelu_accepts, .run = gelu_run};
 
+ATT_INLINE vf slope_times(const void *dy, const void *x, int64_t i, int64_t end, bool narrow_dy, bool narrow_x)
+{
+    return v_get_until(dy, i, end, narrow_dy) * v_gelu_slope(v_get_until(x, i, end, narrow_x));
+}
+
 ATT_INLINE void gelu_grad_as(const att_call *call, bool narrow_dy, bool narrow_x, bool narrow_dx)
 {
     const void *dy = call->in[0], *x = call->in[1];
     void *dx = call->out[0];
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
-    int64_t i = part.begin;
-    for (; i + VW <= part.end; i += VW)
-        v_put(dx, i, v_get(dy, i, narrow_dy) * v_gelu_slope(v_get(x, i, narrow_x)), narrow_dx);
-    if (i < part.end) {
-        int64_t n = part.end - i;
-        v_put_part(dx, i, v_get_part(dy, i, n, narrow_dy) * v_gelu_slope(v_get_part(x, i, n, narrow_x)), n, narrow_dx);
-    }
+    int64_t i = part.begin, end = part.end;
+    for (; i + 2 * VW <= end; i += 2 * VW)
+        v_put_pair(dx, i, slope_times(dy, x, i, end, narrow_dy, narrow_x),
+                   slope_times(dy, x, i + VW, end, narrow_dy, narrow_x), narrow_dx);
+    for (; i < end; i += VW)
+        v_put_until(dx, i, end, slope_times(dy, x, i, end, narrow_dy, narrow_x), narrow_dx);
 }
 
 static att_status gelu_grad_run(const att_call *call)

@@ -2,20 +2,35 @@
  *
  * C (=, +=) alpha A B. A's elements lie anywhere (two strides) and are broadcast; a row of B or C is a run of whole
  * vectors. A tile of up to GEMM_ROWS rows and GEMM_VECTORS vectors of C stays in registers over the whole inner
- * dimension.
+ * dimension. C is f32; an element of A and B is one too, or a pair (pairs.h) of neighbours along the inner dimension,
+ * which is then counted in pairs.
  */
 #ifndef ATT_KERNELS_CPU_TIER_GEMM_H
 #define ATT_KERNELS_CPU_TIER_GEMM_H
 
 #include <stdbool.h>
 
-#include "kernels/cpu/tier/floats.h"
+#include "kernels/cpu/tier/pairs.h"
 
 #if defined(__AVX512F__)
 enum { GEMM_ROWS = 8, GEMM_VECTORS = 3 };
 #else
 enum { GEMM_ROWS = 4, GEMM_VECTORS = 3 };
 #endif
+
+/* What a run of f32 or bf16 becomes for a product: f32 as it is, f32 from bf16, pairs of bf16. */
+typedef enum gemm_elements { GEMM_F32, GEMM_WIDENED, GEMM_PAIRS } gemm_elements;
+
+static inline gemm_elements gemm_elements_of(bool narrow, bool pairs)
+{
+    return !narrow ? GEMM_F32 : pairs ? GEMM_PAIRS : GEMM_WIDENED;
+}
+
+/* Elements of a product that `count` neighbours along its inner dimension make. */
+ATT_INLINE int64_t gemm_count(gemm_elements elements, int64_t count)
+{
+    return elements == GEMM_PAIRS ? (count + 1) / 2 : count;
+}
 
 typedef struct gemm_a {
     const float *data;
@@ -42,21 +57,23 @@ ATT_INLINE int64_t gemm_panel(int64_t left)
     return left == 4 ? 2 : left < GEMM_VECTORS ? left : GEMM_VECTORS;
 }
 
-ATT_INLINE void gemm_tile(int rows, int vectors, int64_t inner, gemm_a a, const float *b, int64_t b_stride, float *c,
-                          int64_t c_stride, float alpha, bool add)
+ATT_INLINE void gemm_tile(bool pairs, int rows, int vectors, int64_t inner, gemm_a a, const float *b, int64_t b_stride,
+                          float *c, int64_t c_stride, float alpha, bool add)
 {
     vf sum[GEMM_ROWS][GEMM_VECTORS];
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++)
             sum[r][v] = (vf){0};
-    for (int64_t k = 0; k < inner; k++) {
+    /* Two pointers and four offsets: one and eight would not all be in registers. */
+    const float *upper = a.data, *lower = rows > 4 ? a.data + 4 * a.row : a.data;
+    for (int64_t k = 0; k < inner; k++, upper += a.inner, lower += a.inner, b += b_stride) {
         vf column[GEMM_VECTORS];
         for (int v = 0; v < vectors; v++)
-            column[v] = v_load(b + k * b_stride + v * VW);
+            column[v] = v_load(b + v * VW);
         for (int r = 0; r < rows; r++) {
-            vf element = v_set(a.data[r * a.row + k * a.inner]);
+            vf element = v_set(r < 4 ? upper[r * a.row] : lower[(r - 4) * a.row]);
             for (int v = 0; v < vectors; v++)
-                sum[r][v] = v_fma(element, column[v], sum[r][v]);
+                sum[r][v] = pairs ? v_dot(element, column[v], sum[r][v]) : v_fma(element, column[v], sum[r][v]);
         }
     }
     for (int r = 0; r < rows; r++)
@@ -67,13 +84,13 @@ ATT_INLINE void gemm_tile(int rows, int vectors, int64_t inner, gemm_a a, const 
 }
 
 /* gemm_tile() with a constant number of rows, so that its arrays become registers. */
-#define GEMM_CASE(n)                                                           \
-    case n:                                                                    \
-        gemm_tile(n, vectors, inner, a, b, b_stride, c, c_stride, alpha, add); \
+#define GEMM_CASE(n)                                                                  \
+    case n:                                                                           \
+        gemm_tile(pairs, n, vectors, inner, a, b, b_stride, c, c_stride, alpha, add); \
         break;
 
-ATT_INLINE void gemm_rows(int64_t rows, int vectors, int64_t inner, gemm_a a, const float *b, int64_t b_stride,
-                          float *c, int64_t c_stride, float alpha, bool add)
+ATT_INLINE void gemm_rows(bool pairs, int64_t rows, int vectors, int64_t inner, gemm_a a, const float *b,
+                          int64_t b_stride, float *c, int64_t c_stride, float alpha, bool add)
 {
     switch (rows) {
         GEMM_CASE(1)
@@ -86,27 +103,26 @@ ATT_INLINE void gemm_rows(int64_t rows, int vectors, int64_t inner, gemm_a a, co
         GEMM_CASE(7)
 #endif
     default:
-        gemm_tile(GEMM_ROWS, vectors, inner, a, b, b_stride, c, c_stride, alpha, add);
+        gemm_tile(pairs, GEMM_ROWS, vectors, inner, a, b, b_stride, c, c_stride, alpha, add);
     }
 }
 
 #undef GEMM_CASE
 
-ATT_INLINE void gemm_column_panel(int vectors, int64_t rows, int64_t inner, gemm_a a, const float *b, int64_t b_stride,
-                                  gemm_c c, int64_t column)
+ATT_INLINE void gemm_column_panel(bool pairs, int vectors, int64_t rows, int64_t inner, gemm_a a, const float *b,
+                                  int64_t b_stride, gemm_c c, int64_t column)
 {
     for (int64_t row = 0; row < rows; row += GEMM_ROWS) {
         gemm_a tile = {a.data + row * a.row, a.row, a.inner};
         float *to = c.data + row * c.stride + column;
         if (c.add)
-            gemm_rows(rows - row, vectors, inner, tile, b, b_stride, to, c.stride, c.alpha, true);
+            gemm_rows(pairs, rows - row, vectors, inner, tile, b, b_stride, to, c.stride, c.alpha, true);
         else
-            gemm_rows(rows - row, vectors, inner, tile, b, b_stride, to, c.stride, c.alpha, false);
+            gemm_rows(pairs, rows - row, vectors, inner, tile, b, b_stride, to, c.stride, c.alpha, false);
     }
 }
 
-/* C [rows, columns], columns a multiple of VW. */
-static inline void gemm(int64_t rows, int64_t columns, int64_t inner, gemm_a a, gemm_b b, gemm_c c)
+ATT_INLINE void gemm_as(bool pairs, int64_t rows, int64_t columns, int64_t inner, gemm_a a, gemm_b b, gemm_c c)
 {
     int64_t vectors = columns / VW;
     for (int64_t done = 0, width; done < vectors; done += width) {
@@ -114,44 +130,72 @@ static inline void gemm(int64_t rows, int64_t columns, int64_t inner, gemm_a a, 
         int64_t column = done * VW, stride = b.stride ? b.stride : width * VW;
         const float *panel = b.data + (b.stride ? column : column * inner);
         if (width == 3)
-            gemm_column_panel(3, rows, inner, a, panel, stride, c, column);
+            gemm_column_panel(pairs, 3, rows, inner, a, panel, stride, c, column);
         else if (width == 2)
-            gemm_column_panel(2, rows, inner, a, panel, stride, c, column);
+            gemm_column_panel(pairs, 2, rows, inner, a, panel, stride, c, column);
         else
-            gemm_column_panel(1, rows, inner, a, panel, stride, c, column);
+            gemm_column_panel(pairs, 1, rows, inner, a, panel, stride, c, column);
     }
+}
+
+/* C [rows, columns], columns a multiple of VW. */
+static inline void gemm(gemm_elements elements, int64_t rows, int64_t columns, int64_t inner, gemm_a a, gemm_b b,
+                        gemm_c c)
+{
+    if (elements == GEMM_PAIRS)
+        gemm_as(true, rows, columns, inner, a, b, c);
+    else
+        gemm_as(false, rows, columns, inner, a, b, c);
 }
 
 /* --- moving matrices to where products want them -------------------------------------------------------------------
  */
 
-/* Rows [rows, width], row 0 at element `from` of x, to [rows, padded], the rest of each row zero. padded: width up to a
- * multiple of VW. */
-ATT_INLINE void gemm_take_rows_as(bool narrow, const void *x, int64_t from, int64_t stride, int64_t rows, int64_t width,
-                                  float *to, int64_t padded)
+/* The vector whose first number is x's number i, zeros in place of those from `end` on. */
+ATT_INLINE vf gemm_get(gemm_elements elements, const void *x, int64_t i, int64_t end)
 {
-    int64_t whole = width / VW * VW;
-    for (int64_t row = 0; row < rows; row++, from += stride, to += padded) {
-        for (int64_t i = 0; i < whole; i += VW)
-            v_store(to + i, v_get(x, from + i, narrow));
-        if (whole < padded)
-            v_store(to + whole, v_get_part(x, from + whole, width - whole, narrow));
+    return elements == GEMM_PAIRS ? v_get_pairs(x, i, end) : v_get_until(x, i, end, elements == GEMM_WIDENED);
+}
+
+/* Calls a function of constant elements. */
+#define GEMM_FOR(elements, function, ...)        \
+    do {                                         \
+        if ((elements) == GEMM_PAIRS)            \
+            function(GEMM_PAIRS, __VA_ARGS__);   \
+        else if ((elements) == GEMM_WIDENED)     \
+            function(GEMM_WIDENED, __VA_ARGS__); \
+        else                                     \
+            function(GEMM_F32, __VA_ARGS__);     \
+    } while (0)
+
+ATT_INLINE void gemm_take_rows_as(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
+                                  int64_t width, float *to, int64_t padded)
+{
+    int64_t step = elements == GEMM_PAIRS ? 2 * VW : VW;
+    for (int64_t row = 0; row < rows; row++, from += stride, to += padded)
+        for (int64_t i = 0; i < width; i += step)
+            v_store(to + i * VW / step, gemm_get(elements, x, from + i, from + width));
+}
+
+/* Rows [rows, width], row 0 at number `from` of x, to rows of elements, `padded` from one to the next, with zeros up to
+ * whole vectors: an A whose inner dimension is the width. */
+static inline void gemm_take_rows(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
+                                  int64_t width, float *to, int64_t padded)
+{
+    GEMM_FOR(elements, gemm_take_rows_as, x, from, stride, rows, width, to, padded);
+}
+
+/* The same for a B (with a stride) whose inner dimension is the rows. */
+static inline void gemm_take_columns(gemm_elements elements, const void *x, int64_t from, int64_t stride, int64_t rows,
+                                     int64_t width, float *to, int64_t padded)
+{
+    if (elements != GEMM_PAIRS) {
+        gemm_take_rows(elements, x, from, stride, rows, width, to, padded);
+        return;
     }
-}
-
-static inline void gemm_take_rows(bool narrow, const void *x, int64_t from, int64_t stride, int64_t rows, int64_t width,
-                                  float *to, int64_t padded)
-{
-    if (narrow)
-        gemm_take_rows_as(true, x, from, stride, rows, width, to, padded);
-    else
-        gemm_take_rows_as(false, x, from, stride, rows, width, to, padded);
-}
-
-ATT_INLINE void gemm_copy_rows(const float *from, int64_t stride, int64_t rows, int64_t width, float *to,
-                               int64_t padded)
-{
-    gemm_take_rows_as(false, from, 0, stride, rows, width, to, padded);
+    for (; rows > 0; rows -= 2, from += 2 * stride, to += padded)
+        for (int64_t i = 0; i < width; i += VW)
+            v_store(to + i, v_get_two_rows(x, from + i, rows > 1 ? stride : 0, from + width));
 }
 
 /* lane[i] of x[j] goes to lane[j] of x[i]: log2(VW) rounds of interleaving the first half with the second. */
@@ -168,39 +212,38 @@ ATT_INLINE void gemm_transpose_vectors(vf x[VW])
     }
 }
 
-/* Rows [columns, inner], row 0 at element `from` of x, to panels of B [inner, columns up to a multiple of VW], zero
- * where there is no row: the transpose of the rows as gemm() wants it. */
-ATT_INLINE void gemm_pack_transposed_as(bool narrow, const void *x, int64_t from, int64_t stride, int64_t columns,
-                                        int64_t inner, float *to)
+ATT_INLINE void gemm_pack_transposed_as(gemm_elements elements, const void *x, int64_t from, int64_t stride,
+                                        int64_t columns, int64_t width, float *to)
 {
-    int64_t vectors = (columns + VW - 1) / VW;
-    for (int64_t done = 0, width; done < vectors; done += width) {
-        width = gemm_panel(vectors - done);
-        for (int64_t v = 0; v < width; v++) {
+    int64_t vectors = (columns + VW - 1) / VW, inner = gemm_count(elements, width);
+    int64_t step = elements == GEMM_PAIRS ? 2 * VW : VW;
+    for (int64_t done = 0, panel; done < vectors; to += panel * VW * inner, done += panel) {
+        panel = gemm_panel(vectors - done);
+        for (int64_t v = 0; v < panel; v++) {
             int64_t first = (done + v) * VW;
             for (int64_t k = 0; k < inner; k += VW) {
-                int64_t depth = inner - k < VW ? inner - k : VW;
                 vf lines[VW];
                 for (int i = 0; i < VW; i++) {
-                    int64_t line = from + (first + i) * stride + k;
-                    lines[i] = first + i < columns ? v_get_until(x, line, line + depth, narrow) : (vf){0};
+                    int64_t line = from + (first + i) * stride;
+                    lines[i] =
+                        first + i < columns ? gemm_get(elements, x, line + k * step / VW, line + width) : (vf){0};
                 }
                 gemm_transpose_vectors(lines);
-                float *panel = to + done * VW * inner + k * width * VW + v * VW;
-                for (int64_t i = 0; i < depth; i++)
-                    v_store(panel + i * width * VW, lines[i]);
+                for (int64_t i = 0; i < VW && k + i < inner; i++)
+                    v_store(to + ((k + i) * panel + v) * VW, lines[i]);
             }
         }
     }
 }
 
-static inline void gemm_pack_transposed(bool narrow, const void *x, int64_t from, int64_t stride, int64_t columns,
-                                        int64_t inner, float *to)
+/* Rows [columns, width], row 0 at number `from` of x, to panels of B [width, columns up to a multiple of VW], zero
+ * where there is no row: the transpose of the rows as gemm() wants it. */
+static inline void gemm_pack_transposed(gemm_elements elements, const void *x, int64_t from, int64_t stride,
+                                        int64_t columns, int64_t width, float *to)
 {
-    if (narrow)
-        gemm_pack_transposed_as(true, x, from, stride, columns, inner, to);
-    else
-        gemm_pack_transposed_as(false, x, from, stride, columns, inner, to);
+    GEMM_FOR(elements, gemm_pack_transposed_as, x, from, stride, columns, width, to);
 }
+
+#undef GEMM_FOR
 
 #endif

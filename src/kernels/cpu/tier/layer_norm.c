@@ -54,6 +54,12 @@ ATT_INLINE moments row_moments(const float *x, int64_t columns, double eps)
     return (moments){mean, 1 / sqrtf(variance + (float)eps)};
 }
 
+/* Whole vectors from element i on. */
+ATT_INLINE vf normed(const float *x, int64_t i, vf mean, vf rstd, const float *gamma, const float *beta)
+{
+    return v_fma((v_load(x + i) - mean) * rstd, v_load(gamma + i), v_load(beta + i));
+}
+
 ATT_INLINE void layer_norm_as(const att_call *call, bool narrow_y)
 {
     const att_problem *problem = call->problem;
@@ -73,14 +79,13 @@ ATT_INLINE void layer_norm_as(const att_call *call, bool narrow_y)
             continue;
         vf mean = v_set(m.mean), rstd = v_set(m.rstd);
         int64_t i = 0;
-        for (; i + VW <= columns; i += VW) {
-            vf n = (v_load(x + i) - mean) * rstd;
-            v_put(call->out[0], at + i, v_fma(n, v_load(gamma + i), v_load(beta + i)), narrow_y);
-        }
-        if (i < columns) {
+        for (; i + 2 * VW <= columns; i += 2 * VW)
+            v_put_pair(call->out[0], at + i, normed(x, i, mean, rstd, gamma, beta),
+                       normed(x, i + VW, mean, rstd, gamma, beta), narrow_y);
+        for (; i < columns; i += VW) {
             vf n = (load(x, i, columns) - mean) * rstd;
-            vf y = v_fma(n, load(gamma, i, columns), load(beta, i, columns));
-            v_put_part(call->out[0], at + i, y, columns - i, narrow_y);
+            v_put_until(call->out[0], at + i, at + columns, v_fma(n, load(gamma, i, columns), load(beta, i, columns)),
+                        narrow_y);
         }
     }
 }

@@ -60,7 +60,11 @@ ATT_INLINE void v_store(float *to, vf x)
 
 ATT_INLINE vf v_set(float x)
 {
+#if defined(__AVX512F__)
+    return (vf)_mm512_set1_ps(x);
+#else
     return x - (vf){0};
+#endif
 }
 
 /* The first `count` (1..VW) elements, the others 0. */

@@ -1,0 +1,70 @@
+/* bench_kernels.c - attscope bench kernels: each kernel alone, on the cases that its op calls benchmarks. */
+#include "bench.h"
+
+typedef struct list {
+    const bench_call *call;
+    int shown;
+} list;
+
+static bool wants(void *user, const char *op, const char *name)
+{
+    char whole[96];
+    snprintf(whole, sizeof whole, "%s/%s", op, name);
+    return bench_wants(((const list *)user)->call->settings, NULL, whole);
+}
+
+static void print_row(list *l, const att_bench_kernel_row *r)
+{
+    if (l->shown == 0)
+        printf("one thread, %s, median of %d; * is what plans take\n\n  %-38s %-8s %-12s %10s %8s %8s\n",
+               att_precision_name(cli_engine_precision(&l->call->settings->engine)), l->call->settings->measure.repeats,
+               "case", "kernel", "tier", "us", "GFLOP/s", "GB/s");
+    char whole[96];
+    snprintf(whole, sizeof whole, "%s/%s", r->op, r->name);
+    printf("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', whole, r->kernel, att_tier_name(r->tier),
+           1e6 * r->seconds, 1e-9 * r->flops / r->seconds, 1e-9 * r->bytes / r->seconds);
+    fflush(stdout);
+}
+
+static void write_row(const bench_call *call, const att_bench_kernel_row *r)
+{
+    att_json_writer *w = call->writer;
+    att_json_begin_object(w);
+    cli_json_text(w, "op", r->op);
+    cli_json_text(w, "case", r->name);
+    cli_json_text(w, "kernel", r->kernel);
+    cli_json_text(w, "tier", att_tier_name(r->tier));
+    att_json_key(w, "taken");
+    att_json_bool(w, r->taken);
+    cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
+    cli_json_number(w, "seconds", r->seconds);
+    cli_json_number(w, "flops", r->flops);
+    cli_json_number(w, "bytes", r->bytes);
+    att_json_end_object(w);
+}
+
+static void take_row(void *user, const att_bench_kernel_row *row)
+{
+    list *l = user;
+    if (l->call->prints)
+        print_row(l, row);
+    if (l->call->writer)
+        write_row(l->call, row);
+    l->shown++;
+}
+
+static int run(const bench_call *call)
+{
+    list l = {.call = call};
+    att_bench_kernel_options options = att_bench_kernel_options_defaults();
+    options.backend = call->settings->engine.backend;
+    options.precision = cli_engine_precision(&call->settings->engine);
+    options.repeats = call->settings->measure.repeats;
+    options.wants = wants;
+    options.row = take_row;
+    options.row_user = &l;
+    int code = cli_check(call->cli, att_bench_kernels(call->cli->context, &options));
+    return code == CLI_OK && l.shown == 0 ? bench_nothing(call->settings, "attention/tiny") : code;
+}
+
+const bench_what bench_what_kernels = {.name = "kernels", .operands = "", .run = run};

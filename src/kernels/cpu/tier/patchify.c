@@ -1,0 +1,78 @@
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/floats.h"
+#include "kernels/cpu/tiered.h"
+
+/* An image's lines are read once, in order: each is split into a line of every channel, in scratch, whose pieces go to
+ * the patches, whose elements are ordered (channel, row, column). */
+
+/* planes [channels][width] of line [width][channels]. */
+ATT_INLINE void split_line(const float *line, int64_t width, int64_t channels, float *planes)
+{
+#pragma omp simd
+    for (int64_t x = 0; x < width; x++)
+        for (int64_t c = 0; c < channels; c++)
+            planes[c * width + x] = line[x * channels + c];
+}
+
+static void split_three(const float *restrict line, int64_t width, float *restrict planes)
+{
+    split_line(line, width, 3, planes);
+}
+
+/* Row y of the patches that begin at element `first` of the output, from the planes of their line. */
+ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t first, int64_t y, bool narrow)
+{
+    const att_desc *image = &call->problem->in[0];
+    int64_t width = image->shape.dims[1], channels = image->shape.dims[2], patch = call->problem->attrs->patch.patch;
+    for (int64_t p = 0; p < width / patch; p++)
+        for (int64_t c = 0; c < channels; c++) {
+            const float *from = planes + c * width + p * patch;
+            int64_t to = first + ((p * channels + c) * patch + y) * patch;
+            for (int64_t x = 0; x < patch; x += VW)
+                v_put_until(call->out[0], to + x, to + patch, v_get_until(from, x, patch, false), narrow);
+        }
+}
+
+/* Parts share the rows of patches of all samples. */
+ATT_INLINE void patchify_as(const att_call *call, bool narrow)
+{
+    const int64_t *dims = call->problem->in[0].shape.dims;
+    int64_t patch = call->problem->attrs->patch.patch, line = dims[1] * dims[2];
+    att_range part = att_part_of(call, call->problem->group * (dims[0] / patch), 1);
+    for (int64_t row = part.begin * patch; row < part.end * patch; row++) {
+        const float *from = (const float *)call->in[0] + row * line;
+        if (dims[2] == 3)
+            split_three(from, dims[1], call->scratch);
+        else
+            split_line(from, dims[1], dims[2], call->scratch);
+        fill_row(call, call->scratch, row / patch * patch * line, row % patch, narrow);
+    }
+}
+
+static att_status patchify_run(const att_call *call)
+{
+    if (att_is_narrow(&call->problem->out[0]))
+        patchify_as(call, true);
+    else
+        patchify_as(call, false);
+    return ATT_OK;
+}
+
+static bool patchify_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 0, 1);
+}
+
+static att_status patchify_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    const int64_t *dims = problem->in[0].shape.dims;
+    prepared->scratch_bytes = (size_t)(dims[1] * dims[2]) * sizeof(float);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_patchify) = {.op = "patchify",
+                                                 .name = "simd",
+                                                 .tier = ATT_TIER_VALUE,
+                                                 .accepts = patchify_accepts,
+                                                 .prepare = patchify_prepare,
+                                                 .run = patchify_run};

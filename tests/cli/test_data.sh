@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Folders of images some of which cannot be decoded, and what a training says of waiting for them.
+. "$(dirname "$0")/lib.sh"
+
+images=$here/../goldens/images
+small='--model vit_tiny_patch16_224 --img-size 16 --patch-size 8 --embed-dim 16 --depth 1 --num-heads 2'
+short='--epochs 1 --batch-size 4 --opt adamw --lr 1e-3 --warmup-epochs 0 --no-aug --threads 1 --output out'
+
+# Two classes of eight images in each split; one of training's is cut, one of evaluation's is no image.
+for split in train val; do
+    for class in cat dog; do
+        mkdir -p "data/$split/$class"
+        for i in 1 2 3 4 5 6 7 8; do
+            cp "$images/420.jpg" "data/$split/$class/$i.jpg"
+        done
+    done
+done
+head -c 300 "$images/420.jpg" >data/train/cat/3.jpg
+echo 'no image' >data/val/dog/5.jpg
+
+# shellcheck disable=SC2086
+run 1 train data $small $short --experiment fatal
+err_has 'attscope: data/train/cat/3.jpg: not a JPEG that can be decoded'
+err_has '--skip-corrupt goes on without such images'
+# shellcheck disable=SC2086
+run 0 train data $small $short --experiment lenient --skip-corrupt --json lenient.json
+err_has 'image replaced: data/train/cat/3.jpg: not a JPEG'
+err_has 'image left out: data/val/dog/5.jpg: neither a JPEG nor a PNG image'
+err_has 'images that cannot be decoded: 1 of an epoch'
+grep -qE '"train_corrupt": ?1' lenient.json || fail 'train_corrupt is not 1'
+grep -qE '"event": ?"warning".*data/train/cat/3.jpg.*"set": ?"train"' out/lenient/metrics.jsonl || fail 'no warning in metrics.jsonl'
+head -1 out/lenient/summary.csv | grep -q 'train_corrupt.*eval_corrupt' || fail 'summary.csv does not count corrupt images'
+grep -qE '"event": ?"epoch".*"wait_share"' out/lenient/metrics.jsonl || fail 'no wait_share in metrics.jsonl'
+
+checkpoint=out/lenient/last.safetensors
+# The training's class names stay with it; --labels gives others.
+run 0 predict $checkpoint data/val/cat/1.jpg
+[ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'cat dog ' ] || fail "class names: $(cat stdout)"
+printf 'cat\ndog\n' | cmp -s - out/lenient/classes.txt || fail 'classes.txt does not hold the class names'
+printf 'miau\nwau\n' >others
+run 0 predict $checkpoint data/val/cat/1.jpg --labels others
+[ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'miau wau ' ] || fail "labels: $(cat stdout)"
+
+run 1 validate data --checkpoint $checkpoint
+err_has 'attscope: data/val/dog/5.jpg: neither'
+err_has '--skip-corrupt'
+run 0 validate data --checkpoint $checkpoint --skip-corrupt --json result.json
+err_has 'left out because they cannot be decoded: 1 images'
+grep -qE '"count": ?15' result.json || fail 'validate did not count 15 images'
+
+# What cannot be read does not keep predict from the rest.
+run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg
+err_has 'attscope: data/val/dog/5.jpg: neither'
+err_has 'nothing.jpg'
+err_has 'attscope: 2 of 3 images gave no answer'
+out_has 'data/val/cat/1.jpg'
+mkdir mixed && cp data/val/cat/1.jpg mixed/b.jpg && cp data/val/dog/5.jpg mixed/a.jpg && cp "$images/rgb.png" mixed/c.png
+run 1 predict $checkpoint mixed --json mixed.json
+[ "$(grep -c '"image"' mixed.json)" = 3 ] || fail 'mixed.json has not three images'
+grep -q '"error"' mixed.json || fail 'mixed.json does not say what was wrong'
+rm mixed/a.jpg
+tar cf mixed.tar mixed
+run 0 predict $checkpoint mixed mixed.tar
+out_has 'mixed.tar/mixed/b.jpg'
+mkdir empty
+run 1 predict $checkpoint empty
+err_has 'empty: no .jpg, .jpeg or .png lies in it'
+finish

@@ -1,0 +1,71 @@
+/* The place of the largest score is the first one, also where equal ones lie in other tiles of keys; on every tier. */
+#include "kernels/tiers.h"
+#include "ops/list.h"
+
+enum { TOKENS = 2600, WIDTH = 8, STATS_OUT = 2 }; /* three tiles */
+
+static att_context *context;
+
+/* Queries of ones; keys of zeros but for `count` places, where they are ones. */
+static void assert_first(const int *places, int count, bool narrow)
+{
+    const att_op *op = case_op(att_ops, "attention");
+    const att_op_case definition = {
+        .name = "ties",
+        .attrs = {.attention = {.heads = 1, .scale = 0.5}},
+        .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(TOKENS, 3 * WIDTH)}, .scale = 1}},
+        .in_count = 1};
+    case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, 0});
+    for (int i = 0; i < TOKENS; i++)
+        for (int c = 0; c < WIDTH; c++) {
+            bool here = false;
+            for (int p = 0; p < count; p++)
+                here |= places[p] == i;
+            att_element_store(drawn.in[0].dtype, drawn.block[0], i * 3 * WIDTH + c, 1);
+            att_element_store(drawn.in[0].dtype, drawn.block[0], i * 3 * WIDTH + WIDTH + c, here ? 1 : 0);
+        }
+    case_result ours;
+    assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 2, 0, &ours));
+    assert_int_equal(ours.count[STATS_OUT], TOKENS * ATT_STAT_COUNT);
+    for (int i = 0; i < TOKENS; i++)
+        assert_int_equal(case_value(&ours, STATS_OUT, i * ATT_STAT_COUNT + ATT_STAT_ARGMAX), places[0]);
+    case_result_free(&ours);
+    case_free(&drawn);
+}
+
+static void the_first_of_equal_scores_counts(void **state)
+{
+    (void)state;
+    static const int apart[] = {700, 701, 1500, 2599}, edge[] = {1023, 1024, 2047, 2048}, later[] = {1024, 2048},
+                     start[] = {0, 2599};
+    for (int narrow = 0; narrow < 2; narrow++) {
+        assert_first(apart, 4, narrow);
+        assert_first(edge, 4, narrow);
+        assert_first(later, 2, narrow);
+        assert_first(start, 2, narrow);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return att_context_create(NULL, &context) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (!tiers_running_one())
+        return tiers_run_all(argv[0]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_of_equal_scores_counts),
+    };
+    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+}
