@@ -1,5 +1,6 @@
 # Debian packages of what the build made: `cpack -G DEB` in its folder, which was configured with
 # -DCMAKE_INSTALL_PREFIX=/usr (preset debian), so that libraries go where Debian has them.
+add_custom_target(product DEPENDS attscope attscope_static attscope_command pages)
 set(library libattscope${PROJECT_VERSION_MAJOR})
 
 set(CPACK_PACKAGE_VENDOR "attscope")
