@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "progress.h"
 
@@ -75,6 +77,47 @@ int cli_open(cli_app *cli, int threads)
     return status == ATT_OK ? CLI_OK : cli_failure("the library could not be started: %s", att_status_meaning(status));
 }
 
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+/* Takes the path's place only once all of it is on the disk; pipes, devices and links are written to as they are. */
+static FILE *open_output(const char *path, char *temporary, size_t size)
+{
+    struct stat info;
+    *temporary = '\0';
+    if (strcmp(path, "-") == 0)
+        return stdout;
+    if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return fopen(path, "w");
+    if (snprintf(temporary, size, "%s.tmp", path) < (int)size)
+        return fopen(temporary, "w");
+    *temporary = '\0';
+    errno = ENAMETOOLONG;
+    return NULL;
+}
+
+int cli_file_write(const char *path, const char *text, size_t length)
+{
+    char temporary[4096];
+    FILE *out = open_output(path, temporary, sizeof temporary);
+    if (!out)
+        return cli_failure("%s: %s", path, strerror(errno));
+    bool fine = fwrite(text, 1, length, out) == length && fflush(out) == 0;
+    if (*temporary)
+        fine = fine && fsync(fileno(out)) == 0;
+    int reason = errno;
+    if (out != stdout && fclose(out) != 0 && fine) {
+        fine = false;
+        reason = errno;
+    }
+    if (fine && *temporary && rename(temporary, path) != 0) {
+        fine = false;
+        reason = errno;
+    }
+    if (!fine && *temporary)
+        unlink(temporary);
+    return fine ? CLI_OK : cli_failure("%s could not be written: %s", path, strerror(reason));
+}
+
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
 void cli_json_text(att_json_writer *writer, const char *key, const char *text)
@@ -100,23 +143,21 @@ bool cli_prints(const char *json_path)
     return !json_path || strcmp(json_path, "-") != 0;
 }
 
-static int write_text(const char *text, size_t length, const char *path)
-{
-    FILE *out = cli_prints(path) ? fopen(path, "w") : stdout;
-    if (!out)
-        return cli_failure("%s: %s", path, strerror(errno));
-    bool fine = fwrite(text, 1, length, out) == length && fputc('\n', out) != EOF;
-    fine = (out == stdout ? fflush(out) : fclose(out)) == 0 && fine;
-    return fine ? CLI_OK : cli_failure("%s could not be written: %s", path, strerror(errno));
-}
-
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
 {
     const char *text;
     size_t length;
-    int code = cli_check(cli, att_json_writer_finish(writer, &text, &length));
-    if (code == CLI_OK)
-        code = write_text(text, length, path);
+    att_status status = att_json_writer_finish(writer, &text, &length);
+    char *lines = status == ATT_OK ? malloc(length + 1) : NULL;
+    int code = cli_check(cli, status);
+    if (code == CLI_OK && !lines)
+        code = cli_failure("out of memory for %s", path);
+    if (code == CLI_OK) {
+        memcpy(lines, text, length);
+        lines[length] = '\n';
+        code = cli_file_write(path, lines, length + 1);
+    }
+    free(lines);
     att_json_writer_destroy(&writer);
     return code;
 }

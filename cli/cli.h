@@ -48,11 +48,15 @@ int cli_check(cli_app *cli, att_status status);
 /* A remark on stderr, without a prefix; takes a progress bar away first. */
 void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
+/* Makes the file hold the text ("-": stdout). A regular file is replaced in one step: after a failure, which is said,
+ * it is what it was. CLI_OK or a code. */
+int cli_file_write(const char *path, const char *text, size_t length);
+
 /* A member of the object that is open. */
 void cli_json_text(att_json_writer *writer, const char *key, const char *text);
 void cli_json_number(att_json_writer *writer, const char *key, double value);
 void cli_json_integer(att_json_writer *writer, const char *key, int64_t value);
-/* Opens, writes and closes what --json names ("-": stdout); the writer is freed. CLI_OK or a code. */
+/* cli_file_write() to what --json names, with a newline; the writer is freed. CLI_OK or a code. */
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
 /* Where figures for people go: nowhere while JSON takes stdout. */
 bool cli_prints(const char *json_path);

@@ -1,6 +1,4 @@
 /* attscope predict: what a checkpoint sees in images. */
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 
 #include "cli.h"
 #include "flags.h"
+#include "labels.h"
 #include "network.h"
 #include "stop.h"
 
@@ -51,112 +50,13 @@ static const cli_use uses[] = {
     {&cli_group_output, offsetof(settings, output)},
 };
 
-/* --- class names -------------------------------------------------------------------------------------------------- */
-
-typedef struct labels {
-    char *text;
-    char **names;
-    int count;
-} labels;
-
-static void free_labels(labels *l)
-{
-    free(l->text);
-    free(l->names);
-}
-
-/* The whole file with a NUL behind it, NULL with a message where that cannot be. */
-static char *read_text(const char *path)
-{
-    enum { MOST = 64 << 20 };
-    FILE *in = fopen(path, "rb");
-    if (!in) {
-        cli_say("%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    size_t length = 0, room = 1 << 16;
-    char *text = malloc(room);
-    while (text && length < MOST) {
-        length += fread(text + length, 1, room - length - 1, in);
-        if (length < room - 1)
-            break;
-        char *larger = realloc(text, room *= 2);
-        if (!larger)
-            free(text);
-        text = larger;
-    }
-    bool fine = text && !ferror(in) && length < MOST && !memchr(text, 0, length);
-    fclose(in);
-    if (!fine) {
-        cli_say("%s cannot be read as a list of class names", path);
-        free(text);
-        return NULL;
-    }
-    text[length] = '\0';
-    return text;
-}
-
-/* Cuts l->text: a line is a class; a carriage return before its end is no part of it. How many lines there are. */
-static int cut_lines(int classes, labels *l)
-{
-    int lines = 0;
-    for (char *line = l->text; *line;) {
-        size_t length = strcspn(line, "\n");
-        char *next = line + length + (line[length] != '\0');
-        line[length] = '\0';
-        if (length > 0 && line[length - 1] == '\r')
-            line[length - 1] = '\0';
-        if (lines < classes)
-            l->names[lines] = line;
-        lines++;
-        line = next;
-    }
-    return lines;
-}
-
-static int read_labels(const char *path, int classes, labels *l)
-{
-    l->text = read_text(path);
-    l->names = calloc((size_t)classes, sizeof *l->names);
-    if (!l->text || !l->names)
-        return CLI_FAILURE;
-    int lines = cut_lines(classes, l);
-    if (lines != classes)
-        return cli_failure("%s names %d classes, but the network has %d", path, lines, classes);
-    l->count = lines;
-    return CLI_OK;
-}
-
-/* Those of the training, where the checkpoint keeps them: not more than there are classes, and without what would steer
- * a terminal. */
-static int take_labels(const char *names, int classes, labels *l)
-{
-    if (!names)
-        return CLI_OK;
-    l->text = strdup(names);
-    l->names = calloc((size_t)classes, sizeof *l->names);
-    if (!l->text || !l->names)
-        return cli_failure("out of memory for %d classes", classes);
-    for (char *at = l->text; *at; at++)
-        if (*at != '\n' && iscntrl((unsigned char)*at))
-            *at = '?';
-    int lines = cut_lines(classes, l);
-    l->count = lines <= classes ? lines : 0;
-    return CLI_OK;
-}
-
-static const char *label_of(const labels *l, int class_number)
-{
-    return class_number < l->count ? l->names[class_number] : NULL;
-}
-
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
 typedef struct job {
     cli_app *cli;
     const settings *settings;
     att_classifier *classifier;
-    labels labels;
+    cli_labels labels;
     float *logits;
     att_ranked *top;
     att_json_writer *writer; /* NULL: no JSON */
@@ -169,7 +69,7 @@ static void print_answer(const job *j, const char *path, int count)
     printf("%s\n", path);
     for (int i = 0; i < count; i++) {
         const att_ranked *r = &j->top[i];
-        const char *label = label_of(&j->labels, r->class_number);
+        const char *label = cli_label_of(&j->labels, r->class_number);
         printf("  %6.2f %%", 100 * r->probability);
         if (j->settings->answer.logits)
             printf("  %9.4f", (double)r->logit);
@@ -186,7 +86,7 @@ static void write_answer(const job *j, const char *path, int count)
     att_json_key(w, "top");
     att_json_begin_array(w);
     for (int i = 0; i < count; i++) {
-        const char *label = label_of(&j->labels, j->top[i].class_number);
+        const char *label = cli_label_of(&j->labels, j->top[i].class_number);
         att_json_begin_object(w);
         att_json_key(w, "class");
         att_json_integer(w, j->top[i].class_number);
@@ -325,9 +225,9 @@ static int prepare(job *j, const cli_loaded *loaded)
     if (!j->logits || !j->top)
         return cli_failure("out of memory for %zu classes", classes);
     if (s->answer.labels)
-        code = read_labels(s->answer.labels, (int)classes, &j->labels);
+        code = cli_labels_read(s->answer.labels, (int)classes, &j->labels);
     else
-        code = take_labels(att_checkpoint_classes(loaded->file), (int)classes, &j->labels);
+        code = cli_labels_take(att_checkpoint_classes(loaded->file), (int)classes, &j->labels);
     if (code == CLI_OK && s->output.json)
         code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
     return code;
@@ -358,7 +258,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = CLI_FAILURE;
     att_json_writer_destroy(&j.writer);
     att_classifier_destroy(&j.classifier);
-    free_labels(&j.labels);
+    cli_labels_free(&j.labels);
     free(j.logits);
     free(j.top);
     cli_unload(&loaded);

@@ -33,15 +33,13 @@ static int64_t parameters_of(const cli_loaded *loaded)
 static int write_csv(const char *path, const cli_loaded *loaded, const att_evaluation *e)
 {
     const att_preprocess *p = &loaded->identity.preprocess;
-    FILE *out = fopen(path, "w");
-    if (!out)
-        return cli_failure("%s: %s", path, strerror(errno));
-    fprintf(out, "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation\n");
-    fprintf(out, "%s,%d,%.4f,%.4f,%.4f,%.4f,%.2f,%g,%s\n", loaded->identity.name, p->img_size, e->top1, 100 - e->top1,
-            e->top5, 100 - e->top5, 1e-6 * (double)parameters_of(loaded), p->crop_pct, p->interpolation);
-    bool fine = !ferror(out);
-    fine = fclose(out) == 0 && fine;
-    return fine ? CLI_OK : cli_failure("%s could not be written: %s", path, strerror(errno));
+    char text[512];
+    int length = snprintf(text, sizeof text,
+                          "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation\n"
+                          "%s,%d,%.4f,%.4f,%.4f,%.4f,%.2f,%g,%s\n",
+                          loaded->identity.name, p->img_size, e->top1, 100 - e->top1, e->top5, 100 - e->top5,
+                          1e-6 * (double)parameters_of(loaded), p->crop_pct, p->interpolation);
+    return cli_file_write(path, text, (size_t)length);
 }
 
 static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)

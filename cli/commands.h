@@ -18,4 +18,10 @@
 CLI_COMMAND_LIST(CLI_COMMAND_DECLARE)
 #undef CLI_COMMAND_DECLARE
 
+/* What the whole does, in one line. */
+#define CLI_SUMMARY "trains vision networks with attention and measures what attention does"
+
+/* Command `index` of the list; NULL past the last. */
+const cli_command *cli_command_at(int index);
+
 #endif

@@ -8,27 +8,29 @@
 #include "commands.h"
 #include "stop.h"
 
-static const cli_command *const commands[] = {
-#define CLI_COMMAND_ENTRY(name) &cli_command_##name,
-    CLI_COMMAND_LIST(CLI_COMMAND_ENTRY)
-#undef CLI_COMMAND_ENTRY
-};
-enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
-
 static const char *command_name(const void *user, int index)
 {
     (void)user;
-    return commands[index]->name;
+    return cli_command_at(index)->name;
+}
+
+static int command_count(void)
+{
+    int count = 0;
+    while (cli_command_at(count))
+        count++;
+    return count;
 }
 
 static void print_overview(FILE *out)
 {
     fprintf(out,
-            "attscope %s - trains vision networks with attention and measures what attention does\n\n"
+            "attscope %s - " CLI_SUMMARY
+            "\n\n"
             "Usage: attscope COMMAND [options]\n\nCommands:\n",
             att_version());
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; i < command_count(); i++)
+        fprintf(out, "  %-10s %s\n", cli_command_at(i)->name, cli_command_at(i)->summary);
     fputs("\nattscope COMMAND --help says more, with an example.\n", out);
 }
 
@@ -131,10 +133,10 @@ static int run_named(int argc, char **argv)
         return CLI_OK;
     }
     cli_stop_on_signals();
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(name, commands[i]->name) == 0)
-            return run_command(commands[i], argc - 2, argv + 2);
-    const char *nearest = att_text_nearest(name, command_name, NULL, COMMAND_COUNT);
+    for (int i = 0; i < command_count(); i++)
+        if (strcmp(name, command_name(NULL, i)) == 0)
+            return run_command(cli_command_at(i), argc - 2, argv + 2);
+    const char *nearest = att_text_nearest(name, command_name, NULL, command_count());
     if (nearest)
         return cli_usage("unknown command \"%s\"; did you mean %s?", name, nearest);
     return cli_usage("unknown command \"%s\"; see attscope --help", name);

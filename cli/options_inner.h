@@ -4,7 +4,7 @@
 
 #include "options.h"
 
-enum { CLI_NUMBER_TEXT = 96, CLI_MOST_CHOICES = 8 };
+enum { CLI_NUMBER_TEXT = 96, CLI_MOST_CHOICES = 8, CLI_FLAG_TEXT = 64, CLI_ABOUT_TEXT = 512 };
 
 /* A row and the struct its value lies in. */
 typedef struct cli_found {
@@ -20,5 +20,9 @@ int cli_option_count(const cli_table *table);
 /* Where its value lies. */
 void *cli_value_of(const cli_found *found);
 int cli_choice_count(const cli_option *option);
+/* "-b, --batch-size N" */
+void cli_option_flag(const cli_option *option, char *text, size_t size);
+/* What help says beside it: what it is, its choices where they are few, its default. The row must have help. */
+void cli_option_about(const cli_found *found, char *text, size_t size);
 
 #endif

@@ -104,27 +104,38 @@ void cli_print_wrapped(FILE *out, const char *text, int indent)
     fputc('\n', out);
 }
 
-static void help_row(const cli_found *f, FILE *out)
+void cli_option_flag(const cli_option *option, char *text, size_t size)
 {
-    const cli_option *option = f->option;
-    char flag[64], letter[8] = "", about[512];
+    char letter[8] = "";
     if (option->letter)
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    snprintf(flag, sizeof flag, "  %s--%s%s%s%s", letter, option->kind == CLI_SWITCH ? "[no-]" : "", option->name,
+    snprintf(text, size, "%s--%s%s%s%s", letter, option->kind == CLI_SWITCH ? "[no-]" : "", option->name,
              option->value ? " " : "", option->value ? option->value : "");
+}
+
+void cli_option_about(const cli_found *f, char *text, size_t size)
+{
+    const cli_option *option = f->option;
     char numbers[3][CLI_NUMBER_TEXT];
     const char *texts[3];
     int count = is_given(f) ? value_texts(f, numbers, texts) : 0;
-    int length = snprintf(about, sizeof about, "%s", option->help), choices = cli_choice_count(option);
+    int length = snprintf(text, size, "%s", option->help), choices = cli_choice_count(option);
     for (int i = 0; i < choices && choices <= CLI_MOST_CHOICES; i++)
-        length += snprintf(about + length, sizeof about - (size_t)length, "%s %s", i ? "," : ":", option->choice(i));
+        length += snprintf(text + length, size - (size_t)length, "%s %s", i ? "," : ":", option->choice(i));
     if (count > 0 && option->kind != CLI_FLAG) {
-        length += snprintf(about + length, sizeof about - (size_t)length, " (default");
+        length += snprintf(text + length, size - (size_t)length, " (default");
         for (int i = 0; i < count; i++)
-            length += snprintf(about + length, sizeof about - (size_t)length, " %s", texts[i]);
-        snprintf(about + length, sizeof about - (size_t)length, ")");
+            length += snprintf(text + length, size - (size_t)length, " %s", texts[i]);
+        snprintf(text + length, size - (size_t)length, ")");
     }
-    int width = fprintf(out, "%s", flag);
+}
+
+static void help_row(const cli_found *f, FILE *out)
+{
+    char flag[CLI_FLAG_TEXT], about[CLI_ABOUT_TEXT];
+    cli_option_flag(f->option, flag, sizeof flag);
+    cli_option_about(f, about, sizeof about);
+    int width = fprintf(out, "  %s", flag);
     if (width > HELP_INDENT - 2)
         fprintf(out, "\n%*s", HELP_INDENT, "");
     else

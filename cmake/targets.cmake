@@ -67,7 +67,8 @@ function(att_library)
   add_library(attscope_static STATIC ${objects})
   foreach(target attscope attscope_static)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME attscope LINKER_LANGUAGE C)
-    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/include)
+    target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${target} PRIVATE ${libraries} Threads::Threads m)
   endforeach()
   set_target_properties(attscope PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
@@ -76,12 +77,28 @@ function(att_library)
   endif()
 endfunction()
 
-# The command, linked statically so that it can be moved on its own. It sees the public headers only.
+# The command, linked statically so that it can be moved on its own. It sees the public headers only. All of it but
+# main.c is a library of its own (att_cli), for its pages and for fuzzing.
 function(att_command)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
-  if(files)
-    add_executable(attscope_command ${files})
-    set_target_properties(attscope_command PROPERTIES OUTPUT_NAME attscope)
-    target_link_libraries(attscope_command PRIVATE att_warnings attscope_static)
-  endif()
+  list(FILTER files EXCLUDE REGEX "/main\\.c$")
+  add_library(att_cli OBJECT ${files})
+  target_link_libraries(att_cli PUBLIC att_warnings attscope_static)
+  target_include_directories(att_cli INTERFACE ${PROJECT_SOURCE_DIR}/cli)
+  add_executable(attscope_command ${PROJECT_SOURCE_DIR}/cli/main.c)
+  set_target_properties(attscope_command PROPERTIES OUTPUT_NAME attscope)
+  target_link_libraries(attscope_command PRIVATE att_cli)
+endfunction()
+
+# Manual pages and completion, made of the commands' own descriptors by a program that the build runs: as they lie below
+# share/ in ATT_PAGES.
+function(att_pages)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/pages/*.c)
+  add_executable(att_make_pages ${files})
+  target_link_libraries(att_make_pages PRIVATE att_cli)
+  set(ATT_PAGES ${PROJECT_BINARY_DIR}/pages)
+  add_custom_command(OUTPUT ${ATT_PAGES}.made COMMAND ${CMAKE_COMMAND} -E rm -rf ${ATT_PAGES}
+                     COMMAND att_make_pages ${ATT_PAGES} COMMAND ${CMAKE_COMMAND} -E touch ${ATT_PAGES}.made VERBATIM)
+  add_custom_target(pages ALL DEPENDS ${ATT_PAGES}.made)
+  set(ATT_PAGES ${ATT_PAGES} PARENT_SCOPE)
 endfunction()

@@ -58,7 +58,8 @@ static att_status stream_read(idx_stream *stream, uint8_t *out, size_t size, siz
         return inflate_into(stream, out, size, done);
     size_t left = stream->size - stream->used;
     *done = size < left ? size : left;
-    memcpy(out, stream->bytes + stream->used, *done);
+    if (*done > 0) /* an empty file has no bytes to point to */
+        memcpy(out, stream->bytes + stream->used, *done);
     stream->used += *done;
     return ATT_OK;
 }

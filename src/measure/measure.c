@@ -226,13 +226,10 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
                         att_dtype_name(graph->dtype));
     att_measure *measure = att_allocate(context, sizeof *measure);
     bool *chosen = att_allocate(context, (size_t)att_instrument_count());
-    att_status status = ATT_OK;
-    if (!measure || !chosen) {
-        status = att_fail_memory(context, sizeof *measure, "a measure");
-    } else {
+    if (measure)
         measure->context = measure->arena.context = context;
-        status = choose(context, with, chosen);
-    }
+    att_status status =
+        measure && chosen ? choose(context, with, chosen) : att_fail_memory(context, sizeof *measure, "a measure");
     att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes};
     for (int i = 0; att_instruments[i] && status == ATT_OK; i++)
         if (chosen[i])

@@ -55,7 +55,7 @@ static void expect(scratch *self, const void *bytes, size_t size, att_status sta
 static void test_broken_files(void **state)
 {
     scratch *self = *state;
-    for (size_t size = 1; size < sizeof(good); size++)
+    for (size_t size = 0; size < sizeof(good); size++)
         expect(self, good, size, ATT_ERR_FORMAT, size < 12 ? "truncated" : "");
     uint8_t bytes[sizeof(good) + 1] = {0};
     memcpy(bytes, good, sizeof(good));

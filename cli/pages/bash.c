@@ -1,0 +1,115 @@
+/* Completion for bash. */
+#include "pages.h"
+
+static void put_names(FILE *out, const cli_command *command)
+{
+    const cli_option *option;
+    for (int i = 0; (option = page_option(command, i)); i++) {
+        fprintf(out, " --%s", option->name);
+        if (option->kind == CLI_SWITCH)
+            fprintf(out, " --no-%s", option->name);
+        if (option->letter)
+            fprintf(out, " -%c", option->letter);
+    }
+    fputs(" --help", out);
+}
+
+static void put_models(FILE *out)
+{
+    for (int i = 0; i < att_model_count(); i++)
+        fprintf(out, " %s", att_model_at(i).name);
+}
+
+static void put_value(FILE *out, const cli_option *option)
+{
+    switch (page_value_of(option)) {
+    case PAGE_CHOICE:
+        fputs("words='", out);
+        for (int i = 0; option->choice(i); i++)
+            fprintf(out, "%s%s", i ? " " : "", option->choice(i));
+        fputc('\'', out);
+        break;
+    case PAGE_FILE:
+        fputs("kind=file", out);
+        break;
+    case PAGE_FOLDER:
+        fputs("kind=directory", out);
+        break;
+    case PAGE_NOTHING:
+        fputs("kind=nothing", out);
+        break;
+    }
+}
+
+/* Options that have values of one kind each; flags have none, and what follows them is completed as if they were not
+ * there. */
+static void put_command(FILE *out, const cli_command *command)
+{
+    const cli_option *option;
+    fprintf(out, "    %s)\n        options='", command->name);
+    put_names(out, command);
+    fputs("'\n        case $previous in\n", out);
+    for (int i = 0; (option = page_option(command, i)); i++) {
+        if (option->kind == CLI_FLAG || option->kind == CLI_SWITCH)
+            continue;
+        fprintf(out, "        --%s", option->name);
+        if (option->letter)
+            fprintf(out, " | -%c", option->letter);
+        fputs(") ", out);
+        put_value(out, option);
+        fputs(" ;;\n", out);
+    }
+    fputs("        *) ", out);
+    if (page_takes_models(command)) {
+        fputs("words='", out);
+        put_models(out);
+        fputs("'", out);
+    } else {
+        fputs("kind=file", out);
+    }
+    fputs(" ;;\n        esac\n        ;;\n", out);
+}
+
+void page_bash(FILE *out)
+{
+    const cli_command *command;
+    fputs(
+        "# Completion of attscope's commands, options and values; made by its build.\n"
+        "_attscope()\n"
+        "{\n"
+        "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+        "    local options='' words='' kind=''\n"
+        "    # bash takes --name=value apart.\n"
+        "    if [ \"$current\" = '=' ]; then\n"
+        "        current=''\n"
+        "    elif [ \"$previous\" = '=' ]; then\n"
+        "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+        "    fi\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+        "        words='",
+        out);
+    for (int i = 0; (command = cli_command_at(i)); i++)
+        fprintf(out, "%s ", command->name);
+    fputs(
+        "--help --version'\n"
+        "    fi\n"
+        "    [ \"$COMP_CWORD\" -eq 1 ] || case ${COMP_WORDS[1]} in\n",
+        out);
+    for (int i = 0; (command = cli_command_at(i)); i++)
+        put_command(out, command);
+    fputs(
+        "    esac\n"
+        "    case $current in\n"
+        "    -*) [ -z \"$options\" ] || words=$options kind='' ;;\n"
+        "    esac\n"
+        "    COMPREPLY=()\n"
+        "    if [ \"$kind\" = file ] || [ \"$kind\" = directory ]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -A \"$kind\" -- \"$current\")\n"
+        "        compopt -o filenames 2>/dev/null\n"
+        "    elif [ -n \"$words\" ]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+        "    fi\n"
+        "}\n"
+        "complete -F _attscope attscope\n",
+        out);
+}

@@ -1,0 +1,159 @@
+/* Manual pages in man(7). */
+#include <string.h>
+
+#include "pages.h"
+
+/* Text as groff prints it: hyphens that can be copied, nothing taken for a request. */
+static void put(FILE *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        bool begins = i == 0 || text[i - 1] == '\n';
+        if (begins && (text[i] == '.' || text[i] == '\''))
+            fputs("\\&", out);
+        if (text[i] == '\\')
+            fputs("\\e", out);
+        else if (text[i] == '-')
+            fputs("\\-", out);
+        else if (text[i] == '~')
+            fputs("\\(ti", out);
+        else if (text[i] == '^')
+            fputs("\\(ha", out);
+        else
+            fputc(text[i], out);
+    }
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    put(out, text, strlen(text));
+}
+
+/* Capital letters, of which groff's titles consist. */
+static void put_title(FILE *out, const char *name)
+{
+    fputs(".TH \"ATTSCOPE", out);
+    if (*name)
+        fputs("\\-", out);
+    for (; *name; name++)
+        fputc(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name, out);
+    fprintf(out, "\" 1 \"\" \"attscope %s\" \"attscope\"\n", att_version());
+}
+
+/* Lines are filled; those that begin with a space stay as they are, and an empty one ends a paragraph. */
+static void put_paragraphs(FILE *out, const char *text)
+{
+    bool kept = false;
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        bool keep = *text == ' ';
+        if (keep != kept)
+            fputs(keep ? ".PP\n.nf\n" : ".fi\n.PP\n", out);
+        kept = keep;
+        if (length > 0) {
+            put(out, text, length);
+            fputc('\n', out);
+        } else {
+            fputs(kept ? "\n" : ".PP\n", out);
+        }
+        text += length + (text[length] == '\n');
+    }
+    if (kept)
+        fputs(".fi\n", out);
+}
+
+static void put_see_also(FILE *out, const char *own)
+{
+    const cli_command *command;
+    fputs(".SH SEE ALSO\n", out);
+    const char *comma = "";
+    if (*own) {
+        fputs(".BR attscope (1)", out);
+        comma = ",\n";
+    }
+    for (int i = 0; (command = cli_command_at(i)); i++) {
+        if (strcmp(command->name, own) == 0)
+            continue;
+        /* The comma stands after the section of the page before. */
+        fprintf(out, "%s.BR attscope\\-%s (1)", comma, command->name);
+        comma = ",\n";
+    }
+    fputc('\n', out);
+}
+
+static void put_options(FILE *out, const cli_table *table)
+{
+    int index = 0;
+    fputs(".SH OPTIONS\n", out);
+    for (int i = 0; i < table->use_count; i++) {
+        const char *title = table->uses[i].group->title;
+        if (i == 0 || strcmp(title, table->uses[i - 1].group->title) != 0) {
+            fputs(".SS \"", out);
+            put_text(out, title);
+            fputs("\"\n", out);
+        }
+        for (int row = 0; row < table->uses[i].group->count; row++) {
+            cli_found f = cli_option_at(table, index++);
+            if (!f.option->help)
+                continue;
+            char flag[CLI_FLAG_TEXT], about[CLI_ABOUT_TEXT];
+            cli_option_flag(f.option, flag, sizeof flag);
+            cli_option_about(&f, about, sizeof about);
+            fputs(".TP\n.B ", out);
+            put_text(out, flag);
+            fputc('\n', out);
+            put_text(out, about);
+            fputs(".\n", out);
+        }
+    }
+}
+
+void page_command(const cli_command *command, const cli_table *table, FILE *out)
+{
+    put_title(out, command->name);
+    fprintf(out, ".SH NAME\nattscope\\-%s \\- ", command->name);
+    put_text(out, command->summary);
+    fprintf(out, "\n.SH SYNOPSIS\n.B attscope %s\n", command->name);
+    if (*command->operands) {
+        fputs(".I ", out);
+        put_text(out, command->operands);
+        fputc('\n', out);
+    }
+    fputs("[\\fIoptions\\fR]\n.SH DESCRIPTION\n", out);
+    fprintf(out, ".B attscope %s\n", command->name);
+    put_text(out, command->summary);
+    fputs(".\n", out);
+    if (command->about) {
+        fputs(".PP\n", out);
+        put_paragraphs(out, command->about);
+    }
+    put_options(out, table);
+    fputs(".SH EXAMPLES\n.nf\n", out);
+    put_text(out, command->example);
+    fputs("\n.fi\n", out);
+    put_see_also(out, command->name);
+}
+
+void page_overview(FILE *out)
+{
+    const cli_command *command;
+    put_title(out, "");
+    fputs(".SH NAME\nattscope \\- " CLI_SUMMARY
+          "\n.SH SYNOPSIS\n.B attscope\n.I COMMAND\n"
+          "[\\fIoptions\\fR]\n.br\n.B attscope\n.RB [ \\-\\-help | \\-\\-version ]\n.SH COMMANDS\n",
+          out);
+    for (int i = 0; (command = cli_command_at(i)); i++) {
+        fprintf(out, ".TP\n.BR attscope\\-%s (1)\n", command->name);
+        put_text(out, command->summary);
+        fputs(".\n", out);
+    }
+    fprintf(out,
+            ".SH EXIT STATUS\n.TP\n.B %d\nDone.\n.TP\n.B %d\nIt failed; one sentence on standard error says why.\n"
+            ".TP\n.B %d\nThe command line or the recipe asks for what cannot be.\n"
+            ".TP\n.B %d\nStopped by Ctrl-C or SIGTERM; a training has left a checkpoint to go on from.\n",
+            CLI_OK, CLI_FAILURE, CLI_USAGE, CLI_STOPPED);
+    fprintf(out, ".SH ENVIRONMENT\n.TP\n.B ATTSCOPE_CPU\nThe highest processor tier to use:");
+    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512_BF16; tier++)
+        fprintf(out, "%s %s", tier ? "," : "", att_tier_name((att_tier)tier));
+    fputs(".\n", out);
+    put_see_also(out, "");
+}

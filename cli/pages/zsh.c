@@ -1,0 +1,106 @@
+/* Completion for zsh. */
+#include <string.h>
+
+#include "pages.h"
+
+/* Inside single quotes, where _arguments gives brackets, colons and backslashes a meaning. */
+static void put_quoted(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else if (strchr("[]:\\", *text))
+            fprintf(out, "\\%c", *text);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void put_value(FILE *out, const cli_option *option)
+{
+    fputc(':', out);
+    put_quoted(out, option->value ? option->value : " ");
+    fputc(':', out);
+    switch (page_value_of(option)) {
+    case PAGE_CHOICE:
+        fputc('(', out);
+        for (int i = 0; option->choice(i); i++)
+            fprintf(out, "%s%s", i ? " " : "", option->choice(i));
+        fputc(')', out);
+        break;
+    case PAGE_FILE:
+        fputs("_files", out);
+        break;
+    case PAGE_FOLDER:
+        fputs("_files -/", out);
+        break;
+    case PAGE_NOTHING:
+        fputc(' ', out);
+        break;
+    }
+}
+
+/* One way of giving the option: "--name", "--no-name", "-n". */
+static void put_way(FILE *out, const cli_option *option, const char *dashes, const char *name, const char *joint)
+{
+    bool valued = option->kind != CLI_FLAG && option->kind != CLI_SWITCH;
+    fprintf(out, "            '%s%s%s[", dashes, name, valued ? joint : "");
+    put_quoted(out, option->help);
+    fputc(']', out);
+    if (valued)
+        put_value(out, option);
+    fputs("' \\\n", out);
+}
+
+static void put_command(FILE *out, const cli_command *command)
+{
+    const cli_option *option;
+    fprintf(out, "    %s)\n        _arguments \\\n", command->name);
+    for (int i = 0; (option = page_option(command, i)); i++) {
+        const char letter[2] = {option->letter, '\0'};
+        put_way(out, option, "--", option->name, "=");
+        if (option->kind == CLI_SWITCH)
+            put_way(out, option, "--no-", option->name, "=");
+        if (option->letter)
+            put_way(out, option, "-", letter, "+");
+    }
+    fputs("            '--help[more about the command]' \\\n            '*:", out);
+    put_quoted(out, *command->operands ? command->operands : " ");
+    fputc(':', out);
+    if (page_takes_models(command)) {
+        fputc('(', out);
+        for (int i = 0; i < att_model_count(); i++)
+            fprintf(out, "%s%s", i ? " " : "", att_model_at(i).name);
+        fputs(")'\n", out);
+    } else {
+        fputs("_files'\n", out);
+    }
+    fputs("        ;;\n", out);
+}
+
+void page_zsh(FILE *out)
+{
+    const cli_command *command;
+    fputs(
+        "#compdef attscope\n# Completion of attscope's commands, options and values; made by its build.\n"
+        "local -a commands\ncommands=(\n",
+        out);
+    for (int i = 0; (command = cli_command_at(i)); i++) {
+        fprintf(out, "    '%s:", command->name);
+        put_quoted(out, command->summary);
+        fputs("'\n", out);
+    }
+    fputs(
+        ")\n"
+        "if (( CURRENT == 2 )); then\n"
+        "    _describe command commands\n"
+        "    return\n"
+        "fi\n"
+        "shift words\n"
+        "(( CURRENT-- ))\n"
+        "case $words[1] in\n",
+        out);
+    for (int i = 0; (command = cli_command_at(i)); i++)
+        put_command(out, command);
+    fputs("esac\n", out);
+}

@@ -1,0 +1,43 @@
+# Debian packages of what the build made: `cpack -G DEB` in its folder, which was configured with
+# -DCMAKE_INSTALL_PREFIX=/usr (preset debian), so that libraries go where Debian has them.
+add_custom_target(product DEPENDS attscope attscope_static attscope_command pages)
+set(library libattscope${PROJECT_VERSION_MAJOR})
+
+set(CPACK_PACKAGE_VENDOR "attscope")
+set(CPACK_PACKAGE_CONTACT "the attscope developers <attscope@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "training and measuring of vision networks with attention")
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL library development command)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME ${library})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Networks, training, checkpoints and instruments as a C library.")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libattscope-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")
+# What the static library is linked with.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
+libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, zlib1g-dev")
+
+set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
+set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, inspect, bench.")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS dataset-fashion-mnist)
+
+# Every package carries the licence under its own name.
+foreach(component_and_package "library ${library}" "development libattscope-dev" "command attscope")
+  separate_arguments(names UNIX_COMMAND "${component_and_package}")
+  list(GET names 0 component)
+  list(GET names 1 package)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} RENAME copyright COMPONENT ${component})
+endforeach()
+include(CPack)

@@ -1,0 +1,71 @@
+/* fuzz.h - what the fuzz targets share: one context with little memory, and a file that holds the bytes.
+ *
+ * A target calls fuzz_end(fuzz_begin()) around its work: what was allocated must have been freed.
+ */
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <attscope/attscope.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline void fuzz_require(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "not so: %s\n", what);
+    abort();
+}
+
+static inline att_context *fuzz_context(void)
+{
+    static att_context *context;
+    if (!context) {
+        att_settings settings = att_settings_defaults();
+        settings.threads = 1;
+        settings.memory_limit = (size_t)256 << 20;
+        fuzz_require(att_context_create(&settings, &context) == ATT_OK, "a context");
+    }
+    return context;
+}
+
+static inline size_t fuzz_begin(void)
+{
+    return att_context_allocations(fuzz_context()).bytes_now;
+}
+
+static inline void fuzz_end(size_t bytes_at_begin)
+{
+    fuzz_require(fuzz_begin() == bytes_at_begin, "all memory was given back");
+}
+
+/* The folder of this process's files: of its own, in $TMPDIR, which tools/fuzz removes. */
+static inline const char *fuzz_folder(void)
+{
+    static char folder[256];
+    if (!*folder) {
+        const char *parent = getenv("TMPDIR");
+        snprintf(folder, sizeof folder, "%s/att_fuzz_XXXXXX", parent ? parent : "/tmp");
+        fuzz_require(mkdtemp(folder) != NULL, "a folder");
+    }
+    return folder;
+}
+
+/* Makes the file `name` in it hold these bytes and returns its path, which lives until the next call. */
+static inline const char *fuzz_file(const char *name, const void *bytes, size_t size)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    fuzz_require(file >= 0 && write(file, bytes, size) == (ssize_t)size && close(file) == 0, "a file");
+    return path;
+}
+
+#endif

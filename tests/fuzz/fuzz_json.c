@@ -1,0 +1,26 @@
+/* JSON: a document, what config.json and a checkpoint's metadata claim of a network. */
+#include "fuzz.h"
+
+#include "io/json.h"
+#include "models/claims.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t before = fuzz_begin();
+    json_t *root = NULL;
+    if (att_json_parse(fuzz_context(), "text", (const char *)data, size, &root) == ATT_OK)
+        json_decref(root);
+    att_claims claims = att_claims_none();
+    if (att_claims_read_config(fuzz_context(), fuzz_file("config.json", data, size), &claims) == ATT_OK)
+        (void)att_options_check(fuzz_context(), &claims.options);
+    char *text = calloc(1, size + 1);
+    fuzz_require(text != NULL, "memory");
+    if (size > 0)
+        memcpy(text, data, size);
+    claims = att_claims_none();
+    if (att_claims_parse(fuzz_context(), "metadata", text, &claims) == ATT_OK)
+        (void)att_options_check(fuzz_context(), &claims.options);
+    free(text);
+    fuzz_end(before);
+    return 0;
+}

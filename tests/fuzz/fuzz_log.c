@@ -1,0 +1,30 @@
+/* The logs that a continued run finds: the first byte says after how many updates it goes on, lines up to an empty one
+ * are metrics.jsonl, what follows is summary.csv. What is kept of them takes events again. */
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    size_t before = fuzz_begin();
+    const uint8_t *lines = data + 1, *gap = lines, *end = data + size;
+    while (gap < end && !(gap[0] == '\n' && (gap + 1 == end || gap[1] == '\n')))
+        gap++;
+    const uint8_t *kept = gap < end ? gap + 1 : end, *csv = kept < end ? kept + 1 : end;
+    fuzz_file("metrics.jsonl", lines, (size_t)(kept - lines));
+    fuzz_file("summary.csv", csv, (size_t)(end - csv));
+    att_store_resume resume = {data[0] / 4, data[0]};
+    att_sink sink;
+    if (att_store_open(fuzz_context(), fuzz_folder(), &resume, &sink) == ATT_OK) {
+        const att_field fields[] = {{"lr", 0.1, NULL}, {"train_loss", 1.5, NULL}, {"eval_note", 0, "a,\"b\""}};
+        att_event event = {.kind = ATT_EVENT_EPOCH,
+                           .epoch = resume.epoch,
+                           .step = resume.step + 1,
+                           .fields = fields,
+                           .field_count = 3};
+        (void)sink.emit(sink.user, &event);
+        sink.close(sink.user);
+    }
+    fuzz_end(before);
+    return 0;
+}

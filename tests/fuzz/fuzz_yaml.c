@@ -1,0 +1,47 @@
+/* YAML: what is read is written and read again as the same; args.yaml as a claim about a network. */
+#include "fuzz.h"
+
+#include "models/claims.h"
+
+static void require_same(const att_yaml *a, const att_yaml *b)
+{
+    fuzz_require(att_yaml_count(a) == att_yaml_count(b), "as many entries are read again as were written");
+    for (int i = 0; i < att_yaml_count(a); i++) {
+        att_yaml_entry one = att_yaml_at(a, i), other = att_yaml_at(b, i);
+        fuzz_require(strcmp(one.key, other.key) == 0 && one.kind == other.kind && one.value_count == other.value_count,
+                     "an entry is read again as it was written");
+        for (int v = 0; v < one.value_count; v++)
+            fuzz_require(strcmp(one.values[v], other.values[v]) == 0, "a value is read again as it was written");
+    }
+}
+
+static void write_and_read(const att_yaml *yaml)
+{
+    int count = att_yaml_count(yaml);
+    att_yaml_entry *entries = calloc((size_t)count + 1, sizeof *entries);
+    fuzz_require(entries != NULL, "memory");
+    for (int i = 0; i < count; i++)
+        entries[i] = att_yaml_at(yaml, i);
+    const char *path = fuzz_file("written.yaml", "", 0);
+    att_yaml *again = NULL;
+    if (att_yaml_write(fuzz_context(), path, entries, count) == ATT_OK) {
+        fuzz_require(att_yaml_read(fuzz_context(), path, &again) == ATT_OK, "what was written can be read");
+        require_same(yaml, again);
+    }
+    att_yaml_destroy(&again);
+    free(entries);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t before = fuzz_begin();
+    att_yaml *yaml = NULL;
+    if (att_yaml_parse(fuzz_context(), "text", (const char *)data, size, &yaml) == ATT_OK)
+        write_and_read(yaml);
+    att_yaml_destroy(&yaml);
+    att_claims claims = att_claims_none();
+    if (att_claims_read_args(fuzz_context(), fuzz_file("args.yaml", data, size), &claims) == ATT_OK)
+        (void)att_options_check(fuzz_context(), &claims.options);
+    fuzz_end(before);
+    return 0;
+}

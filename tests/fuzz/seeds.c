@@ -1,0 +1,179 @@
+/* seeds FOLDER - makes what the fuzz targets start from and is not text: FOLDER/<target>/<name>; and dictionaries,
+ * FOLDER/<target>.dict. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "commands.h"
+#include "options_inner.h"
+#include "tiny.h"
+
+static const char *root;
+
+static FILE *create(const char *target, const char *name)
+{
+    static char path[600];
+    snprintf(path, sizeof path, "%s/%s", root, target);
+    mkdir(path, 0755);
+    snprintf(path, sizeof path, "%s/%s/%s", root, target, name);
+    FILE *file = fopen(path, "wb");
+    fuzz_require(file != NULL, path);
+    return file;
+}
+
+static void keep(const char *target, const char *name, const void *bytes, size_t size)
+{
+    FILE *file = create(target, name);
+    fuzz_require(fwrite(bytes, 1, size, file) == size && fclose(file) == 0, name);
+}
+
+static char *read_file(const char *name, size_t *size)
+{
+    static char bytes[1 << 20];
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
+    FILE *file = fopen(path, "rb");
+    fuzz_require(file != NULL, path);
+    *size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    return bytes;
+}
+
+static void make_safetensors(void)
+{
+    static const float values[6] = {0, 1, -1, 0.5f, 2, 1e-3f};
+    static const uint8_t halves[4] = {0, 0x3c, 0, 0xbc};
+    const att_safetensors_tensor tensors[] = {
+        {"head.weight", ATT_SAFETENSORS_F32, {2, {2, 3}}, values}, {"head.bias", ATT_SAFETENSORS_F16, {1, {2}}, halves},
+        {"scale", ATT_SAFETENSORS_BF16, {0, {0}}, halves},         {"count", ATT_SAFETENSORS_I64, {1, {1}}, values},
+        {"empty", ATT_SAFETENSORS_U8, {1, {0}}, values},
+    };
+    const att_safetensors_pair metadata[] = {{"format", "pt"}};
+    const att_safetensors_content content = {
+        .tensors = tensors, .tensor_count = 5, .metadata = metadata, .metadata_count = 1};
+    char path[600];
+    snprintf(path, sizeof path, "%s/small.safetensors", fuzz_folder());
+    fuzz_require(att_safetensors_write(fuzz_context(), path, &content) == ATT_OK, att_context_message(fuzz_context()));
+    size_t size;
+    char *bytes = read_file("small.safetensors", &size);
+    keep("safetensors", "small", bytes, size);
+}
+
+static void make_checkpoint(void)
+{
+    char path[600];
+    size_t size;
+    tiny_train();
+    char *bytes = read_file("last.safetensors", &size);
+    keep("safetensors", "checkpoint", bytes, size);
+    snprintf(path, sizeof path, "%s/last.safetensors", fuzz_folder());
+    att_safetensors *file = NULL;
+    fuzz_require(att_safetensors_open(fuzz_context(), path, &file) == ATT_OK, path);
+    FILE *lines = create("checkpoint", "metadata");
+    snprintf(path, sizeof path, "%s/checkpoint.dict", root);
+    FILE *dictionary = fopen(path, "w");
+    fuzz_require(dictionary != NULL, path);
+    for (int i = 0; i < att_safetensors_metadata_count(file); i++) {
+        const char *key = att_safetensors_metadata_key(file, i);
+        fprintf(lines, "%s=%s\n", key, att_safetensors_metadata(file, key));
+        fprintf(dictionary, "\"%s=\"\n", key);
+    }
+    fclose(dictionary);
+    fclose(lines);
+    att_safetensors_close(&file);
+}
+
+static void make_idx(void)
+{
+    size_t size;
+    char *bytes = read_file("train-images-idx3-ubyte", &size);
+    keep("idx", "images", bytes, size);
+    char path[600];
+    snprintf(path, sizeof path, "%s/idx/images.gz", root);
+    gzFile packed = gzopen(path, "wb");
+    fuzz_require(packed && gzwrite(packed, bytes, (unsigned)size) == (int)size && gzclose(packed) == Z_OK, path);
+    bytes = read_file("train-labels-idx1-ubyte", &size);
+    keep("idx", "labels", bytes, size);
+}
+
+static void add_file(struct archive *to, const char *name, unsigned type, const char *target, const char *bytes)
+{
+    struct archive_entry *entry = archive_entry_new();
+    archive_entry_set_pathname(entry, name);
+    archive_entry_set_filetype(entry, type);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, type == AE_IFREG ? (la_int64_t)strlen(bytes) : 0);
+    if (type == AE_IFLNK)
+        archive_entry_set_symlink(entry, target);
+    fuzz_require(archive_write_header(to, entry) == ARCHIVE_OK, name);
+    if (type == AE_IFREG)
+        archive_write_data(to, bytes, strlen(bytes));
+    archive_entry_free(entry);
+}
+
+static void make_archive(const char *name, const char *format, bool packed)
+{
+    char path[600];
+    fclose(create("archive", name));
+    snprintf(path, sizeof path, "%s/archive/%s", root, name);
+    struct archive *to = archive_write_new();
+    if (packed && strcmp(format, "zip") != 0)
+        archive_write_add_filter_gzip(to);
+    archive_write_set_format_by_name(to, format);
+    if (!packed && strcmp(format, "zip") == 0)
+        archive_write_zip_set_compression_store(to);
+    fuzz_require(archive_write_open_filename(to, path) == ARCHIVE_OK, path);
+    add_file(to, "train/cat/1.png", AE_IFREG, NULL, "\x89PNG\r\n\x1a\n and no picture");
+    add_file(to, "train/dog/2.jpg", AE_IFREG, NULL, "\xff\xd8\xff and no picture");
+    add_file(to, "../up.png", AE_IFREG, NULL, "outside");
+    add_file(to, "train/dog/link.png", AE_IFLNK, "../../../etc/passwd", "");
+    fuzz_require(archive_write_close(to) == ARCHIVE_OK, path);
+    archive_write_free(to);
+}
+
+static void put_options(const cli_group *group, FILE *dictionary, FILE *seed)
+{
+    for (const cli_option *option = group->options; option < group->options + group->count; option++) {
+        fprintf(dictionary, "\"--%s\"\n", option->name);
+        fprintf(seed, "--%s\n1\n", option->name);
+        for (int choice = 0; choice < cli_choice_count(option) && choice < CLI_MOST_CHOICES; choice++)
+            fprintf(dictionary, "\"%s\"\n", option->choice(choice));
+    }
+}
+
+/* Every flag, and every value that an option can have; a seed for each group of each command. */
+static void make_options(void)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/options.dict", root);
+    FILE *dictionary = fopen(path, "w");
+    fuzz_require(dictionary != NULL, path);
+    const cli_command *command;
+    for (int c = 0; (command = cli_command_at(c)); c++)
+        for (int use = 0; use < command->use_count; use++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%d", command->name, use);
+            FILE *seed = create("options", name);
+            fputc(c, seed);
+            put_options(command->uses[use].group, dictionary, seed);
+            fclose(seed);
+        }
+    fclose(dictionary);
+}
+
+int main(int count, char **arguments)
+{
+    fuzz_require(count == 2, "the folder is given");
+    root = arguments[1];
+    mkdir(root, 0755);
+    make_safetensors();
+    make_checkpoint();
+    make_idx();
+    make_archive("plain", "ustar", false);
+    make_archive("gzipped", "pax", true);
+    make_archive("stored", "zip", false);
+    make_archive("packed", "zip", true);
+    make_options();
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* The n-th allocation fails: instruments answer ERR_MEMORY, leave nothing behind, and measure the same afterwards. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/attscope.h>
+
+enum { SIDE = 8, IMAGES = 3, CLASSES = 4 };
+
+static long allocations_left; /* -1: no limit; 0: the next fails */
+
+static void *allocate(void *user, void *old, size_t old_size, size_t size)
+{
+    (void)user;
+    if (size == 0) {
+        free(old);
+        return NULL;
+    }
+    if (allocations_left == 0)
+        return NULL;
+    if (allocations_left > 0)
+        allocations_left--;
+    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
+    if (block && old)
+        memcpy(block, old, old_size < size ? old_size : size);
+    if (block)
+        free(old);
+    return block;
+}
+
+/* All instruments over three images, everything made and freed. *figures: as many means as there are, *sum of them. */
+static att_status measure_once(att_context *context, int *figures, double *sum)
+{
+    static float images[IMAGES][SIDE * SIDE];
+    static const int32_t labels[IMAGES] = {0, 1, 2};
+    att_model_options options = att_model_options_defaults();
+    options.img_size = SIDE;
+    options.patch_size = SIDE / 2;
+    options.in_chans = 1;
+    options.num_classes = CLASSES;
+    options.embed_dim = 16;
+    options.depth = 2;
+    options.num_heads = 2;
+    for (int i = 0; i < IMAGES * SIDE * SIDE; i++)
+        images[i / (SIDE * SIDE)][i % (SIDE * SIDE)] = (float)(i * 7 % 13) / 13;
+    att_model *model = NULL;
+    att_measure *measure = NULL;
+    att_plan *plan = NULL;
+    att_weights *weights = NULL;
+    att_session *session = NULL;
+    att_plan_options planned = att_plan_options_defaults();
+    att_status status = att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model);
+    if (status == ATT_OK)
+        status = att_measure_create(att_model_graph(model), "all", "*", &measure);
+    if (status == ATT_OK)
+        status = att_plan_compile(att_model_graph(model), &planned, &plan);
+    if (status == ATT_OK)
+        status = att_weights_create(att_model_graph(model), &weights);
+    if (status == ATT_OK)
+        status = att_weights_initialise(weights, 1);
+    if (status == ATT_OK)
+        status = att_session_create(plan, weights, IMAGES, &session);
+    if (status == ATT_OK)
+        status = att_session_bind(session, "image", images);
+    if (status == ATT_OK)
+        status = att_session_run(session, IMAGES);
+    if (status == ATT_OK)
+        status = att_measure_observe(measure, session, IMAGES, labels);
+    *figures = 0;
+    *sum = 0;
+    for (int i = 0; status == ATT_OK && i < att_measure_count(measure); i++) {
+        (*figures)++;
+        *sum += att_measure_all(measure)[i].mean;
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
+    return status;
+}
+
+static void lack_of_memory_is_survived(void **state)
+{
+    (void)state;
+    att_context *context = NULL;
+    att_settings settings = att_settings_defaults();
+    settings.threads = 1;
+    settings.allocate = allocate;
+    allocations_left = -1;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    int figures, again;
+    double sum, same;
+    assert_int_equal(measure_once(context, &figures, &sum), ATT_OK);
+    assert_true(figures > 0 && isfinite(sum));
+    long allowed = 0;
+    for (;; allowed++) {
+        size_t before = att_context_allocations(context).bytes_now;
+        allocations_left = allowed;
+        att_status status = measure_once(context, &again, &same);
+        allocations_left = -1;
+        assert_int_equal(att_context_allocations(context).bytes_now, before);
+        if (status == ATT_OK)
+            break;
+        if (status != ATT_ERR_MEMORY)
+            fail_msg("allocation %ld: %s: %s", allowed, att_status_name(status), att_context_message(context));
+    }
+    printf("%ld allocations\n", allowed);
+    assert_true(allowed > 50);
+    assert_int_equal(again, figures);
+    assert_true(same == sum);
+    att_context_destroy(&context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lack_of_memory_is_survived)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+#!/bin/bash
+# Debian packages: three, with what belongs into each, the dependencies they have, and a command that runs.
+set -u
+for tool in dpkg-deb dpkg-shlibdeps; do
+    command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+cd "$work" || exit 1
+cpack --config "$ATT_BUILD/CPackConfig.cmake" -G DEB -B "$work" -D CPACK_PACKAGING_INSTALL_PREFIX=/usr >log 2>&1 ||
+    { cat log; exit 1; }
+
+# holds PACKAGE PATTERN...: files of the package, patterns of the shell's from its root.
+holds() {
+    local package=$1 pattern
+    shift
+    dpkg-deb -x "$package"_*.deb "$package" || fail "$package cannot be unpacked"
+    for pattern in "$@" "usr/share/doc/$package/copyright"; do
+        compgen -G "$package/$pattern" >/dev/null || fail "$package has no $pattern"
+    done
+}
+depends() { # PACKAGE NAME...
+    local package=$1 name
+    shift
+    dpkg-deb -f "$package"_*.deb Depends >depends
+    for name in "$@"; do
+        grep -qE "(^|[ ,])$name([ ,(]|$)" depends || fail "$package does not depend on $name: $(cat depends)"
+    done
+}
+holds libattscope0 'usr/lib*/libattscope.so.0' 
+holds libattscope-dev 'usr/include/attscope/attscope.h' 'usr/lib*/libattscope.so' 'usr/lib*/libattscope.a' \
+    'usr/lib*/pkgconfig/attscope.pc' 'usr/lib*/cmake/attscope/attscopeConfig.cmake'
+holds attscope usr/bin/attscope usr/share/man/man1/attscope-train.1 usr/share/bash-completion/completions/attscope
+depends libattscope0 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*'
+depends libattscope-dev libattscope0 libdnnl-dev
+depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
+! find libattscope0 attscope -name '*.h' -o -name '*.a' | grep . || fail 'a package for running holds what is for building'
+attscope/usr/bin/attscope --version >/dev/null || fail 'the packaged command does not run'
+exit $((failures > 0))

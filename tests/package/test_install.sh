@@ -1,0 +1,101 @@
+#!/bin/bash
+# Installed into a prefix of its own and moved, the package serves programs in C and C++ through pkg-config and CMake,
+# shared and static.
+set -u
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+examples=$(cd "$(dirname "$0")/../../examples" && pwd)
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+cmake --install "$ATT_BUILD" --prefix "$work/first" >"$work/log" || { cat "$work/log"; exit 1; }
+mv "$work/first" "$work/there"
+prefix=$work/there
+config=$(find "$prefix" -name attscope.pc)
+export PKG_CONFIG_PATH=${config%/*}
+library=${PKG_CONFIG_PATH%/pkgconfig}
+export LD_LIBRARY_PATH=$library
+
+[ "$(pkg-config --modversion attscope)" = "$("$prefix/bin/attscope" --version | cut -d' ' -f2)" ] ||
+    fail 'pkg-config and the command say different versions'
+"$prefix/bin/attscope" models 'deit_tiny*' >"$work/models" || fail 'the installed command does not run'
+
+# build_and_run NAME COMMAND...: the program is made by COMMAND -o and its graph.c must do what the example does.
+build_and_run() {
+    local name=$1
+    shift
+    "$@" -o "$work/$name" >"$work/log" 2>&1 || { fail "$name does not build"; cat "$work/log"; return; }
+    "$work/$name" >"$work/out" || fail "$name does not run"
+    grep -q 1.386 "$work/out" || { fail "$name says something else"; cat "$work/out"; }
+}
+needs_library() { readelf -d "$work/$1" | grep -q 'NEEDED.*libattscope\.so\.0'; }
+
+read -ra shared < <(pkg-config --cflags --libs attscope)
+read -ra flags < <(pkg-config --cflags attscope)
+read -ra private < <(pkg-config --static --libs attscope)
+build_and_run shared cc "$examples/graph.c" "${shared[@]}" -lm
+needs_library shared || fail 'the shared program does not ask for libattscope.so.0'
+
+# A folder without the shared library: -lattscope can only be the static one.
+mkdir "$work/archive"
+cp "$library/libattscope.a" "$work/archive"
+build_and_run static cc "$examples/graph.c" "${flags[@]}" "-L$work/archive" "${private[@]/-L*/-L$work/archive}"
+! needs_library static || fail 'the static program asks for libattscope.so.0'
+
+cat >"$work/version.cpp" <<'TEXT'
+#include <attscope/attscope.h>
+#include <cstdio>
+int main()
+{
+    att_context *context = nullptr;
+    if (att_context_create(nullptr, &context) != ATT_OK)
+        return 1;
+    std::printf("1.386 %s\n", att_version());
+    att_context_destroy(&context);
+}
+TEXT
+languages=C
+if command -v c++ >/dev/null; then
+    languages='C CXX'
+    build_and_run cpp c++ "$work/version.cpp" "${shared[@]}"
+else
+    echo 'skipped: C++: there is no c++'
+fi
+
+mkdir "$work/project"
+cat >"$work/project/CMakeLists.txt" <<TEXT
+cmake_minimum_required(VERSION 3.22)
+project(user LANGUAGES $languages)
+find_package(attscope 0.1 REQUIRED COMPONENTS static)
+add_executable(by_shared $examples/graph.c)
+target_link_libraries(by_shared PRIVATE attscope::attscope m)
+add_executable(by_static $examples/graph.c)
+target_link_libraries(by_static PRIVATE attscope::static m)
+if(CMAKE_CXX_COMPILER)
+  add_executable(by_cpp $work/version.cpp)
+  target_link_libraries(by_cpp PRIVATE attscope::attscope)
+endif()
+TEXT
+if cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
+    cmake --build "$work/project/build" >>"$work/log" 2>&1; then
+    for name in by_shared by_static by_cpp; do
+        [ -e "$work/project/build/$name" ] || continue
+        "$work/project/build/$name" | grep -q 1.386 || fail "$name says something else"
+    done
+else
+    fail 'find_package(attscope) does not serve a project'
+    cat "$work/log"
+fi
+
+# Without the component nothing but attscope itself is looked for.
+sed -i 's/ COMPONENTS static//; /by_static/d' "$work/project/CMakeLists.txt"
+cmake -S "$work/project" -B "$work/project/bare" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 || {
+    fail 'find_package(attscope) needs more than attscope'
+    cat "$work/log"
+}
+! grep -qi 'dnnl\|jansson\|opencl' "$work/log" || fail 'find_package(attscope) looks for the parts of the static library'
+exit $((failures > 0))

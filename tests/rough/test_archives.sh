@@ -1,0 +1,47 @@
+#!/bin/bash
+# Archives and pictures that mean harm: what lies outside is skipped and counted, what would not fit is refused, in one
+# sentence that names it, before memory is spent on it.
+. "$(dirname "$0")/../cli/lib.sh"
+idx data
+# shellcheck disable=SC2086
+run 0 train data $network $recipe --epochs 1 --output out --experiment made
+checkpoint=out/made/last.safetensors
+pictures=$here/../goldens/images
+
+# Names that lead out of the archive, absolute ones, links to elsewhere.
+mkdir -p inside/box/val/{a,b}
+cp "$pictures/422.jpg" inside/box/val/a/1.jpg
+cp "$pictures/grey.png" inside/box/val/b/2.png
+cp "$pictures/grey.png" inside/evil.png
+ln -s /etc/passwd inside/box/val/a/link.png
+ln inside/box/val/a/1.jpg inside/box/val/b/hard.jpg
+(cd inside/box && tar --sort=name -cPf ../../evil.tar val ../evil.png "$work/inside/evil.png")
+run 0 validate evil.tar --checkpoint $checkpoint
+err_has 'warning: evil.tar: 4 links, devices or unsafe names were left out'
+err_has 'evil.tar, val: 2 images, 2 classes'; grep -qE '2 images$' stdout || fail "$command_line: $(cat stdout)"
+[ "$(find . -name 'evil*' | sort | tr '\n' ' ')" = './evil.tar ./inside/evil.png ' ] || fail 'something was unpacked'
+
+# A gzipped tar that unpacks to a thousand times its size, and more than is allowed.
+mkdir -p bomb/val/a
+head -c 100000000 /dev/zero >bomb/val/a/1.png
+tar -C bomb -czf bomb.tar.gz val
+[ "$(wc -c <bomb.tar.gz)" -lt 200000 ] || fail 'that is no bomb'
+run 1 train bomb.tar.gz --initial-checkpoint $checkpoint --epochs 1 --cache-bytes 1000000 --output out --experiment bomb
+err_has 'attscope: bomb.tar.gz: its files take more than the 1000000 bytes allowed to be kept in memory'
+
+# A gzipped IDX file that goes on behind its pictures.
+mkdir idx
+{ head -c 8 data/t10k-images-idx3-ubyte; head -c 100000000 /dev/zero; } | gzip >idx/t10k-images-idx3-ubyte.gz
+cp data/t10k-labels-idx1-ubyte idx
+run 1 validate idx --checkpoint $checkpoint
+err_has 'attscope: idx/t10k-images-idx3-ubyte.gz'
+
+# Pictures whose headers promise gigabytes: 60,000 x 60,000 and 65,500 x 65,500.
+printf '\211PNG\r\n\032\n\0\0\0\015IHDR\0\0\352\140\0\0\352\140\010\002\0\0\0\017\260\342\025' >bomb.png
+printf '\377\330\377\302\0\021\010\377\334\377\334\003\001\042\0\002\021\0\003\021\0\377\332\0\014\003\001\0\002\0\003\0\0\077\0\377\331' >bomb.jpg
+for picture in bomb.png bomb.jpg; do
+    run 1 predict $checkpoint $picture
+    err_has "attscope: $picture: "
+    err_has 'more than the limits'
+done
+finish

@@ -1,0 +1,73 @@
+#!/bin/bash
+# A full disk, a real one of a megabyte: each failure is one sentence that names the file, what was there stays, and once
+# there is room the training goes on to the same bits.
+if [ -z "${ATT_INSIDE:-}" ]; then
+    if ! unshare -Urm true 2>/dev/null; then
+        echo 'skipped: no file system of its own can be mounted here (unshare -Urm)'
+        exit 77
+    fi
+    ATT_INSIDE=1 exec unshare -Urm "$0"
+fi
+. "$(dirname "$0")/../cli/lib.sh"
+idx data
+mkdir full
+if ! mount -t tmpfs -o size=1m none full; then
+    echo 'skipped: no tmpfs can be mounted here'
+    exit 77
+fi
+fill() { dd if=/dev/zero of=full/filler bs=4096 status=none 2>/dev/null; }
+
+# shellcheck disable=SC2086
+run 0 train data $network $recipe --epochs 60 --output out --experiment whole
+
+# Interrupted after its first epochs; the disk fills; it cannot go on, and loses nothing.
+# shellcheck disable=SC2086
+"$ATTSCOPE" train data $network $recipe --epochs 60 --output full/out --experiment cut >stdout 2>stderr &
+child=$!
+until [ -e full/out/cut/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -INT $child
+wait $child
+fill
+cp -r full/out/cut before
+run 1 train --resume full/out/cut/last.safetensors
+err_has 'No space left on device'
+[ "$(grep -c '^attscope: ' stderr)" -eq 1 ] || fail "$command_line: not one sentence: $(cat stderr)"
+for file in last.safetensors model_best.safetensors; do
+    cmp "before/$file" "full/out/cut/$file" || fail "a full disk changes $file"
+done
+[ ! -e full/out/cut/last.safetensors.tmp ] || fail 'a temporary file is left'
+rm full/filler
+run 0 train --resume full/out/cut/last.safetensors
+cmp full/out/cut/last.safetensors out/whole/last.safetensors || fail 'other weights than without the full disk'
+cmp full/out/cut/summary.csv out/whole/summary.csv || fail 'another summary.csv than without the full disk'
+
+# A new run's folder cannot even be begun.
+fill
+# shellcheck disable=SC2086
+run 1 train data $network $recipe --epochs 1 --output full/out --experiment new
+err_has 'full/out/new'
+err_has 'No space left on device'
+
+# Figures: the old file stays.
+rm full/filler
+run 0 models 'vit_tiny*' --json full/models.json
+run 0 validate data --checkpoint out/whole/last.safetensors --results-file full/results.csv --json full/results.json
+mkdir kept
+cp full/models.json full/results.* kept
+fill
+run 1 models --json full/models.json
+err_has 'attscope: full/models.json could not be written: No space left on device'
+run 1 validate data --checkpoint out/whole/last.safetensors --results-file full/results.csv
+err_has 'attscope: full/results.csv could not be written: No space left on device'
+run 1 predict out/whole/last.safetensors "$here/../goldens/images/422.jpg" --json full/models.json
+err_has 'No space left on device'
+for file in models.json results.csv results.json; do
+    cmp "kept/$file" "full/$file" || fail "a full disk changes $file"
+done
+! ls full/*.tmp 2>/dev/null | grep . || fail 'a temporary file is left'
+
+# Where it is no file that can be replaced.
+run 1 models --json /dev/full
+err_has 'attscope: /dev/full could not be written: No space left on device'
+umount full
+finish

@@ -1,0 +1,52 @@
+#!/bin/bash
+# Ctrl-C: the exit status is 130, a sentence says what there is and what not. A training's is in cli/test_train.sh, too.
+. "$(dirname "$0")/../cli/lib.sh"
+idx data
+
+# interrupted MARK ARGUMENT...: SIGINT reaches the command after its stderr or stdout had MARK; it then ends with 130.
+interrupted() {
+    local mark=$1 status=0
+    shift
+    command_line="attscope $*"
+    "$ATTSCOPE" "$@" >stdout 2>stderr &
+    local child=$!
+    until grep -qsF -- "$mark" stdout stderr || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+    kill -INT $child 2>/dev/null || fail "$command_line: ended before it could be interrupted: $(tail -n 3 stderr)"
+    wait $child || status=$?
+    [ $status -eq 130 ] || fail "$command_line: exit status $status instead of 130"
+}
+
+# shellcheck disable=SC2086
+interrupted 'train 1/' train data $network $recipe --epochs 100000 --log-interval 1 --output out --experiment cut
+err_has 'to go on: attscope train --resume out/cut/last.safetensors'
+run 0 inspect out/cut/last.safetensors
+
+# So many images that nobody sees them all in the meantime.
+mkdir many
+{ printf '\0\0\10\3\0\17\102\100\0\0\0\10\0\0\0\10'; head -c 64000000 /dev/zero; } >many/t10k-images-idx3-ubyte
+{ printf '\0\0\10\1\0\17\102\100'; head -c 1000000 /dev/zero; } >many/t10k-labels-idx1-ubyte
+printf 'before' >figures.json
+interrupted '1000000 images' validate many --checkpoint out/cut/last.safetensors --json figures.json --threads 1
+err_has 'stopped before every image was seen; there is no result'
+[ "$(cat figures.json)" = before ] || fail "$command_line: wrote a result"
+
+picture=$here/../goldens/images/422.jpg
+for _ in {1..20000}; do printf '%s\n' p.jpg; done >names
+cp "$picture" p.jpg
+# shellcheck disable=SC2046
+interrupted 'p.jpg' predict out/cut/last.safetensors $(cat names) --json figures.json --threads 1 </dev/null
+[ "$(cat figures.json)" = before ] || fail 'predict: wrote a result'
+
+# bench waits for processes of its own: none may be left.
+"$ATTSCOPE" bench --filter 'vit_tiny*/train' --model vit_tiny_patch16_224 --repeats 1000 --threads 1 >stdout 2>stderr &
+child=$!
+children() { cat "/proc/$child/task/$child/children" 2>/dev/null; }
+until [ -n "$(children)" ] || ! kill -0 $child 2>/dev/null; do sleep 0.05; done
+read -ra jobs < <(children)
+sleep 0.3
+kill -INT $child "${jobs[@]}" 2>/dev/null # as a terminal does: to the whole group
+status=0
+wait $child || status=$?
+[ $status -eq 130 ] || fail "bench: exit status $status instead of 130: $(cat stderr)"
+for job in "${jobs[@]}"; do ! kill -0 "$job" 2>/dev/null || fail 'bench leaves a process behind'; done
+finish

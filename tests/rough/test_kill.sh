@@ -1,0 +1,64 @@
+#!/bin/bash
+# Killed at any moment, as often as ATT_KILLS (8) says, a training continues from its checkpoint to the weights and logs
+# of one that was never disturbed; and at every moment its files can be read.
+. "$(dirname "$0")/../cli/lib.sh"
+kills=${ATT_KILLS:-8}
+idx data
+
+epochs=40
+# shellcheck disable=SC2086
+train() { "$ATTSCOPE" train "$@" >stdout 2>stderr; }
+start=(data $network $recipe --model-ema --epochs $epochs --recovery-interval 3 --log-interval 2 --output out)
+began=$(date +%s%N)
+train "${start[@]}" --experiment whole || { cat stderr; exit 1; }
+took=$((($(date +%s%N) - began) / 1000000))
+
+killed=0 finished=0 anew=0
+while [ $killed -lt "$kills" ]; do
+    if [ -e out/cut/last.safetensors ]; then
+        again=(--resume out/cut/last.safetensors)
+    else
+        rm -rf out/cut
+        again=("${start[@]}" --experiment cut)
+        anew=$((anew + 1))
+    fi
+    "$ATTSCOPE" train "${again[@]}" >stdout 2>stderr &
+    child=$!
+    # Mostly within the life of a whole training over the number of kills, sometimes much later.
+    sleep "$(awk -v took="$took" -v kills="$kills" -v seed=$RANDOM \
+        'BEGIN { srand(seed); printf "%.3f", took / 1000 * rand() * (rand() < 0.1 ? 1 : 3 / (3 + kills)) }')"
+    kill -KILL $child 2>/dev/null
+    status=0
+    wait $child 2>/dev/null || status=$?
+    if [ $status -eq 137 ]; then
+        killed=$((killed + 1))
+    elif [ $status -eq 0 ]; then
+        finished=$((finished + 1))
+        for file in last.safetensors model_best.safetensors summary.csv; do
+            cmp out/cut/$file out/whole/$file || fail "after $killed kills: another $file"
+        done
+        rm -rf out/cut
+    else
+        fail "after $killed kills: exit status $status: $(cat stderr)"
+        break
+    fi
+    for file in out/cut/*.safetensors; do
+        [ ! -e "$file" ] || "$ATTSCOPE" inspect "$file" >stdout 2>stderr || fail "after $killed kills: $(cat stderr)"
+    done
+done
+if [ -e out/cut/last.safetensors ]; then
+    train --resume out/cut/last.safetensors
+else
+    rm -rf out/cut
+    train "${start[@]}" --experiment cut
+fi || fail "the last training: $(cat stderr)"
+for file in last.safetensors model_best.safetensors summary.csv; do
+    cmp out/cut/$file out/whole/$file || fail "after $killed kills: another $file"
+done
+# Apart from times (seconds, rates, shares of waiting) the log is the same.
+timeless() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]*,?//g' "$1"; }
+cmp <(timeless out/cut/metrics.jsonl) <(timeless out/whole/metrics.jsonl) || fail 'another metrics.jsonl'
+ls out/cut >names
+ls out/whole | diff names - || fail 'other files in the folder (< killed)'
+echo "$killed kills, $((finished + 1)) trainings finished, $anew begun anew"
+finish
