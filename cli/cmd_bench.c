@@ -113,8 +113,8 @@ const cli_command cli_command_bench = {
     .most_operands = 3,
     .about =
         "WHAT is one of\n"
-        "  cases    networks, beside what matrix products and memory reach here: ViT-Ti and\n"
-        "           ViT-S at 224 pixels, or --model, inference and training (default)\n"
+        "  cases    networks, beside what matrix products and memory reach here: ViT-Ti\n"
+        "           and ViT-S at 224 pixels, or --model, inference and training (default)\n"
         "  tokens   attention alone against tokens, with and without its statistics:\n"
         "           3 heads of 64, or --num-heads and --embed-dim\n"
         "  batch    a network against batch sizes (ViT-Ti, or --model or --filter)\n"

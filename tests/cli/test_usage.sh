@@ -17,7 +17,8 @@ usage 'unknown option --weight_decya; did you mean --weight-decay?' train data -
 usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
 usage 'unknown option -z; see attscope train --help' train data -z
 usage "--mixup is timm's, but attscope does not have it yet" train data --mixup 0.8
-usage '--amp-dtype: there is no "float16", only bfloat16' train data --amp --amp-dtype float16
+usage '--amp-dtype: there is no "float16"; did you mean bfloat16?' train data --amp --amp-dtype float16
+usage '--amp-dtype: there is no "half", only bfloat16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet" validate data --pretrained
 
 usage '--epochs needs a value: a whole number from 1 to 1000000' train data --epochs
