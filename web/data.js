@@ -119,8 +119,9 @@ const VOLATILE = new Set([
   "measure_every", "measure_nodes", "with", "nodes", "images", "split", "use_ema", "entropy_bound",
 ]);
 
+/* What the training was told; where there is none, the measurement. Measuring one run of several changes nothing. */
 function configurationOf(run) {
-  const told = Object.entries(run.facts).filter(([key]) => key !== "seed" && !VOLATILE.has(key));
+  const told = Object.entries(factsOf(run.begin ? { ...run, measured_begin: null } : run)).filter(([key]) => key !== "seed" && !VOLATILE.has(key));
   return JSON.stringify(told.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 

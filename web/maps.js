@@ -114,7 +114,7 @@ function describeRow(atlas, state, row, query) {
     element("b", {}, `From ${placeOf(maps, query)}`), ` · ${atlas.nodes[state.layer].name}, ${head}.`, element("br"),
     `Of the patches most on ${placeOf(maps, best).replace("the patch in ", "")}: ${percent(row[best])}. `,
     maps.prefix ? `On ${prefix}: ${percent(special)}. ` : "", `On itself: ${percent(row[query])}. `,
-    `Entropy ${number(entropyOf(row))} of at most ${number(Math.log(maps.tokens))} nats.`];
+    `Entropy ${number(entropyOf(row), 3)} of at most ${number(Math.log(maps.tokens), 3)} nats.`];
 }
 
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */

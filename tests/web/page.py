@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 
@@ -203,6 +204,18 @@ def read_one_seed(browser):
     check("one seed each" in verdict and "gives no verdict" in verdict, verdict)
     check(page.evaluate("document.title") == "plain-1 · cb-1 – attscope", "the title names the runs")
     check(not page.complaints(), f"two runs: {page.complaints()}")
+
+
+def read_two_seeds(browser):
+    """That one of them was measured makes no other configuration of it."""
+    half = os.path.join(folder, "half")
+    shutil.copytree(os.path.join(folder, "plain-2"), half)
+    os.remove(os.path.join(half, "measure.jsonl"))
+    page = browser.open(report(["plain-1", "half"], "seeds.html"))
+    verdict = page.evaluate("document.getElementById('verdict').textContent")
+    check("2 runs of 1 configuration;" in verdict, verdict)
+    row = page.evaluate("[...document.querySelector('#overview .whole tbody tr').cells].map(c => c.textContent)")
+    check(row[1] == "1, 2" and "±" in row[2] and row[3] == "2", f"two seeds: {row}")
 
 
 def read_little(browser):
@@ -424,6 +437,7 @@ def read(browser):
     )
     check(not phone.complaints(), f"console, phone: {phone.complaints()}")
     read_one_seed(browser)
+    read_two_seeds(browser)
     read_little(browser)
 
 
