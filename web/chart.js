@@ -13,7 +13,9 @@ function extentOf(spec) {
   const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
   if (spec.log) return low === high ? [low / 2, high * 2] : [low * 0.94, high * 1.06];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
-  return [spec.zero ? Math.min(0, low) : low - room, high + room];
+  /* What is never negative gets no axis below 0, though a deviation may reach there. */
+  const floor = spec.series.every((s) => s.points.every((p) => !(p.y < 0))) ? 0 : -Infinity;
+  return [spec.zero ? Math.min(0, low) : Math.max(floor, low - room), high + room];
 }
 
 function scalesOf(spec, width) {
@@ -76,9 +78,10 @@ function drawSeries(svg, series, { x, y }, log) {
   g.append("path").attr("class", `line${series.faint ? " faint" : ""}${series.dashed ? " dashed" : ""}`)
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint || series.bare) return;
-  const clamp = (v) => y(log ? Math.max(v, y.domain()[0]) : v);
+  const clamp = (v) => y(Math.max(v, y.domain()[0]));
   g.selectAll(".whisker").data(seen.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
-    .attr("x1", at).attr("x2", at).attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
+    .attr("x1", at).attr("x2", at)
+    .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(seen).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
     .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
@@ -126,8 +129,8 @@ function watchCursor(svg, stops) {
 }
 
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, log, zero, references
- * [{y, label}], caption, key, beside (series of charts that share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed,
- * shift, colour}]. */
+ * [{y, label}], caption, key, beside (series of charts that share the scale); series: [{run, points: [{x, y,
+ * deviation, hollow}], tell(point), heads, faint, bare, dashed, shift, colour}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);
@@ -156,7 +159,8 @@ function chart(spec) {
 
 const hidden = new Set();
 function applyHidden(root) {
-  for (const node of root.querySelectorAll("[data-run]")) node.classList.toggle("off", hidden.has(Number(node.dataset.run)));
+  for (const node of root.querySelectorAll("[data-run]"))
+    node.classList.toggle("off", hidden.has(Number(node.dataset.run)));
 }
 function focusRun(index) {
   for (const node of document.querySelectorAll(".series"))

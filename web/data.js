@@ -74,7 +74,8 @@ function originOf(run) {
 
 /* The item with the least score; undefined where there is none. */
 function least(items, score) {
-  return items[d3.range(items.length).reduce((best, i) => (best < 0 || score(items[i]) < score(items[best]) ? i : best), -1)];
+  const scores = Array.from(items, score);
+  return items[scores.reduce((best, s, i) => (best < 0 || s < scores[best] ? i : best), -1)];
 }
 function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
@@ -112,12 +113,15 @@ function accuracyOf(run) {
 }
 
 /* What tells two runs of one configuration apart without making it another one. */
-const VOLATILE = new Set(["event", "epoch", "step", "seconds", "fingerprint", "output", "experiment", "resume", "threads",
-  "workers", "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "status", "message", "measure", "measure_every", "measure_nodes",
-  "with", "nodes", "images", "split", "use_ema", "entropy_bound"]);
+const VOLATILE = new Set([
+  "event", "epoch", "step", "seconds", "fingerprint", "output", "experiment", "resume", "threads", "workers",
+  "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "status", "message", "measure",
+  "measure_every", "measure_nodes", "with", "nodes", "images", "split", "use_ema", "entropy_bound",
+]);
 
+/* What the training was told; where there is none, the measurement. Measuring one run of several changes nothing. */
 function configurationOf(run) {
-  const told = Object.entries(run.facts).filter(([key]) => key !== "seed" && !VOLATILE.has(key));
+  const told = Object.entries(factsOf(run.begin ? { ...run, measured_begin: null } : run)).filter(([key]) => key !== "seed" && !VOLATILE.has(key));
   return JSON.stringify(told.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 

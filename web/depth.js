@@ -21,9 +21,10 @@ const DEPTHS = [
 /* And those that nobody here knows of. */
 function depthSpecs() {
   const known = new Set([...DEPTHS.map((spec) => spec.instrument), "accuracy", "tns"]);
-  const others = new Set(runs.flatMap((run) => run.figures.map((f) => f.instrument)).filter((name) => !known.has(name)));
+  const measured = new Set(runs.flatMap((run) => run.figures.map((f) => f.instrument)));
+  const others = [...measured].filter((name) => !known.has(name));
   return [...DEPTHS.filter((spec) => hasInstrument(spec.instrument)),
-    ...[...others].map((name) => ({ instrument: name, title: name, heads: true, labels: {} }))];
+    ...others.map((name) => ({ instrument: name, title: name, heads: true, labels: {} }))];
 }
 
 /* ln N, once for each N. */
@@ -46,8 +47,8 @@ function isWhole(run) {
 
 function tellFigure(run, figure, unit) {
   const head = figure.head < 0 ? "" : `, head ${figure.head}`;
-  return `${run.name}\n${figure.node}${head}: ${plusMinus(figure.mean, figure.deviation)} ${unit === "1" ? "" : unit}\n` +
-    `n = ${count(figure.n)} images`;
+  const value = `${plusMinus(figure.mean, figure.deviation)}${unit === "1" ? "" : ` ${unit}`}`;
+  return `${run.name}\n${figure.node}${head}: ${value}\nn = ${count(figure.n)} images`;
 }
 
 function depthSeries(spec, statistic, among) {
@@ -83,13 +84,15 @@ function keyOf(spec, heads) {
       svg.append("path").attr("class", "mark").attr("d", d3.symbol().size(40)()).attr("transform", "translate(11,5)");
     }, "mean ± deviation over images"),
     heads ? item((svg) => {
-      for (const x of [5, 11, 17]) svg.append("circle").attr("class", "head-dot").attr("r", 2.6).attr("cx", x).attr("cy", 5);
+      for (const x of [5, 11, 17])
+        svg.append("circle").attr("class", "head-dot").attr("r", 2.6).attr("cx", x).attr("cy", 5);
     }, "one head each") : null);
 }
 
 /* Two readings that agree everywhere are drawn once. */
 function drawnOf(spec, statistics) {
-  const values = (statistic) => JSON.stringify(runs.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
+  const values = (statistic) =>
+    JSON.stringify(runs.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
   const titles = statistics.map((statistic) => [statistic, spec.labels[statistic] ?? statistic]);
   if (spec.instrument !== "nsi" || new Set(statistics.map(values)).size > 1) return titles;
   return [[statistics[0], `${titles.map(([, title]) => title).join(", and ")}: no gates here, both readings agree`]];
@@ -115,7 +118,8 @@ function depthChart(spec, statistic, title) {
 function depthTable(spec, statistics) {
   const rows = runs.flatMap((run) => statistics.flatMap((statistic) =>
     run.figures.filter((f) => f.instrument === spec.instrument && f.statistic === statistic).map((f) => [
-      element("td", {}, run.name), element("td", { class: "text" }, statistic), element("td", { class: "text" }, f.node),
+      element("td", {}, run.name), element("td", { class: "text" }, statistic),
+      element("td", { class: "text" }, f.node),
       element("td", {}, f.head < 0 ? "all" : String(f.head)), numberCell(f.mean), numberCell(f.deviation),
       element("td", {}, count(f.n))])));
   return table(["run", "statistic", "node", "head", "mean", "deviation", "n"], rows);
@@ -127,7 +131,8 @@ function depthSection(spec) {
   const measured = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument));
   const origins = new Set(measured.map(originOf)).size === 1 ? [originOf(measured[0])]
     : measured.map((run) => `${run.name}: ${originOf(run)}`);
-  part.append(...[element("div", { class: "charts" }, ...drawnOf(spec, statistics).map(([statistic, title]) => depthChart(spec, statistic, title))),
+  const charts = drawnOf(spec, statistics).map(([statistic, title]) => depthChart(spec, statistic, title));
+  part.append(...[element("div", { class: "charts" }, ...charts),
     element("figcaption", {}, `Measured on ${origins.join("; ")}.`),
     method(spec.instrument), valueTable(() => depthTable(spec, statistics))].filter(Boolean));
   return part;

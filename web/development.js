@@ -33,7 +33,8 @@ function developmentCharts(among, [instrument, statistic, title]) {
 
 function developmentSection() {
   const among = runs.filter((run) => run.development.series.length);
-  const offered = DEVELOPMENTS.filter(([instrument, statistic]) => among.some((run) => seriesOf(run, instrument, statistic).length));
+  const offered = DEVELOPMENTS.filter(([instrument, statistic]) =>
+    among.some((run) => seriesOf(run, instrument, statistic).length));
   const place = element("div", { class: "charts" });
   const methodPlace = element("div");
   function show(index) {
@@ -42,7 +43,8 @@ function developmentSection() {
     methodPlace.replaceChildren(method(kind[0]) ?? "");
   }
   const part = section("development", "Development",
-    "How the figures moved while training, on the batches of the training itself. One line a layer: faint near the input, strong near the output.",
+    "How the figures moved while training, on the batches of the training itself. " +
+    "One line a layer: faint near the input, strong near the output.",
     choice("Figure", offered.map(([, , title], i) => [i, title]), 0, show));
   part.append(place, methodPlace);
   show(0);

@@ -9,8 +9,8 @@ function title() {
 function subtitle() {
   const models = [...new Set(runs.map((run) => run.facts.model).filter(Boolean))];
   const seeds = [...new Set(runs.map((run) => run.facts.seed).filter((seed) => seed !== undefined))];
-  return [plural(runs.length, "run"), models.join(", "), seeds.length ? `seed${seeds.length > 1 ? "s" : ""} ${seeds.join(", ")}` : null]
-    .filter(Boolean).join(" · ");
+  const seedWords = seeds.length ? `seed${seeds.length > 1 ? "s" : ""} ${seeds.join(", ")}` : "";
+  return [plural(runs.length, "run"), models.join(", "), seedWords].filter(Boolean).join(" · ");
 }
 
 function legendChip(run) {

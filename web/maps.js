@@ -109,11 +109,12 @@ function describeRow(atlas, state, row, query) {
   const { maps } = atlas, best = least(d3.range(maps.prefix, maps.tokens), (k) => -row[k]);
   const special = maps.prefix ? d3.sum(row.subarray(0, maps.prefix)) : 0;
   const head = state.head < 0 ? "mean of all heads" : `head ${state.head}`;
+  const prefix = maps.prefix === 1 ? "the class token" : "the prefix tokens";
   return [
     element("b", {}, `From ${placeOf(maps, query)}`), ` · ${atlas.nodes[state.layer].name}, ${head}.`, element("br"),
     `Of the patches most on ${placeOf(maps, best).replace("the patch in ", "")}: ${percent(row[best])}. `,
-    maps.prefix ? `On ${maps.prefix === 1 ? "the class token" : "the prefix tokens"}: ${percent(special)}. ` : "", `On itself: ${percent(row[query])}. `,
-    `Entropy ${number(entropyOf(row))} of at most ${number(Math.log(maps.tokens))} nats.`];
+    maps.prefix ? `On ${prefix}: ${percent(special)}. ` : "", `On itself: ${percent(row[query])}. `,
+    `Entropy ${number(entropyOf(row), 3)} of at most ${number(Math.log(maps.tokens), 3)} nats.`];
 }
 
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */
@@ -127,14 +128,16 @@ function explorer(run) {
   const words = element("p", { class: "readout", "aria-live": "polite" }), caption = element("figcaption");
   const ends = element("div", { class: "ramp-ends" });
   const strip = element("div", { class: "strip" }), grid = element("div", { class: "grid" });
-  const most = d3.max(atlas.nodes, (node) => node.heads);
+  const heads = d3.max(atlas.nodes, (node) => node.heads);
   const thumbs = [];
 
   function show(query = state.query) {
     const row = atlas.row(state.image, state.layer, Math.min(state.head, atlas.nodes[state.layer].heads - 1), query);
     drawView(view, atlas, state, row, query);
     words.replaceChildren(...describeRow(atlas, state, row, query));
-    ends.replaceChildren(element("span", {}, "0"), element("span", {}, `${percent(d3.max(row.subarray(maps.prefix)))} of this query's attention on one patch`));
+    const most = percent(d3.max(row.subarray(maps.prefix)));
+    ends.replaceChildren(element("span", {}, "0"),
+      element("span", {}, `${most} of this query's attention on one patch`));
     view.dataset.query = query;
     for (const { canvas, layer, head, button } of thumbs) {
       drawWeights(canvas, atlas, atlas.row(state.image, layer, head, query), true);
@@ -143,16 +146,20 @@ function explorer(run) {
   }
   function queryAt(event) {
     const box = view.getBoundingClientRect();
-    const x = Math.floor(((event.clientX - box.left) / box.width) * maps.grid_w);
-    const y = Math.floor(((event.clientY - box.top) / box.height) * maps.grid_h);
-    return maps.prefix + Math.max(0, Math.min(maps.grid_h - 1, y)) * maps.grid_w + Math.max(0, Math.min(maps.grid_w - 1, x));
+    const cell = (share, cells) => Math.max(0, Math.min(cells - 1, Math.floor(share * cells)));
+    const x = cell((event.clientX - box.left) / box.width, maps.grid_w);
+    const y = cell((event.clientY - box.top) / box.height, maps.grid_h);
+    return maps.prefix + y * maps.grid_w + x;
   }
   let hovered = -1;
   view.addEventListener("pointermove", (event) => {
     const query = queryAt(event);
     if (query !== hovered) show((hovered = query));
   });
-  view.addEventListener("pointerleave", () => { hovered = -1; show(); });
+  view.addEventListener("pointerleave", () => {
+    hovered = -1;
+    show();
+  });
   view.addEventListener("click", (event) => show((state.query = queryAt(event))));
   view.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -maps.grid_w, ArrowDown: maps.grid_w }[event.key];
@@ -172,15 +179,15 @@ function explorer(run) {
   strip.append(...d3.range(maps.count).map((i) => {
     const canvas = element("canvas");
     drawPhoto(canvas, atlas, i);
-    return element("button", { type: "button", "aria-pressed": "false", "aria-label": `Image ${i + 1}: ${classWords(maps, i)}`,
-      onclick: () => chooseImage(i) }, canvas);
+    return element("button", { type: "button", "aria-pressed": "false", onclick: () => chooseImage(i),
+      "aria-label": `Image ${i + 1}: ${classWords(maps, i)}` }, canvas);
   }));
 
   /* Layers from left to right, as in the charts; the first row is that of all heads together. */
   const side = Math.max(30, Math.min(76, Math.floor(620 / atlas.nodes.length)));
   grid.style.gridTemplateColumns = `max-content repeat(${atlas.nodes.length}, minmax(30px, ${side}px))`;
   grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, layerOf(node.name))));
-  for (const head of d3.range(-1, most)) {
+  for (const head of d3.range(-1, heads)) {
     grid.append(element("span", {}, head < 0 ? "all" : `head ${head}`));
     for (const [layer, node] of atlas.nodes.entries()) {
       if (head >= node.heads) {
@@ -196,15 +203,20 @@ function explorer(run) {
   }
 
   const tools = element("div", { class: "tools" },
-    maps.prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) }, "Query: class token") : null,
-    choice("Show", [["over", "attention"], ["photo", "image alone"]], "over", (value) => { state.overlay = value === "over"; show(); }));
+    maps.prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
+      "Query: class token") : null,
+    choice("Show", [[true, "attention"], [false, "image alone"]], true, (overlay) => {
+      state.overlay = overlay;
+      show();
+    }));
   const ramp = element("div", { class: "ramp" });
   ramp.style.background = `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => heat[i].toString()).join(",")})`;
   const left = element("div", {}, strip, element("div", { class: "view" }, view), caption);
   const right = element("div", {},
     element("h3", {}, runs.length > 1 ? `Every layer and head of ${run.name}, from the same query` :
       "Every layer and head, from the same query"),
-    element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a patch. Choose one to see it large."),
+    element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a " +
+      "patch. Choose one to see it large."),
     grid, words, ramp, ends, tools);
   chooseImage(0);
   return element("div", { class: "panel maps", "data-maps": run.index }, left, right);
@@ -215,7 +227,8 @@ function leftOut(run) {
   const { maps } = run;
   if (maps.count === maps.images) return null;
   return element("p", { class: "note" }, maps.count
-    ? `${run.name}: ${count(maps.count)} of ${plural(maps.images, "image")} shown; the rest would exceed the page's limit (--map-bytes).`
+    ? `${run.name}: ${count(maps.count)} of ${plural(maps.images, "image")} shown; the rest would exceed the page's ` +
+      "limit (--map-bytes)."
     : `${run.name}: the attention maps of one image exceed the page's limit (--map-bytes), so none are shown.`);
 }
 
@@ -227,7 +240,8 @@ function mapSection() {
     place.replaceChildren(made.get(run));
   }
   const part = section("maps", "Attention maps",
-    "Point at a patch to see where its query looks; click to keep it. Weights are rounded to 255ths of each row's largest.",
+    "Point at a patch to see where its query looks; click to keep it. Weights are rounded to 255ths of each row's " +
+      "largest.",
     shown.length > 1 ? choice("Run", shown.map((run) => [run, run.name]), shown[0], show) : null);
   part.append(place, ...having.map(leftOut).filter(Boolean));
   if (shown.length) show(shown[0]);

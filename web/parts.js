@@ -5,7 +5,8 @@ function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
+    else if (value !== undefined && value !== null && value !== false)
+      node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
@@ -70,8 +71,8 @@ function choice(title, options, chosen, change) {
 
 /* A cell that shows a number rounded and keeps it whole. */
 function numberCell(value, deviation, n) {
-  const cell = element("td", { "data-value": isNumber(value) ? value : "", title: isNumber(value) ? String(value) : "" },
-    plusMinus(value, deviation));
+  const whole = isNumber(value) ? String(value) : "";
+  const cell = element("td", { "data-value": whole, title: whole }, plusMinus(value, deviation));
   if (n !== undefined) cell.append(element("small", {}, ` n ${count(n)}`));
   return cell;
 }
@@ -85,7 +86,8 @@ function table(head, rows, className = "") {
 function valueTable(make) {
   const details = element("details", {}, element("summary", {}, "Values"));
   details.addEventListener("toggle", () => {
-    if (details.open && details.childElementCount === 1) details.append(element("div", { class: "scroll", tabindex: 0 }, make()));
+    if (details.open && details.childElementCount === 1)
+      details.append(element("div", { class: "scroll", tabindex: 0 }, make()));
   });
   return details;
 }
@@ -109,6 +111,7 @@ function summaryOf(name, heading) {
 function section(id, title, about, extra) {
   return element("section", { id, "aria-labelledby": `${id}-title` },
     element("div", { class: "section-head" },
-      element("div", {}, element("h2", { id: `${id}-title` }, title), about ? element("p", { class: "about" }, about) : null),
+      element("div", {}, element("h2", { id: `${id}-title` }, title),
+        about ? element("p", { class: "about" }, about) : null),
       extra ?? null));
 }

@@ -3,8 +3,10 @@
 
 function runCard(run) {
   const { top1, where } = accuracyOf(run);
+  const done = run.epochs.at(-1)?.epoch;
   const facts = [["model", run.facts.model], ["parameters", millions(run.facts.parameters)],
-    ["seed", run.facts.seed], ["epochs", run.begin ? `${run.epochs.length ? run.epochs.at(-1).epoch + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
+    ["seed", run.facts.seed],
+    ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
     ["ended", run.end && run.end.status !== "OK" ? `${run.end.status}: ${run.end.message}` : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
@@ -23,13 +25,15 @@ function meanAndDeviation(values) {
 /* What may be concluded, said plainly: nothing from one seed. */
 function seedSentence() {
   if (runs.length === 1) return "One run: its figures describe this network, not its kind. n is the number of images.";
+  const what = `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}`;
   const alone = configurations.filter((group) => group.length < 2).length;
   if (alone === configurations.length)
-    return `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}, one seed each. One seed ` +
-      "cannot tell a difference from chance: this page sets the runs beside each other and gives no verdict.";
-  const rest = alone ? ` ${plural(alone, "configuration")} with one seed only: no verdict on ${alone === 1 ? "it" : "them"}.` : "";
-  return `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}; the table below gives mean ` +
-    `and deviation over seeds.${rest} Differences within a deviation or two may be chance; few seeds say little.`;
+    return `${what}, one seed each. One seed cannot tell a difference from chance: this page sets the runs beside ` +
+      "each other and gives no verdict.";
+  const rest = alone
+    ? ` ${plural(alone, "configuration")} with one seed only: no verdict on ${alone === 1 ? "it" : "them"}.` : "";
+  return `${what}; the table below gives mean and deviation over seeds.${rest} ` +
+    "Differences within a deviation or two may be chance; few seeds say little.";
 }
 
 function seedTable() {
@@ -50,7 +54,7 @@ function differenceTable() {
   if (runs.length < 2 || !rows.length) return null;
   return element("details", { open: rows.length < 5 }, element("summary", {}, `Settings that differ (${rows.length})`),
     element("div", { class: "scroll", tabindex: 0 }, table(["setting", ...runs.map((run) => run.name)],
-      rows.map(([key, values]) => [element("td", {}, key), ...values.map((v) => element("td", {}, String(v ?? "–")))]))));
+      rows.map(([key, values]) => [element("td", {}, key), ...values.map((v) => element("td", {}, String(v)))]))));
 }
 
 function overviewSection() {
@@ -92,7 +96,8 @@ function stiffnessSection() {
     readings.map(([reading, label]) => {
       const figures = STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`));
       return [element("td", {}, nameOf(run)), element("td", { class: "text" }, label),
-        ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)), element("td", {}, count(figures[0]?.n ?? null))];
+        ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
+        element("td", {}, count(figures[0]?.n ?? null))];
     }));
   part.append(element("div", { class: "scroll whole" },
     table(["run", "reading", ...STIFFNESS.map(([, title]) => title), "n"], rows, "headline")), method("tns"));

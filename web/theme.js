@@ -1,7 +1,7 @@
 "use strict";
 /* Light, dark, or what the system says, which the style sheet knows by itself. */
 
-const theme = (() => {
+(() => {
   const KEY = "attscope-theme";
   const words = { system: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
   const names = Object.keys(words);
@@ -23,5 +23,4 @@ const theme = (() => {
       localStorage.setItem(KEY, chosen);
     } catch { /* as above */ }
   });
-  return { choose };
 })();

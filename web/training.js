@@ -37,13 +37,15 @@ function trainingTable(among) {
 function trainingSection() {
   const among = runs.filter((run) => run.steps.step.length || run.epochs.length);
   const part = section("training", "Training", "Loss, accuracy and learning rate over updates of the weights.");
-  const evaluated = among.filter((run) => hasEpochs(run, "eval_loss")), scored = among.filter((run) => hasEpochs(run, "eval_top1"));
+  const evaluated = among.filter((run) => hasEpochs(run, "eval_loss"));
+  const scored = among.filter((run) => hasEpochs(run, "eval_top1"));
   const strides = [...new Set(among.map((run) => run.steps.stride).filter((stride) => stride > 1))];
   const charts = [chart({
     title: "Loss, nats", xLabel: "update",
     key: lineKey(["faint", "train, each step"], ["dashed", "train, epoch's mean"], ["", "evaluation"]),
     caption: strides.length ? `Of long trainings every ${strides.join("th or ")}th logged step is drawn.` : null,
-    series: among.flatMap((run) => [stepSeries(run, "loss", "train loss", true), epochSeries(run, "train_loss", "train loss, mean", true),
+    series: among.flatMap((run) => [stepSeries(run, "loss", "train loss", true),
+      epochSeries(run, "train_loss", "train loss, mean", true),
       ...(evaluated.includes(run) ? [epochSeries(run, "eval_loss", "evaluation loss", false)] : [])]),
   })];
   if (scored.length)

@@ -1,4 +1,5 @@
 """A headless Chromium, driven over the pipes of its DevTools protocol; Python's standard library only."""
+
 import base64
 import json
 import os
@@ -31,11 +32,27 @@ class Browser:
             os.dup2(write, 4)
 
         # --no-sandbox: it refuses to run as root with it, and the page is ours.
-        command = [find(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                   "--no-first-run", "--force-color-profile=srgb", "--remote-debugging-pipe",
-                   "--user-data-dir=" + self.profile, "about:blank"]
-        self.process = subprocess.Popen(command, preexec_fn=place, close_fds=False, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [
+            find(),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--force-color-profile=srgb",
+            "--remote-debugging-pipe",
+            "--user-data-dir=" + self.profile,
+            "about:blank",
+        ]
+        self.process = subprocess.Popen(
+            command,
+            preexec_fn=place,
+            close_fds=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(from_browser)
         self.buffer, self.number, self.events = b"", 0, []
@@ -74,7 +91,7 @@ class Browser:
             message["sessionId"] = session
         data = json.dumps(message).encode() + b"\0"
         while data:
-            data = data[os.write(self.out, data):]
+            data = data[os.write(self.out, data) :]
         deadline = time.monotonic() + self.seconds
         while True:
             answer = self.receive(deadline)
@@ -91,8 +108,10 @@ class Browser:
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
         page.resize(width, height, scale)
-        page.call("Emulation.setEmulatedMedia",
-                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        page.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+        )
         for domain in ("Runtime", "Log", "Network", "Page"):
             page.call(domain + ".enable")
         page.call("Page.navigate", url="file://" + os.path.abspath(path))
@@ -113,8 +132,13 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def resize(self, width, height, scale=1):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
-                  mobile=width < 600)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=width < 600,
+        )
 
     def evaluate(self, expression):
         """The value of a JavaScript expression, which must be JSON."""
@@ -146,8 +170,11 @@ class Page:
 
     def requests(self):
         """Addresses that the page asked for."""
-        return [event["params"]["request"]["url"] for event in self.browser.events
-                if event.get("sessionId") == self.session and event["method"] == "Network.requestWillBeSent"]
+        return [
+            event["params"]["request"]["url"]
+            for event in self.browser.events
+            if event.get("sessionId") == self.session and event["method"] == "Network.requestWillBeSent"
+        ]
 
     def key(self, key):
         for kind in ("keyDown", "keyUp"):

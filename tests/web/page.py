@@ -1,7 +1,9 @@
 """page.py ATTSCOPE FOLDER: reports on the runs that make_runs put into FOLDER, opened and read."""
+
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 
@@ -26,8 +28,11 @@ def near(a, b, tolerance=1e-12):
 
 def report(names, output):
     path = os.path.join(folder, output)
-    subprocess.run([attscope, "report", *[os.path.join(folder, n) for n in names], "-o", path], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [attscope, "report", *[os.path.join(folder, n) for n in names], "-o", path],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return path
 
 
@@ -66,8 +71,10 @@ def read_tables(page):
             check(len(rows) == 1, f"one row for {m['instrument']} {key}, found {len(rows)}")
             if rows:
                 mean, deviation, n = rows[0]
-                check(float(mean) == m["mean"] and float(deviation) == m["deviation"] and n == str(m["n"]),
-                      f"{m['instrument']} {key}: the page has {rows[0]}, the file {m}")
+                check(
+                    float(mean) == m["mean"] and float(deviation) == m["deviation"] and n == str(m["n"]),
+                    f"{m['instrument']} {key}: the page has {rows[0]}, the file {m}",
+                )
                 compared += 1
     check(compared == len(NAMES) * (5 * 3 * 3 + 2 * 6 + 2 * 7), f"{compared} figures compared")
 
@@ -81,20 +88,23 @@ Object.fromEntries(["accuracy", "tns"].map(id => [id, [...document.querySelector
 def read_whole_network(page):
     tables = page.evaluate(READ_WHOLE)
     for index, name in enumerate(NAMES):
-        figures = {(m["instrument"], m["statistic"]): m["mean"] for m in measured(name)
-                   if m["instrument"] in ("accuracy", "tns")}
+        figures = {
+            (m["instrument"], m["statistic"]): m["mean"]
+            for m in measured(name)
+            if m["instrument"] in ("accuracy", "tns")
+        }
         row = tables["accuracy"][index]
         check(row[0] == name, f"accuracy's row {index} is of {row[0]}")
         for cell, statistic in zip(row[1:], ("top1", "top5", "loss")):
             check(near(float(cell), figures["accuracy", statistic], 0), f"{name}: {statistic} {cell}")
-        for row, reading in zip(tables["tns"][2 * index:2 * index + 2], ("attention", "unit")):
+        for row, reading in zip(tables["tns"][2 * index : 2 * index + 2], ("attention", "unit")):
             for cell, statistic in zip(row[2:], ("tns", "zeta*", "mu", "zeta*/mu")):
                 check(near(float(cell), figures["tns", f"{statistic} {reading}"], 0), f"{name}: {statistic} {cell}")
 
 
 READ_CHARTS = """
-[...document.querySelectorAll("main > section")].flatMap(section => [...section.querySelectorAll("figure")].map(figure => ({
-    section: section.id, title: figure.querySelector("h3").textContent,
+[...document.querySelectorAll("main > section figure")].map(figure => ({
+    section: figure.closest("section").id, title: figure.querySelector("h3").textContent,
     ticks: [...figure.querySelectorAll(".axis.y .tick")].map(tick => [Number(tick.textContent.replace("−", "-")
         .replace(",", "")), tick.transform.baseVal.consolidate().matrix.f]),
     marks: [...figure.querySelectorAll(".series .mark")].map(mark => [Number(mark.closest(".series").dataset.run),
@@ -104,10 +114,15 @@ READ_CHARTS = """
     references: [...figure.querySelectorAll(".reference")].map(r => [r.textContent,
         r.transform.baseVal.consolidate().matrix.f]),
     lines: [...figure.querySelectorAll(".line")].map(line => line.getAttribute("d") ?? ""),
-})))
+}))
 """
-DEPTHS = {"entropy": ["mean"], "distance": ["mean", "renormalised"], "jacobian": ["nuclear", "frobenius"],
-          "nsi": ["attention", "unit"], "residual": ["composite", "frobenius"]}
+DEPTHS = {
+    "entropy": ["mean"],
+    "distance": ["mean", "renormalised"],
+    "jacobian": ["nuclear", "frobenius"],
+    "nsi": ["attention", "unit"],
+    "residual": ["composite", "frobenius"],
+}
 
 
 def on_axis(chart, y):
@@ -127,19 +142,24 @@ def read_charts(page):
         check(len(drawn) == len(statistics), f"{instrument}: {len(drawn)} charts")
         for chart, statistic in zip(drawn, statistics):
             for index, name in enumerate(NAMES):
-                wanted = [m["mean"] for m in measured(name) if m["instrument"] == instrument
-                          and m["statistic"] == statistic and "head" not in m]
+                wanted = [
+                    m["mean"]
+                    for m in measured(name)
+                    if m["instrument"] == instrument and m["statistic"] == statistic and "head" not in m
+                ]
                 marks = [m for m in chart["marks"] if m[0] == index]
                 check([m[2] for m in marks] == wanted, f"{instrument} {statistic} of {name}: {marks}, wanted {wanted}")
                 for _, _, value, y, _ in marks:
-                    check(near(on_axis(chart, y), value, 2e-3),
-                          f"{instrument} {statistic}: {value} stands at {on_axis(chart, y)}")
+                    check(
+                        near(on_axis(chart, y), value, 2e-3),
+                        f"{instrument} {statistic}: {value} stands at {on_axis(chart, y)}",
+                    )
             if instrument == "nsi":
                 check(all(hollow == (x == 0) for _, x, _, _, hollow in chart["marks"]), "t = 0 is hollow, it alone")
             if instrument in ("entropy", "distance", "jacobian"):
                 check(chart["heads"] == len(NAMES) * 3 * 2, f"{instrument}: {chart['heads']} heads")
             if instrument == "entropy":
-                (text, y), = chart["references"]
+                ((text, y),) = chart["references"]
                 check("ln 5" in text and near(on_axis(chart, y), math.log(5), 2e-3), f"reference {text} at {y}")
     loss = next(c for c in charts if c["section"] == "training" and c["title"].startswith("Loss"))
     check(loss["lines"][0].count("M") == 2, "the loss that is NaN is a gap in the line")
@@ -147,7 +167,9 @@ def read_charts(page):
 
 
 def read_methods(page):
-    methods = page.evaluate("""[...document.querySelectorAll(".method")].map(m => [m.dataset.instrument, m.textContent])""")
+    methods = page.evaluate(
+        """[...document.querySelectorAll(".method")].map(m => [m.dataset.instrument, m.textContent])"""
+    )
     infos = page.evaluate("report.instruments")
     check(len(infos) == 7, f"{len(infos)} instruments")
     for info in infos:
@@ -157,6 +179,7 @@ def read_methods(page):
 
 
 # --- runs and seeds ---------------------------------------------------------------------------------------------------
+
 
 def read_overview(page):
     cards = page.evaluate("""[...document.querySelectorAll(".card")].map(c => [c.querySelector(".name").textContent,
@@ -168,7 +191,9 @@ def read_overview(page):
         check("12,345" in facts and "3 of 3" in facts, f"{name}: {facts}")
     text = page.evaluate("document.getElementById('overview').textContent")
     check("4 runs of 3 configurations" in text and "no verdict" in text, "the page says what seeds allow")
-    rows = page.evaluate("[...document.querySelectorAll('#overview .scroll.whole tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    rows = page.evaluate(
+        "[...document.querySelectorAll('#overview .whole tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
     check(rows[0][:2] == ["plain-1, plain-2", "1, 2"] and rows[0][3] == "2", f"seeds: {rows}")
     check(all(row[3] == "1" and "±" not in row[2] for row in rows[1:]), "one seed has no deviation")
 
@@ -181,6 +206,18 @@ def read_one_seed(browser):
     check(not page.complaints(), f"two runs: {page.complaints()}")
 
 
+def read_two_seeds(browser):
+    """That one of them was measured makes no other configuration of it."""
+    half = os.path.join(folder, "half")
+    shutil.copytree(os.path.join(folder, "plain-2"), half)
+    os.remove(os.path.join(half, "measure.jsonl"))
+    page = browser.open(report(["plain-1", "half"], "seeds.html"))
+    verdict = page.evaluate("document.getElementById('verdict').textContent")
+    check("2 runs of 1 configuration;" in verdict, verdict)
+    row = page.evaluate("[...document.querySelector('#overview .whole tbody tr').cells].map(c => c.textContent)")
+    check(row[1] == "1, 2" and "±" in row[2] and row[3] == "2", f"two seeds: {row}")
+
+
 def read_little(browser):
     """Runs that have almost nothing: a training just begun, figures without numbers."""
     os.makedirs(os.path.join(folder, "begun"))
@@ -189,8 +226,10 @@ def read_little(browser):
     os.makedirs(os.path.join(folder, "empty"))
     figure = '{"instrument":"%s","node":"n","statistic":"mean","mean":null,"deviation":null,"n":0}'
     with open(os.path.join(folder, "empty", "measure.jsonl"), "w", encoding="utf-8") as file:
-        file.write('{"event":"measure","measurements":[%s]}\n' %
-                   ",".join(figure % name for name in (*DEPTHS, "tns", "accuracy", "unheard of")))
+        file.write(
+            '{"event":"measure","measurements":[%s]}\n'
+            % ",".join(figure % name for name in (*DEPTHS, "tns", "accuracy", "unheard of"))
+        )
     for names in (["begun"], ["empty"], ["begun", "empty"]):
         page = browser.open(report(names, "little.html"))
         check(not page.complaints(), f"{names}: {page.complaints()}")
@@ -201,19 +240,24 @@ def read_little(browser):
             return copy.outerHTML;
         })()""")
         check(names == ["begun"] or "unheard of" in text, f"{names}: an unknown instrument is left out")
-        check(not any(word in text for word in ("NaN", "undefined", "null")),
-              f"{names}: what is not there is shown as NaN, undefined or null")
+        check(
+            not any(word in text for word in ("NaN", "undefined", "null")),
+            f"{names}: what is not there is shown as NaN, undefined or null",
+        )
 
 
 def read_hostile(page):
     check(page.evaluate("typeof boom") == "undefined", "boom")
-    check(page.evaluate("document.querySelectorAll('img, main script, [onload], [onerror]').length") == 0,
-          "texts became elements")
+    check(
+        page.evaluate("document.querySelectorAll('img, main script, [onload], [onerror]').length") == 0,
+        "texts became elements",
+    )
     text = page.evaluate("document.body.innerText")
     check(HOSTILE in text and "</script><script>boom()</script>" in text, "hostile texts are shown as they are")
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------
+
 
 def weights(image, layer_heads, query):
     """What tests/report/fixture.h writes, all heads together."""
@@ -229,7 +273,9 @@ def read_maps(page):
     for query in range(5):
         for image in range(3):
             got = page.evaluate(f"[...atlasOf(runs[0]).row({image}, 1, -1, {query})]")
-            check(all(near(a, b, 1e-6) for a, b in zip(got, weights(image, 2, query))), f"weights of query {query}: {got}")
+            check(
+                all(near(a, b, 1e-6) for a, b in zip(got, weights(image, 2, query))), f"weights of query {query}: {got}"
+            )
     box = page.evaluate("""(() => {
         const view = document.querySelector("#maps .view canvas");
         view.scrollIntoView({block: "center", behavior: "instant"});
@@ -265,16 +311,27 @@ def read_maps(page):
 
 # --- manners ----------------------------------------------------------------------------------------------------------
 
+
 def use_legend(page):
     chip = "document.querySelectorAll('#legend .chip')[1]"
     page.evaluate(f"{chip}.click()")
-    check(page.evaluate("[...document.querySelectorAll('.series')].every(s => s.classList.contains('off') === (s.dataset.run === '1'))"),
-          "a click on the legend hides its run, and no other")
+    check(
+        page.evaluate(
+            "[...document.querySelectorAll('.series')]"
+            ".every(s => s.classList.contains('off') === (s.dataset.run === '1'))"
+        ),
+        "a click on the legend hides its run, and no other",
+    )
     page.evaluate(f"{chip}.click()")
     check(page.evaluate("document.querySelectorAll('.series.off').length") == 0, "another click shows it again")
     page.evaluate(f"{chip}.focus()")
-    check(page.evaluate("[...document.querySelectorAll('.series')].every(s => s.classList.contains('dim') === (s.dataset.run !== '1'))"),
-          "the legend's focus dims the other runs")
+    check(
+        page.evaluate(
+            "[...document.querySelectorAll('.series')]"
+            ".every(s => s.classList.contains('dim') === (s.dataset.run !== '1'))"
+        ),
+        "the legend's focus dims the other runs",
+    )
     page.evaluate(f"{chip}.blur()")
 
 
@@ -294,13 +351,21 @@ def use_development(page):
         series = page.evaluate(f"runs[{index}].development.series")
         check(len(series) == len(wanted), f"{name}: {len(series)} series of a development, {len(wanted)} wanted")
         for s in series:
-            means = [next(m["mean"] for m in e["measurements"] if "head" not in m and all(m[k] == s[k] for k in
-                     ("instrument", "node", "statistic"))) for e in trained]
+            means = [
+                next(
+                    m["mean"]
+                    for m in e["measurements"]
+                    if "head" not in m and all(m[k] == s[k] for k in ("instrument", "node", "statistic"))
+                )
+                for e in trained
+            ]
             check(s["mean"] == means, f"{name}: development of {s['instrument']} {s['node']} {s['statistic']}")
     for choice in range(page.evaluate("document.querySelectorAll('#development .choice input').length")):
         page.evaluate(f"document.querySelectorAll('#development .choice input')[{choice}].click()")
         page.settle()
-        drawn = page.evaluate("[...document.querySelectorAll('#development .line')].filter(l => l.getAttribute('d')).length")
+        drawn = page.evaluate(
+            "[...document.querySelectorAll('#development .line')].filter(l => l.getAttribute('d')).length"
+        )
         check(drawn >= len(NAMES), f"development {choice}: {drawn} lines")
 
 
@@ -311,29 +376,49 @@ def use_theme(page, dark):
         page.evaluate("document.getElementById('theme').click()")
         check((page.evaluate(shade) < 60) == wanted, f"theme {page.evaluate('document.documentElement.dataset.theme')}")
     contrast = page.evaluate("""(() => {
-        const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => (v /= 255) <= .04045 ? v / 12.92 :
-            ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+        const linear = v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+        const light = c => {
+            const [r, g, b] = c.match(/[\\d.]+/g).map(v => linear(v / 255));
+            return .2126 * r + .7152 * g + .0722 * b;
+        };
         const of = (node, property) => light(getComputedStyle(node)[property]);
         const ratio = (a, b) => (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
         const card = of(document.querySelector("figure"), "backgroundColor");
-        return [ratio(of(document.querySelector(".card dd"), "color"), card), ratio(of(document.querySelector(".axis text"), "fill"), card),
+        return [ratio(of(document.querySelector(".card dd"), "color"), card),
+            ratio(of(document.querySelector(".axis text"), "fill"), card),
             ...[...document.querySelectorAll("#entropy .mark")].map(m => ratio(of(m, "fill"), card))];
     })()""")
     check(contrast[0] > 7 and contrast[1] > 4.5 and min(contrast[2:]) > 3, f"contrast {contrast}")
 
 
 def fits(page, width):
-    check(page.evaluate("document.documentElement.scrollWidth") <= width, f"at {width} pixels the page scrolls sideways")
-    check(page.evaluate("[...document.querySelectorAll('figure > svg')].every(s => s.getBoundingClientRect().width > 200)"),
-          f"at {width} pixels a chart is missing")
+    check(
+        page.evaluate("document.documentElement.scrollWidth") <= width, f"at {width} pixels the page scrolls sideways"
+    )
+    check(
+        page.evaluate(
+            "[...document.querySelectorAll('figure > svg')].every(s => s.getBoundingClientRect().width > 200)"
+        ),
+        f"at {width} pixels a chart is missing",
+    )
 
 
 def read(browser):
     path = report(NAMES, "page.html")
     page = browser.open(path, 1440, 900)
     check(page.evaluate("document.documentElement.dataset.ready") == "true", "the page is not drawn")
-    for step in (read_charts, read_tables, read_whole_network, read_methods, read_overview, read_hostile, read_maps,
-                 use_legend, use_keys, use_development):
+    for step in (
+        read_charts,
+        read_tables,
+        read_whole_network,
+        read_methods,
+        read_overview,
+        read_hostile,
+        read_maps,
+        use_legend,
+        use_keys,
+        use_development,
+    ):
         step(page)
     use_theme(page, dark=False)
     fits(page, 1440)
@@ -347,9 +432,12 @@ def read(browser):
         phone.settle()
         fits(phone, width)
     phone.call("Emulation.setEmulatedMedia", media="print")
-    check(phone.evaluate("getComputedStyle(document.querySelector('.contents')).display") == "none", "print has no menu")
+    check(
+        phone.evaluate("getComputedStyle(document.querySelector('.contents')).display") == "none", "print has no menu"
+    )
     check(not phone.complaints(), f"console, phone: {phone.complaints()}")
     read_one_seed(browser)
+    read_two_seeds(browser)
     read_little(browser)
 
 
