@@ -129,8 +129,9 @@ static bool shape_is_valid(att_graph *graph, const char *name, att_shape shape)
     if (count > 0 && count <= MOST_KEPT)
         return true;
     char text[96];
-    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" cannot have the shape %s", name,
-                                   att_shape_format(shape, text, sizeof text)));
+    att_graph_fail(graph,
+                   att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" cannot have the shape %s: 1 to 2^38 elements",
+                            name, att_shape_format(shape, text, sizeof text)));
     return false;
 }
 

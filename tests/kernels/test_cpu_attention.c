@@ -112,10 +112,10 @@ static void gradients_of_several_tiles_agree_with_the_reference(void **state)
 static void odd_shapes_agree_with_the_reference(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{1, 2, 33}, {2, 1, 1}, {50, 2, 33}, {64, 1, 24}, {197, 1, 64}, {1025, 1, 24}};
+    static const int64_t shapes[][3] = {{1, 2, 33}, {2, 1, 1}, {50, 2, 33}, {64, 1, 24}, {197, 1, 64}, {1025, 1, 3}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int narrow = 0; narrow < 2; narrow++) {
-            int64_t n = shapes[i][0], heads = shapes[i][1], width = shapes[i][2], group = n > 1000 ? 1 : 2;
+            int64_t n = shapes[i][0], heads = shapes[i][1], width = shapes[i][2], group = n > 100 ? 1 : 2;
             const att_attrs attrs = {.attention = {.heads = (int)heads, .scale = 1 / sqrt((double)width)}};
             const att_op_case forward = {
                 .name = "odd", .attrs = attrs, .in = {SAMPLE_IN(n, 3 * heads * width)}, .in_count = 1};

@@ -33,7 +33,11 @@ static att_status token_mean_grad_run(const att_call *call)
     for (int64_t row = part.begin; row < part.end; row++) {
         const float *dy = (const float *)call->in[0] + row / total * columns;
         float *dx = (float *)call->out[0] + row * columns;
-        float share = row % total < attrs->first ? 0 : 1 / (float)(total - attrs->first);
+        if (row % total < attrs->first) { /* not by a factor of 0, which NaN would survive */
+            memset(dx, 0, (size_t)columns * sizeof *dx);
+            continue;
+        }
+        float share = 1 / (float)(total - attrs->first);
 #pragma omp simd
         for (int64_t c = 0; c < columns; c++)
             dx[c] = dy[c] * share;

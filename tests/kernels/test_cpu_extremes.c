@@ -1,0 +1,236 @@
+/* Every CPU kernel against the reference where numbers are unusual: all zeros, subnormal, large; and a NaN in one
+ * element reaches the outputs that the reference's reaches. In f32 and in bf16, on each processor tier. */
+#include "kernels/cpu/list.h"
+#include "kernels/ref/list.h"
+#include "kernels/tiers.h"
+#include "ops/list.h"
+
+/* Relative to the largest result. Measured: 6.8e-7. */
+static const double LIMIT = 2e-6;
+/* Below the smallest normal number nothing is promised: instructions on pairs of bf16 take subnormal ones as zero. */
+static const double TINY = 0x1p-125;
+
+static att_context *context;
+
+static bool works_on_groups(const char *op)
+{
+    return strcmp(op, "sum_lanes") && strcmp(op, "adamw") && strcmp(op, "sgd") && strcmp(op, "ema");
+}
+
+static const att_kernel *find_kernel(const case_drawn *drawn, const case_result *truth)
+{
+    att_problem problem = {context,          drawn->setup.op->name, &drawn->setup.definition->attrs,
+                           drawn->in,        truth->desc,           drawn->in_count,
+                           drawn->out_count, drawn->setup.group,    1};
+    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+        if (!strcmp((*kernel)->op, problem.op) && (*kernel)->tier <= att_context_tier(context) &&
+            (!(*kernel)->accepts || (*kernel)->accepts(&problem)))
+            return *kernel;
+    return NULL;
+}
+
+static void multiply_inputs(const case_drawn *drawn, double factor)
+{
+    for (int i = 0; i < drawn->in_count; i++) {
+        const att_desc *desc = &drawn->in[i];
+        for (int64_t e = 0; drawn->data[i] && case_is_float(desc->dtype) && e < case_count(&drawn->setup, desc); e++)
+            att_element_store(desc->dtype, (void *)drawn->data[i], e,
+                              att_element_load(desc->dtype, drawn->data[i], e) * factor);
+    }
+}
+
+static double largest_of(const case_result *result, int out)
+{
+    double largest = 0;
+    for (int64_t e = 0; e < result->count[out]; e++)
+        if (isfinite(case_value(result, out, e)))
+            largest = fmax(largest, fabs(case_value(result, out, e)));
+    return largest;
+}
+
+typedef bool (*comparison)(double ours, double truth, double largest, bool narrow);
+
+/* NaN where the other is NaN. */
+static bool agree_on_nan(double ours, double truth, double largest, bool narrow)
+{
+    (void)largest, (void)narrow;
+    return isnan(ours) == isnan(truth);
+}
+
+static double worst;
+
+/* Close; in bf16, neighbours. */
+static bool agree(double ours, double truth, double largest, bool narrow)
+{
+    double step = narrow ? case_bf16_step(fmax(fabs(ours), fabs(truth))) : 0;
+    double error = ours == truth ? 0 : fmax(0, fabs(ours - truth) - step - TINY) / fmax(largest, TINY);
+    worst = fmax(worst, error);
+    return error <= LIMIT;
+}
+
+/* Weights that bf16 holds: then both sides multiply the same numbers. */
+static void round_weights(const case_drawn *drawn)
+{
+    if (strcmp(drawn->setup.op->name, "linear"))
+        return;
+    float *weight = drawn->block[1];
+    for (int64_t i = 0; i < case_count(&drawn->setup, &drawn->in[1]); i++)
+        weight[i] = (float)att_bf16_load(att_bf16_store(weight[i]));
+}
+
+/* The place of a row's largest score, where all are equal or one is NaN, is tested where attention is. */
+static bool is_statistics(const att_op *op, int out)
+{
+    return !strcmp(op->name, "attention") && out == 2;
+}
+
+static void compare(const case_drawn *drawn, const char *what, comparison close)
+{
+    case_result truth, ours;
+    round_weights(drawn);
+    assert_true(case_run(drawn, case_kernel(att_kernels_ref, drawn->setup.op->name), 1, 0, &truth));
+    const att_kernel *kernel = find_kernel(drawn, &truth);
+    assert_true(case_run(drawn, kernel, 1, 0, &ours));
+    for (int out = 0; out < truth.out_count; out++) {
+        double largest = largest_of(&truth, out);
+        bool narrow = truth.desc[out].dtype == ATT_BF16;
+        for (int64_t e = 0; !is_statistics(drawn->setup.op, out) && e < truth.count[out]; e++)
+            if (!close(case_value(&ours, out, e), case_value(&truth, out, e), largest, narrow))
+                fail_msg("%s, case %s, in %x out %x narrow, %s: element %lld of output %d is %g instead of %g",
+                         drawn->setup.op->name, drawn->setup.definition->name, drawn->setup.narrow_in,
+                         drawn->setup.narrow_out, what, (long long)e, out, case_value(&ours, out, e),
+                         case_value(&truth, out, e));
+    }
+    case_result_free(&truth);
+    case_result_free(&ours);
+}
+
+typedef void (*visitor)(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out);
+
+/* Every op on its small cases, in f32 and as narrow as it may be. */
+static void each_small_case(visitor visit)
+{
+    for (const att_op *const *op = att_ops; *op; op++)
+        for (int i = 0; i < (*op)->case_count; i++) {
+            if ((*op)->cases[i].bench)
+                continue;
+            visit(*op, &(*op)->cases[i], 0, 0);
+            if ((*op)->narrow_in | (*op)->narrow_out)
+                visit(*op, &(*op)->cases[i], (*op)->narrow_in, (*op)->narrow_out);
+        }
+}
+
+static case_drawn draw(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+{
+    return case_draw((case_setup){context, op, definition, ATT_F32, works_on_groups(op->name) ? 3 : 1, false, narrow_in,
+                                  narrow_out});
+}
+
+/* Attention's scores grow with the square of its input: its own case "sharp" is what large numbers are there. Cases
+ * that are of large numbers already say themselves how close they are. */
+static void visit_magnitudes(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+{
+    static const struct magnitude {
+        const char *name;
+        double factor;
+    } magnitudes[] = {{"zeros", 0}, {"subnormal", 0x1p-135}, {"small", 0x1p-60}, {"large", 0x1p12}};
+    for (int i = 0; i < 4 && !strstr(definition->name, "large"); i++) {
+        if (!strncmp(op->name, "attention", 9) && magnitudes[i].factor > 1)
+            continue;
+        case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+        multiply_inputs(&drawn, magnitudes[i].factor);
+        compare(&drawn, magnitudes[i].name, agree);
+        case_free(&drawn);
+    }
+}
+
+static void unusual_magnitudes_are_as_in_the_reference(void **state)
+{
+    (void)state;
+    each_small_case(visit_magnitudes);
+    print_message("largest difference %.2g of the largest result\n", worst);
+}
+
+static void visit_nan(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+{
+    for (int i = 0; i < definition->in_count; i++) {
+        case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+        if (drawn.data[i] && case_is_float(drawn.in[i].dtype)) {
+            int64_t middle = case_count(&drawn.setup, &drawn.in[i]) / 2;
+            att_element_store(drawn.in[i].dtype, (void *)drawn.data[i], middle, NAN);
+            compare(&drawn, "one NaN", agree_on_nan);
+        }
+        case_free(&drawn);
+    }
+}
+
+static void nan_goes_where_it_goes_in_the_reference(void **state)
+{
+    (void)state;
+    each_small_case(visit_nan);
+}
+
+/* GELU and its slope on a dense grid: what kernels/cpu/tier/vmath.h says of their errors. Measured: 4.8e-7 for |x| <=
+ * 3, 2.6e-7 |x| beyond; 3.6e-7. */
+static void gelu_is_as_close_as_it_says(void **state)
+{
+    (void)state;
+    enum { COUNT = 100000 };
+    const att_op_case grid = {.name = "grid",
+                              .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(COUNT)}, .scale = 1},
+                                     {.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(COUNT)}, .scale = 1}},
+                              .in_count = 2};
+    att_op_case one = grid;
+    one.in_count = 1;
+    double near = 0, far = 0, slope = 0;
+    for (int backward = 0; backward < 2; backward++) {
+        const char *name = backward ? "gelu_grad" : "gelu";
+        case_drawn drawn = draw(case_op(att_ops, name), backward ? &grid : &one, 0, 0);
+        float *x = drawn.block[backward], *dy = drawn.block[0];
+        for (int64_t i = 0; i < 3 * COUNT; i++) {
+            if (backward)
+                dy[i] = 1;
+            x[i] = (float)(8 * ((double)i / (1.5 * COUNT) - 1));
+        }
+        case_result truth, ours;
+        assert_true(case_run(&drawn, case_kernel(att_kernels_ref, name), 1, 0, &truth));
+        assert_true(case_run(&drawn, tiers_kernel(context, name), 1, 0, &ours));
+        for (int64_t i = 0; i < 3 * COUNT; i++) {
+            double error = fabs(case_value(&ours, 0, i) - case_value(&truth, 0, i)), size = fabs((double)x[i]);
+            assert_true(isfinite(error));
+            double *kind = backward ? &slope : size <= 3 ? &near : &far;
+            *kind = fmax(*kind, backward || size <= 3 ? error : error / size);
+        }
+        case_result_free(&truth);
+        case_result_free(&ours);
+        case_free(&drawn);
+    }
+    print_message("GELU: errors up to %.2g, %.2g of x beyond 3; its slope: %.2g\n", near, far, slope);
+    assert_true(near <= 6e-7 && far <= 4e-7 && slope <= 5e-7);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return att_context_create(NULL, &context) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (!tiers_running_one())
+        return tiers_run_all(argv[0]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unusual_magnitudes_are_as_in_the_reference),
+        cmocka_unit_test(nan_goes_where_it_goes_in_the_reference),
+        cmocka_unit_test(gelu_is_as_close_as_it_says),
+    };
+    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+}
