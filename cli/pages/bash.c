@@ -1,5 +1,5 @@
 /* Completion for bash. */
-#include "pages.h"
+#include "pages/pages.h"
 
 static void put_names(FILE *out, const cli_command *command)
 {

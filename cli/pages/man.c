@@ -1,7 +1,7 @@
 /* Manual pages in man(7). */
 #include <string.h>
 
-#include "pages.h"
+#include "pages/pages.h"
 
 /* Text as groff prints it: hyphens that can be copied, nothing taken for a request. */
 static void put(FILE *out, const char *text, size_t length)

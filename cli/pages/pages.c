@@ -1,5 +1,5 @@
 /* pages FOLDER - writes the manual pages and the completion scripts as they lie below share/. */
-#include "pages.h"
+#include "pages/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>

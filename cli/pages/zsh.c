@@ -1,7 +1,7 @@
 /* Completion for zsh. */
 #include <string.h>
 
-#include "pages.h"
+#include "pages/pages.h"
 
 /* Inside single quotes, where _arguments gives brackets, colons and backslashes a meaning. */
 static void put_quoted(FILE *out, const char *text)
