@@ -98,7 +98,8 @@ function(att_pages)
   target_link_libraries(att_make_pages PRIVATE att_cli)
   set(ATT_PAGES ${PROJECT_BINARY_DIR}/pages)
   add_custom_command(OUTPUT ${ATT_PAGES}.made COMMAND ${CMAKE_COMMAND} -E rm -rf ${ATT_PAGES}
-                     COMMAND att_make_pages ${ATT_PAGES} COMMAND ${CMAKE_COMMAND} -E touch ${ATT_PAGES}.made VERBATIM)
+                     COMMAND att_make_pages ${ATT_PAGES} COMMAND ${CMAKE_COMMAND} -E touch ${ATT_PAGES}.made
+                     DEPENDS att_make_pages VERBATIM)
   add_custom_target(pages ALL DEPENDS ${ATT_PAGES}.made)
   set(ATT_PAGES ${ATT_PAGES} PARENT_SCOPE)
 endfunction()
