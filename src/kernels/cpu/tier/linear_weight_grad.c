@@ -90,7 +90,7 @@ static bool is_bf16(const att_problem *problem)
 }
 
 /* dW [O, I] += dy' [O, rows] x [rows, I] and db += the column sums of dy; parts share O. (oneDNN's product transposes
- * dy first: 5 to 10 % slower here, and it is slow on a share of dy's columns.) */
+ * dy first, and is slow on a share of dy's columns.) */
 static att_status linear_weight_grad_run(const att_call *call)
 {
     const att_desc *dy = &call->problem->in[DY];
