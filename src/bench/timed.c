@@ -41,9 +41,9 @@ att_status att_timed_create(const att_graph *graph, const att_plan_options *opti
                          .training = options->purpose == ATT_TRAIN,
                          .updates = options->optimizer != NULL};
     ATT_TRY(att_weights_create(graph, &timed->weights));
-    ATT_TRY(att_weights_initialise(timed->weights, 1));
     ATT_TRY(att_plan_compile(graph, options, &timed->plan));
     ATT_TRY(att_session_create(timed->plan, timed->weights, batch, &timed->session));
+    ATT_TRY(att_weights_initialise(timed->weights, 1)); /* last: what is too large is refused at once */
     return make_inputs(timed, graph, batch, classes);
 }
 
