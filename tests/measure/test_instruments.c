@@ -148,7 +148,7 @@ static void one_hot_attention(void **state)
 
 enum { STEPS = 4, COLUMNS = 5, LINES = 6 };
 
-/* x + f1 + f2 ...: every branch is an input, the third behind a gate of 2. */
+/* x + f1 + f2 ...: every branch is an input, the third behind two gates of 2. */
 typedef struct steps {
     att_graph *graph;
     att_measure *measure;
@@ -169,7 +169,7 @@ static void steps_make(steps *s, const char *with)
         snprintf(name, sizeof name, "f%d", i);
         att_value f = att_graph_input(s->graph, name, ATT_F32, att_shape_of(LINES, COLUMNS));
         att_graph_scope(s->graph, name);
-        x = i == 0 ? f : att_add(s->graph, x, i == 3 ? att_scale(s->graph, f, gamma) : f);
+        x = i == 0 ? f : att_add(s->graph, x, i == 3 ? att_scale(s->graph, att_scale(s->graph, f, gamma), gamma) : f);
     }
     att_graph_output(s->graph, "x", x);
     must(att_measure_create(s->graph, with, "*", &s->measure));
@@ -236,7 +236,7 @@ static void steps_tell_their_stiffness(void **state)
         char node[16];
         snprintf(node, sizeof node, "f%d", i);
         const float *f = &s.rows[i][0][0][0];
-        double gate = i == 3 ? 2 : 1, zeta = norm(f) / norm(x);
+        double gate = i == 3 ? 4 : 1, zeta = norm(f) / norm(x);
         assert_true(fabs(steps_figure(&s, "nsi", node, "attention") - zeta) < 1e-6 * zeta);
         assert_true(fabs(steps_figure(&s, "nsi", node, "unit") - gate * zeta) < 1e-6 * gate * zeta);
         if (i > 1) {
@@ -268,11 +268,11 @@ static void equal_tokens_have_no_residual(void **state)
     must(att_measure_observe(s.measure, s.session, 1, NULL));
     assert_true(steps_figure(&s, "residual", "input", "composite") < 1e-7);
     assert_true(steps_figure(&s, "residual", "f3", "frobenius") < 1e-7);
-    /* X = 6 (1..5) in each row, one element 6 more: column sums 36 k, the first 42; row sums 90, one 96. res: first
+    /* X = 8 (1..5) in each row, one element 6 more: column sums 48 k, the first 54; row sums 120, one 126. res: first
      * column (5, -1, -1, -1, -1, -1). */
-    double composite = sqrt(10.0 * 5.0) / sqrt(fmax(180.0, 42.0) * 96.0);
+    double composite = sqrt(10.0 * 5.0) / sqrt(fmax(240.0, 54.0) * 126.0);
     assert_true(fabs(steps_figure(&s, "residual", "f4", "composite") - composite) < 1e-6);
-    double frobenius = sqrt(30.0) / sqrt(6 * 36 * 55.0 - 36 + 144);
+    double frobenius = sqrt(30.0) / sqrt(6 * 64 * 55.0 - 64 + 196);
     assert_true(fabs(steps_figure(&s, "residual", "f4", "frobenius") - frobenius) < 1e-6);
     steps_free(&s);
 }
@@ -429,6 +429,27 @@ static void watching_leaves_logits_as_they_are(void **state)
     assert_memory_equal(watched, plain, sizeof plain);
 }
 
+/* Ranks from the logits alone, counted here. */
+static void accuracy_counts_ranks(void **state)
+{
+    (void)state;
+    float logits[BATCH * CLASSES];
+    int count, first = 0, among_five = 0, sixth = 0;
+    att_measurement *all = evaluate("accuracy", BATCH, logits, &count);
+    for (int i = 0; i < BATCH; i++) {
+        int before = 0;
+        for (int c = 0; c < CLASSES; c++)
+            before += logits[i * CLASSES + c] > logits[i * CLASSES + labels[i]];
+        first += before == 0;
+        among_five += before < 5;
+        sixth += before == 5;
+    }
+    assert_true(sixth > 0); /* or the test would not see where five ends */
+    assert_float_equal(all[0].mean, 100.0 * first / BATCH, 1e-9);
+    assert_float_equal(all[1].mean, 100.0 * among_five / BATCH, 1e-9);
+    free(all);
+}
+
 static void figures_do_not_depend_on_batches(void **state)
 {
     (void)state;
@@ -516,6 +537,7 @@ int main(void)
         cmocka_unit_test(equal_tokens_have_no_residual),
         cmocka_unit_test(watching_leaves_training_as_it_is),
         cmocka_unit_test(watching_leaves_logits_as_they_are),
+        cmocka_unit_test(accuracy_counts_ranks),
         cmocka_unit_test(figures_do_not_depend_on_batches),
         cmocka_unit_test(wrong_names_are_refused),
         cmocka_unit_test(patterns_choose_nodes),
