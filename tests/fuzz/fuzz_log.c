@@ -1,5 +1,6 @@
 /* The logs that a continued run finds: the first byte says after how many updates it goes on, lines up to an empty one
- * are metrics.jsonl, what follows is summary.csv. What is kept of them takes events again. */
+ * are metrics.jsonl, what follows is summary.csv, and all of it TensorBoard's records. What is kept of them takes
+ * events again. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -13,9 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *kept = gap < end ? gap + 1 : end, *csv = kept < end ? kept + 1 : end;
     fuzz_file("metrics.jsonl", lines, (size_t)(kept - lines));
     fuzz_file("summary.csv", csv, (size_t)(end - csv));
+    fuzz_file("events.out.tfevents.attscope", data, size);
     att_store_resume resume = {data[0] / 4, data[0]};
     att_sink sink;
-    if (att_store_open(fuzz_context(), fuzz_folder(), &resume, &sink) == ATT_OK) {
+    if (att_store_open(fuzz_context(), fuzz_folder(), &(att_store_options){.resume = &resume}, &sink) == ATT_OK) {
         const att_field fields[] = {{"lr", 0.1, NULL}, {"train_loss", 1.5, NULL}, {"eval_note", 0, "a,\"b\""}};
         att_event event = {.kind = ATT_EVENT_EPOCH,
                            .epoch = resume.epoch,
