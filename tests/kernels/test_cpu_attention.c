@@ -3,8 +3,6 @@
 #include "kernels/tiers.h"
 #include "ops/list.h"
 
-static att_context *context;
-
 #define SAMPLE_IN(...)                                                       \
     {                                                                        \
         .desc = {ATT_F32, ATT_SAMPLE, att_shape_of(__VA_ARGS__)}, .scale = 1 \
@@ -201,24 +199,9 @@ static void nan_stays_in_its_head(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!tiers_running_one())
-        return tiers_run_all(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_tiles_agree_with_the_reference),
         cmocka_unit_test(gradients_of_several_tiles_agree_with_the_reference),
@@ -227,5 +210,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(scratch_grows_with_the_tokens_and_not_their_square),
         cmocka_unit_test(nan_stays_in_its_head),
     };
-    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+    return TIERS_RUN(argv[0], tests);
 }

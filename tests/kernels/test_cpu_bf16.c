@@ -9,8 +9,6 @@ static const double LIMIT = 2e-6;
 /* Elements of bf16 results that may be the neighbour of the reference's. Measured: 1.1e-4. */
 static const double FLIPPED = 1e-3;
 
-static att_context *context;
-
 static const att_kernel *find_kernel(const case_drawn *drawn)
 {
     const char *op = drawn->setup.op->name;
@@ -127,28 +125,13 @@ static void parts_change_no_bit(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!tiers_running_one())
-        return tiers_run_all(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_agree_with_the_reference),
         cmocka_unit_test(many_rows_are_summed_in_passes),
         cmocka_unit_test(parts_change_no_bit),
     };
-    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+    return TIERS_RUN(argv[0], tests);
 }

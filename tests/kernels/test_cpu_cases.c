@@ -31,10 +31,6 @@ static const tolerance tolerances[] = {
  * and reports besides stays f32. */
 static const double rounded_inside_limit = 6e-3; /* 2.3e-3 */
 
-static att_context *context;
-
-static size_t bytes_at_start;
-
 static bool is_rounded_inside(const case_setup *setup, int out)
 {
     unsigned operands = !strcmp(setup->op->name, "attention") ? 1 : !strcmp(setup->op->name, "attention_grad") ? 3 : 0;
@@ -245,28 +241,9 @@ static void parts_change_no_bit(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    if (att_context_create(NULL, &context) != ATT_OK)
-        return -1;
-    bytes_at_start = att_context_allocations(context).bytes_now;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    int left = att_context_allocations(context).bytes_now != bytes_at_start;
-    att_context_destroy(&context);
-    return left;
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!tiers_running_one())
-        return tiers_run_all(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_agrees_with_the_reference),
         cmocka_unit_test(every_mixed_kernel_agrees_with_the_reference),
@@ -274,5 +251,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(unread_outputs_are_left_out),
         cmocka_unit_test(parts_change_no_bit),
     };
-    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+    return TIERS_RUN(argv[0], tests);
 }

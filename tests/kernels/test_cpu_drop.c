@@ -5,8 +5,6 @@
 
 enum { MOST = 203, GROUP = 2 };
 
-static att_context *context;
-
 typedef struct drop_case {
     const char *op;
     double rate;
@@ -73,25 +71,10 @@ static void the_rate_itself_keeps(void **state)
             compare(&(drop_case){"dropout", att_philox_block(key, 7, block).word[word] * 0x1p-32, MOST, 7});
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!tiers_running_one())
-        return tiers_run_all(argv[0]);
     const struct CMUnitTest tests[] = {cmocka_unit_test(masks_are_the_references),
                                        cmocka_unit_test(the_rate_itself_keeps)};
-    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+    return TIERS_RUN(argv[0], tests);
 }

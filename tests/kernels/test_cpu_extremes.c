@@ -10,8 +10,6 @@ static const double LIMIT = 2e-6;
 /* Below the smallest normal number nothing is promised: instructions on pairs of bf16 take subnormal ones as zero. */
 static const double TINY = 0x1p-125;
 
-static att_context *context;
-
 static bool works_on_groups(const char *op)
 {
     return strcmp(op, "sum_lanes") && strcmp(op, "adamw") && strcmp(op, "sgd") && strcmp(op, "ema");
@@ -209,28 +207,13 @@ static void gelu_is_as_close_as_it_says(void **state)
     assert_true(near <= 6e-7 && far <= 4e-7 && slope <= 5e-7);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!tiers_running_one())
-        return tiers_run_all(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unusual_magnitudes_are_as_in_the_reference),
         cmocka_unit_test(nan_goes_where_it_goes_in_the_reference),
         cmocka_unit_test(gelu_is_as_close_as_it_says),
     };
-    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+    return TIERS_RUN(argv[0], tests);
 }

@@ -8,8 +8,6 @@
 int omp_get_max_threads(void);
 void omp_set_num_threads(int threads);
 
-static att_context *context;
-
 /* In: channels of ViT-Ti, -S, -B; rows: an image, four, a tiny one; both directions of every layer. */
 static void no_product_of_a_vit_is_a_reference_one(void **state)
 {
@@ -173,29 +171,14 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
     att_context_destroy(&poor);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!tiers_running_one())
-        return tiers_run_all(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_product_of_a_vit_is_a_reference_one),
         cmocka_unit_test(the_callers_openmp_is_left_alone),
         cmocka_unit_test(threads_do_not_disturb_each_other),
         cmocka_unit_test(lack_of_memory_leaves_nothing_behind),
     };
-    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+    return TIERS_RUN(argv[0], tests);
 }

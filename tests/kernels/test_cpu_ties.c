@@ -4,8 +4,6 @@
 
 enum { TOKENS = 2600, WIDTH = 8, STATS_OUT = 2 }; /* three tiles */
 
-static att_context *context;
-
 /* Queries of ones; keys of zeros but for `count` places, where they are ones. */
 static void assert_first(const int *places, int count, bool narrow)
 {
@@ -46,26 +44,11 @@ static void the_first_of_equal_scores_counts(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!tiers_running_one())
-        return tiers_run_all(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_of_equal_scores_counts),
     };
-    return cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, setup, teardown);
+    return TIERS_RUN(argv[0], tests);
 }

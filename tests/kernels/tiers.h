@@ -9,10 +9,31 @@
 #include "kernels/case.h"
 #include "kernels/cpu/list.h"
 
-static inline const att_kernel *tiers_kernel(const att_context *context, const char *op)
+static att_context *context; /* of the tests of one tier */
+static size_t tiers_bytes_at_start;
+
+static inline int tiers_setup(void **state)
+{
+    (void)state;
+    if (att_context_create(NULL, &context) != ATT_OK)
+        return -1;
+    tiers_bytes_at_start = att_context_allocations(context).bytes_now;
+    return 0;
+}
+
+/* Kernels leave nothing allocated behind. */
+static inline int tiers_teardown(void **state)
+{
+    (void)state;
+    int left = att_context_allocations(context).bytes_now != tiers_bytes_at_start;
+    att_context_destroy(&context);
+    return left;
+}
+
+static inline const att_kernel *tiers_kernel(const att_context *of, const char *op)
 {
     for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(context))
+        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(of))
             return *kernel;
     fail_msg("the CPU backend has no kernel for %s", op);
     return NULL;
@@ -52,5 +73,10 @@ static inline int tiers_run_all(const char *program)
     }
     return failed;
 }
+
+/* What main() returns: `tests`, an array of CMUnitTest, of every tier or, in a process of its own, of one. */
+#define TIERS_RUN(program, tests)                                                                                  \
+    (tiers_running_one() ? cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, tiers_setup, tiers_teardown) \
+                         : tiers_run_all(program))
 
 #endif
