@@ -3,8 +3,10 @@
  * A graph describes ONE SAMPLE: there is no batch axis. A value says how it relates to the batch:
  *
  *   sample   one per sample: images, activations, per-sample losses
- *   shared   one for all samples: parameters
+ *   shared   one for all samples: parameters and buffers
  *   summed   one for all samples, the sum over them of what each contributes: gradients of shared values
+ *   batch    one for the samples of a run, made from all of them: statistics of batch norm. What reads it waits until
+ *            every sample has been there
  *
  * Operations (attscope/ops.h) add nodes and return values. Building is sticky: the first failure is kept in the graph,
  * every later call does nothing and returns ATT_NONE, and att_graph_status() or the compilation reports it; model code
@@ -26,7 +28,7 @@ typedef int32_t att_value;
 enum { ATT_NONE = -1 };
 
 /* X(name, text) */
-#define ATT_KIND_LIST(X) X(SAMPLE, "sample") X(SHARED, "shared") X(SUMMED, "summed")
+#define ATT_KIND_LIST(X) X(SAMPLE, "sample") X(SHARED, "shared") X(SUMMED, "summed") X(BATCH, "batch")
 
 typedef enum att_kind {
 #define ATT_KIND_ENUM(name, text) ATT_##name,
@@ -67,6 +69,10 @@ ATT_API att_value att_graph_input(att_graph *graph, const char *name, att_dtype 
  * token). */
 ATT_API att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay);
 
+/* A shared value that no gradient reaches and no optimiser touches, kept with the parameters under their names: running
+ * statistics. Training may assign it (batch norm does). */
+ATT_API att_value att_graph_buffer(att_graph *graph, const char *name, att_shape shape, double start);
+
 /* Makes a sample value an output under a name; it comes back from each run, one row per sample. */
 ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
 
@@ -83,17 +89,18 @@ ATT_API att_shape att_value_shape(const att_graph *graph, att_value value);
 ATT_API att_dtype att_value_dtype(const att_graph *graph, att_value value);
 ATT_API att_kind att_value_kind(const att_graph *graph, att_value value);
 
-/* The parameters in order of declaration. name lives as long as the graph. */
+/* The parameters and buffers in order of declaration. name lives as long as the graph. */
 typedef struct att_parameter_info {
     const char *name;
     att_value value;
     att_shape shape;
     att_init init;
     bool decay;
+    bool buffer; /* not trained */
 } att_parameter_info;
 ATT_API int att_graph_parameter_count(const att_graph *graph);
 ATT_API att_parameter_info att_graph_parameter_at(const att_graph *graph, int index);
-/* Elements in all parameters together. */
+/* Elements in all parameters together, buffers not counted. */
 ATT_API int64_t att_graph_parameter_elements(const att_graph *graph);
 
 /* Work for one sample, forward: multiply-adds of matrix products and attention counted as two operations each; other

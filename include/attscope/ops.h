@@ -100,6 +100,77 @@ ATT_API att_value att_drop_path(att_graph *graph, att_value x, double rate);
  * outside [0, C) makes the loss NaN. */
 ATT_API att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target, double smoothing);
 
+/* --- feature maps, channels last: x [h, w, C] -------------------------------------------------------------------- */
+
+/* y[i, j, o] = bias[o] + sum over (u, v, c) of x[stride i + dilation u - padding, stride j + dilation v - padding, c]
+ * weight[o, c, u, v], zero outside x. weight [O, C / groups, kernel_h, kernel_w] shared; channel o sees the C / groups
+ * channels of its group only; bias [O] shared or ATT_NONE. y [oh, ow, O], oh = (h + 2 padding - dilation (kernel_h -
+ * 1) - 1) / stride + 1, rounded down. Zero options stand for stride, dilation and groups 1. */
+typedef struct att_conv_options {
+    int stride, padding, dilation, groups;
+} att_conv_options;
+ATT_API att_value att_conv2d(att_graph *graph, att_value x, att_value weight, att_value bias,
+                             const att_conv_options *options);
+
+/* y = (x - m) / sqrt(v + eps) * gamma + beta over x [.., C]; gamma, beta [C] shared. Inference: m, v are the buffers
+ * mean, variance [C]. Training: the mean and the biased variance over all rows of all samples of a run; the buffers
+ * become (1 - momentum) old + momentum new, with the unbiased variance; a run with one row in all is ERR_ARGUMENT.
+ * frozen: as in inference in training, too. (Ioffe, Szegedy 2015) */
+typedef struct att_batch_norm_options {
+    double eps, momentum; /* 0: 1e-5, 0.1 */
+    bool frozen;
+} att_batch_norm_options;
+ATT_API att_value att_batch_norm(att_graph *graph, att_value x, att_value gamma, att_value beta, att_value mean,
+                                 att_value variance, const att_batch_norm_options *options);
+
+/* max(x, 0); its gradient at 0 is 0. 1 / (1 + exp(-x)). */
+ATT_API att_value att_relu(att_graph *graph, att_value x);
+ATT_API att_value att_sigmoid(att_graph *graph, att_value x);
+
+/* Windows of kernel x kernel. Maximum: padding counts as minus infinity; of equal elements the first gets the gradient.
+ * Average: over the elements inside x where count_padding is false, else over kernel^2. ceil: sizes are rounded up, but
+ * no window begins in the padding behind x. As PyTorch's MaxPool2d and AvgPool2d. stride 0: kernel. */
+typedef struct att_pool_options {
+    int kernel, stride, padding;
+    bool ceil, count_padding;
+} att_pool_options;
+ATT_API att_value att_max_pool(att_graph *graph, att_value x, const att_pool_options *options);
+ATT_API att_value att_avg_pool(att_graph *graph, att_value x, const att_pool_options *options);
+/* y [height, width, C]: means over rows floor(i h / height) .. ceil((i + 1) h / height) - 1, columns alike. */
+ATT_API att_value att_adaptive_avg_pool(att_graph *graph, att_value x, int height, int width);
+/* Option-A shortcut: y[i, j] = x[stride i, stride j] between (channels - C) / 2 zero channels before and the rest
+ * behind: y [ceil(h / stride), ceil(w / stride), channels]. (He et al. 2016, as CIFAR networks have it) */
+ATT_API att_value att_shortcut_pad(att_graph *graph, att_value x, int stride, int channels);
+
+/* Over all rows of x [.., C], each channel by itself: the mean [C]; the maximum [C] (of equal rows the first gets the
+ * gradient); mean and standard deviation sqrt(unbiased variance + eps) [C, 2]. */
+ATT_API att_value att_global_mean(att_graph *graph, att_value x);
+ATT_API att_value att_global_max(att_graph *graph, att_value x);
+ATT_API att_value att_global_style(att_graph *graph, att_value x, double eps);
+/* Mean and maximum over the channels of x [.., C]: [.., 2]. */
+ATT_API att_value att_channel_pool(att_graph *graph, att_value x);
+/* The channels of x [h, w, C] in `count` groups in order, each summed with its own cosine basis, over the map brought to
+ * H x W by adaptive average pooling where it has another size: y[c] = sum over (i, j) of x[i, j, c] B(i, rows[g], H)
+ * B(j, columns[g], W), B(i, k, L) = cos(pi k (i + 1/2) / L) / sqrt L, times sqrt 2 for k > 0. (Qin et al., ICCV 2021) */
+typedef struct att_dct_pool_options {
+    int count;                 /* at most 32; divides C */
+    int rows[32], columns[32]; /* k of each group */
+    int height, width;         /* H, W */
+} att_dct_pool_options;
+ATT_API att_value att_dct_pool(att_graph *graph, att_value x, const att_dct_pool_options *options);
+
+/* y = x (.) gate: x [.., C] with gate [C] of the same sample (a step size per channel); x [.., C] with gate [.., 1]
+ * (one per pixel). */
+ATT_API att_value att_gate(att_graph *graph, att_value x, att_value gate);
+ATT_API att_value att_pixel_gate(att_graph *graph, att_value x, att_value gate);
+/* Along the channels: y[c] = sum_j x[c + j - (k - 1) / 2] weight[j], zero outside; x, y [C]; weight [1, 1, k], k odd.
+ */
+ATT_API att_value att_channel_conv(att_graph *graph, att_value x, att_value weight);
+/* y[c] = sum_k x[c, k] weight[c, k]: x, weight [C, K]; y [C]. */
+ATT_API att_value att_channel_linear(att_graph *graph, att_value x, att_value weight);
+/* a [.., A] and b [.., B] side by side: [.., A + B]. */
+ATT_API att_value att_concat(att_graph *graph, att_value a, att_value b);
+
 #ifdef __cplusplus
 }
 #endif

@@ -123,7 +123,7 @@ static att_status pack(bench *b, const att_kernel *kernel)
     ATT_TRY(reserve(b->context, b->prepared.packed_bytes, 1, &b->packed));
     if (!b->packed)
         return ATT_OK;
-    return kernel->pack(&b->problem, b->prepared.state, b->operands[b->prepared.packed_input], b->packed);
+    return kernel->pack(&b->problem, b->prepared.state, (const void *const *)b->operands, b->packed);
 }
 
 static att_status time_calls(const bench *b, const att_kernel *kernel, int calls, double *seconds)
@@ -144,7 +144,8 @@ static att_status time_calls(const bench *b, const att_kernel *kernel, int calls
                      .state = b->prepared.state,
                      .scratch = b->scratch,
                      .parts = 1,
-                     .run = &run};
+                     .run = &run,
+                     .samples = b->problem.group};
     double begin = att_clock_now();
     for (int i = 0; i < calls; i++)
         ATT_TRY(kernel->run(&call));

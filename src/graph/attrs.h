@@ -35,7 +35,7 @@ typedef enum att_attention_summary_column {
 /* Mass on other tokens that counts as none: f32 knows 1 - prefix - self to about this. */
 #define ATT_SUMMARY_LEAST_MASS 1e-6
 
-typedef enum att_activation { ATT_ACT_NONE, ATT_ACT_GELU } att_activation;
+typedef enum att_activation { ATT_ACT_NONE, ATT_ACT_GELU, ATT_ACT_RELU } att_activation;
 
 /* transposed: the weight is [I, O], used as it lies, instead of timm's [O, I]. */
 typedef struct att_linear_attrs {

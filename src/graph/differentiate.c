@@ -112,7 +112,7 @@ static void find_wanted(att_backward *backward)
 {
     att_graph *graph = backward->graph;
     for (int i = 0; i < graph->parameters.count; i++)
-        backward->wanted[graph->parameters.items[i].value] = true;
+        backward->wanted[graph->parameters.items[i].value] = !graph->parameters.items[i].buffer;
     for (int i = 0; i < backward->forward_nodes; i++) {
         const att_node *node = &graph->nodes.items[i];
         bool wanted = false;

@@ -65,6 +65,7 @@ void att_graph_destroy(att_graph **out)
     att_free(graph->context, graph->inputs.items);
     att_free(graph->context, graph->outputs.items);
     att_free(graph->context, graph->parameters.items);
+    att_free(graph->context, graph->assigned.items);
     att_arena_free(&graph->arena);
     att_free(graph->context, graph);
     *out = NULL;
@@ -147,7 +148,13 @@ att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, a
     return graph->status == ATT_OK ? value : ATT_NONE;
 }
 
-att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay)
+static bool value_exists(const att_graph *graph, att_value value)
+{
+    return value >= 0 && value < graph->values.count;
+}
+
+static att_value add_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay,
+                               bool buffer)
 {
     if (graph->status != ATT_OK || !shape_is_valid(graph, name, shape) || !RESERVE(graph, parameters))
         return ATT_NONE;
@@ -160,14 +167,35 @@ att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shap
     const char *copy = att_graph_string(graph, name);
     if (graph->status != ATT_OK)
         return ATT_NONE;
-    graph->parameters.items[graph->parameters.count++] =
-        (att_parameter_info){.name = copy, .value = value, .shape = shape, .init = init, .decay = decay};
+    graph->parameters.items[graph->parameters.count++] = (att_parameter_info){
+        .name = copy, .value = value, .shape = shape, .init = init, .decay = decay, .buffer = buffer};
     return value;
 }
 
-static bool value_exists(const att_graph *graph, att_value value)
+att_value att_graph_parameter(att_graph *graph, const char *name, att_shape shape, att_init init, bool decay)
 {
-    return value >= 0 && value < graph->values.count;
+    return add_parameter(graph, name, shape, init, decay, false);
+}
+
+att_value att_graph_buffer(att_graph *graph, const char *name, att_shape shape, double start)
+{
+    return add_parameter(graph, name, shape, (att_init){ATT_INIT_CONSTANT, start}, false, true);
+}
+
+void att_graph_assign(att_graph *graph, att_value buffer, att_value value)
+{
+    if (graph->status != ATT_OK || !RESERVE(graph, assigned))
+        return;
+    int parameter = att_graph_parameter_of(graph, buffer);
+    bool fits = parameter >= 0 && graph->parameters.items[parameter].buffer && value_exists(graph, value) &&
+                graph->values.items[value].desc.kind == ATT_BATCH &&
+                att_shape_equal(graph->values.items[value].desc.shape, graph->parameters.items[parameter].shape);
+    if (fits)
+        graph->assigned.items[graph->assigned.count++] = (att_assignment){.parameter = parameter, .value = value};
+    else
+        att_graph_fail(graph,
+                       att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                "%s: only a buffer can be assigned, a batch value of its own shape", graph->scope));
 }
 
 static void add_output(att_graph *graph, const char *name, att_value value, bool probe)
@@ -236,7 +264,8 @@ int64_t att_graph_parameter_elements(const att_graph *graph)
 {
     int64_t elements = 0;
     for (int i = 0; i < graph->parameters.count; i++)
-        elements += att_shape_count(graph->parameters.items[i].shape);
+        if (!graph->parameters.items[i].buffer)
+            elements += att_shape_count(graph->parameters.items[i].shape);
     return elements;
 }
 
@@ -381,7 +410,8 @@ att_graph *att_graph_copy(const att_graph *graph)
     if (att_graph_create(graph->context, graph->dtype, &copy) != ATT_OK)
         return NULL;
     bool copied = COPY_LIST(copy, graph, values) && COPY_LIST(copy, graph, nodes) && COPY_LIST(copy, graph, inputs) &&
-                  COPY_LIST(copy, graph, outputs) && COPY_LIST(copy, graph, parameters);
+                  COPY_LIST(copy, graph, outputs) && COPY_LIST(copy, graph, parameters) &&
+                  COPY_LIST(copy, graph, assigned);
     if (copied)
         copy_names(copy);
     if (!copied || copy->status != ATT_OK)

@@ -17,6 +17,12 @@ typedef struct att_named_value {
     bool probe; /* an output that only watches */
 } att_named_value;
 
+/* What a buffer becomes at the end of a run of a training plan. */
+typedef struct att_assignment {
+    int parameter;
+    att_value value;
+} att_assignment;
+
 /* A growing array. */
 #define ATT_LIST(type)       \
     struct {                 \
@@ -34,6 +40,7 @@ struct att_graph {
     ATT_LIST(att_node) nodes; /* each after the makers of its inputs */
     ATT_LIST(att_named_value) inputs, outputs;
     ATT_LIST(att_parameter_info) parameters;
+    ATT_LIST(att_assignment) assigned;
 };
 
 /* Room for one more item in a list; false where memory is out (the graph has failed then). */

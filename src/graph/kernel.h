@@ -11,8 +11,8 @@
 #include "graph/op.h"
 
 /* One node at one group size: what a kernel is prepared for. A sample value of shape s lies in memory as [group, s];
- * shared and summed values as s. Everything is dense, row-major, and begins on a multiple of 64 bytes, except bound
- * inputs and outputs, which begin on a multiple of their element size only. */
+ * shared, summed and batch values as s. Everything is dense, row-major, and begins on a multiple of 64 bytes, except
+ * bound inputs and outputs, which begin on a multiple of their element size only. */
 typedef struct att_problem {
     att_context *context;
     const char *op;
@@ -30,9 +30,8 @@ int64_t att_problem_count(const att_problem *problem, const att_desc *desc);
 typedef struct att_prepared {
     void *state;          /* read only while running; freed by release() */
     size_t scratch_bytes; /* per part, aligned to 64, contents undefined at each call */
-    size_t packed_bytes;  /* > 0: shared input `packed_input` is wanted in the kernel's own layout as well */
-    int packed_input;
-    uint64_t packed_key; /* equal keys (of one kernel and value) mean equal layouts: packed once, used by several */
+    size_t packed_bytes;  /* > 0: what pack() makes of the shared inputs is wanted in the kernel's own layout as well */
+    uint64_t packed_key;  /* equal keys (of one kernel and its shared inputs) mean equal layouts: packed once */
 } att_prepared;
 
 /* What a run of a session says to its kernels. */
@@ -44,9 +43,10 @@ typedef struct att_run {
     double gradient_scale;  /* updates only: clipping */
 } att_run;
 
-/* One call. Part p of `parts` does its share; shares are disjoint, and nothing that one part writes is read by another
- * in the same call. Summed outputs are added to, all others overwritten whole. Absent inputs and outputs that nobody
- * reads are NULL. */
+/* One call, on problem->group samples; where out[0] is of kind ATT_BATCH (a reduction), on all `samples` of the batch,
+ * whose rows of a sample value lie one behind the other, whatever the group says. Part p of `parts` does its share;
+ * shares are disjoint, and nothing that one part writes is read by another in the same call. Summed outputs are added
+ * to, all others overwritten whole. Absent inputs and outputs that nobody reads are NULL. */
 typedef struct att_call {
     const att_problem *problem;
     const void *const *in;
@@ -57,6 +57,7 @@ typedef struct att_call {
     int part, parts;
     int64_t position; /* of the group's first sample among the samples of the update */
     const att_run *run;
+    int64_t samples;
 } att_call;
 
 typedef struct att_kernel {
@@ -65,7 +66,8 @@ typedef struct att_kernel {
     att_tier tier;                               /* lowest tier it runs on */
     bool (*accepts)(const att_problem *problem); /* NULL: every problem of the op */
     att_status (*prepare)(const att_problem *problem, att_prepared *prepared); /* NULL: nothing to prepare */
-    att_status (*pack)(const att_problem *problem, void *state, const void *shared, void *packed);
+    /* in: the problem's shared inputs, NULL for others. */
+    att_status (*pack)(const att_problem *problem, void *state, const void *const *in, void *packed);
     att_status (*run)(const att_call *call);
     void (*release)(att_context *context, void *state);
 } att_kernel;

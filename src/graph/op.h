@@ -70,6 +70,9 @@ typedef struct att_op {
     att_status (*infer)(att_infer *infer);
     /* Emits the nodes of the backward pass; NULL: gradients stop here with an error if one is wanted. */
     void (*backward)(att_backward *backward);
+    /* What a training plan has in the op's place, where that is not the op itself: emits nodes that stand for `node`
+     * and returns what stands for its out[0]. Comes before gradients: the emitted nodes' rules are applied. */
+    att_value (*in_training)(att_graph *graph, const struct att_node *node);
     /* Work for one sample (kind SAMPLE) or once (else). NULL: flops = elements of out[0]. bytes are derived from the
      * descriptions unless it sets them. */
     void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
@@ -101,6 +104,9 @@ typedef struct att_node {
  * of `attrs` is zero it may be NULL. Sticky as everything that builds. */
 att_value att_emit(att_graph *graph, const char *op, const att_attrs *attrs, const att_value *in, int in_count,
                    att_value *out);
+
+/* The buffer takes over `value` (kind ATT_BATCH) at the end of each run of a training plan. */
+void att_graph_assign(att_graph *graph, att_value buffer, att_value value);
 
 /* --- for backward rules ----------------------------------------------------------------------------------------- */
 

@@ -180,21 +180,29 @@ static att_status describe(att_plan *plan, const att_graph *graph)
 
 /* --- programs ---------------------------------------------------------------------------------------------------- */
 
+/* Whether the step takes what `pack` makes: of the same weights, in the same layout. */
+static bool same_pack(const att_pack *pack, const att_step *step)
+{
+    const att_unit *a = pack->unit, *b = step->unit;
+    if (a->kernel != b->kernel || a->prepared.packed_key != b->prepared.packed_key ||
+        a->problem.in_count != b->problem.in_count)
+        return false;
+    for (int i = 0; i < a->problem.in_count; i++) {
+        bool shared = pack->in[i].place == ATT_AT_WEIGHTS;
+        if (shared != (step->in[i].place == ATT_AT_WEIGHTS) || (shared && pack->in[i].offset != step->in[i].offset))
+            return false;
+    }
+    return true;
+}
+
 static att_status add_pack(att_plan *plan, att_step *step)
 {
     const att_unit *unit = step->unit;
-    att_ref shared = step->in[unit->prepared.packed_input];
-    if (shared.place != ATT_AT_WEIGHTS)
-        return att_fail(plan->context, ATT_ERR_INTERNAL, "%s (%s): only parameters can be packed", step->scope,
-                        unit->problem.op);
-    for (int i = 0; i < plan->packs.count; i++) {
-        const att_pack *pack = &plan->packs.items[i];
-        if (pack->weight == shared.offset && pack->unit->kernel == unit->kernel &&
-            pack->unit->prepared.packed_key == unit->prepared.packed_key) {
+    for (int i = 0; i < plan->packs.count; i++)
+        if (same_pack(&plan->packs.items[i], step)) {
             step->packed = i;
             return ATT_OK;
         }
-    }
     if (plan->packs.count == plan->packs.capacity) {
         int larger = plan->packs.capacity ? plan->packs.capacity * 2 : 64;
         att_pack *grown = att_reallocate(plan->context, plan->packs.items, (size_t)larger * sizeof *grown);
@@ -204,8 +212,9 @@ static att_status add_pack(att_plan *plan, att_step *step)
         plan->packs.capacity = larger;
     }
     step->packed = plan->packs.count;
-    plan->packs.items[plan->packs.count++] =
-        (att_pack){.unit = unit, .weight = shared.offset, .offset = plan->packed_bytes};
+    att_pack *pack = &plan->packs.items[plan->packs.count++];
+    *pack = (att_pack){.unit = unit, .offset = plan->packed_bytes};
+    memcpy(pack->in, step->in, sizeof pack->in);
     plan->packed_bytes += (unit->prepared.packed_bytes + 63) / 64 * 64;
     return ATT_OK;
 }
@@ -304,7 +313,7 @@ static att_desc flat(att_dtype dtype, int64_t rows, int64_t count)
 
 static att_status prepare_reduction(att_plan *plan)
 {
-    int64_t elements = plan->layout.elements;
+    int64_t elements = plan->layout.trained;
     att_desc in = flat(plan->dtype, plan->lanes, elements);
     att_desc out[] = {flat(plan->dtype, 0, elements),
                       flat(ATT_F64, 0, (elements + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK)};
@@ -361,7 +370,7 @@ static att_status prepare_update(att_plan *plan, const att_plan_options *options
         ATT_TRY(find_optimizer(plan, options->optimizer));
         int outs = 1 + plan->slot_count;
         ATT_TRY(add_update(plan, options->optimizer, true, 0, plan->layout.decayed, outs));
-        ATT_TRY(add_update(plan, options->optimizer, false, plan->layout.decayed, plan->layout.elements, outs));
+        ATT_TRY(add_update(plan, options->optimizer, false, plan->layout.decayed, plan->layout.trained, outs));
     }
     plan->ema = options->ema;
     return options->ema ? add_update(plan, "ema", false, 0, plan->layout.elements, 1) : ATT_OK;
@@ -544,6 +553,6 @@ att_plan_facts att_plan_describe(const att_plan *plan)
         if (program_bytes(&plan->programs[i]) > facts.arena_bytes)
             facts.arena_bytes = program_bytes(&plan->programs[i]);
     if (plan->purpose == ATT_TRAIN)
-        facts.gradient_bytes = (size_t)plan->lanes * (size_t)plan->layout.elements * att_dtype_size(plan->dtype);
+        facts.gradient_bytes = (size_t)plan->lanes * (size_t)plan->layout.trained * att_dtype_size(plan->dtype);
     return facts;
 }

@@ -48,8 +48,8 @@ typedef struct att_step {
 /* A shared value in a kernel's own layout, made in the prologue. */
 typedef struct att_pack {
     const att_unit *unit;
-    int64_t weight; /* offset in elements */
-    size_t offset;  /* in the session's packed block */
+    att_ref in[ATT_MAX_IN]; /* of the unit's inputs */
+    size_t offset;          /* in the session's packed block */
 } att_pack;
 
 typedef struct att_program {

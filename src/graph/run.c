@@ -16,7 +16,7 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
     case ATT_AT_WEIGHTS:
         return (char *)session->weights->values + (size_t)ref->offset * element;
     case ATT_AT_GRADIENT:
-        return session->lanes + (size_t)(lane * session->plan->layout.elements + ref->offset) * element;
+        return session->lanes + (size_t)(lane * session->plan->layout.trained + ref->offset) * element;
     case ATT_AT_INPUT:
         if (session->staged[ref->offset])
             return session->staged[ref->offset] + row * ref->row_bytes;
@@ -77,7 +77,8 @@ att_status att_session_step(att_session *session, const att_program *program, co
         .part = part,
         .parts = program->parts,
         .position = session->batch.first + row,
-        .run = &session->batch.run};
+        .run = &session->batch.run,
+        .samples = unit->problem.group};
     return att_session_call(session, unit, &call, team * program->parts + part);
 }
 
@@ -184,10 +185,13 @@ static void pack_thread(void *user, int thread)
     size_t element = att_dtype_size(plan->dtype);
     for (int i = thread; i < plan->packs.count; i += att_context_threads(session->context)) {
         const att_pack *pack = &plan->packs.items[i];
-        const char *weight = (const char *)session->weights->values + (size_t)pack->weight * element;
+        const void *in[ATT_MAX_IN] = {NULL};
+        for (int j = 0; j < pack->unit->problem.in_count; j++)
+            if (pack->in[j].place == ATT_AT_WEIGHTS)
+                in[j] = (const char *)session->weights->values + (size_t)pack->in[j].offset * element;
         if (session->memory->enter)
             session->memory->enter();
-        att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state, weight,
+        att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state, in,
                                                      session->packed + pack->offset);
         if (session->memory->leave)
             session->memory->leave();

@@ -56,7 +56,7 @@ static void reserve_gradients(att_session *session, att_status *status)
     const att_plan *plan = session->plan;
     if (plan->purpose != ATT_TRAIN)
         return;
-    session->square_count = (plan->layout.elements + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK;
+    session->square_count = (plan->layout.trained + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK;
     session->lanes = reserve(session, att_plan_describe(plan).gradient_bytes, status);
     session->squares = reserve(session, (size_t)session->square_count * sizeof(double), status);
     session->squares_host = reserve_host(session, (size_t)session->square_count, sizeof(double), status);

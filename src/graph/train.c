@@ -57,8 +57,9 @@ att_status att_session_gradient(const att_session *session, int index, void *hos
     const att_plan *plan = session->plan;
     if (!session->reduced)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "there is no gradient before att_session_reduce()");
-    if (index < 0 || index >= plan->parameter_count || att_shape_count(plan->parameters[index].shape) != count)
-        return att_fail(session->context, ATT_ERR_ARGUMENT, "there is no parameter %d of %lld elements", index,
+    if (index < 0 || index >= plan->parameter_count || plan->parameters[index].buffer ||
+        att_shape_count(plan->parameters[index].shape) != count)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "there is no trained parameter %d of %lld elements", index,
                         (long long)count);
     size_t element = att_dtype_size(plan->dtype);
     session->memory->copy_out(host, session->lanes + (size_t)plan->layout.offsets[index] * element,

@@ -10,11 +10,18 @@
 
 enum { DRAWN = 4096 }; /* elements drawn at once */
 
-static int64_t place(const att_graph *graph, bool decay, int64_t *offsets, int64_t at)
+enum { DECAYED, OTHERS, BUFFERS };
+
+static int range_of(const att_parameter_info *parameter)
+{
+    return parameter->buffer ? BUFFERS : parameter->decay ? DECAYED : OTHERS;
+}
+
+static int64_t place(const att_graph *graph, int range, int64_t *offsets, int64_t at)
 {
     for (int i = 0; i < graph->parameters.count; i++) {
         const att_parameter_info *parameter = &graph->parameters.items[i];
-        if (parameter->decay != decay)
+        if (range_of(parameter) != range)
             continue;
         offsets[i] = at;
         int64_t count = att_shape_count(parameter->shape);
@@ -29,8 +36,9 @@ att_status att_layout_make(const att_graph *graph, att_arena *arena, att_layout 
     layout->offsets = att_arena_allocate(arena, bytes);
     if (!layout->offsets)
         return att_fail_memory(graph->context, bytes, "the weights' layout");
-    layout->decayed = place(graph, true, layout->offsets, 0);
-    layout->elements = place(graph, false, layout->offsets, layout->decayed);
+    layout->decayed = place(graph, DECAYED, layout->offsets, 0);
+    layout->trained = place(graph, OTHERS, layout->offsets, layout->decayed);
+    layout->elements = place(graph, BUFFERS, layout->offsets, layout->trained);
     return ATT_OK;
 }
 

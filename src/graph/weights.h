@@ -9,11 +9,11 @@ enum {
     ATT_MAX_SLOTS = 8
 };
 
-/* offsets[i]: first element of parameter i (order of declaration); decayed parameters fill [0, decayed), the others
- * [decayed, elements). Gaps are zero and stay zero. */
+/* offsets[i]: first element of parameter i (order of declaration); decayed parameters fill [0, decayed), the other
+ * trained ones [decayed, trained), buffers [trained, elements). Gaps are zero and stay zero. */
 typedef struct att_layout {
     int64_t *offsets;
-    int64_t decayed, elements;
+    int64_t decayed, trained, elements;
 } att_layout;
 
 /* *layout's offsets come from `arena`. */

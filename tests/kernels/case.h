@@ -207,14 +207,14 @@ static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, i
     void *packed = NULL;
     if (prepared.packed_bytes) {
         packed = case_memory(prepared.packed_bytes);
-        assert_int_equal(kernel->pack(&problem, prepared.state, drawn->data[prepared.packed_input], packed), ATT_OK);
+        assert_int_equal(kernel->pack(&problem, prepared.state, drawn->data, packed), ATT_OK);
     }
     att_hyper hyper = case_hyper();
     att_run run = {.seed = 7, .step = 3, .scale = 0.15, .hyper = &hyper, .gradient_scale = 0.6};
     for (int part = parts - 1; part >= 0; part--) {
         void *scratch = case_memory(prepared.scratch_bytes);
-        att_call call = {&problem, drawn->data, result->data, packed,        prepared.state,
-                         scratch,  part,        parts,        CASE_POSITION, &run};
+        att_call call = {&problem, drawn->data, result->data,  packed, prepared.state,    scratch,
+                         part,     parts,       CASE_POSITION, &run,   drawn->setup.group};
         assert_int_equal(kernel->run(&call), ATT_OK);
         free(scratch);
     }

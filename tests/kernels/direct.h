@@ -83,7 +83,7 @@ static inline void direct_run(const char *op, const att_attrs *attrs, int64_t gr
     if (kernel->prepare)
         assert_int_equal(kernel->prepare(&problem, &prepared), ATT_OK);
     void *scratch = case_memory(prepared.scratch_bytes);
-    att_call call = {&problem, data, out, NULL, prepared.state, scratch, 0, 1, position, run};
+    att_call call = {&problem, data, out, NULL, prepared.state, scratch, 0, 1, position, run, group};
     assert_int_equal(kernel->run(&call), ATT_OK);
     free(scratch);
 }

@@ -21,7 +21,7 @@ static void run(const drop_case *c, const att_kernel *kernel, int parts, const f
     att_problem problem = {context, c->op, &attrs, &desc, &desc, 1, 1, GROUP, parts};
     for (int part = 0; part < parts; part++) {
         att_call call = {&problem, (const void *[]){x}, (void *[]){y}, NULL, NULL, NULL, part,
-                         parts,    c->position,         &update};
+                         parts,    c->position,         &update,       GROUP};
         assert_int_equal(kernel->run(&call), ATT_OK);
     }
 }

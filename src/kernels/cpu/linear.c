@@ -114,16 +114,15 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
     *prepared = (att_prepared){.state = l, .scratch_bytes = lay_out_scratch(l)};
     if (is_packed(problem, l)) {
         prepared->packed_bytes = att_product_packed_bytes(l->product);
-        prepared->packed_input = WEIGHT;
         prepared->packed_key = att_product_packed_key(l->product);
     }
     return ATT_OK;
 }
 
-static att_status pack(const att_problem *problem, void *state, const void *shared, void *packed)
+static att_status pack(const att_problem *problem, void *state, const void *const *in, void *packed)
 {
     (void)problem;
-    return att_product_pack(((const linear *)state)->product, shared, packed);
+    return att_product_pack(((const linear *)state)->product, in[WEIGHT], packed);
 }
 
 static const void *block_of_x(const att_call *call, const linear *l, int64_t row, int64_t rows)
