@@ -1,7 +1,8 @@
 /* attscope/plan.h - a graph compiled for a purpose, and sessions that run it.
  *
  * A plan is immutable and may be shared by threads. Its parts: prologue (once after the weights changed: packing),
- * body (once per group of samples), reduction (gradient lanes summed in a fixed order) and update (the optimiser).
+ * body (once per group of samples), reduction (gradient lanes summed in a fixed order) and update (the optimiser). Where
+ * values of the whole batch are needed (batch norm in training), the body is cut into segments: threads meet after each.
  * A session runs one plan; it holds the arenas and belongs to one user thread. Running allocates nothing.
  *
  * Same bits: results of a training step depend on the graph, the samples and their order, the seed, the group size and
@@ -65,8 +66,10 @@ ATT_API void att_plan_destroy(att_plan **plan);
 ATT_API const char *att_plan_fingerprint(const att_plan *plan);
 
 typedef struct att_plan_facts {
-    int group, lanes, steps; /* steps: kernel calls of the body */
+    int group, lanes, steps; /* group: the largest of its segments; steps: kernel calls of the body */
+    int segments;            /* 1, and one more each time the batch meets (batch norm in training) */
     size_t arena_bytes;      /* per team of threads */
+    size_t kept_bytes;       /* per sample of a session's largest batch, between segments */
     size_t gradient_bytes;   /* all lanes */
     size_t packed_bytes;
 } att_plan_facts;

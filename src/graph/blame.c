@@ -28,16 +28,26 @@ typedef struct nonfinite_search {
     bool found;
 } nonfinite_search;
 
+static int64_t larger(int64_t most, const att_step *steps, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const att_problem *problem = &steps[i].unit->problem;
+        for (int j = 0; j < problem->out_count; j++)
+            if (att_desc_present(&problem->out[j]) && att_problem_count(problem, &problem->out[j]) > most)
+                most = att_problem_count(problem, &problem->out[j]);
+    }
+    return most;
+}
+
 static int64_t largest_value(const att_session *session)
 {
     int64_t largest = 1;
-    for (int i = 0; i < session->plan->program_count; i++)
-        for (int j = 0; j < session->plan->programs[i].step_count; j++) {
-            const att_problem *problem = &session->plan->programs[i].steps[j].unit->problem;
-            for (int k = 0; k < problem->out_count; k++)
-                if (att_desc_present(&problem->out[k]) && att_problem_count(problem, &problem->out[k]) > largest)
-                    largest = att_problem_count(problem, &problem->out[k]);
-        }
+    for (int i = 0; i < session->plan->segment_count; i++) {
+        const att_segment *segment = &session->plan->segments[i];
+        for (int j = 0; j < segment->program_count; j++)
+            largest = larger(largest, segment->programs[j].steps, segment->programs[j].step_count);
+        largest = larger(largest, segment->reductions, segment->reduction_count);
+    }
     for (int i = 0; i < session->plan->input_count; i++)
         if (att_shape_count(session->plan->inputs[i].desc.shape) > largest)
             largest = att_shape_count(session->plan->inputs[i].desc.shape);
@@ -86,6 +96,10 @@ static const char *place_of(const att_session *session, const att_ref *ref, int6
         return session->teams[0].arena + ref->offset;
     if (ref->place == ATT_AT_GRADIENT)
         return session->lanes + (size_t)ref->offset * element;
+    if (ref->place == ATT_AT_STORE)
+        return session->store + ref->offset * session->max_batch + row * ref->row_bytes;
+    if (ref->place == ATT_AT_BATCH)
+        return session->batch_values + ref->offset;
     return ref->place == ATT_AT_OUTPUT ? session->outputs[ref->offset] + row * ref->row_bytes : NULL;
 }
 
@@ -112,15 +126,13 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
 }
 
 /* One thread plays all parts: shares of a call do not read each other. */
-static att_status replay(nonfinite_search *search)
+static att_status replay_groups(nonfinite_search *search, const att_segment *segment)
 {
     att_session *session = search->session;
-    const att_plan *plan = session->plan;
     int64_t row;
     int size;
-    session->memory->clear(session->lanes, att_plan_describe(plan).gradient_bytes);
-    for (int i = 0; (size = att_session_group(session->batch.count, plan->group, i, &row)) > 0; i++) {
-        const att_program *program = att_plan_program(plan, size, plan->parts);
+    for (int i = 0; (size = att_session_group(session->batch.count, segment->group, i, &row)) > 0; i++) {
+        const att_program *program = att_segment_program(segment, size, session->plan->parts);
         for (int j = 0; j < program->step_count && !search->found; j++) {
             if (program->steps[j].watcher)
                 continue;
@@ -128,6 +140,32 @@ static att_status replay(nonfinite_search *search)
                 ATT_TRY(att_session_step(session, program, &program->steps[j], 0, part, row, 0));
             check_step(search, &program->steps[j], row);
         }
+    }
+    return ATT_OK;
+}
+
+/* Buffers are assigned once more, which a training that has failed does not use. */
+static att_status replay_reductions(nonfinite_search *search, const att_segment *segment)
+{
+    for (int i = 0; i < segment->reduction_count && !search->found; i++) {
+        const att_step *step = &segment->reductions[i];
+        if (step->watcher)
+            continue;
+        for (int part = 0; part < step->unit->problem.parts; part++)
+            ATT_TRY(att_session_reduction(search->session, step, part));
+        check_step(search, step, 0);
+    }
+    return ATT_OK;
+}
+
+static att_status replay(nonfinite_search *search)
+{
+    att_session *session = search->session;
+    const att_plan *plan = session->plan;
+    session->memory->clear(session->lanes, att_plan_describe(plan).gradient_bytes);
+    for (int i = 0; i < plan->segment_count && !search->found; i++) {
+        ATT_TRY(replay_groups(search, &plan->segments[i]));
+        ATT_TRY(replay_reductions(search, &plan->segments[i]));
     }
     return ATT_OK;
 }

@@ -301,7 +301,10 @@ att_value att_emit(att_graph *graph, const char *name, const att_attrs *attrs, c
         out[i] = ATT_NONE;
     if (graph->status != ATT_OK)
         return ATT_NONE;
-    att_node node = {.op = att_registry_op(graph->context, name), .in_count = in_count, .scope = graph->scope};
+    att_node node = {.op = att_registry_op(graph->context, name),
+                     .in_count = in_count,
+                     .segment = graph->segment,
+                     .scope = graph->scope};
     if (!node.op)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name));
     if (attrs)

@@ -36,6 +36,7 @@ struct att_graph {
     att_dtype dtype;
     att_status status;
     const char *scope;
+    int segment; /* of nodes made from now on, as the scope is */
     ATT_LIST(att_value_info) values;
     ATT_LIST(att_node) nodes; /* each after the makers of its inputs */
     ATT_LIST(att_named_value) inputs, outputs;
@@ -60,6 +61,9 @@ const char *att_graph_string(att_graph *graph, const char *text);
  * and is the caller's. */
 att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner);
 
+/* graph/expand.c: puts what ops are in training (att_op.in_training) in their place. */
+att_status att_graph_expand(att_graph *graph);
+
 /* graph/rewrite.c: passes that leave results as they are. */
 void att_graph_drop_train_only(att_graph *graph);
 void att_graph_drop_dead(att_graph *graph, const int *owner);
@@ -73,7 +77,7 @@ att_status att_graph_narrow(att_graph *graph);
  * would move nodes. */
 att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **watchers);
 
-/* Number of nodes that read `value`, each use counted; named outputs count as one. */
+/* Number of nodes that read `value`, each use counted; named outputs and assignments count as one. */
 att_status att_graph_count_readers(const att_graph *graph, int **readers);
 
 #endif

@@ -1,7 +1,5 @@
-#include <string.h>
-
 #include "core/error.h"
-#include "graph/graph.h"
+#include "graph/reorder.h"
 
 static bool is_float32(const att_graph *graph, att_value value)
 {
@@ -50,29 +48,20 @@ static att_value cast_of(att_graph *graph, att_value value, att_value *casts)
     return casts[value];
 }
 
-/* Casts are emitted at the end and then put in order, each before its first reader. */
-static void add_casts(att_graph *graph, att_value *casts, att_node *ordered)
+/* Each cast comes before its first reader. */
+static void add_casts(att_graph *graph, att_value *casts, att_order *order)
 {
-    int old_count = graph->nodes.count, count = 0;
-    for (int i = 0; i < old_count && graph->status == ATT_OK; i++) {
+    int count = graph->nodes.count;
+    for (int i = 0; i < count && graph->status == ATT_OK; i++) {
         att_node node = graph->nodes.items[i];
         graph->scope = node.scope;
-        for (int j = 0; j < node.in_count; j++) {
-            if (!(node.op->narrow_wanted >> j & 1) || node.in[j] == ATT_NONE || !is_float32(graph, node.in[j]))
-                continue;
-            int before = graph->nodes.count;
-            node.in[j] = cast_of(graph, node.in[j], casts);
-            if (graph->nodes.count > before)
-                ordered[count++] = graph->nodes.items[before];
-        }
-        ordered[count++] = node;
+        graph->segment = node.segment;
+        for (int j = 0; j < node.in_count; j++)
+            if ((node.op->narrow_wanted >> j & 1) && node.in[j] != ATT_NONE && is_float32(graph, node.in[j]))
+                node.in[j] = cast_of(graph, node.in[j], casts);
+        att_order_take(order, count);
+        att_order_append(order, node);
     }
-    if (graph->status != ATT_OK)
-        return;
-    memcpy(graph->nodes.items, ordered, (size_t)count * sizeof *ordered);
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < ordered[i].out_count; j++)
-            graph->values.items[ordered[i].out[j]].node = i;
 }
 
 att_status att_graph_narrow(att_graph *graph)
@@ -81,19 +70,19 @@ att_status att_graph_narrow(att_graph *graph)
         return att_fail(graph->context, ATT_ERR_ARGUMENT, "mixed precision needs a graph in F32, not in %s",
                         att_dtype_name(graph->dtype));
     att_arena work = {.context = graph->context};
-    size_t values = (size_t)graph->values.count, nodes = (size_t)graph->nodes.count;
+    size_t values = (size_t)graph->values.count;
     bool *takes = att_arena_allocate(&work, 2 * values * sizeof *takes);
     att_value *casts = att_arena_allocate(&work, values * sizeof *casts);
-    att_node *ordered = att_arena_allocate(&work, (1 + ATT_MAX_IN) * nodes * sizeof *ordered);
-    if (!takes || !casts || !ordered) {
+    if (!takes || !casts) {
         att_arena_free(&work);
-        return att_fail_memory(graph->context, nodes * sizeof *ordered, "a plan");
+        return att_fail_memory(graph->context, values * sizeof *casts, "a plan");
     }
     for (size_t i = 0; i < values; i++)
         casts[i] = ATT_NONE;
     find_takers(graph, takes);
     narrow_outputs(graph, takes);
-    add_casts(graph, casts, ordered);
+    att_order order = {.graph = graph};
+    add_casts(graph, casts, &order);
     att_arena_free(&work);
-    return graph->status;
+    return att_order_finish(&order);
 }

@@ -70,8 +70,9 @@ typedef struct att_op {
     att_status (*infer)(att_infer *infer);
     /* Emits the nodes of the backward pass; NULL: gradients stop here with an error if one is wanted. */
     void (*backward)(att_backward *backward);
-    /* What a training plan has in the op's place, where that is not the op itself: emits nodes that stand for `node`
-     * and returns what stands for its out[0]. Comes before gradients: the emitted nodes' rules are applied. */
+    /* What a training plan has in the op's place: emits nodes that stand for `node` and returns what stands for its
+     * out[0]; ATT_NONE, having emitted nothing, where the node stays. Comes before gradients: it is the emitted nodes'
+     * rules that are applied. NULL: it stays. */
     att_value (*in_training)(att_graph *graph, const struct att_node *node);
     /* Work for one sample (kind SAMPLE) or once (else). NULL: flops = elements of out[0]. bytes are derived from the
      * descriptions unless it sets them. */
@@ -97,6 +98,7 @@ typedef struct att_node {
     att_value in[ATT_MAX_IN]; /* ATT_NONE: absent */
     att_value out[ATT_MAX_OUT];
     int in_count, out_count;
+    int segment; /* of the body: graph/segment.c */
     const char *scope;
 } att_node;
 

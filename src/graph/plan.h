@@ -1,7 +1,8 @@
 /* graph/plan.h - a compiled plan: what to call, on what memory, in which order.
  *
- * One program per (group size, parts): the same nodes, prepared for that size. A batch is cut into groups of the plan's
- * size and, for what is left, of the powers of two below it, so that no size is met unprepared.
+ * The body is a sequence of segments (graph/segment.h). A segment has one program per (group size, parts): the same
+ * nodes, prepared for that size. A batch is cut into groups of the segment's size and, for what is left, of the powers
+ * of two below it, so that no size is met unprepared.
  */
 #ifndef ATT_GRAPH_PLAN_H
 #define ATT_GRAPH_PLAN_H
@@ -12,6 +13,8 @@
 typedef enum att_place {
     ATT_AT_NOTHING,  /* absent, or read by nobody */
     ATT_AT_ARENA,    /* offset in bytes */
+    ATT_AT_STORE,    /* kept for the batch: offset in bytes for each sample of the largest batch */
+    ATT_AT_BATCH,    /* offset in bytes */
     ATT_AT_WEIGHTS,  /* offset in elements */
     ATT_AT_GRADIENT, /* offset in elements, in the lane */
     ATT_AT_INPUT,    /* index of the input */
@@ -22,7 +25,7 @@ typedef struct att_ref {
     att_place place;
     bool watched; /* read by watchers only, or a probe */
     int64_t offset;
-    int64_t row_bytes; /* inputs and outputs */
+    int64_t row_bytes; /* inputs, outputs and what is kept */
 } att_ref;
 
 /* A kernel prepared for one problem; several steps with equal problems share it. */
@@ -59,13 +62,22 @@ typedef struct att_program {
     size_t arena_bytes, scratch_bytes; /* scratch: per part */
 } att_program;
 
+enum { ATT_MAX_PROGRAMS = 16, ATT_MAX_UPDATES = 4, ATT_SQUARES_CHUNK = 4096 };
+
+/* Nodes [first, end) of the rewritten graph run on groups; then, once and shared by all threads, the reductions. */
+typedef struct att_segment {
+    int first, end, group;
+    att_program programs[ATT_MAX_PROGRAMS];
+    int program_count;
+    att_step *reductions;
+    int reduction_count;
+} att_segment;
+
 /* The optimiser's calls: one per range of the weights. */
 typedef struct att_update_step {
     const att_unit *unit;
     int64_t offset; /* elements */
 } att_update_step;
-
-enum { ATT_MAX_PROGRAMS = 16, ATT_MAX_UPDATES = 4, ATT_SQUARES_CHUNK = 4096 };
 
 typedef struct att_port {
     const char *name;
@@ -81,10 +93,12 @@ struct att_plan {
     att_purpose purpose;
     att_precision precision;
     att_dtype dtype;
-    int group, lanes, teams, parts; /* teams x parts threads run the body */
+    int lanes, teams, parts; /* teams x parts threads run the body */
     att_unit *units;
-    att_program programs[ATT_MAX_PROGRAMS];
-    int program_count;
+    att_segment *segments;
+    int segment_count;
+    size_t store_bytes, batch_bytes; /* kept for each sample of a batch, and for all together */
+    size_t scratch_bytes;            /* of a reduction, per part */
     ATT_LIST(att_pack) packs;
     size_t packed_bytes;
     att_layout layout;
@@ -104,15 +118,35 @@ struct att_plan {
 };
 
 /* The program for a group of `group` samples shared by `parts` threads; NULL where there is none. */
-const att_program *att_plan_program(const att_plan *plan, int group, int parts);
+const att_program *att_segment_program(const att_segment *segment, int group, int parts);
 
-/* graph/place.c: gives every value of the program its memory. `steps` is how many nodes there are; sets the refs of
- * *program and its arena_bytes. */
-att_status att_place_values(const att_graph *graph, const att_plan *plan, const int *owner, const bool *watchers,
-                            att_program *program);
+/* A graph as plans see it after rewriting: nodes in order of segments. */
+typedef struct att_rewritten {
+    const att_graph *graph;
+    const int *owner;     /* by value: the parameter whose gradient it adds to, -1 for others; NULL: no gradients */
+    const bool *watchers; /* by node */
+    const int *readers;   /* by value, as kernels should see them */
+} att_rewritten;
+
+/* graph/sizes.c: lanes, teams and parts, and the group of each segment. */
+att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options);
+/* graph/programs.c: everything that runs samples. */
+att_status att_make_programs(att_plan *plan, const att_rewritten *from);
+/* graph/fingerprint.c */
+att_status att_write_fingerprint(att_plan *plan, const att_rewritten *from);
+
+/* graph/place.c: the memory of every value that is not local to its segment, by value, and the plan's store_bytes and
+ * batch_bytes. *refs is the caller's. */
+att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref **refs);
+/* Gives every local value of the segment its memory: sets the refs of *program and its arena_bytes. In `refs` the
+ * offsets of local values change. */
+att_status att_place_local(const att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
+                           att_program *program);
+/* The refs of one node. */
+void att_place_node(const att_node *node, const att_ref *refs, att_step *step);
 /* What arena_bytes would be without the watchers. */
-att_status att_place_measure(const att_graph *graph, const att_plan *plan, const int *owner, const bool *watchers,
-                             int group, size_t *arena_bytes);
+att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
+                             const att_ref *refs, int group, size_t *arena_bytes);
 
 /* graph/prepare.c */
 att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,

@@ -9,6 +9,8 @@ static void find_needed(const att_graph *graph, const int *owner, bool *needed, 
     for (int i = 0; i < graph->outputs.count; i++)
         if (!graph->outputs.items[i].probe)
             needed[graph->outputs.items[i].value] = true;
+    for (int i = 0; i < graph->assigned.count; i++)
+        needed[graph->assigned.items[i].value] = true;
     for (int i = graph->nodes.count - 1; i >= 0; i--) {
         const att_node *node = &graph->nodes.items[i];
         watchers[i] = true;

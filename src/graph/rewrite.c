@@ -66,6 +66,8 @@ att_status att_graph_count_readers(const att_graph *graph, int **out)
                 readers[graph->nodes.items[i].in[j]]++;
     for (int i = 0; i < graph->outputs.count; i++)
         readers[graph->outputs.items[i].value]++;
+    for (int i = 0; i < graph->assigned.count; i++)
+        readers[graph->assigned.items[i].value]++;
     *out = readers;
     return ATT_OK;
 }

@@ -13,6 +13,10 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
     switch (ref->place) {
     case ATT_AT_ARENA:
         return session->teams[team].arena + ref->offset;
+    case ATT_AT_STORE:
+        return session->store + ref->offset * session->max_batch + row * ref->row_bytes;
+    case ATT_AT_BATCH:
+        return session->batch_values + ref->offset;
     case ATT_AT_WEIGHTS:
         return (char *)session->weights->values + (size_t)ref->offset * element;
     case ATT_AT_GRADIENT:
@@ -82,6 +86,28 @@ att_status att_session_step(att_session *session, const att_program *program, co
     return att_session_call(session, unit, &call, team * program->parts + part);
 }
 
+att_status att_session_reduction(att_session *session, const att_step *step, int part)
+{
+    const att_unit *unit = step->unit;
+    const void *in[ATT_MAX_IN];
+    void *out[ATT_MAX_OUT];
+    for (int i = 0; i < unit->problem.in_count; i++)
+        in[i] = resolve(session, &step->in[i], 0, 0, 0);
+    for (int i = 0; i < unit->problem.out_count; i++)
+        out[i] = resolve(session, &step->out[i], 0, 0, 0);
+    att_call call = {.problem = &unit->problem,
+                     .in = in,
+                     .out = out,
+                     .state = unit->prepared.state,
+                     .scratch = session->scratch + (size_t)part * session->plan->scratch_bytes,
+                     .part = part,
+                     .parts = unit->problem.parts,
+                     .position = session->batch.first,
+                     .run = &session->batch.run,
+                     .samples = session->batch.count};
+    return att_session_call(session, unit, &call, part);
+}
+
 /* --- the body ---------------------------------------------------------------------------------------------------- */
 
 int att_session_group(int count, int group, int index, int64_t *row)
@@ -110,9 +136,10 @@ void att_session_fail(att_session *session, att_status status)
 }
 
 /* A failed step leaves its outputs undefined; the team goes on, so that its members keep meeting at the barrier. */
-static void run_group(att_session *session, int group, int parts, int team, int part, int64_t row, int lane)
+static void run_group(att_session *session, const att_segment *segment, int group, int parts, int team, int part,
+                      int64_t row, int lane)
 {
-    const att_program *program = att_plan_program(session->plan, group, parts);
+    const att_program *program = att_segment_program(segment, group, parts);
     for (int i = 0; i < program->step_count; i++) {
         if (program->steps[i].watcher && !session->watching)
             continue;
@@ -125,17 +152,45 @@ static void run_group(att_session *session, int group, int parts, int team, int 
 }
 
 /* Lane l takes samples [B l / L, B (l + 1) / L) of the batch, whoever computes it. */
-static void train_thread(void *user, int thread)
+static void run_lanes(att_session *session, const att_segment *segment, int thread)
 {
-    att_session *session = user;
     const att_plan *plan = session->plan;
     int team = thread / plan->parts, part = thread % plan->parts;
     int64_t row, batch = session->batch.count;
     for (int lane = team; lane < plan->lanes; lane += plan->teams) {
         int64_t begin = batch * lane / plan->lanes, end = batch * (lane + 1) / plan->lanes;
         int size;
-        for (int i = 0; (size = att_session_group((int)(end - begin), plan->group, i, &row)) > 0; i++)
-            run_group(session, size, plan->parts, team, part, begin + row, lane);
+        for (int i = 0; (size = att_session_group((int)(end - begin), segment->group, i, &row)) > 0; i++)
+            run_group(session, segment, size, plan->parts, team, part, begin + row, lane);
+    }
+}
+
+/* All threads share each reduction, and the next may read what it made. */
+static void run_reductions(att_session *session, const att_segment *segment, int thread)
+{
+    for (int i = 0; i < segment->reduction_count; i++) {
+        const att_step *step = &segment->reductions[i];
+        if (step->watcher && !session->watching)
+            continue;
+        att_status status = att_session_reduction(session, step, thread);
+        if (status != ATT_OK)
+            att_session_fail(session, status);
+        att_barrier_wait(&session->meeting);
+    }
+}
+
+static void train_thread(void *user, int thread)
+{
+    att_session *session = user;
+    const att_plan *plan = session->plan;
+    for (int i = 0; i < plan->segment_count; i++) {
+        if (i > 0)
+            att_barrier_wait(&session->meeting);
+        run_lanes(session, &plan->segments[i], thread);
+        if (plan->segments[i].reduction_count == 0)
+            continue;
+        att_barrier_wait(&session->meeting);
+        run_reductions(session, &plan->segments[i], thread);
     }
 }
 
@@ -148,32 +203,35 @@ static bool shares_rest(int rest, int threads)
 
 static void infer_rest(att_session *session, int thread)
 {
+    const att_segment *body = &session->plan->segments[0];
     int teams = session->plan->teams, count = session->batch.count, rest = count % teams;
     if (rest == 0)
         return;
     if (!shares_rest(rest, teams)) {
         if (thread < rest)
-            run_group(session, 1, 1, thread, 0, count - rest + thread, 0);
+            run_group(session, body, 1, 1, thread, 0, count - rest + thread, 0);
         return;
     }
     /* They share the first team's memory, which its thread may still use for a group of its own. */
     att_barrier_wait(&session->teams[0].barrier);
     for (int row = count - rest; row < count; row++)
-        run_group(session, 1, teams, 0, thread, row, 0);
+        run_group(session, body, 1, teams, 0, thread, row, 0);
 }
 
-/* Teams of one thread take groups as they come, as many of each size as there are teams; then what is left over. */
+/* Teams of one thread take groups as they come, as many of each size as there are teams; then what is left over. The
+ * batch meets in training only: there is one segment. */
 static void infer_thread(void *user, int thread)
 {
     att_session *session = user;
     const att_plan *plan = session->plan;
+    const att_segment *body = &plan->segments[0];
     for (;;) {
         int64_t row;
         int index = atomic_fetch_add(&session->next_group, 1), turn = index / plan->teams, team = index % plan->teams;
-        int size = att_session_group(session->batch.count / plan->teams, plan->group, turn, &row);
+        int size = att_session_group(session->batch.count / plan->teams, body->group, turn, &row);
         if (size == 0)
             break;
-        run_group(session, size, 1, thread, 0, row * plan->teams + (int64_t)team * size, 0);
+        run_group(session, body, size, 1, thread, 0, row * plan->teams + (int64_t)team * size, 0);
     }
     infer_rest(session, thread);
 }
@@ -226,6 +284,7 @@ att_status att_session_body(att_session *session)
     stage_inputs(session);
     run_prologue(session);
     bool single = plan->purpose == ATT_INFER && plan->parts == 1; /* teams of one thread */
+    att_barrier_init(&session->meeting, plan->teams * plan->parts);
     att_barrier_init(&session->teams[0].barrier, single ? plan->teams : plan->parts);
     att_threads_run(session->context, plan->teams * plan->parts, single ? infer_thread : train_thread, session);
     return (att_status)atomic_load(&session->status);

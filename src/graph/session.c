@@ -39,6 +39,24 @@ static void reserve_teams(att_session *session, att_status *status)
     }
 }
 
+static size_t kept_bytes(const att_plan *plan, int max_batch)
+{
+    return att_size_product(plan->store_bytes, (size_t)max_batch);
+}
+
+static size_t reduction_scratch(const att_plan *plan)
+{
+    return plan->scratch_bytes * (size_t)(plan->teams * plan->parts);
+}
+
+static void reserve_shared(att_session *session, att_status *status)
+{
+    const att_plan *plan = session->plan;
+    session->store = reserve(session, kept_bytes(plan, session->max_batch), status);
+    session->batch_values = reserve(session, plan->batch_bytes, status);
+    session->scratch = reserve(session, reduction_scratch(plan), status);
+}
+
 static void reserve_ports(att_session *session, att_status *status)
 {
     const att_plan *plan = session->plan;
@@ -109,6 +127,7 @@ static att_status check_memory(const att_plan *plan, att_weights *weights, int m
         const char *what;
         size_t bytes;
     } parts[] = {{"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
+                 {"values kept for the batch", kept_bytes(plan, max_batch)},
                  {"gradients", facts.gradient_bytes},
                  {"the optimiser's state", new_slot_bytes(plan, weights)},
                  {"packed weights", facts.packed_bytes},
@@ -150,6 +169,7 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
     session->watching = true;
     att_status status = add_slots(session);
     reserve_teams(session, &status);
+    reserve_shared(session, &status);
     reserve_ports(session, &status);
     reserve_gradients(session, &status);
     session->packed = reserve(session, plan->packed_bytes, &status);
@@ -184,6 +204,9 @@ void att_session_destroy(att_session **out)
     for (int i = 0; session->teams && i < plan->teams; i++)
         release(session, session->teams[i].arena, session->arena_bytes);
     att_free(session->context, session->teams);
+    release(session, session->store, kept_bytes(plan, session->max_batch));
+    release(session, session->batch_values, plan->batch_bytes);
+    release(session, session->scratch, reduction_scratch(plan));
     release_ports(session, session->staged, plan->inputs, plan->input_count);
     release_ports(session, session->outputs, plan->outputs, plan->output_count);
     att_free(session->context, session->bound);

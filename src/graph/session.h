@@ -34,6 +34,10 @@ struct att_session {
     size_t arena_bytes;
     char *packed;
     uint64_t packed_version; /* of the weights that were packed; 0: none yet */
+    char *store;             /* what outlives a segment, for the largest batch */
+    char *batch_values;      /* of the batch's reductions */
+    char *scratch;           /* of reductions, per part */
+    att_barrier meeting;     /* of all threads, between segments */
     const void **bound;      /* by input: the caller's rows */
     char **staged;           /* by input: copies where kernels cannot read the caller's memory, else NULL */
     char **outputs;
@@ -57,6 +61,8 @@ void att_session_fail(att_session *session, att_status status);
 /* Runs one step for the group that begins at row `row` of the batch. */
 att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
                             int64_t row, int lane);
+/* A thread's part of a reduction over the batch. */
+att_status att_session_reduction(att_session *session, const att_step *step, int part);
 /* graph/run.c: runs the prologue where it is due, then the body over session->batch. */
 att_status att_session_body(att_session *session);
 /* Group `index` of `count` samples in groups of at most `group`: its first sample and size; size 0 past the last. */

@@ -101,9 +101,9 @@ static void values_are_aligned_and_apart(void **state)
         att_graph *graph = make_graph();
         network_build(graph, SIZE);
         att_plan *plan = compile(graph, purpose ? ATT_TRAIN : ATT_INFER, 4);
-        assert_true(plan->program_count >= 3); /* groups of 4, 2 and 1 */
-        for (int i = 0; i < plan->program_count; i++)
-            check_program(&plan->programs[i]);
+        assert_true(plan->segments[0].program_count >= 3); /* groups of 4, 2 and 1 */
+        for (int i = 0; i < plan->segments[0].program_count; i++)
+            check_program(&plan->segments[0].programs[i]);
         att_plan_destroy(&plan);
     }
 }
@@ -126,8 +126,8 @@ static size_t arena_of(int depth)
     }
     att_graph_output(graph, "loss", att_cross_entropy(graph, att_token_mean(graph, x, 0), target, 0));
     att_plan *plan = compile(graph, ATT_TRAIN, 1);
-    size_t bytes = plan->programs[0].arena_bytes;
-    check_program(&plan->programs[0]);
+    size_t bytes = plan->segments[0].programs[0].arena_bytes;
+    check_program(&plan->segments[0].programs[0]);
     att_plan_destroy(&plan);
     return bytes;
 }

@@ -1,0 +1,90 @@
+#include "core/context.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "core/text.h"
+#include "graph/plan.h"
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return att_random_key(hash, value, 1);
+}
+
+static uint64_t mix_shape(uint64_t hash, att_shape shape)
+{
+    for (int i = 0; i < shape.rank; i++)
+        hash = mix(hash, (uint64_t)shape.dims[i]);
+    return hash;
+}
+
+/* Numbers of values by first appearance in what is hashed, so that watchers leave no trace. */
+typedef struct numbering {
+    int *number, count; /* number[value] - 1; 0: none yet */
+} numbering;
+
+static uint64_t number_of(numbering *n, att_value value)
+{
+    if (value == ATT_NONE)
+        return 0;
+    if (n->number[value] == 0)
+        n->number[value] = ++n->count;
+    return (uint64_t)n->number[value];
+}
+
+/* Attributes that leave no mark on shapes (rates, epsilons) are not in it. */
+static uint64_t hash_graph(const att_rewritten *from, numbering *n)
+{
+    const att_graph *graph = from->graph;
+    uint64_t hash = mix(0, (uint64_t)graph->dtype);
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        if (from->watchers[i])
+            continue;
+        hash = mix(hash, att_random_hash(node->op->name));
+        for (int j = 0; j < node->in_count; j++)
+            hash = mix(hash, number_of(n, node->in[j]));
+        for (int j = 0; j < node->out_count; j++)
+            hash = mix_shape(hash, graph->values.items[node->out[j]].desc.shape);
+    }
+    for (int i = 0; i < graph->parameters.count; i++)
+        hash = mix(hash, att_random_hash(graph->parameters.items[i].name));
+    return hash;
+}
+
+/* "4", or "1..8:<hash>" where segments differ. */
+static void append_groups(const att_plan *plan, att_text *text)
+{
+    int low = plan->segments[0].group, high = low;
+    uint64_t hash = 0;
+    for (int i = 0; i < plan->segment_count; i++) {
+        int group = plan->segments[i].group;
+        low = group < low ? group : low;
+        high = group > high ? group : high;
+        hash = mix(hash, (uint64_t)group);
+    }
+    if (low == high)
+        att_text_append(text, "%d", low);
+    else
+        att_text_append(text, "%d..%d:%08x", low, high, (unsigned)(hash >> 32));
+}
+
+att_status att_write_fingerprint(att_plan *plan, const att_rewritten *from)
+{
+    size_t values = (size_t)from->graph->values.count;
+    numbering numbers = {.number = att_allocate_array(plan->context, values + 1, sizeof *numbers.number)};
+    if (!numbers.number)
+        return att_fail_memory(plan->context, values * sizeof *numbers.number, "a plan");
+    uint64_t hash = hash_graph(from, &numbers);
+    att_free(plan->context, numbers.number);
+    att_text text = {.context = plan->context};
+    const char *version = plan->backend->version ? plan->backend->version() : "";
+    att_text_append(&text,
+                    "precision=%s graph=%016llx purpose=%s backend=%s group=", att_precision_name(plan->precision),
+                    (unsigned long long)hash, plan->purpose == ATT_TRAIN ? "train" : "infer", plan->backend->name);
+    append_groups(plan, &text);
+    att_text_append(&text, " lanes=%d parts=%d tier=%s%s%s attscope=%s", plan->lanes, plan->parts,
+                    att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());
+    if (!text.failed)
+        plan->fingerprint = att_arena_string(&plan->arena, text.data);
+    att_text_free(&text);
+    return plan->fingerprint ? ATT_OK : att_fail_memory(plan->context, 256, "a plan");
+}

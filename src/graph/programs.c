@@ -1,0 +1,152 @@
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/plan.h"
+
+/* --- packs ------------------------------------------------------------------------------------------------------- */
+
+/* Whether the step takes what `pack` makes: of the same weights, in the same layout. */
+static bool same_pack(const att_pack *pack, const att_step *step)
+{
+    const att_unit *a = pack->unit, *b = step->unit;
+    if (a->kernel != b->kernel || a->prepared.packed_key != b->prepared.packed_key ||
+        a->problem.in_count != b->problem.in_count)
+        return false;
+    for (int i = 0; i < a->problem.in_count; i++) {
+        bool shared = pack->in[i].place == ATT_AT_WEIGHTS;
+        if (shared != (step->in[i].place == ATT_AT_WEIGHTS) || (shared && pack->in[i].offset != step->in[i].offset))
+            return false;
+    }
+    return true;
+}
+
+static att_status add_pack(att_plan *plan, att_step *step)
+{
+    const att_unit *unit = step->unit;
+    for (int i = 0; i < plan->packs.count; i++)
+        if (same_pack(&plan->packs.items[i], step)) {
+            step->packed = i;
+            return ATT_OK;
+        }
+    if (plan->packs.count == plan->packs.capacity) {
+        int larger = plan->packs.capacity ? plan->packs.capacity * 2 : 64;
+        att_pack *grown = att_reallocate(plan->context, plan->packs.items, (size_t)larger * sizeof *grown);
+        if (!grown)
+            return att_fail_memory(plan->context, (size_t)larger * sizeof *grown, "a plan");
+        plan->packs.items = grown;
+        plan->packs.capacity = larger;
+    }
+    step->packed = plan->packs.count;
+    att_pack *pack = &plan->packs.items[plan->packs.count++];
+    *pack = (att_pack){.unit = unit, .offset = plan->packed_bytes};
+    memcpy(pack->in, step->in, sizeof pack->in);
+    plan->packed_bytes += (unit->prepared.packed_bytes + 63) / 64 * 64;
+    return ATT_OK;
+}
+
+/* --- steps ------------------------------------------------------------------------------------------------------- */
+
+/* Scopes of neighbours are the same string: it is copied once. */
+typedef struct scope_copy {
+    const char *from, *to;
+} scope_copy;
+
+static att_status copy_scope(att_plan *plan, const char *scope, scope_copy *last)
+{
+    if (scope == last->from)
+        return ATT_OK;
+    *last = (scope_copy){scope, att_arena_string(&plan->arena, scope)};
+    return last->to ? ATT_OK : att_fail_memory(plan->context, strlen(scope), "a plan");
+}
+
+static att_status prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts,
+                               att_step *step, scope_copy *last)
+{
+    const att_node *of = &from->graph->nodes.items[node];
+    att_unit *unit;
+    ATT_TRY(att_prepare_unit(plan, from->graph, of, from->readers, group, parts, &unit));
+    ATT_TRY(copy_scope(plan, of->scope, last));
+    step->unit = unit;
+    step->scope = last->to;
+    step->packed = -1;
+    return unit->prepared.packed_bytes > 0 ? add_pack(plan, step) : ATT_OK;
+}
+
+static void widen_scratch(size_t *scratch, const att_unit *unit)
+{
+    size_t bytes = (unit->prepared.scratch_bytes + 63) / 64 * 64;
+    *scratch = bytes > *scratch ? bytes : *scratch;
+}
+
+static att_status add_program(att_plan *plan, const att_rewritten *from, att_segment *segment, att_ref *refs, int group,
+                              int parts)
+{
+    if (att_segment_program(segment, group, parts))
+        return ATT_OK;
+    int count = segment->end - segment->first;
+    size_t bytes = (size_t)count * sizeof(att_step);
+    att_program *program = &segment->programs[segment->program_count];
+    *program = (att_program){.group = group, .parts = parts, .step_count = count};
+    program->steps = att_arena_allocate(&plan->arena, bytes);
+    if (!program->steps)
+        return att_fail_memory(plan->context, bytes, "a plan");
+    ATT_TRY(att_place_local(plan, from, segment, refs, program));
+    scope_copy last = {NULL, NULL};
+    for (int i = 0; i < count; i++) {
+        ATT_TRY(prepare_step(plan, from, segment->first + i, group, parts, &program->steps[i], &last));
+        widen_scratch(&program->scratch_bytes, program->steps[i].unit);
+    }
+    segment->program_count++;
+    return ATT_OK;
+}
+
+static att_status add_programs(att_plan *plan, const att_rewritten *from, att_segment *segment, att_ref *refs)
+{
+    for (int group = segment->group; group >= 1; group /= 2)
+        ATT_TRY(add_program(plan, from, segment, refs, group, plan->parts));
+    int threads = att_context_threads(plan->context);
+    if (plan->purpose == ATT_INFER && threads > 1) /* one sample on all threads: latency */
+        return add_program(plan, from, segment, refs, 1, threads);
+    return ATT_OK;
+}
+
+/* All threads of the body share each. */
+static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_segment *segment, const att_ref *refs)
+{
+    size_t bytes = (size_t)segment->reduction_count * sizeof(att_step);
+    segment->reductions = att_arena_allocate(&plan->arena, bytes);
+    if (!segment->reductions)
+        return att_fail_memory(plan->context, bytes, "a plan");
+    scope_copy last = {NULL, NULL};
+    for (int i = 0; i < segment->reduction_count; i++) {
+        int node = segment->end + i;
+        att_step *step = &segment->reductions[i];
+        att_place_node(&from->graph->nodes.items[node], refs, step);
+        step->watcher = from->watchers[node];
+        ATT_TRY(prepare_step(plan, from, node, 1, plan->teams * plan->parts, step, &last));
+        widen_scratch(&plan->scratch_bytes, step->unit);
+    }
+    return ATT_OK;
+}
+
+const att_program *att_segment_program(const att_segment *segment, int group, int parts)
+{
+    for (int i = 0; i < segment->program_count; i++)
+        if (segment->programs[i].group == group && segment->programs[i].parts == parts)
+            return &segment->programs[i];
+    return NULL;
+}
+
+att_status att_make_programs(att_plan *plan, const att_rewritten *from)
+{
+    att_ref *refs;
+    ATT_TRY(att_place_shared(plan, from, &refs));
+    att_status status = ATT_OK;
+    for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
+        status = add_programs(plan, from, &plan->segments[i], refs);
+        if (status == ATT_OK)
+            status = add_reductions(plan, from, &plan->segments[i], refs);
+    }
+    att_free(plan->context, refs);
+    return status;
+}

@@ -1,0 +1,275 @@
+#include "graph/segment.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/reorder.h"
+
+/* A value of so few bytes is kept rather than made again. */
+enum { SMALL_BYTES = 2048 };
+/* Operations for each byte of a result, up to which a matrix product is made again rather than kept: about what a core
+ * computes while its share of the memory's bandwidth writes and reads that byte. */
+static const double MOST_FLOPS_PER_BYTE = 40;
+
+bool att_node_reduces(const att_graph *graph, const att_node *node)
+{
+    return graph->values.items[node->out[0]].desc.kind == ATT_BATCH;
+}
+
+int att_graph_segments(const att_graph *graph)
+{
+    int last = 0;
+    for (int i = 0; i < graph->nodes.count; i++)
+        last = graph->nodes.items[i].segment > last ? graph->nodes.items[i].segment : last;
+    return last + 1;
+}
+
+/* The first segment in which input `value` of a node can be read; a reduction reads those of its own segment. */
+static int ready(const att_graph *graph, att_value value, bool reduces)
+{
+    const att_value_info *info = value == ATT_NONE ? NULL : &graph->values.items[value];
+    if (!info || info->node < 0)
+        return 0;
+    return graph->nodes.items[info->node].segment + (info->desc.kind == ATT_BATCH && !reduces);
+}
+
+void att_graph_cut(att_graph *graph)
+{
+    for (int i = 0; i < graph->nodes.count; i++) {
+        att_node *node = &graph->nodes.items[i];
+        bool reduces = att_node_reduces(graph, node);
+        node->segment = 0;
+        for (int j = 0; j < node->in_count; j++) {
+            int segment = ready(graph, node->in[j], reduces);
+            node->segment = segment > node->segment ? segment : node->segment;
+        }
+    }
+}
+
+/* --- making again ------------------------------------------------------------------------------------------------ */
+
+/* WATCHED: kept for watchers only; others make it again, as they would without. */
+typedef enum verdict { LOCAL, KEPT, REMADE, WATCHED } verdict;
+
+/* By value of the graph as it was. twin: the copy in segment twin_of, where that is the segment being written. */
+typedef struct remaking {
+    att_graph *graph;
+    const bool *watchers;
+    int node_count;
+    verdict *verdicts;
+    att_value *twin;
+    int *twin_of;
+    att_order order;
+} remaking;
+
+static const att_node *maker(const remaking *r, att_value value)
+{
+    int node = value == ATT_NONE ? -1 : r->graph->values.items[value].node;
+    return node < 0 ? NULL : &r->graph->nodes.items[node];
+}
+
+static double bytes_of(const remaking *r, att_value value)
+{
+    const att_desc *desc = &r->graph->values.items[value].desc;
+    return (double)att_shape_count(desc->shape) * (double)att_dtype_size(desc->dtype);
+}
+
+static bool is_sample(const remaking *r, att_value value)
+{
+    return value != ATT_NONE && r->graph->values.items[value].desc.kind == ATT_SAMPLE;
+}
+
+static double flops_of(const remaking *r, const att_node *node, bool *product)
+{
+    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    for (int i = 0; i < node->in_count; i++)
+        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : r->graph->values.items[node->in[i]].desc;
+    for (int i = 0; i < node->out_count; i++)
+        out[i] = r->graph->values.items[node->out[i]].desc;
+    att_cost cost = {0};
+    if (node->op->cost)
+        node->op->cost(in, out, &node->attrs, &cost);
+    *product = cost.macs > 0;
+    return cost.flops;
+}
+
+/* Bytes of kept values that making `value` again reads; negative where it would need one that is not kept. */
+static double bytes_read(const remaking *r, att_value value);
+
+static double bytes_for(const remaking *r, const att_node *node)
+{
+    double sum = 0;
+    for (int j = 0; j < node->in_count; j++) {
+        if (!is_sample(r, node->in[j]))
+            continue;
+        double bytes = bytes_read(r, node->in[j]);
+        if (bytes < 0)
+            return -1;
+        sum += bytes;
+    }
+    return sum;
+}
+
+static bool is_cheap(const remaking *r, const att_node *node, att_value value, double read)
+{
+    if (node->op->flags & ATT_OP_RECOMPUTE)
+        return true;
+    bool product;
+    double flops = flops_of(r, node, &product);
+    return product && flops <= MOST_FLOPS_PER_BYTE * bytes_of(r, value) && read < bytes_of(r, value);
+}
+
+static double bytes_read(const remaking *r, att_value value)
+{
+    const att_node *node = maker(r, value);
+    if (!node || r->verdicts[value] == KEPT)
+        return bytes_of(r, value);
+    double read = bytes_for(r, node);
+    return read >= 0 && is_cheap(r, node, value, read) ? read : -1;
+}
+
+/* Whether a later segment reads the value; `reduced`: a reduction does, whatever the segment. */
+typedef struct crossing {
+    bool later, watched, reduced;
+} crossing;
+
+static void find_crossings(const remaking *r, crossing *crossings)
+{
+    for (int i = 0; i < r->node_count; i++) {
+        const att_node *node = &r->graph->nodes.items[i];
+        bool reduces = att_node_reduces(r->graph, node);
+        for (int j = 0; j < node->in_count; j++) {
+            const att_node *from = maker(r, node->in[j]);
+            if (!from || !is_sample(r, node->in[j]))
+                continue;
+            crossing *c = &crossings[node->in[j]];
+            c->reduced |= reduces;
+            if (from->segment < node->segment)
+                *(r->watchers[i] ? &c->watched : &c->later) = true;
+        }
+    }
+}
+
+static void decide(remaking *r, const crossing *crossings)
+{
+    for (int i = 0; i < r->graph->outputs.count; i++)
+        r->verdicts[r->graph->outputs.items[i].value] = KEPT; /* outputs have a row for every sample */
+    for (int i = 0; i < r->node_count; i++)
+        for (int j = 0; j < r->graph->nodes.items[i].out_count; j++) {
+            att_value value = r->graph->nodes.items[i].out[j];
+            crossing c = crossings[value];
+            if (r->verdicts[value] == KEPT || (!c.later && !c.reduced))
+                continue;
+            bool keep = c.reduced || bytes_of(r, value) <= SMALL_BYTES || bytes_read(r, value) < 0;
+            r->verdicts[value] = keep ? KEPT : REMADE;
+        }
+    for (att_value value = 0; value < r->graph->values.count; value++)
+        if (r->verdicts[value] == LOCAL && crossings[value].watched)
+            r->verdicts[value] = WATCHED;
+}
+
+static att_value available(remaking *r, att_value value, int segment, bool watcher);
+
+static void make_twin(remaking *r, att_node node, int segment)
+{
+    for (int j = 0; j < node.in_count; j++)
+        node.in[j] = available(r, node.in[j], segment, false);
+    att_graph *graph = r->graph;
+    graph->scope = node.scope;
+    graph->segment = segment;
+    att_value out[ATT_MAX_OUT];
+    att_emit(graph, node.op->name, &node.attrs, node.in, node.in_count, out);
+    att_order_take(&r->order, r->node_count);
+    for (int j = 0; j < node.out_count && graph->status == ATT_OK; j++) {
+        graph->values.items[out[j]].desc = graph->values.items[node.out[j]].desc;
+        r->twin[node.out[j]] = out[j];
+        r->twin_of[node.out[j]] = segment;
+    }
+}
+
+/* The value as a node of segment `segment` can read it. */
+static att_value available(remaking *r, att_value value, int segment, bool watcher)
+{
+    const att_node *from = maker(r, value);
+    if (!from || !is_sample(r, value) || from->segment >= segment || r->verdicts[value] == KEPT ||
+        (watcher && r->verdicts[value] == WATCHED))
+        return value;
+    if (r->twin_of[value] != segment)
+        make_twin(r, *from, segment);
+    return r->graph->status == ATT_OK ? r->twin[value] : ATT_NONE;
+}
+
+static void rewrite_segment(remaking *r, int segment)
+{
+    for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
+        att_node node = r->graph->nodes.items[i];
+        if (node.segment != segment)
+            continue;
+        for (int j = 0; j < node.in_count; j++)
+            node.in[j] = available(r, node.in[j], segment, r->watchers[i]);
+        att_order_append(&r->order, node);
+    }
+}
+
+static att_status remake(remaking *r, crossing *crossings)
+{
+    att_graph *graph = r->graph;
+    find_crossings(r, crossings);
+    decide(r, crossings);
+    int segments = att_graph_segments(graph);
+    r->order.graph = graph;
+    for (int segment = 0; segment < segments; segment++)
+        rewrite_segment(r, segment);
+    graph->segment = 0;
+    return att_order_finish(&r->order);
+}
+
+att_status att_graph_remake(att_graph *graph, const bool *watchers)
+{
+    if (att_graph_segments(graph) == 1)
+        return ATT_OK;
+    att_arena work = {.context = graph->context};
+    size_t values = (size_t)graph->values.count;
+    remaking r = {.graph = graph, .watchers = watchers, .node_count = graph->nodes.count};
+    r.verdicts = att_arena_allocate(&work, values * sizeof *r.verdicts);
+    r.twin = att_arena_allocate(&work, values * sizeof *r.twin);
+    r.twin_of = att_arena_allocate(&work, values * sizeof *r.twin_of);
+    crossing *crossings = att_arena_allocate(&work, values * sizeof *crossings);
+    att_status status = r.verdicts && r.twin && r.twin_of && crossings
+                            ? remake(&r, crossings)
+                            : att_fail_memory(graph->context, values * sizeof *crossings, "a plan");
+    att_arena_free(&work);
+    return status;
+}
+
+/* --- order ------------------------------------------------------------------------------------------------------- */
+
+static void append_segment(att_order *order, int segment, bool reductions, const bool *watchers, bool *marks)
+{
+    for (int i = 0; i < order->graph->nodes.count; i++) {
+        const att_node *node = &order->graph->nodes.items[i];
+        if (node->segment != segment || att_node_reduces(order->graph, node) != reductions)
+            continue;
+        marks[order->nodes.count] = watchers[i];
+        att_order_append(order, *node);
+    }
+}
+
+att_status att_graph_sort_segments(att_graph *graph, bool *watchers)
+{
+    int segments = att_graph_segments(graph);
+    if (segments == 1)
+        return ATT_OK;
+    size_t count = (size_t)graph->nodes.count;
+    bool *marks = att_allocate(graph->context, count);
+    if (!marks)
+        return att_fail_memory(graph->context, count, "a plan");
+    att_order order = {.graph = graph};
+    for (int segment = 0; segment < segments; segment++) {
+        append_segment(&order, segment, false, watchers, marks);
+        append_segment(&order, segment, true, watchers, marks);
+    }
+    memcpy(watchers, marks, count);
+    att_free(graph->context, marks);
+    return att_order_finish(&order);
+}

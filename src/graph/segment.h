@@ -1,0 +1,27 @@
+/* graph/segment.h - cuts a graph where the batch meets.
+ *
+ * A reduction makes a value of the whole batch (kind ATT_BATCH); what reads it can start when every sample has been
+ * there. So the body is a sequence of segments: each runs on groups of samples, then come its reductions. A sample
+ * value that a later segment reads is kept for the whole batch, or made again there where that is cheap and needs
+ * nothing kept that would not be kept anyway.
+ */
+#ifndef ATT_GRAPH_SEGMENT_H
+#define ATT_GRAPH_SEGMENT_H
+
+#include "graph/graph.h"
+
+/* Whether the node reduces the batch. */
+bool att_node_reduces(const att_graph *graph, const att_node *node);
+
+/* Gives each node the first segment it can run in. */
+void att_graph_cut(att_graph *graph);
+int att_graph_segments(const att_graph *graph);
+
+/* Puts copies of cheap nodes into later segments that read what they make. watchers: a mark a node; what only watchers
+ * read in a later segment is kept, so that they change nothing else. */
+att_status att_graph_remake(att_graph *graph, const bool *watchers);
+
+/* Orders nodes by segment, reductions last in each, and moves the marks with them. */
+att_status att_graph_sort_segments(att_graph *graph, bool *watchers);
+
+#endif

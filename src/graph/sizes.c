@@ -1,0 +1,90 @@
+#include "core/context.h"
+#include "core/error.h"
+#include "graph/plan.h"
+
+/* Rows of a matrix product that fill a core without leaving its cache, and that keep weight gradients efficient; a
+ * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
+enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
+
+static bool has_products(const att_graph *graph, const att_node *node)
+{
+    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    for (int i = 0; i < node->in_count; i++)
+        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
+    for (int i = 0; i < node->out_count; i++)
+        out[i] = graph->values.items[node->out[i]].desc;
+    att_cost cost = {0};
+    if (node->op->cost)
+        node->op->cost(in, out, &node->attrs, &cost);
+    return cost.macs > 0;
+}
+
+/* Of one sample, in the segment's largest matrix product. */
+static int64_t most_rows(const att_rewritten *from, const att_segment *segment)
+{
+    const att_graph *graph = from->graph;
+    int64_t most = 1;
+    for (int i = segment->first; i < segment->end; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        att_shape shape = graph->values.items[node->out[0]].desc.shape;
+        if (from->watchers[i] || shape.rank < 2 || graph->values.items[node->out[0]].desc.kind != ATT_SAMPLE ||
+            !has_products(graph, node))
+            continue;
+        int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
+static int power_of_two_within(int64_t limit)
+{
+    int power = 1;
+    while (power * 2 <= limit && power * 2 <= MAX_GROUP)
+        power *= 2;
+    return power;
+}
+
+/* Of a graph that is not narrowed yet, so that mixed precision takes the groups of full precision and less memory; and
+ * without watchers, which change nothing. */
+static att_status keep_within_budget(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
+                                     att_segment *segment)
+{
+    for (; segment->group > 1; segment->group /= 2) {
+        size_t bytes;
+        ATT_TRY(att_place_measure(plan, from, segment, refs, segment->group, &bytes));
+        if (bytes <= ARENA_BYTES)
+            break;
+    }
+    return ATT_OK;
+}
+
+static att_status choose_groups(att_plan *plan, const att_rewritten *from, int wanted)
+{
+    int64_t rows = plan->purpose == ATT_TRAIN ? TRAIN_ROWS : INFER_ROWS;
+    att_ref *refs;
+    ATT_TRY(att_place_shared(plan, from, &refs));
+    att_status status = ATT_OK;
+    for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
+        att_segment *segment = &plan->segments[i];
+        segment->group = power_of_two_within(wanted ? wanted : rows / most_rows(from, segment));
+        if (!wanted)
+            status = keep_within_budget(plan, from, refs, segment);
+    }
+    att_free(plan->context, refs);
+    return status;
+}
+
+att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
+{
+    int threads = att_context_threads(plan->context);
+    if (options->group < 0 || options->group > MAX_GROUP || options->lanes < 0 || options->lanes > 1024 ||
+        options->parts < 0 || options->parts > threads)
+        return att_fail(plan->context, ATT_ERR_ARGUMENT,
+                        "a plan takes a group of 0..%d, 0..1024 lanes and 0..%d parts, not %d, %d and %d", MAX_GROUP,
+                        threads, options->group, options->lanes, options->parts);
+    plan->lanes = plan->purpose == ATT_TRAIN ? (options->lanes ? options->lanes : threads) : 1;
+    int teams = plan->purpose == ATT_TRAIN && plan->lanes < threads ? plan->lanes : threads;
+    plan->parts = options->parts ? options->parts : threads / teams;
+    plan->teams = threads / plan->parts < teams ? threads / plan->parts : teams;
+    return choose_groups(plan, from, options->group);
+}
