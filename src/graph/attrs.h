@@ -67,9 +67,10 @@ typedef struct att_slice_attrs {
     int32_t first, count, total;
 } att_slice_attrs;
 
-/* mean over tokens [first, N): out [C]; its gradient spreads over `total`. */
+/* mean over rows [first, N): out [C]; its gradient spreads over `total`, which are rows of a map that is `width` wide,
+ * or tokens where that is 0. */
 typedef struct att_mean_attrs {
-    int32_t first, total;
+    int32_t first, total, width;
 } att_mean_attrs;
 
 /* dropout, drop_path: rate, and the stream that makes draws of different nodes differ; a gradient node has the stream
@@ -93,10 +94,86 @@ typedef struct att_sum_attrs {
     int32_t axes;
 } att_sum_attrs;
 
+/* add: how many of the last axes a shared operand spans; 0 where both are sample values. */
+typedef struct att_add_attrs {
+    int32_t axes;
+    att_activation activation; /* of the sum */
+} att_add_attrs;
+
+/* batch_norm, and what it is in training: normalize and its gradients read eps and activation. */
+typedef struct att_batch_norm_attrs {
+    double eps, momentum;
+    bool frozen;
+    att_activation activation;
+} att_batch_norm_attrs;
+
+/* merge_moments, running_stats, batch_mean: rows of each sample. */
+typedef struct att_moments_attrs {
+    int64_t rows;
+    double momentum; /* running_stats: the share of what is new */
+} att_moments_attrs;
+
+typedef struct att_style_attrs {
+    double eps;
+} att_style_attrs;
+
+/* activation: of the product, or of the sum with the residual where there is one. */
+typedef struct att_gate_attrs {
+    att_activation activation;
+} att_gate_attrs;
+
+/* flipped: the weight from its last element to its first, which is the gradient's way. */
+typedef struct att_channel_conv_attrs {
+    bool flipped;
+} att_channel_conv_attrs;
+
+enum { ATT_DCT_GROUPS = 32 };
+
+/* `count` groups of channels with their frequencies, on a grid of height x width; the map is map_height x map_width. */
+typedef struct att_dct_attrs {
+    int32_t count, height, width, map_height, map_width;
+    uint16_t rows[ATT_DCT_GROUPS], columns[ATT_DCT_GROUPS];
+} att_dct_attrs;
+
 /* sgd, adamw: whether weight decay applies to the range. */
 typedef struct att_update_attrs {
     bool decay;
 } att_update_attrs;
+
+/* conv2d and its gradients. height, width: of x, for the gradient of x; kernel_h, kernel_w: for that of the weight.
+ * eps: of a batch norm that was absorbed. */
+typedef struct att_conv_attrs {
+    int32_t stride, padding, dilation, groups;
+    int32_t height, width, kernel_h, kernel_w;
+    att_activation activation; /* none or ReLU */
+    double eps;
+} att_conv_attrs;
+
+typedef struct att_batch_norm_attrs {
+    double eps, momentum;
+    bool frozen;
+    att_activation activation;
+} att_batch_norm_attrs;
+
+/* max_pool, avg_pool. height, width: of x, for the gradient. */
+typedef struct att_pool_attrs {
+    int32_t kernel, stride, padding;
+    int32_t height, width;
+    bool ceil, count_padding;
+} att_pool_attrs;
+
+/* adaptive_avg_pool: to out_h x out_w; height, width: of x, for the gradient. */
+typedef struct att_adaptive_attrs {
+    int32_t out_h, out_w;
+    int32_t height, width;
+} att_adaptive_attrs;
+
+/* shortcut_pad: channels in all, of which `before` are zeros in front; height, width, from: x [height, width, from],
+ * for the gradient. */
+typedef struct att_shortcut_attrs {
+    int32_t stride, channels, before;
+    int32_t height, width, from;
+} att_shortcut_attrs;
 
 typedef union att_attrs {
     att_linear_attrs linear;
@@ -110,7 +187,19 @@ typedef union att_attrs {
     att_cross_entropy_attrs cross_entropy;
     att_broadcast_attrs broadcast;
     att_sum_attrs sum;
+    att_add_attrs add;
+    att_batch_norm_attrs batch_norm;
+    att_moments_attrs moments;
+    att_style_attrs style;
+    att_gate_attrs gate;
+    att_channel_conv_attrs channel_conv;
+    att_dct_attrs dct;
     att_update_attrs update;
+    att_conv_attrs conv;
+    att_batch_norm_attrs batch_norm;
+    att_pool_attrs pool;
+    att_adaptive_attrs adaptive;
+    att_shortcut_attrs shortcut;
 } att_attrs;
 
 #endif
