@@ -53,8 +53,9 @@ static att_value pool_dct(const att_scope *scope, att_value x)
 
 /* --- mixtures ----------------------------------------------------------------------------------------------------- */
 
-/* A weight a channel and source that starts at 0, a bias a channel that starts at -1, batch norm. */
-static att_value mix_affine(const att_scope *scope, const sources *of, double ratio)
+/* A weight a channel and source that starts at 0, a bias a channel that starts at -1: the instance enhancement of the
+ * same group's IEBN (Liang et al., AAAI 2020). */
+static att_value mix_iebn(const att_scope *scope, const sources *of, double ratio)
 {
     (void)ratio;
     static const att_init zeros = {ATT_INIT_CONSTANT, 0}, minus_ones = {ATT_INIT_CONSTANT, -1};
@@ -65,8 +66,13 @@ static att_value mix_affine(const att_scope *scope, const sources *of, double ra
         att_value weight = att_scope_parameter(&own, "weight", shape, zeros, false);
         z = add_up(scope->graph, z, att_scale(scope->graph, of->pooled[i], weight));
     }
-    z = att_add(scope->graph, z, att_scope_parameter(scope, "bias", shape, minus_ones, false));
-    return att_gates_norm(scope, z);
+    return att_add(scope->graph, z, att_scope_parameter(scope, "bias", shape, minus_ones, false));
+}
+
+/* In training the batch's mean takes the bias away again; it is there because the group's code has it. */
+static att_value mix_affine(const att_scope *scope, const sources *of, double ratio)
+{
+    return att_gates_norm(scope, mix_iebn(scope, of, ratio));
 }
 
 static att_value mix_bottleneck(const att_scope *scope, const sources *of, double ratio)
@@ -117,6 +123,7 @@ static att_value mix_linear(const att_scope *scope, const sources *of, double ra
 
 #define ADAPTORS(X)                                \
     X(affine, pool_mean, true, mix_affine)         \
+    X(iebn, pool_mean, true, mix_iebn)             \
     X(bottleneck, pool_mean, true, mix_bottleneck) \
     X(conv1d, pool_mean, true, mix_conv1d)         \
     X(style, pool_style, false, mix_style)         \
@@ -168,11 +175,11 @@ const att_module att_module_step = {
     .meaning =
         "StepNet: step size F(x + f, x) a channel, f the branch (Huang et al., ICCV 2023; F's inside is a reading)",
     .place = ATT_ON_MAPS,
-    .options = {[ADAPTOR] = {.name = "adaptor",
-                             .meaning =
-                                 "structure of F; affine: weight and bias a channel, batch norm (authors' habit)",
-                             .high = sizeof adaptors / sizeof *adaptors - 1,
-                             .choices = adaptor_names},
+    .options = {[ADAPTOR] =
+                    {.name = "adaptor",
+                     .meaning = "structure of F; affine: weight and bias a channel, batch norm; iebn: without the norm",
+                     .high = sizeof adaptors / sizeof *adaptors - 1,
+                     .choices = adaptor_names},
                 [INPUT] = {.name = "input",
                            .meaning = "what F sees: the state before (x_t), guessed after (x_t1), f itself, or both",
                            .start = BOTH,
