@@ -59,6 +59,24 @@ ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, in
 /* y = x (.) gamma; gamma [C] starts at `start`, not decayed. */
 ATT_API att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start);
 
+/* A convolution of kernel x kernel pixels, kernel odd, with kernel / 2 pixels of padding: weight [O, C / groups,
+ * kernel, kernel], decayed, started as N(0, 2 / (O kernel^2)) (He et al. 2015, over outputs); with `bias`, bias [O]
+ * from zero, not decayed. x [h, w, C] -> [ceil(h / stride), ceil(w / stride), O]. */
+typedef struct att_nn_conv_options {
+    int kernel;
+    int stride, groups; /* 0: 1 */
+    bool bias;
+} att_nn_conv_options;
+ATT_API att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, const att_nn_conv_options *options);
+
+/* weight (from `start`) and bias (zeros) [C], not decayed; buffers running_mean (zeros) and running_var (ones) [C].
+ * eps and momentum are att_batch_norm()'s own. x [.., C] -> [.., C]. */
+ATT_API att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start);
+
+/* As att_nn_linear(), its weight and bias started uniformly within 1 / sqrt(I), as PyTorch does: the classifier of a
+ * convolutional network. */
+ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t outputs);
+
 /* --- modules: what can be put on a residual branch, by name ------------------------------------------------------ */
 
 enum { ATT_MODULE_OPTIONS = 4 };
