@@ -5,13 +5,21 @@
 #include "graph/kernel.h"
 
 /* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
-#define ATT_CPU_KERNELS(X) \
-    X(linear)              \
-    X(linear_bf16)         \
-    X(patchify_grad)       \
-    X(prepend_tokens)      \
-    X(slice_tokens)        \
-    X(slice_tokens_grad)   \
+#define ATT_CPU_KERNELS(X)        \
+    X(linear)                     \
+    X(linear_bf16)                \
+    X(patchify_grad)              \
+    X(prepend_tokens)             \
+    X(slice_tokens)               \
+    X(slice_tokens_grad)          \
+    X(merge_moments)              \
+    X(running_stats)              \
+    X(batch_mean)                 \
+    X(channel_conv)               \
+    X(channel_conv_weight_grad)   \
+    X(channel_linear)             \
+    X(channel_linear_grad)        \
+    X(channel_linear_weight_grad) \
     X(loss_seed)
 
 /* For bf16 operands of products on processors that multiply none: they come last. */
