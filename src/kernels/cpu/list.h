@@ -23,7 +23,15 @@
     X(concat)                       \
     X(concat_grad)                  \
     X(shortcut_pad)                 \
-    X(shortcut_pad_grad)
+    X(shortcut_pad_grad)            \
+    X(merge_moments)                \
+    X(running_stats)                \
+    X(batch_mean)                   \
+    X(channel_conv)                 \
+    X(channel_conv_weight_grad)     \
+    X(channel_linear)               \
+    X(channel_linear_grad)          \
+    X(channel_linear_weight_grad)
 
 /* For bf16 operands of products on processors that multiply none: they come last. */
 #define ATT_CPU_WIDENED_KERNELS(X) \

@@ -33,6 +33,28 @@
     X(cross_entropy_grad)           \
     X(dropout)                      \
     X(drop_path)                    \
+    X(batch_norm)                   \
+    X(batch_norm_grad)              \
+    X(channel_moments)              \
+    X(normalize)                    \
+    X(normalize_sums)               \
+    X(normalize_grad)               \
+    X(relu)                         \
+    X(relu_grad)                    \
+    X(sigmoid)                      \
+    X(sigmoid_grad)                 \
+    X(global_max)                   \
+    X(global_max_grad)              \
+    X(global_style)                 \
+    X(global_style_grad)            \
+    X(channel_pool)                 \
+    X(channel_pool_grad)            \
+    X(gate)                         \
+    X(channel_dot)                  \
+    X(pixel_gate)                   \
+    X(pixel_dot)                    \
+    X(dct_pool)                     \
+    X(dct_pool_grad)                \
     X(attention_summary)            \
     X(step_norms)                   \
     X(residual_norms)               \
