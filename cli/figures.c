@@ -21,16 +21,10 @@ void cli_figures_explain(FILE *out)
     }
 }
 
-static int tokens_of(const att_model *model)
-{
-    att_model_options o = att_model_options_of(model);
-    int side = o.img_size / o.patch_size;
-    return side * side + (o.class_token > 0);
-}
-
 double cli_entropy_bound(const att_model *model)
 {
-    return log(tokens_of(model));
+    int64_t tokens = att_model_tokens(model);
+    return tokens > 0 ? log((double)tokens) : NAN;
 }
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
@@ -42,7 +36,8 @@ static void print_instrument(const att_model *model, const att_instrument_info *
     explain_line(stdout, "source", info->source);
     explain_line(stdout, "reading", info->reading);
     if (strcmp(info->name, "entropy") == 0)
-        printf("  %-11sln N = %.4f, N = %d tokens\n", "bound", cli_entropy_bound(model), tokens_of(model));
+        printf("  %-11sln N = %.4f, N = %lld tokens\n", "bound", cli_entropy_bound(model),
+               (long long)att_model_tokens(model));
 }
 
 /* What a line is called: its node, or for figures of the whole network the statistic. */

@@ -1,5 +1,7 @@
 #include "network.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
@@ -65,6 +67,38 @@ void cli_unload(cli_loaded *loaded)
     att_weights_destroy(&loaded->weights);
     att_model_destroy(&loaded->model);
     att_safetensors_close(&loaded->file);
+}
+
+/* FNV-1a of 64 bits, a number of f32 at a time. (Fowler, Noll, Vo) */
+static uint64_t digest_more(uint64_t sum, const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        sum = (sum ^ bits) * UINT64_C(1099511628211);
+    }
+    return sum;
+}
+
+att_status cli_weights_digest(const att_weights *weights, char digest[17])
+{
+    uint64_t sum = UINT64_C(14695981039346656037);
+    int64_t most = 1;
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        most = count > most ? count : most;
+    }
+    float *values = malloc((size_t)most * sizeof *values);
+    att_status status = values ? ATT_OK : ATT_ERR_MEMORY;
+    for (int i = 0; i < att_weights_count(weights) && status == ATT_OK; i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        status = att_weights_get(weights, -1, i, values, count);
+        if (status == ATT_OK)
+            sum = digest_more(sum, values, count);
+    }
+    free(values);
+    snprintf(digest, 17, "%016" PRIx64, sum);
+    return status;
 }
 
 /* --- data --------------------------------------------------------------------------------------------------------- */

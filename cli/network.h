@@ -20,6 +20,9 @@ int cli_load(cli_app *cli, const char *path, const cli_network *network, const c
              cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
+/* The bits of all weights as sixteen digits: two checkpoints with the same weights have the same. ERR_MEMORY. */
+att_status cli_weights_digest(const att_weights *weights, char digest[17]);
+
 /* Lays the flags over *preprocess. CLI_OK or a code. */
 int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess);
 

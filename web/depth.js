@@ -15,7 +15,7 @@ const DEPTHS = [
     caption: "t = 0 is drawn hollow: it is left out of TNS." },
   { instrument: "residual", title: "Rank residual", steps: true, log: true, xLabel: "after residual addition",
     labels: { composite: "Composite norm", frobenius: "Frobenius norm" },
-    caption: "Logarithmic scale. Down: tokens become alike." },
+    caption: "Down: tokens become alike." },
 ];
 
 /* And those that nobody here knows of. */
@@ -28,9 +28,8 @@ function depthSpecs() {
 }
 
 /* ln N, once for each N. */
-function entropyLimits() {
-  const sizes = [...new Set(runs.filter((run) => meansOf(run, "entropy", "mean").length).map(tokensOf))]
-    .filter((tokens) => tokens > 0);
+function entropyLimits(among) {
+  const sizes = [...new Set(among.map(tokensOf))].filter((tokens) => tokens > 0);
   return sizes.map((tokens) => ({ y: Math.log(tokens), label: `ln ${count(tokens)}, all tokens alike` }));
 }
 
@@ -42,7 +41,8 @@ function shiftOf(run, among) {
 
 /* Whether every node was measured, so that the first step listed is the network's first. */
 function isWhole(run) {
-  return ((run.measured_apart ? run.measured_begin?.nodes : run.facts.measure_nodes) ?? "*") === "*";
+  const nodes = run.figures.find((f) => f.instrument === "nsi")?.nodes || run.facts.measure_nodes;
+  return (nodes ?? "*") === "*";
 }
 
 function tellFigure(run, figure, unit) {
@@ -90,16 +90,16 @@ function keyOf(spec, heads) {
 }
 
 /* Two readings that agree everywhere are drawn once. */
-function drawnOf(spec, statistics) {
+function drawnOf(spec, statistics, among) {
   const values = (statistic) =>
-    JSON.stringify(runs.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
+    JSON.stringify(among.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
   const titles = statistics.map((statistic) => [statistic, spec.labels[statistic] ?? statistic]);
   if (spec.instrument !== "nsi" || new Set(statistics.map(values)).size > 1) return titles;
   return [[statistics[0], `${titles.map(([, title]) => title).join(", and ")}: no gates here, both readings agree`]];
 }
 
-function depthChart(spec, statistic, title) {
-  const among = runs.filter((run) => meansOf(run, spec.instrument, statistic).length);
+function depthChart(spec, statistic, title, measured, log) {
+  const among = measured.filter((run) => meansOf(run, spec.instrument, statistic).length);
   const unit = instruments.get(spec.instrument)?.unit;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
@@ -107,8 +107,8 @@ function depthChart(spec, statistic, title) {
     xLabel: spec.xLabel ?? "layer",
     xTicks: depthTicks(spec, statistic, among),
     pad: 0.4,
-    log: spec.log,
-    references: spec.references?.(),
+    log,
+    references: spec.references?.(among),
     caption: spec.caption,
     key: keyOf(spec, heads),
     series: depthSeries(spec, statistic, among),
@@ -125,15 +125,26 @@ function depthTable(spec, statistics) {
   return table(["run", "statistic", "node", "head", "mean", "deviation", "n"], rows);
 }
 
+/* Charts of runs that were measured in one way, and what they were measured on. */
+function depthGroup(spec, { words, among }, log) {
+  const statistics = statisticsOf(spec.instrument).filter((statistic) =>
+    among.some((run) => meansOf(run, spec.instrument, statistic).length));
+  const origins = new Set(among.map(originOf)).size === 1 ? [originOf(among[0])]
+    : among.map((run) => `${run.name}: ${originOf(run)}`);
+  return [words ? element("h3", { class: "kind" }, words) : null,
+    element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).map(([statistic, title]) =>
+      depthChart(spec, statistic, title, among, log))),
+    element("figcaption", {}, `Measured on ${origins.join("; ")}.`)].filter(Boolean);
+}
+
 function depthSection(spec) {
-  const statistics = statisticsOf(spec.instrument);
-  const part = section(spec.instrument, spec.title, summaryOf(spec.instrument, spec.title));
   const measured = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument));
-  const origins = new Set(measured.map(originOf)).size === 1 ? [originOf(measured[0])]
-    : measured.map((run) => `${run.name}: ${originOf(run)}`);
-  const charts = drawnOf(spec, statistics).map(([statistic, title]) => depthChart(spec, statistic, title));
-  part.append(...[element("div", { class: "charts" }, ...charts),
-    element("figcaption", {}, `Measured on ${origins.join("; ")}.`),
-    method(spec.instrument), valueTable(() => depthTable(spec, statistics))].filter(Boolean));
+  const place = element("div", { class: "kinds" });
+  const show = (log) => place.replaceChildren(...kindsOf(measured).flatMap((kind) => depthGroup(spec, kind, log)));
+  const part = section(spec.instrument, spec.title, summaryOf(spec.instrument, spec.title),
+    scaleChoice(spec.log ?? false, show));
+  show(spec.log ?? false);
+  part.append(...[place, method(spec.instrument),
+    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)))].filter(Boolean));
   return part;
 }

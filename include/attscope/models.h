@@ -68,6 +68,9 @@ ATT_API att_graph *att_model_graph(const att_model *model); /* owned by the mode
 ATT_API const char *att_model_name(const att_model *model);
 /* The options with every 0, -1 and "" filled in: what a checkpoint must record to rebuild the model. */
 ATT_API att_model_options att_model_options_of(const att_model *model);
+/* Tokens that attend to each other: the most of any attention in the network, class tokens among them; 0 where it has
+ * none. */
+ATT_API int64_t att_model_tokens(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
 /* Where the images are made ready in another way than the model's own: what att_model_preprocess() gives from now on,
  * and checkpoints record. img_size and in_chans stay the graph's. */
