@@ -332,6 +332,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_evaluation_open(cli, &j.settings->on, &j.loaded, &j.dataset);
     if (code == CLI_OK)
+        code = cli_classes_compare(cli, &j.loaded, j.dataset, false);
+    if (code == CLI_OK)
         code = measure(&j);
     if (j.records.close)
         j.records.close(j.records.user);
@@ -349,7 +351,8 @@ const cli_command cli_command_measure = {
     .about =
         "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
         "for each node of the network the mean over images, the standard deviation\n"
-        "between images (n - 1), the number of images n, and the mean of each head.\n"
+        "between images (n - 1), the number of images n, and the mean of each head; for\n"
+        "accuracy the standard error of the mean, deviation / sqrt(n), instead.\n"
         "DATA is a folder of class folders, a .tar, .tar.gz or .zip of one, or a folder\n"
         "of IDX files.\n\n"
         "Instruments look on: the network's results are the same to the bit. The records\n"

@@ -94,6 +94,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     att_dataset *dataset = NULL;
     int code = cli_evaluation_open(cli, &s->on, &loaded, &dataset);
     if (code == CLI_OK)
+        code = cli_classes_compare(cli, &loaded, dataset, true);
+    if (code == CLI_OK)
         code = validate(cli, s, &loaded, dataset);
     att_dataset_close(&dataset);
     cli_unload(&loaded);

@@ -9,7 +9,7 @@ function runCard(run) {
     ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
     ["warnings", run.warning_count || undefined],
-    ["ended", run.end && run.end.status !== "OK" ? `${run.end.status}: ${run.end.message}` : undefined]];
+    ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with a failure" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
     element("div", { class: "name" }, emblem(run), run.name),
     element("p", { class: "big", "data-value": top1 ?? "" }, top1 === null ? "–" : `${number(top1)} %`,

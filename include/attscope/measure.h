@@ -27,6 +27,7 @@ typedef struct att_instrument_info {
     const char *formula; /* of one sample's number */
     const char *source;  /* where the formula is from */
     const char *reading; /* which choices it leaves open were made how */
+    bool scores;         /* a sample is right or wrong: beside a mean stands its standard error, deviation / sqrt(n) */
 } att_instrument_info;
 ATT_API int att_instrument_count(void);
 ATT_API att_instrument_info att_instrument_at(int index);
