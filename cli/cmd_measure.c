@@ -38,7 +38,7 @@ typedef struct job {
 } job;
 
 static const cli_option instrument_options[] = {
-    {"with", .kind = CLI_TEXT, .value = "LIST", .help = "instruments, by commas; all of them: all",
+    {"with", .kind = CLI_TEXT, .value = "LIST", .help = "instruments, by commas, options behind a colon; all: every one",
      CLI_AT(instruments, with)},
     {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},

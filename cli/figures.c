@@ -18,6 +18,8 @@ void cli_figures_explain(FILE *out)
         explain_line(out, info.name, info.summary);
         explain_line(out, "", info.formula);
         explain_line(out, "", info.source);
+        if (info.options)
+            explain_line(out, "", info.options);
     }
 }
 

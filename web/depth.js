@@ -11,10 +11,12 @@ const DEPTHS = [
   { instrument: "jacobian", title: "Softmax Jacobian", heads: true,
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
   { instrument: "nsi", title: "Neural stiffness index", steps: true, xLabel: "residual addition t",
-    labels: { attention: "dt is the gate", unit: "dt = 1" },
+    labels: { attention: "dt is the gate", unit: "dt = 1", block: "Whole blocks, dt = 1" },
+    xLabels: { block: "block" },
     caption: "t = 0 is drawn hollow: it is left out of TNS." },
   { instrument: "residual", title: "Rank residual", steps: true, log: true, xLabel: "after residual addition",
-    labels: { composite: "Composite norm", frobenius: "Frobenius norm" },
+    labels: { composite: "Composite norm", frobenius: "Frobenius norm",
+      "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
     caption: "Down: tokens become alike." },
 ];
 
@@ -57,7 +59,7 @@ function depthSeries(spec, statistic, among) {
     const means = meansOf(run, spec.instrument, statistic);
     const place = new Map(means.map((f, i) => [f.node, i]));
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
-      hollow: spec.instrument === "nsi" && isWhole(run) && place.get(f.node) === 0 });
+      hollow: spec.instrument === "nsi" && statistic !== "block" && isWhole(run) && place.get(f.node) === 0 });
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
@@ -94,8 +96,10 @@ function drawnOf(spec, statistics, among) {
   const values = (statistic) =>
     JSON.stringify(among.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
   const titles = statistics.map((statistic) => [statistic, spec.labels[statistic] ?? statistic]);
-  if (spec.instrument !== "nsi" || new Set(statistics.map(values)).size > 1) return titles;
-  return [[statistics[0], `${titles.map(([, title]) => title).join(", and ")}: no gates here, both readings agree`]];
+  const readings = ["attention", "unit"];
+  if (!statistics.includes("unit") || new Set(readings.map(values)).size > 1) return titles;
+  const title = `${readings.map((name) => spec.labels[name]).join(", and ")}: no gates here, both readings agree`;
+  return [["attention", title], ...titles.filter(([name]) => !readings.includes(name))];
 }
 
 function depthChart(spec, statistic, title, measured, log) {
@@ -104,12 +108,12 @@ function depthChart(spec, statistic, title, measured, log) {
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
     title: `${title}${unit && unit !== "1" ? `, ${unit}` : ""}`,
-    xLabel: spec.xLabel ?? "layer",
+    xLabel: spec.xLabels?.[statistic] ?? spec.xLabel ?? "layer",
     xTicks: depthTicks(spec, statistic, among),
     pad: 0.4,
     log,
     references: spec.references?.(among),
-    caption: spec.caption,
+    caption: statistic === "block" ? null : spec.caption,
     key: keyOf(spec, heads),
     series: depthSeries(spec, statistic, among),
   });

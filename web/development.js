@@ -4,7 +4,8 @@
 const DEVELOPMENTS = [
   ["entropy", "mean", "Entropy, nats"], ["distance", "mean", "Distance, image sides"],
   ["jacobian", "nuclear", "Jacobian, nuclear"], ["jacobian", "frobenius", "Jacobian, Frobenius"],
-  ["nsi", "attention", "NSI"], ["residual", "composite", "Rank residual"],
+  ["nsi", "attention", "NSI"], ["nsi", "block", "NSI of blocks"], ["residual", "composite", "Rank residual"],
+  ["residual", "composite median", "Rank residual, median"],
   ["tns", "tns attention", "TNS"], ["accuracy", "top1", "Top-1 of training images, %"]];
 
 function seriesOf(run, instrument, statistic) {

@@ -152,6 +152,11 @@ usage 'measure: "more" is one operand too many; see attscope measure --help' mea
 usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
 run 1 measure alone/some.safetensors data --with entropy,distanse
 err_has 'attscope: there is no instrument "distanse"; did you mean "distance"?'
+run 0 measure alone/some.safetensors data --with nsi:per=block,residual:centre=median --json options.json
+tr -d ' \n' <options.json >stdout
+for figure in '{"instrument":"nsi","node":"blocks.0","statistic":"block"' '"statistic":"compositemedian"'; do out_has "$figure"; done
+run 1 measure alone/some.safetensors data --with nsi:block
+err_has 'attscope: instrument "nsi" takes per=addition or block, not "block"'
 run 1 measure alone/some.safetensors data --nodes 'blocks.7.*'
 err_has 'fits "blocks.7.*"'
 echo 'not a database' >kept/runs.sqlite
