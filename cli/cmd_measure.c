@@ -38,8 +38,8 @@ typedef struct job {
 } job;
 
 static const cli_option instrument_options[] = {
-    {"with", .kind = CLI_TEXT, .value = "LIST", .help = "instruments, by commas, options behind a colon; all: every one",
-     CLI_AT(instruments, with)},
+    {"with", .kind = CLI_TEXT, .value = "LIST",
+     .help = "instruments, by commas, options behind a colon; all: every one", CLI_AT(instruments, with)},
     {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
     {"maps", .kind = CLI_INT, .value = "K", .help = "keep the attention maps of the first K images as well",
@@ -288,15 +288,18 @@ static int write_everything(const job *j, const att_evaluation *e)
     return code;
 }
 
+static int make_instruments(job *j)
+{
+    const instruments *i = &j->settings->instruments;
+    return cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), i->with, i->nodes, &j->measure));
+}
+
 static int measure(job *j)
 {
     const settings *s = j->settings;
     att_evaluation e;
     clock_gettime(CLOCK_MONOTONIC, &j->begun);
     int code = cli_check(j->cli, att_checkpoint_describe(j->cli->context, j->loaded.file, &j->stood));
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), s->instruments.with,
-                                                    s->instruments.nodes, &j->measure));
     if (code == CLI_OK)
         code = open_records(j);
     if (code == CLI_OK)
@@ -329,6 +332,10 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     int code = take_operands(user, operands, count);
     if (code == CLI_OK)
         code = settle_folder(&j);
+    if (code == CLI_OK)
+        code = cli_evaluation_load(cli, &j.settings->on, &j.loaded);
+    if (code == CLI_OK)
+        code = make_instruments(&j);
     if (code == CLI_OK)
         code = cli_evaluation_open(cli, &j.settings->on, &j.loaded, &j.dataset);
     if (code == CLI_OK)

@@ -54,14 +54,18 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
     return CLI_OK;
 }
 
-int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded, att_dataset **dataset)
+int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;
     int code = cli_engine_open(cli, &options->engine);
-    if (code == CLI_OK)
-        code = cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded);
-    if (code == CLI_OK)
-        code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, dataset);
+    return code == CLI_OK ? cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded)
+                          : code;
+}
+
+int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
+{
+    const cli_evaluation_data *d = &options->data;
+    int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, dataset);
     if (code == CLI_OK)
         cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
     return code;

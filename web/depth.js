@@ -43,8 +43,8 @@ function shiftOf(run, among) {
 
 /* Whether every node was measured, so that the first step listed is the network's first. */
 function isWhole(run) {
-  const nodes = run.figures.find((f) => f.instrument === "nsi")?.nodes || run.facts.measure_nodes;
-  return (nodes ?? "*") === "*";
+  const figure = run.figures.find((f) => f.instrument === "nsi" && f.statistic !== "block");
+  return (figure?.nodes || run.facts.measure_nodes || "*") === "*";
 }
 
 function tellFigure(run, figure, unit) {

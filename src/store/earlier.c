@@ -102,10 +102,11 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const att_ev
 
 /* --- what is kept ------------------------------------------------------------------------------------------------- */
 
-static bool has_instrument(const att_event *event, const char *instrument)
+static bool has_statistic(const att_event *event, const att_measurement *wanted)
 {
     for (int i = 0; i < event->measurement_count; i++)
-        if (strcmp(event->measurements[i].instrument, instrument) == 0)
+        if (strcmp(event->measurements[i].instrument, wanted->instrument) == 0 &&
+            strcmp(event->measurements[i].statistic, wanted->statistic) == 0)
             return true;
     return false;
 }
@@ -116,7 +117,7 @@ void att_earlier_supersede(att_earlier *earlier, const att_event *measured)
         att_figures *figures = earlier->events[e].figures;
         int kept = 0;
         for (int i = 0; i < figures->count; i++)
-            if (!has_instrument(measured, figures->items[i].instrument))
+            if (!has_statistic(measured, &figures->items[i]))
                 figures->items[kept++] = figures->items[i];
         figures->count = kept;
     }

@@ -150,11 +150,16 @@ err_has 'attscope: alone is a folder; a checkpoint is a .safetensors file'
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a b more
 usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
-run 1 measure alone/some.safetensors data --with entropy,distanse
+run 1 measure alone/some.safetensors nowhere --with entropy,distanse
 err_has 'attscope: there is no instrument "distanse"; did you mean "distance"?'
 run 0 measure alone/some.safetensors data --with nsi:per=block,residual:centre=median --json options.json
 tr -d ' \n' <options.json >stdout
 for figure in '{"instrument":"nsi","node":"blocks.0","statistic":"block"' '"statistic":"compositemedian"'; do out_has "$figure"; done
+run 0 measure out/plain/last.safetensors data --with nsi
+run 0 measure out/plain/last.safetensors data --with nsi:per=block
+err_has 'kept beside them, from earlier: nsi'
+[ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
+    fail 'one reading of an instrument does not keep the others'
 run 1 measure alone/some.safetensors data --with nsi:block
 err_has 'attscope: instrument "nsi" takes per=addition or block, not "block"'
 run 1 measure alone/some.safetensors data --nodes 'blocks.7.*'

@@ -222,7 +222,7 @@ static void test_measured(void **state)
     free(metrics);
 }
 
-/* Other instruments' figures stay where checkpoint and settings are the same; a damaged file is replaced. */
+/* Other statistics stay where checkpoint and settings are the same; a damaged file is replaced. */
 static void test_measured_again(void **state)
 {
     scratch *self = *state;
