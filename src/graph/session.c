@@ -138,6 +138,7 @@ static size_t own_parts(const att_plan *plan, const att_weights *weights, int ma
 {
     att_plan_facts facts = att_plan_describe(plan);
     const memory_part own[] = {{"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
+                               {"values kept for the batch", kept_bytes(plan, max_batch)},
                                {"gradients", facts.gradient_bytes},
                                {"the optimiser's state", new_slot_bytes(plan, weights)},
                                {"packed weights", facts.packed_bytes},
