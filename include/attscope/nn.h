@@ -27,6 +27,8 @@ ATT_API void att_scope_enter(const att_scope *scope);
 /* The parameter "<path>.<name>". */
 ATT_API att_value att_scope_parameter(const att_scope *scope, const char *name, att_shape shape, att_init init,
                                       bool decay);
+/* The buffer "<path>.<name>". */
+ATT_API att_value att_scope_buffer(const att_scope *scope, const char *name, att_shape shape, double start);
 
 /* How timm initialises a linear layer of a ViT: truncated normal, standard deviation 0.02. */
 ATT_API att_init att_init_linear(void);
@@ -57,30 +59,60 @@ ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, in
 /* y = x (.) gamma; gamma [C] starts at `start`, not decayed. */
 ATT_API att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start);
 
+/* A convolution of kernel x kernel pixels, kernel odd, with kernel / 2 pixels of padding: weight [O, C / groups,
+ * kernel, kernel], decayed, started as N(0, 2 / (O kernel^2)) (He et al. 2015, over outputs); with `bias`, bias [O]
+ * from zero, not decayed. x [h, w, C] -> [ceil(h / stride), ceil(w / stride), O]. */
+typedef struct att_nn_conv_options {
+    int kernel;
+    int stride, groups; /* 0: 1 */
+    bool bias;
+} att_nn_conv_options;
+ATT_API att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, const att_nn_conv_options *options);
+
+/* weight (from `start`) and bias (zeros) [C], not decayed; buffers running_mean (zeros) and running_var (ones) [C].
+ * eps and momentum are att_batch_norm()'s own. x [.., C] -> [.., C]. */
+ATT_API att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start);
+
+/* As att_nn_linear(), its weight and bias started uniformly within 1 / sqrt(I), as PyTorch does: the classifier of a
+ * convolutional network. */
+ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t outputs);
+
 /* --- modules: what can be put on a residual branch, by name ------------------------------------------------------ */
 
 enum { ATT_MODULE_OPTIONS = 4 };
 
 typedef struct att_module_option {
     const char *name, *meaning;
-    double start, low, high; /* default and closed range */
+    double start, low, high;    /* default and closed range; of choices: of their index */
+    const char *const *choices; /* names, NULL-terminated; NULL: the option is a number */
 } att_module_option;
+
+/* What a module's branch must be. X(name, rank, text) */
+#define ATT_MODULE_PLACE_LIST(X) X(TOKENS, 2, "tokens [N, C]") X(MAPS, 3, "feature maps [h, w, C]")
+
+typedef enum att_module_place {
+#define ATT_MODULE_PLACE_ENUM(name, rank, text) ATT_ON_##name,
+    ATT_MODULE_PLACE_LIST(ATT_MODULE_PLACE_ENUM)
+#undef ATT_MODULE_PLACE_ENUM
+} att_module_place;
 
 typedef struct att_module {
     const char *name;
     const char *meaning; /* one line with its source */
+    att_module_place place;
     att_module_option options[ATT_MODULE_OPTIONS];
     int option_count;
     const char *scope;     /* name of the scope it is applied in, below the branch's: "cb" */
-    const char *parameter; /* one of its parameters ("weight"), by which a checkpoint tells it; NULL: it has none */
-    /* The branch to be added to `identity`. values: one for each option. */
+    const char *parameter; /* one of its parameters ("weight"; '*' and '?' allowed), by which a checkpoint tells it;
+                            * NULL: it has none */
+    /* The branch to be added to `identity`, of the same shape. values: one for each option. */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;
 
 ATT_API int att_module_count(void);
 ATT_API const att_module *att_module_at(int index);
 
-/* A module with its options' values, said in text: "none", "cb", "cb_s:init=0.1". */
+/* A module with its options' values, said in text: "none", "cb", "cb_s:init=0.1", "step:adaptor=style,input=both". */
 typedef struct att_module_choice {
     const att_module *module; /* NULL: none */
     double values[ATT_MODULE_OPTIONS];
@@ -88,7 +120,7 @@ typedef struct att_module_choice {
 /* Errors: ERR_NOT_FOUND for names of modules and options, with the nearest; ERR_ARGUMENT for values. */
 ATT_API att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice);
 /* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"); the branch itself
- * where there is none. */
+ * where there is none. A branch that is not what the module fits fails the graph (ERR_UNSUPPORTED). */
 ATT_API att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
                                    att_value identity);
 

@@ -14,15 +14,18 @@ static const att_node *maker_of(const att_graph *graph, att_value value)
 /* Ops whose output is their first input, times something. */
 static bool is_gate(const att_node *node)
 {
-    return strcmp(node->op->name, "scale") == 0 || strcmp(node->op->name, "drop_path") == 0;
+    static const char *const gates[] = {"scale", "drop_path", "gate", "pixel_gate"};
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        if (strcmp(node->op->name, gates[i]) == 0)
+            return true;
+    return false;
 }
 
 static att_value before_gates(const att_graph *graph, att_value branch)
 {
-    att_value inner = branch;
-    for (const att_node *node = maker_of(graph, inner); node && is_gate(node); node = maker_of(graph, inner))
-        inner = node->in[0];
-    return inner == branch ? ATT_NONE : inner;
+    for (const att_node *node = maker_of(graph, branch); node && is_gate(node); node = maker_of(graph, branch))
+        branch = node->in[0];
+    return branch;
 }
 
 static bool is_step(const att_graph *graph, const att_node *node)
@@ -33,16 +36,66 @@ static bool is_step(const att_graph *graph, const att_node *node)
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;
 }
 
+/* Whether the same branch is added to the same x a second time, through a gate: then this sum is StepNet's guess, which
+ * only the gate sees. */
+static bool is_guess(const att_graph *graph, const att_node *node)
+{
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *other = &graph->nodes.items[i];
+        if (is_step(graph, other) && other->in[0] == node->in[0] && other->in[1] != node->in[1] &&
+            before_gates(graph, other->in[1]) == node->in[1])
+            return true;
+    }
+    return false;
+}
+
+/* What a ReLU makes of the sum; the sum where there is none. */
+static att_value after_activation(const att_graph *graph, att_value sum)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (strcmp(graph->nodes.items[i].op->name, "relu") == 0 && graph->nodes.items[i].in[0] == sum)
+            return graph->nodes.items[i].out[0];
+    return sum;
+}
+
 bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step)
 {
     for (int i = after + 1; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        if (!is_step(graph, node))
+        if (!is_step(graph, node) || is_guess(graph, node))
             continue;
-        *step = (att_residual_step){i, node->in[0], node->out[0], before_gates(graph, node->in[1])};
+        att_value branch = before_gates(graph, node->in[1]), end = after_activation(graph, node->out[0]);
+        bool differs = branch != node->in[1] || end != node->out[0];
+        *step = (att_residual_step){i, node->in[0], end, differs ? branch : ATT_NONE, ""};
+        snprintf(step->scope, sizeof step->scope, "%s", node->scope);
         return true;
     }
     return false;
+}
+
+/* "blocks.3" of "blocks.3.add1"; a name without a dot stays. */
+static void cut_last_part(char *scope)
+{
+    char *dot = strrchr(scope, '.');
+    if (dot)
+        *dot = '\0';
+}
+
+bool att_residual_block_next(const att_graph *graph, int after, att_residual_step *block)
+{
+    att_residual_step next;
+    if (!att_residual_step_next(graph, after, block))
+        return false;
+    cut_last_part(block->scope);
+    block->branch = ATT_NONE;
+    while (att_residual_step_next(graph, block->node, &next)) {
+        cut_last_part(next.scope);
+        if (strcmp(next.scope, block->scope) != 0)
+            break;
+        block->node = next.node;
+        block->after = next.after;
+    }
+    return true;
 }
 
 static bool has_output(const att_graph *graph, const char *name)
@@ -53,14 +106,20 @@ static bool has_output(const att_graph *graph, const char *name)
     return false;
 }
 
+void att_asking_value(att_asking *asking, const char *name, att_value value, double constant)
+{
+    if (!has_output(att_asking_graph(asking), name))
+        att_graph_probe(att_asking_graph(asking), name, value);
+    att_asking_row(asking, name, constant);
+}
+
 void att_asking_step_norms(att_asking *asking, const att_residual_step *step)
 {
     att_graph *graph = att_asking_graph(asking);
-    const char *scope = graph->nodes.items[step->node].scope;
     char name[256];
-    snprintf(name, sizeof name, "%s.step_norms", scope);
+    snprintf(name, sizeof name, "%s.step_norms", step->scope);
     if (!has_output(graph, name)) {
-        att_graph_scope(graph, scope);
+        att_graph_scope(graph, step->scope);
         att_graph_probe(graph, name, att_step_norms(graph, step->before, step->after, step->branch));
     }
     att_asking_row(asking, name, 1);
