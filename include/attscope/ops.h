@@ -128,8 +128,9 @@ ATT_API att_value att_relu(att_graph *graph, att_value x);
 ATT_API att_value att_sigmoid(att_graph *graph, att_value x);
 
 /* Windows of kernel x kernel. Maximum: padding counts as minus infinity; of equal elements the first gets the gradient.
- * Average: over the elements inside x where count_padding is false, else over kernel^2. ceil: sizes are rounded up, but
- * no window begins in the padding behind x. As PyTorch's MaxPool2d and AvgPool2d. stride 0: kernel. */
+ * Average: over the elements inside x where count_padding is false, else over those inside x and its padding. ceil:
+ * sizes are rounded up, but no window begins in the padding behind x. padding at most kernel / 2. As PyTorch's MaxPool2d
+ * and AvgPool2d. stride 0: kernel. */
 typedef struct att_pool_options {
     int kernel, stride, padding;
     bool ceil, count_padding;

@@ -98,6 +98,41 @@ typedef struct att_update_attrs {
     bool decay;
 } att_update_attrs;
 
+/* conv2d and its gradients. height, width: of x, for the gradient of x; kernel_h, kernel_w: for that of the weight.
+ * eps: of a batch norm that was absorbed. */
+typedef struct att_conv_attrs {
+    int32_t stride, padding, dilation, groups;
+    int32_t height, width, kernel_h, kernel_w;
+    att_activation activation; /* none or ReLU */
+    double eps;
+} att_conv_attrs;
+
+typedef struct att_batch_norm_attrs {
+    double eps, momentum;
+    bool frozen;
+    att_activation activation;
+} att_batch_norm_attrs;
+
+/* max_pool, avg_pool. height, width: of x, for the gradient. */
+typedef struct att_pool_attrs {
+    int32_t kernel, stride, padding;
+    int32_t height, width;
+    bool ceil, count_padding;
+} att_pool_attrs;
+
+/* adaptive_avg_pool: to out_h x out_w; height, width: of x, for the gradient. */
+typedef struct att_adaptive_attrs {
+    int32_t out_h, out_w;
+    int32_t height, width;
+} att_adaptive_attrs;
+
+/* shortcut_pad: channels in all, of which `before` are zeros in front; height, width, from: x [height, width, from],
+ * for the gradient. */
+typedef struct att_shortcut_attrs {
+    int32_t stride, channels, before;
+    int32_t height, width, from;
+} att_shortcut_attrs;
+
 typedef union att_attrs {
     att_linear_attrs linear;
     att_layer_norm_attrs layer_norm;
@@ -111,6 +146,11 @@ typedef union att_attrs {
     att_broadcast_attrs broadcast;
     att_sum_attrs sum;
     att_update_attrs update;
+    att_conv_attrs conv;
+    att_batch_norm_attrs batch_norm;
+    att_pool_attrs pool;
+    att_adaptive_attrs adaptive;
+    att_shortcut_attrs shortcut;
 } att_attrs;
 
 #endif

@@ -22,6 +22,19 @@
     X(slice_tokens_grad)            \
     X(token_mean)                   \
     X(token_mean_grad)              \
+    X(conv2d)                       \
+    X(conv2d_data_grad)             \
+    X(conv2d_weight_grad)           \
+    X(max_pool)                     \
+    X(max_pool_grad)                \
+    X(avg_pool)                     \
+    X(avg_pool_grad)                \
+    X(adaptive_avg_pool)            \
+    X(adaptive_avg_pool_grad)       \
+    X(shortcut_pad)                 \
+    X(shortcut_pad_grad)            \
+    X(concat)                       \
+    X(concat_grad)                  \
     X(attention)                    \
     X(attention_grad)               \
     X(context_broadcast)            \
