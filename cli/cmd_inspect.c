@@ -20,7 +20,7 @@ static const cli_use uses[] = {
 
 /* What the file says, found once and shown as text or JSON. */
 typedef struct facts {
-    const att_safetensors *file;
+    const att_tensors *file;
     bool identified;
     att_identity identity;
     att_checkpoint_info training;
@@ -30,11 +30,6 @@ typedef struct facts {
 static bool has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_weight(const char *name)
-{
-    return !has_prefix(name, "ema.") && !has_prefix(name, "optimizer.");
 }
 
 /* As much of a text from the file as goes into `shown`, without what would steer a terminal. Returns `shown`. */
@@ -49,9 +44,9 @@ static char *plain(const char *text, char shown[SHOWN])
 
 static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 {
-    for (int i = 0; i < att_safetensors_count(f->file); i++)
-        if (is_weight(att_safetensors_at(f->file, i).name))
-            f->parameters += att_safetensors_at(f->file, i).count;
+    for (int i = 0; i < att_tensors_count(f->file); i++)
+        if (!att_checkpoint_owns(f->file, att_tensors_at(f->file, i).name))
+            f->parameters += att_tensors_at(f->file, i).count;
     att_status status =
         att_model_identify(cli->context, f->file, path, s->network.model, &s->network.options, &f->identity);
     f->identified = status == ATT_OK;
@@ -89,20 +84,20 @@ static void print_training(const facts *f)
            (long long)t->update, (unsigned long long)t->seed, t->ema ? ", with averaged weights" : "");
     if (isfinite(t->metric))
         printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
-    for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
-        const char *key = att_safetensors_metadata_key(f->file, i), *prefix = "attscope.train.";
+    for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
+        const char *key = att_tensors_metadata_key(f->file, i), *prefix = "attscope.train.";
         char name[SHOWN], value[SHOWN];
         if (has_prefix(key, prefix))
             printf("  %-22s %.200s\n", plain(key + strlen(prefix), name),
-                   plain(att_safetensors_metadata(f->file, key), value));
+                   plain(att_tensors_metadata(f->file, key), value));
     }
 }
 
 static void print_tensors(const facts *f)
 {
     printf("\n%-48s %-5s shape\n", "tensor", "type");
-    for (int i = 0; i < att_safetensors_count(f->file); i++) {
-        att_safetensors_info t = att_safetensors_at(f->file, i);
+    for (int i = 0; i < att_tensors_count(f->file); i++) {
+        att_tensors_info t = att_tensors_at(f->file, i);
         char name[SHOWN], shape[96];
         printf("%-48s %-5s %s\n", plain(t.name, name), att_safetensors_dtype_name(t.dtype),
                att_shape_format(t.shape, shape, sizeof shape));
@@ -153,10 +148,10 @@ static void write_training(att_json_writer *w, const facts *f)
     cli_json_number(w, "metric", t->metric);
     cli_json_number(w, "best_metric", t->best_metric);
     cli_json_integer(w, "best_epoch", t->best_epoch);
-    for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
-        const char *key = att_safetensors_metadata_key(f->file, i);
+    for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
+        const char *key = att_tensors_metadata_key(f->file, i);
         if (has_prefix(key, "attscope.train."))
-            cli_json_text(w, key, att_safetensors_metadata(f->file, key));
+            cli_json_text(w, key, att_tensors_metadata(f->file, key));
     }
     att_json_end_object(w);
 }
@@ -165,8 +160,8 @@ static void write_tensors(att_json_writer *w, const facts *f)
 {
     att_json_key(w, "tensors");
     att_json_begin_array(w);
-    for (int i = 0; i < att_safetensors_count(f->file); i++) {
-        att_safetensors_info t = att_safetensors_at(f->file, i);
+    for (int i = 0; i < att_tensors_count(f->file); i++) {
+        att_tensors_info t = att_tensors_at(f->file, i);
         att_json_begin_object(w);
         cli_json_text(w, "name", t.name);
         cli_json_text(w, "dtype", att_safetensors_dtype_name(t.dtype));
@@ -187,7 +182,9 @@ static int write_json(cli_app *cli, const char *path, const facts *f)
     if (code != CLI_OK)
         return code;
     att_json_begin_object(w);
-    cli_json_text(w, "file", att_safetensors_path(f->file));
+    cli_json_text(w, "file", att_tensors_path(f->file));
+    if (*att_tensors_origin(f->file))
+        cli_json_text(w, "taken", att_tensors_origin(f->file));
     if (f->identified)
         write_network(w, f);
     cli_json_integer(w, "param_count", f->parameters);
@@ -201,7 +198,10 @@ static int write_json(cli_app *cli, const char *path, const facts *f)
 static int show(cli_app *cli, const settings *s, const facts *f)
 {
     if (cli_prints(s->output.json)) {
-        printf("file         %s\n", att_safetensors_path(f->file));
+        char shown[SHOWN];
+        printf("file         %s\n", att_tensors_path(f->file));
+        if (*att_tensors_origin(f->file))
+            printf("tensors      %s\n", plain(att_tensors_origin(f->file), shown));
         if (f->identified)
             print_network(f);
         printf("parameters   %lld\n", (long long)f->parameters);
@@ -217,15 +217,15 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     (void)count;
     const settings *s = user;
     int code = cli_open(cli, 1);
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     if (code == CLI_OK)
-        code = cli_check(cli, att_safetensors_open(cli->context, operands[0], &file));
+        code = cli_check(cli, att_tensors_open(cli->context, operands[0], &file));
     facts f = {.file = file};
     if (code == CLI_OK)
         code = gather(cli, s, operands[0], &f);
     if (code == CLI_OK)
         code = show(cli, s, &f);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return code;
 }
 

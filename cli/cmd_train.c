@@ -56,15 +56,15 @@ static int find_network(job *j, const char *checkpoint, const char **name, att_i
     *name = network->model;
     if (!checkpoint)
         return *name ? CLI_OK : cli_usage("train needs --model NAME; attscope models lists them");
-    att_safetensors *file;
-    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, checkpoint, &file));
+    att_tensors *file;
+    int code = cli_check(j->cli, att_tensors_open(j->cli->context, checkpoint, &file));
     if (code != CLI_OK)
         return code;
     code = cli_check(
         j->cli, att_model_identify(j->cli->context, file, checkpoint, network->model, &network->options, identity));
     if (code == CLI_OK)
         code = cli_check(j->cli, att_checkpoint_describe(j->cli->context, file, &j->resumed));
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     if (code != CLI_OK)
         return code;
     cli_note(j->cli, "%s: %s", identity->name, identity->origin);
@@ -79,12 +79,12 @@ static int find_network(job *j, const char *checkpoint, const char **name, att_i
 
 static int load_weights(job *j, const char *path)
 {
-    att_safetensors *file;
+    att_tensors *file;
     att_new_head head;
-    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, path, &file));
+    int code = cli_check(j->cli, att_tensors_open(j->cli->context, path, &file));
     if (code == CLI_OK)
         code = cli_check(j->cli, att_model_load_pretrained(j->model, file, j->weights, &head));
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     if (code == CLI_OK && *head.names)
         cli_note(j->cli, "%s start anew: the file has %lld classes, the network %d", head.names,
                  (long long)head.classes, att_model_options_of(j->model).num_classes);

@@ -11,6 +11,7 @@
     X(predict)              \
     X(models)               \
     X(inspect)              \
+    X(convert)              \
     X(report)               \
     X(bench)
 

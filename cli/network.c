@@ -34,7 +34,7 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
 static int find_network(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
                         cli_loaded *loaded)
 {
-    int code = cli_check(cli, att_safetensors_open(cli->context, path, &loaded->file));
+    int code = cli_check(cli, att_tensors_open(cli->context, path, &loaded->file));
     if (code == CLI_OK)
         code = cli_check(cli, att_model_identify(cli->context, loaded->file, path, network->model, &network->options,
                                                  &loaded->identity));
@@ -64,7 +64,7 @@ void cli_unload(cli_loaded *loaded)
 {
     att_weights_destroy(&loaded->weights);
     att_model_destroy(&loaded->model);
-    att_safetensors_close(&loaded->file);
+    att_tensors_close(&loaded->file);
 }
 
 /* --- data --------------------------------------------------------------------------------------------------------- */

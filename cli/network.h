@@ -6,7 +6,7 @@
 #include "flags.h"
 
 typedef struct cli_loaded {
-    att_safetensors *file;
+    att_tensors *file;
     att_identity identity; /* its preprocess: the flags' included */
     att_model *model;
     att_weights *weights;

@@ -7,7 +7,7 @@
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
 
-#include <attscope/safetensors.h>
+#include <attscope/tensors.h>
 #include <attscope/weights.h>
 
 #ifdef __cplusplus
@@ -91,8 +91,8 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * ERR_UNSUPPORTED where nothing names the architecture (the message lists the models that fit), for tensors that no
  * model here has (named), and where embed_dim is not the variant's and nothing says the number of heads; ERR_FORMAT for
  * side files that cannot be read; ERR_NOT_FOUND for unknown names. */
-ATT_API att_status att_model_identify(att_context *context, const att_safetensors *file, const char *path,
-                                      const char *name, const att_model_options *flags, att_identity *identity);
+ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
+                                      const att_model_options *flags, att_identity *identity);
 
 /* The text that att_model_identify() understands, to be stored in a checkpoint's metadata under this key. Writes at
  * most `size` bytes with the NUL; ERR_ARGUMENT where that is too short. */
@@ -103,7 +103,7 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
 /* Copies every parameter from the file (F32, F16, BF16, F64 are converted). All missing, extra and mis-shaped tensors
  * are listed in one message (ERR_MISMATCH); weights are then unchanged. A position embedding for another grid of
  * patches (img_size) is resampled as timm does, bicubically with antialiasing, and the log says so. */
-ATT_API att_status att_model_load(const att_model *model, const att_safetensors *file, att_weights *weights);
+ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* A classifier that was left as it was. */
 typedef struct att_new_head {
@@ -115,7 +115,7 @@ typedef struct att_new_head {
  * but the number of classes, the model's keeps the values that `weights` has, as in timm; *head, set on success only,
  * says whether that was so. Where the file has none of the parameters of the model's modules (nn.h), these keep theirs
  * too, and the log says so. */
-ATT_API att_status att_model_load_pretrained(const att_model *model, const att_safetensors *file, att_weights *weights,
+ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                              att_new_head *head);
 
 #ifdef __cplusplus

@@ -21,7 +21,7 @@ typedef struct att_family {
     att_value (*build)(att_graph *graph, const att_model_options *options);
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
-    att_status (*recognise)(att_context *context, const att_safetensors *file, att_model_options *found);
+    att_status (*recognise)(att_context *context, const att_tensors *file, att_model_options *found);
     /* Whether a file's tensor `name` differs from the one of a network with these options in nothing but the grid of
      * patches that it was made for: then *grid says how to make it anew. */
     bool (*regrids)(const att_model_options *options, const char *name, att_shape file, att_shape own,

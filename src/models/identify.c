@@ -14,7 +14,7 @@ static const char VARIANT[] = "the model's defaults";
 
 typedef struct search {
     att_context *context;
-    const att_safetensors *file;
+    const att_tensors *file;
     const char *path;
     att_claims claims;
     const char *name_from, *look_from; /* NULL: nobody has said */
@@ -72,7 +72,7 @@ static att_status take_all(search *s, const char *name, const att_model_options 
     take(s, CALLER, &said);
     ATT_TRY(take_beside(s, "args.yaml", att_claims_read_args));
     ATT_TRY(take_beside(s, "config.json", att_claims_read_config));
-    const char *text = att_safetensors_metadata(s->file, ATT_IDENTITY_KEY);
+    const char *text = att_tensors_metadata(s->file, ATT_IDENTITY_KEY);
     if (!text)
         return ATT_OK;
     said = att_claims_none();
@@ -195,6 +195,8 @@ static att_status describe(const search *s, const att_model_options *own, att_id
     if (att_options_differences(&other, &identity->options, own))
         att_text_append(&text, " with %s", other.data ? other.data : "");
     att_text_append(&text, "; preprocessing: %s", s->look_from ? s->look_from : VARIANT);
+    if (*att_tensors_origin(s->file))
+        att_text_append(&text, "; weights: %s", att_tensors_origin(s->file));
     if (s->left_out.data)
         att_text_append(&text, "%s", s->left_out.data);
     bool failed = text.failed || other.failed || s->left_out.failed;
@@ -224,12 +226,12 @@ static att_status identify(search *s, const char *name, const att_model_options 
     return ATT_OK;
 }
 
-att_status att_model_identify(att_context *context, const att_safetensors *file, const char *path, const char *name,
+att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                               const att_model_options *flags, att_identity *identity)
 {
     search s = {.context = context,
                 .file = file,
-                .path = path ? path : att_safetensors_path(file),
+                .path = path ? path : att_tensors_path(file),
                 .claims = att_claims_none(),
                 .left_out.context = context};
     att_status status = identify(&s, name, flags, identity);

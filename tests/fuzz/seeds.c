@@ -68,20 +68,20 @@ static void make_checkpoint(void)
     char *bytes = read_file("last.safetensors", &size);
     keep("safetensors", "checkpoint", bytes, size);
     snprintf(path, sizeof path, "%s/last.safetensors", fuzz_folder());
-    att_safetensors *file = NULL;
-    fuzz_require(att_safetensors_open(fuzz_context(), path, &file) == ATT_OK, path);
+    att_tensors *file = NULL;
+    fuzz_require(att_tensors_open(fuzz_context(), path, &file) == ATT_OK, path);
     FILE *lines = create("checkpoint", "metadata");
     snprintf(path, sizeof path, "%s/checkpoint.dict", root);
     FILE *dictionary = fopen(path, "w");
     fuzz_require(dictionary != NULL, path);
-    for (int i = 0; i < att_safetensors_metadata_count(file); i++) {
-        const char *key = att_safetensors_metadata_key(file, i);
-        fprintf(lines, "%s=%s\n", key, att_safetensors_metadata(file, key));
+    for (int i = 0; i < att_tensors_metadata_count(file); i++) {
+        const char *key = att_tensors_metadata_key(file, i);
+        fprintf(lines, "%s=%s\n", key, att_tensors_metadata(file, key));
         fprintf(dictionary, "\"%s=\"\n", key);
     }
     fclose(dictionary);
     fclose(lines);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
 }
 
 static void make_idx(void)

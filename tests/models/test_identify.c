@@ -365,11 +365,11 @@ static void *metered(void *user, void *old, size_t old_size, size_t size)
 
 static att_status identify_and_load(att_context *context, const char *path)
 {
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     att_model *model = NULL;
     att_weights *weights = NULL;
     att_identity identity;
-    att_status status = att_safetensors_open(context, path, &file);
+    att_status status = att_tensors_open(context, path, &file);
     if (status == ATT_OK)
         status = att_model_identify(context, file, path, NULL, NULL, &identity);
     if (status == ATT_OK)
@@ -380,7 +380,7 @@ static att_status identify_and_load(att_context *context, const char *path)
         status = att_model_load(model, file, weights);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return status;
 }
 
