@@ -67,9 +67,10 @@ typedef struct att_slice_attrs {
     int32_t first, count, total;
 } att_slice_attrs;
 
-/* mean over tokens [first, N): out [C]; its gradient spreads over `total`. */
+/* mean over rows [first, N): out [C]; its gradient spreads over `total`, which are rows of a map that is `width` wide,
+ * or tokens where that is 0. */
 typedef struct att_mean_attrs {
-    int32_t first, total;
+    int32_t first, total, width;
 } att_mean_attrs;
 
 /* dropout, drop_path: rate, and the stream that makes draws of different nodes differ; a gradient node has the stream
@@ -92,6 +93,47 @@ typedef struct att_broadcast_attrs {
 typedef struct att_sum_attrs {
     int32_t axes;
 } att_sum_attrs;
+
+/* add: how many of the last axes a shared operand spans; 0 where both are sample values. */
+typedef struct att_add_attrs {
+    int32_t axes;
+    att_activation activation; /* of the sum */
+} att_add_attrs;
+
+/* batch_norm, and what it is in training: normalize and its gradients read eps and activation. */
+typedef struct att_batch_norm_attrs {
+    double eps, momentum;
+    bool frozen;
+    att_activation activation;
+} att_batch_norm_attrs;
+
+/* merge_moments, running_stats, batch_mean: rows of each sample. */
+typedef struct att_moments_attrs {
+    int64_t rows;
+    double momentum; /* running_stats: the share of what is new */
+} att_moments_attrs;
+
+typedef struct att_style_attrs {
+    double eps;
+} att_style_attrs;
+
+/* activation: of the product, or of the sum with the residual where there is one. */
+typedef struct att_gate_attrs {
+    att_activation activation;
+} att_gate_attrs;
+
+/* flipped: the weight from its last element to its first, which is the gradient's way. */
+typedef struct att_channel_conv_attrs {
+    bool flipped;
+} att_channel_conv_attrs;
+
+enum { ATT_DCT_GROUPS = 32 };
+
+/* `count` groups of channels with their frequencies, on a grid of height x width; the map is map_height x map_width. */
+typedef struct att_dct_attrs {
+    int32_t count, height, width, map_height, map_width;
+    uint16_t rows[ATT_DCT_GROUPS], columns[ATT_DCT_GROUPS];
+} att_dct_attrs;
 
 /* sgd, adamw: whether weight decay applies to the range. */
 typedef struct att_update_attrs {
@@ -145,6 +187,13 @@ typedef union att_attrs {
     att_cross_entropy_attrs cross_entropy;
     att_broadcast_attrs broadcast;
     att_sum_attrs sum;
+    att_add_attrs add;
+    att_batch_norm_attrs batch_norm;
+    att_moments_attrs moments;
+    att_style_attrs style;
+    att_gate_attrs gate;
+    att_channel_conv_attrs channel_conv;
+    att_dct_attrs dct;
     att_update_attrs update;
     att_conv_attrs conv;
     att_batch_norm_attrs batch_norm;

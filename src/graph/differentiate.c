@@ -28,14 +28,22 @@ const att_attrs *att_backward_attrs(const att_backward *backward)
     return &rule_node(backward)->attrs;
 }
 
+static bool is_computed_again(const att_graph *graph, int node)
+{
+    const att_node *of = &graph->nodes.items[node];
+    if (!(of->op->flags & ATT_OP_RECOMPUTE_WITH_INPUT))
+        return (of->op->flags & ATT_OP_RECOMPUTE) != 0;
+    int made_by = graph->values.items[of->in[0]].node;
+    return made_by >= 0 && is_computed_again(graph, made_by);
+}
+
 /* The value itself, or its twin from a node computed again: what is cheap to compute is not kept for the backward
  * pass. */
 static att_value available(att_backward *backward, att_value value)
 {
     att_graph *graph = backward->graph;
     int made_by = value == ATT_NONE ? -1 : graph->values.items[value].node;
-    if (made_by < 0 || made_by >= backward->forward_nodes ||
-        !(graph->nodes.items[made_by].op->flags & ATT_OP_RECOMPUTE))
+    if (made_by < 0 || made_by >= backward->forward_nodes || !is_computed_again(graph, made_by))
         return value;
     att_node node = graph->nodes.items[made_by];
     if (backward->again[made_by] < 0) {

@@ -59,8 +59,9 @@ typedef struct att_op_case {
 } att_op_case;
 
 enum {
-    ATT_OP_RECOMPUTE = 1, /* cheap: the backward pass computes it again instead of keeping its outputs */
-    ATT_OP_TRAIN_ONLY = 2 /* the identity on in[0] in inference plans */
+    ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass computes it again instead of keeping its outputs */
+    ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, where what makes in[0] is computed again too */
+    ATT_OP_TRAIN_ONLY = 2            /* the identity on in[0] in inference plans */
 };
 
 typedef struct att_op {

@@ -16,12 +16,12 @@ static att_shape spanned(att_shape shape)
     return shape;
 }
 
-/* attrs.sum.axes: the axes that a shared b spans, which is what its gradient keeps; 0 where both are sample values. */
+/* attrs.add.axes: the axes that a shared b spans, which is what its gradient keeps; 0 where both are sample values. */
 att_value att_add(att_graph *graph, att_value a, att_value b)
 {
     att_attrs attrs = {0};
     if (b != ATT_NONE && att_value_kind(graph, b) == ATT_SHARED)
-        attrs.sum.axes = spanned(att_value_shape(graph, b)).rank;
+        attrs.add.axes = spanned(att_value_shape(graph, b)).rank;
     att_value in[2] = {a, b};
     return att_emit(graph, "add", &attrs, in, 2, NULL);
 }
@@ -38,7 +38,7 @@ static bool ends_with(att_shape shape, att_shape end)
 
 static att_status add_infer(att_infer *infer)
 {
-    const att_sum_attrs *attrs = infer->attrs;
+    const att_add_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "add", 2));
     ATT_TRY(att_rule_take(infer, "add", 0, "a", ATT_SAMPLE));
     const att_desc *a = &infer->in[0], *b = &infer->in[1];
@@ -55,9 +55,10 @@ static att_status add_infer(att_infer *infer)
     return ATT_OK;
 }
 
+/* An activation is absorbed only after this. */
 static void add_backward(att_backward *backward)
 {
-    int axes = att_backward_attrs(backward)->sum.axes;
+    int axes = att_backward_attrs(backward)->add.axes;
     att_value dy = att_backward_gradient(backward, 0);
     if (att_backward_wants(backward, 0))
         att_backward_give(backward, 0, dy);
@@ -69,28 +70,42 @@ static void add_backward(att_backward *backward)
         att_rule_give_sum(backward, 1, dy, axes);
 }
 
+static bool add_absorb(att_node *producer, const att_node *consumer)
+{
+    return att_rule_absorb_relu(&producer->attrs.add.activation, consumer);
+}
+
 static const att_op_case cases[] = {
+    {.name = "relu",
+     .attrs.add.activation = ATT_ACT_RELU,
+     .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_SAMPLE(5, 33)},
+     .in_count = 2},
     {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2, .gradient = true},
     {.name = "scalars", .in = {ATT_CASE_SCALAR, ATT_CASE_SCALAR}, .in_count = 2},
     {.name = "position",
-     .attrs.sum.axes = 2,
+     .attrs.add.axes = 2,
      .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(1, 5, 7)},
      .in_count = 2,
      .gradient = true},
     {.name = "bias",
-     .attrs.sum.axes = 1,
+     .attrs.add.axes = 1,
      .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SHARED(7)},
      .in_count = 2,
      .gradient = true},
     {.name = "one_number",
-     .attrs.sum.axes = 1,
+     .attrs.add.axes = 1,
      .in = {ATT_CASE_SAMPLE(5, 1), ATT_CASE_SHARED(1)},
      .in_count = 2,
      .gradient = true},
     {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_SAMPLE(50, 64)}, .in_count = 2, .bench = true},
+    {.name = "resnet_256",
+     .attrs.add.activation = ATT_ACT_RELU,
+     .in = {ATT_CASE_SAMPLE(56, 56, 256), ATT_CASE_SAMPLE(56, 56, 256)},
+     .in_count = 2,
+     .bench = true},
     {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SAMPLE(197, 192)}, .in_count = 2, .bench = true},
     {.name = "tiny_position",
-     .attrs.sum.axes = 2,
+     .attrs.add.axes = 2,
      .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SHARED(1, 197, 192)},
      .in_count = 2,
      .bench = true},
@@ -98,9 +113,10 @@ static const att_op_case cases[] = {
 
 const att_op att_op_add = {
     .name = "add",
-    .help = "y = a + b; a shared b is repeated over the leading axes of a",
+    .help = "y = act(a + b); a shared b is repeated over the leading axes of a",
     .narrow_in = 2, /* a branch; a is the residual stream */
     .infer = add_infer,
     .backward = add_backward,
+    .absorb = add_absorb,
     ATT_CASES(cases),
 };

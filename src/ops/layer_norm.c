@@ -23,20 +23,12 @@ static att_shape stats_shape(const att_desc *x)
     return shape;
 }
 
-static att_status take_rows(const att_infer *infer, const char *op, int i, const char *name)
-{
-    ATT_TRY(att_rule_take(infer, op, i, name, ATT_SAMPLE));
-    if (infer->in[i].shape.rank < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is a scalar, must have rows", op, name);
-    return ATT_OK;
-}
-
 static att_status layer_norm_infer(att_infer *infer)
 {
     static const char op[] = "layer_norm";
     const att_layer_norm_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(take_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
     ATT_TRY(att_rule_take_vector(infer, op, GAMMA, "gamma", X));
     ATT_TRY(att_rule_take_vector(infer, op, BETA, "beta", X));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
@@ -103,7 +95,7 @@ static att_status grad_infer(att_infer *infer)
 {
     static const char op[] = "layer_norm_grad";
     ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(take_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
     ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
     ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
     ATT_TRY(att_rule_take(infer, op, GRAD_STATS, "stats", ATT_SAMPLE));

@@ -46,6 +46,36 @@
     X(attention_summary)            \
     X(step_norms)                   \
     X(residual_norms)               \
+    X(batch_norm)                   \
+    X(batch_norm_grad)              \
+    X(channel_moments)              \
+    X(merge_moments)                \
+    X(running_stats)                \
+    X(batch_mean)                   \
+    X(normalize)                    \
+    X(normalize_sums)               \
+    X(normalize_grad)               \
+    X(relu)                         \
+    X(relu_grad)                    \
+    X(sigmoid)                      \
+    X(sigmoid_grad)                 \
+    X(global_max)                   \
+    X(global_max_grad)              \
+    X(global_style)                 \
+    X(global_style_grad)            \
+    X(channel_pool)                 \
+    X(channel_pool_grad)            \
+    X(gate)                         \
+    X(channel_dot)                  \
+    X(pixel_gate)                   \
+    X(pixel_dot)                    \
+    X(channel_conv)                 \
+    X(channel_conv_weight_grad)     \
+    X(channel_linear)               \
+    X(channel_linear_grad)          \
+    X(channel_linear_weight_grad)   \
+    X(dct_pool)                     \
+    X(dct_pool_grad)                \
     X(cast)                         \
     X(loss_seed)                    \
     X(sum_lanes)                    \

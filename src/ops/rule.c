@@ -52,13 +52,27 @@ att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, con
     return ATT_OK;
 }
 
-att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j)
+att_status att_rule_take_rows(const att_infer *infer, const char *op, int i, const char *name)
+{
+    ATT_TRY(att_rule_take(infer, op, i, name, ATT_SAMPLE));
+    if (infer->in[i].shape.rank < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is a scalar, must have rows", op, name);
+    return ATT_OK;
+}
+
+att_status att_rule_take_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                               att_shape shape)
 {
     ATT_TRY(att_rule_take(infer, op, i, name, kind));
-    if (!att_shape_equal(infer->in[i].shape, infer->in[j].shape))
+    if (!att_shape_equal(infer->in[i].shape, shape))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have the shape %s", op, name,
-                        ATT_SHOWN(&infer->in[i]), ATT_SHOWN(&infer->in[j]));
+                        ATT_SHOWN(&infer->in[i]), att_shape_format(shape, (char[96]){0}, 96));
     return ATT_OK;
+}
+
+att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j)
+{
+    return att_rule_take_shape(infer, op, i, name, kind, infer->in[j].shape);
 }
 
 att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
@@ -110,10 +124,19 @@ void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void
 
 att_value att_rule_added(const att_node *producer, const att_node *consumer)
 {
-    if (consumer->op != &att_op_add || consumer->attrs.sum.axes != 0)
+    const att_add_attrs *add = &consumer->attrs.add;
+    if (consumer->op != &att_op_add || add->axes != 0 || add->activation != ATT_ACT_NONE)
         return ATT_NONE;
     bool first = consumer->in[0] == producer->out[0], second = consumer->in[1] == producer->out[0];
     if (first == second)
         return ATT_NONE;
     return first ? consumer->in[1] : consumer->in[0];
+}
+
+bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer)
+{
+    if (consumer->op != &att_op_relu || *activation != ATT_ACT_NONE)
+        return false;
+    *activation = ATT_ACT_RELU;
+    return true;
 }

@@ -18,6 +18,11 @@ att_status att_rule_take(const att_infer *infer, const char *op, int i, const ch
 att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int rank);
 /* As take, and input i has the shape of input j. */
 att_status att_rule_take_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j);
+/* As take, and it has at least one axis. */
+att_status att_rule_take_rows(const att_infer *infer, const char *op, int i, const char *name);
+/* As take, and it has this shape. */
+att_status att_rule_take_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                               att_shape shape);
 /* As take for a shared vector whose elements are as many as the last axis of input j has. */
 att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, const char *name, int j);
 
@@ -37,7 +42,11 @@ void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int ax
 /* The cost of an op that moves and computes nothing. */
 void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
 
-/* For absorb(): where the consumer adds the producer's out[0] to another sample value, that value; else ATT_NONE. */
+/* For absorb(): where the consumer adds the producer's out[0] to another sample value and does no more, that value;
+ * else ATT_NONE. */
 att_value att_rule_added(const att_node *producer, const att_node *consumer);
+
+/* For absorb(): where the consumer is relu and there is no activation yet, notes it. */
+bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer);
 
 #endif

@@ -13,9 +13,7 @@ att_value att_scale(att_graph *graph, att_value x, att_value gamma)
 static att_status scale_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, "scale", 2));
-    ATT_TRY(att_rule_take(infer, "scale", 0, "x", ATT_SAMPLE));
-    if (infer->in[0].shape.rank < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "scale: x is a scalar, must have rows");
+    ATT_TRY(att_rule_take_rows(infer, "scale", 0, "x"));
     ATT_TRY(att_rule_take_vector(infer, "scale", 1, "gamma", 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;

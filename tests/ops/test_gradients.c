@@ -4,13 +4,21 @@
 /* Measured: 2.8e-10 at most over all cases, 9.1e-10 for the network (central differences with h = 1e-5 in f64). */
 static const double tolerance = 1e-8;
 
+/* Running statistics, which gradients do not reach. */
+static bool is_buffer(const att_op *op, int number)
+{
+    return op == &att_op_batch_norm && number >= 3;
+}
+
 /* Sample values become input + parameter, so that their gradient is seen as a parameter's. */
-static att_value operand(fd_model *model, const att_case_input *input, int number)
+static att_value operand(fd_model *model, const att_op *op, const att_case_input *input, int number)
 {
     if (!att_desc_present(&input->desc))
         return ATT_NONE;
     char name[32];
     snprintf(name, sizeof name, "in%d", number);
+    if (is_buffer(op, number))
+        return att_graph_buffer(model->graph, name, input->desc.shape, input->shift);
     att_init init = {ATT_INIT_NORMAL, input->scale};
     if (input->desc.kind == ATT_SHARED)
         return att_graph_parameter(model->graph, name, input->desc.shape, init, false);
@@ -26,7 +34,7 @@ static double check_case(const att_op *op, const att_op_case *definition)
     fd_model model = fd_create();
     att_value in[ATT_MAX_IN];
     for (int i = 0; i < definition->in_count; i++)
-        in[i] = operand(&model, &definition->in[i], i);
+        in[i] = operand(&model, op, &definition->in[i], i);
     att_value y = att_emit(model.graph, op->name, &definition->attrs, in, definition->in_count, NULL);
     FD_OK(att_graph_status(model.graph));
     fd_loss_of(&model, y);
@@ -35,6 +43,15 @@ static double check_case(const att_op *op, const att_op_case *definition)
     double error = fd_check(&model, what, 1, tolerance);
     fd_destroy(&model);
     return error;
+}
+
+/* Then its gradient is that of a whole batch, which one op's cases cannot show: tests/engine has it. */
+static bool reads_the_batch(const att_op *op)
+{
+    for (int i = 0; i < op->cases[0].in_count; i++)
+        if (op->cases[0].in[i].desc.kind == ATT_BATCH)
+            return true;
+    return false;
 }
 
 static void every_backward_rule_is_right(void **state)
@@ -49,7 +66,7 @@ static void every_backward_rule_is_right(void **state)
             largest = fmax(largest, check_case(*op, &(*op)->cases[i]));
             checked++;
         }
-        if (((*op)->backward != NULL) != (checked > 0))
+        if (((*op)->backward != NULL && !reads_the_batch(*op)) != (checked > 0))
             fail_msg("%s has %s backward rule, and %d gradient cases", (*op)->name, (*op)->backward ? "a" : "no",
                      checked);
     }

@@ -1,4 +1,5 @@
 #include "kernels/ref/call.h"
+#include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
 
 static att_status run(const att_call *call)
@@ -6,7 +7,8 @@ static att_status run(const att_call *call)
     int64_t period = ref_count(call, 1); /* a shared b repeats */
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++)
-        ref_out(call, 0, e, ref_in(call, 0, e) + ref_in(call, 1, e % period));
+        ref_out(call, 0, e,
+                ref_act(call->problem->attrs->add.activation, ref_in(call, 0, e) + ref_in(call, 1, e % period)));
     return ATT_OK;
 }
 

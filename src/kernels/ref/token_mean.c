@@ -3,7 +3,8 @@
 
 static att_status run_mean(const att_call *call)
 {
-    int64_t first = call->problem->attrs->mean.first, total = ref_dim(call, 0, 0), columns = ref_dim(call, 0, 1);
+    int64_t first = call->problem->attrs->mean.first, columns = ref_dim(call, 0, -1);
+    int64_t total = ref_rows(call, 0) / call->problem->group;
     ref_range share = ref_share(call, columns * call->problem->group);
     for (int64_t e = share.begin; e < share.end; e++) {
         double sum = 0;

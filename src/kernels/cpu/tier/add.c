@@ -3,7 +3,7 @@
 #include "kernels/cpu/tiered.h"
 
 /* b repeats over a: equal shapes, or the shape of a's last axes. */
-ATT_INLINE void add_as(const att_call *call, bool narrow_b)
+ATT_INLINE void add_as(const att_call *call, bool narrow_b, bool relu)
 {
     const att_problem *problem = call->problem;
     const float *a = call->in[0];
@@ -15,18 +15,23 @@ ATT_INLINE void add_as(const att_call *call, bool narrow_b)
         int64_t offset = i % period, count = period - offset;
         count = count < part.end - i ? count : part.end - i;
 #pragma omp simd
-        for (int64_t j = 0; j < count; j++)
-            y[i + j] = a[i + j] + att_float_get(b, offset + j, narrow_b);
+        for (int64_t j = 0; j < count; j++) {
+            float sum = a[i + j] + att_float_get(b, offset + j, narrow_b);
+            y[i + j] = relu && sum < 0 ? 0 : sum;
+        }
         i += count;
     }
 }
 
 static att_status add_run(const att_call *call)
 {
+    bool relu = call->problem->attrs->add.activation == ATT_ACT_RELU;
     if (att_is_narrow(&call->problem->in[1]))
-        add_as(call, true);
+        add_as(call, true, relu);
+    else if (relu)
+        add_as(call, false, true);
     else
-        add_as(call, false);
+        add_as(call, false, false);
     return ATT_OK;
 }
 

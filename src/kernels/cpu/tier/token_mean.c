@@ -6,7 +6,7 @@
 static att_status token_mean_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    int64_t tokens = problem->in[0].shape.dims[0], columns = problem->in[0].shape.dims[1];
+    int64_t columns = att_columns(&problem->in[0]), tokens = att_rows(call, &problem->in[0]) / problem->group;
     int64_t first = problem->attrs->mean.first;
     att_range part = att_part_of(call, columns, VW);
     for (int64_t sample = 0; sample < problem->group; sample++) {

@@ -1,0 +1,63 @@
+#include "kernels/ref/call.h"
+#include "kernels/ref/channels.h"
+#include "kernels/ref/list.h"
+
+/* n = (x - mean) / sqrt(variance + eps) of element e of input `x`, with the statistics in input `stats`. */
+static double normal_at(const att_call *call, int x, int stats, int64_t e)
+{
+    int64_t columns = ref_dim(call, x, -1), c = e % columns;
+    double variance = ref_in(call, stats, columns + c);
+    return (ref_in(call, x, e) - ref_in(call, stats, c)) / sqrt(variance + call->problem->attrs->batch_norm.eps);
+}
+
+static att_status run_normalize(const att_call *call)
+{
+    enum { X, STATS, GAMMA, BETA };
+    att_activation activation = call->problem->attrs->batch_norm.activation;
+    int64_t columns = ref_dim(call, X, -1);
+    ref_range share = ref_share(call, ref_count(call, X));
+    for (int64_t e = share.begin; e < share.end; e++) {
+        double normal = normal_at(call, X, STATS, e);
+        double y = normal * ref_in(call, GAMMA, e % columns) + ref_in(call, BETA, e % columns);
+        ref_out(call, 0, e, ref_act(activation, y));
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_normalize = {.op = "normalize", .name = "ref", .run = run_normalize};
+
+enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, MEAN_DY, MEAN_DY_NORMAL };
+
+static att_status run_sums(const att_call *call)
+{
+    ref_range share = ref_share(call, ref_dim(call, GRAD_X, -1) * call->problem->group);
+    for (int64_t k = share.begin; k < share.end; k++) {
+        ref_channel channel = ref_channel_of(call, GRAD_X, k);
+        double sum = 0, products = 0;
+        for (int64_t e = channel.begin; e < channel.end; e += channel.step) {
+            sum += ref_in(call, DY, e);
+            products += ref_in(call, DY, e) * normal_at(call, GRAD_X, GRAD_STATS, e);
+        }
+        ref_out(call, 0, k, sum);
+        ref_out(call, 1, k, products);
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_normalize_sums = {.op = "normalize_sums", .name = "ref", .run = run_sums};
+
+static att_status run_grad(const att_call *call)
+{
+    int64_t columns = ref_dim(call, GRAD_X, -1);
+    ref_range share = ref_share(call, ref_count(call, GRAD_X));
+    for (int64_t e = share.begin; e < share.end; e++) {
+        int64_t c = e % columns;
+        double rstd = 1 / sqrt(ref_in(call, GRAD_STATS, columns + c) + call->problem->attrs->batch_norm.eps);
+        double apart = ref_in(call, DY, e) - ref_in(call, MEAN_DY, c) -
+                       normal_at(call, GRAD_X, GRAD_STATS, e) * ref_in(call, MEAN_DY_NORMAL, c);
+        ref_out(call, 0, e, ref_in(call, GRAD_GAMMA, c) * rstd * apart);
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_normalize_grad = {.op = "normalize_grad", .name = "ref", .run = run_grad};

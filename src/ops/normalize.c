@@ -1,0 +1,195 @@
+#include "ops/cases.h"
+#include "ops/list.h"
+#include "ops/rule.h"
+
+/* Batch norm in training, its statistics being a value of the batch. */
+
+enum { X, STATS, GAMMA, BETA, IN_COUNT };
+enum { SUMS_DY, SUMS_X, SUMS_STATS, SUMS_IN_COUNT };
+enum { SUM_DY, SUM_DY_NORMAL };
+enum { GRAD_DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_MEAN_DY, GRAD_MEAN_DY_NORMAL, GRAD_IN_COUNT };
+
+static att_shape stats_shape(const att_desc *x)
+{
+    return att_shape_of(2, att_rule_columns(x));
+}
+
+static att_status normalize_infer(att_infer *infer)
+{
+    static const char op[] = "normalize";
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_take_shape(infer, op, STATS, "stats", ATT_BATCH, stats_shape(&infer->in[X])));
+    ATT_TRY(att_rule_take_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_take_vector(infer, op, BETA, "beta", X));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
+    return ATT_OK;
+}
+
+static void give_x(att_backward *backward, const att_value *in, const att_value *sums)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_desc x = att_backward_in_desc(backward, X);
+    att_attrs rows = {.moments = {.rows = att_rule_rows(&x)}}, attrs = *att_backward_attrs(backward);
+    att_value grad[GRAD_IN_COUNT] = {in[SUMS_DY],
+                                     in[SUMS_X],
+                                     in[SUMS_STATS],
+                                     att_backward_in(backward, GAMMA),
+                                     att_emit(graph, "batch_mean", &rows, &sums[SUM_DY], 1, NULL),
+                                     att_emit(graph, "batch_mean", &rows, &sums[SUM_DY_NORMAL], 1, NULL)};
+    att_backward_give(backward, X, att_emit(graph, "normalize_grad", &attrs, grad, GRAD_IN_COUNT, NULL));
+}
+
+/* The gradient by way of the statistics is part of x's, so that they need none. An activation is absorbed only after
+ * this. */
+static void normalize_backward(att_backward *backward)
+{
+    att_value in[SUMS_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
+                                   att_backward_in(backward, STATS)};
+    att_attrs attrs = *att_backward_attrs(backward);
+    att_value sums[ATT_MAX_OUT];
+    att_emit(att_backward_graph(backward), "normalize_sums", &attrs, in, SUMS_IN_COUNT, sums);
+    if (att_backward_wants(backward, GAMMA))
+        att_rule_give_sum(backward, GAMMA, sums[SUM_DY_NORMAL], 1);
+    if (att_backward_wants(backward, BETA))
+        att_rule_give_sum(backward, BETA, sums[SUM_DY], 1);
+    if (att_backward_wants(backward, X))
+        give_x(backward, in, sums);
+}
+
+static void normalize_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 2 * (double)att_shape_count(in[X].shape);
+}
+
+static bool normalize_absorb(att_node *producer, const att_node *consumer)
+{
+    return att_rule_absorb_relu(&producer->attrs.batch_norm.activation, consumer);
+}
+
+#define PLAIN .attrs.batch_norm = {1e-5, 0.1, false, ATT_ACT_NONE}
+#define RELU .attrs.batch_norm = {1e-5, 0.1, false, ATT_ACT_RELU}
+#define BATCH_STATS(c) ATT_CASE_DRAWN(ATT_BATCH, 0.1, 1, 2, c)
+#define VECTORS(c) BATCH_STATS(c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
+#define OF(x, c) .in = {x, VECTORS(c)}, .in_count = IN_COUNT
+static const att_op_case normalize_cases[] = {
+    {.name = "odd", PLAIN, OF(ATT_CASE_SAMPLE(3, 5, 7), 7)},
+    {.name = "row", RELU, OF(ATT_CASE_SAMPLE(9), 9)},
+    {.name = "one_channel", PLAIN, OF(ATT_CASE_SAMPLE(3, 5, 1), 1)},
+    {.name = "many_rows", RELU, OF(ATT_CASE_SAMPLE(33, 31, 24), 24)},
+    {.name = "large_values", PLAIN, OF(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33), 33)},
+    {.name = "cifar_16", RELU, OF(ATT_CASE_SAMPLE(32, 32, 16), 16), .bench = true},
+    {.name = "cifar_64", RELU, OF(ATT_CASE_SAMPLE(32, 32, 64), 64), .bench = true},
+    {.name = "middle_128", RELU, OF(ATT_CASE_SAMPLE(16, 16, 128), 128), .bench = true},
+    {.name = "cifar_256", RELU, OF(ATT_CASE_SAMPLE(8, 8, 256), 256), .bench = true},
+    {.name = "resnet_256", RELU, OF(ATT_CASE_SAMPLE(56, 56, 256), 256), .bench = true},
+    {.name = "resnet_2048", RELU, OF(ATT_CASE_SAMPLE(7, 7, 2048), 2048), .bench = true},
+};
+
+const att_op att_op_normalize = {
+    .name = "normalize",
+    .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta), with the batch's statistics",
+    .flags = ATT_OP_RECOMPUTE,
+    .narrow_in = 1u << X,
+    .narrow_out = 1,
+    .infer = normalize_infer,
+    .backward = normalize_backward,
+    .cost = normalize_cost,
+    .absorb = normalize_absorb,
+    ATT_CASES(normalize_cases),
+};
+
+static att_status take_gradient(const att_infer *infer, const char *op, int count)
+{
+    ATT_TRY(att_rule_count(infer, op, count));
+    ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    return att_rule_take_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, stats_shape(&infer->in[GRAD_X]));
+}
+
+static att_status sums_infer(att_infer *infer)
+{
+    ATT_TRY(take_gradient(infer, "normalize_sums", SUMS_IN_COUNT));
+    att_shape vector = att_shape_of(att_rule_columns(&infer->in[SUMS_X]));
+    att_rule_out(infer, infer->in[SUMS_X].dtype, ATT_SAMPLE, vector);
+    att_rule_out(infer, infer->in[SUMS_X].dtype, ATT_SAMPLE, vector);
+    return ATT_OK;
+}
+
+static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 4 * (double)att_shape_count(in->shape);
+}
+
+#define SUMS(c, ...) \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), BATCH_STATS(c)}, .in_count = SUMS_IN_COUNT
+static const att_op_case sums_cases[] = {
+    {.name = "odd", PLAIN, SUMS(7, 3, 5, 7)},
+    {.name = "row", PLAIN, SUMS(9, 9)},
+    {.name = "one_channel", PLAIN, SUMS(1, 19, 23, 1)},
+    {.name = "many_rows", PLAIN, SUMS(24, 33, 31, 24)},
+    {.name = "cifar_16", PLAIN, SUMS(16, 32, 32, 16), .bench = true},
+    {.name = "cifar_64", PLAIN, SUMS(64, 32, 32, 64), .bench = true},
+    {.name = "middle_128", PLAIN, SUMS(128, 16, 16, 128), .bench = true},
+    {.name = "cifar_256", PLAIN, SUMS(256, 8, 8, 256), .bench = true},
+    {.name = "resnet_256", PLAIN, SUMS(256, 56, 56, 256), .bench = true},
+    {.name = "resnet_2048", PLAIN, SUMS(2048, 7, 7, 2048), .bench = true},
+};
+
+const att_op att_op_normalize_sums = {
+    .name = "normalize_sums",
+    .help = "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps)",
+    .narrow_in = 1u << SUMS_DY | 1u << SUMS_X,
+    .infer = sums_infer,
+    .cost = sums_cost,
+    ATT_CASES(sums_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "normalize_grad";
+    ATT_TRY(take_gradient(infer, op, GRAD_IN_COUNT));
+    const att_desc *x = &infer->in[GRAD_X];
+    att_shape vector = att_shape_of(att_rule_columns(x));
+    ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY, "the mean of dy", ATT_BATCH, vector));
+    ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY_NORMAL, "the mean of dy n", ATT_BATCH, vector));
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 5 * (double)att_shape_count(in->shape);
+}
+
+#define MEANS(c) ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c), ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c)
+#define GRAD(c, ...)                                                                   \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), BATCH_STATS(c), \
+           ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), MEANS(c)},                           \
+    .in_count = GRAD_IN_COUNT
+static const att_op_case grad_cases[] = {
+    {.name = "odd", PLAIN, GRAD(7, 3, 5, 7)},
+    {.name = "row", PLAIN, GRAD(9, 9)},
+    {.name = "one_channel", PLAIN, GRAD(1, 3, 5, 1)},
+    {.name = "many_rows", PLAIN, GRAD(24, 33, 31, 24)},
+    {.name = "cifar_16", PLAIN, GRAD(16, 32, 32, 16), .bench = true},
+    {.name = "cifar_64", PLAIN, GRAD(64, 32, 32, 64), .bench = true},
+    {.name = "middle_128", PLAIN, GRAD(128, 16, 16, 128), .bench = true},
+    {.name = "cifar_256", PLAIN, GRAD(256, 8, 8, 256), .bench = true},
+    {.name = "resnet_256", PLAIN, GRAD(256, 56, 56, 256), .bench = true},
+    {.name = "resnet_2048", PLAIN, GRAD(2048, 7, 7, 2048), .bench = true},
+};
+
+const att_op att_op_normalize_grad = {
+    .name = "normalize_grad",
+    .help = "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch",
+    .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
+    .narrow_out = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,98 @@
+#include <attscope/ops.h>
+
+#include "ops/cases.h"
+#include "ops/list.h"
+#include "ops/rule.h"
+
+enum { X, GATE };
+
+att_value att_pixel_gate(att_graph *graph, att_value x, att_value gate)
+{
+    att_value in[2] = {x, gate};
+    return att_emit(graph, "pixel_gate", NULL, in, 2, NULL);
+}
+
+/* One number for each row of x. */
+static att_shape gate_shape(const att_desc *x)
+{
+    att_shape shape = x->shape;
+    shape.dims[shape.rank - 1] = 1;
+    return shape;
+}
+
+static att_status gate_infer(att_infer *infer)
+{
+    static const char op[] = "pixel_gate";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_take_shape(infer, op, GATE, "gate", ATT_SAMPLE, gate_shape(&infer->in[X])));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
+    return ATT_OK;
+}
+
+static void gate_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_wants(backward, X))
+        att_backward_give(backward, X, att_pixel_gate(graph, dy, att_backward_in(backward, GATE)));
+    if (att_backward_wants(backward, GATE)) {
+        att_value in[2] = {dy, att_backward_in(backward, X)};
+        att_backward_give(backward, GATE, att_emit(graph, "pixel_dot", NULL, in, 2, NULL));
+    }
+}
+
+static const att_op_case gate_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 1)}, .in_count = 2, .gradient = true},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(1)}, .in_count = 2},
+    {.name = "one_channel", .in = {ATT_CASE_SAMPLE(3, 5, 1), ATT_CASE_SAMPLE(3, 5, 1)}, .in_count = 2},
+    {.name = "cifar_64", .in = {ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 1)}, .in_count = 2, .bench = true},
+    {.name = "resnet_256",
+     .in = {ATT_CASE_SAMPLE(56, 56, 256), ATT_CASE_SAMPLE(56, 56, 1)},
+     .in_count = 2,
+     .bench = true},
+};
+
+const att_op att_op_pixel_gate = {
+    .name = "pixel_gate",
+    .help = "y = x (.) gate, gate a factor for each row",
+    .flags = ATT_OP_RECOMPUTE,
+    .narrow_in = 1u << X,
+    .narrow_out = 1,
+    .infer = gate_infer,
+    .backward = gate_backward,
+    ATT_CASES(gate_cases),
+};
+
+static att_status dot_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "pixel_dot", 2));
+    ATT_TRY(att_rule_take_rows(infer, "pixel_dot", 0, "dy"));
+    ATT_TRY(att_rule_take_like(infer, "pixel_dot", 1, "x", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, gate_shape(&infer->in[1]));
+    return ATT_OK;
+}
+
+static void dot_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 2 * (double)att_shape_count(in->shape);
+}
+
+#define TWO(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 2
+static const att_op_case dot_cases[] = {
+    {.name = "odd", TWO(3, 5, 7)},
+    {.name = "row", TWO(33)},
+    {.name = "one_channel", TWO(3, 5, 1)},
+    {.name = "cifar_64", TWO(32, 32, 64), .bench = true},
+    {.name = "resnet_256", TWO(56, 56, 256), .bench = true},
+};
+
+const att_op att_op_pixel_dot = {
+    .name = "pixel_dot",
+    .help = "of each row the sum over channels of dy (.) x",
+    .narrow_in = 3,
+    .infer = dot_infer,
+    .cost = dot_cost,
+    ATT_CASES(dot_cases),
+};
