@@ -27,6 +27,8 @@ ATT_API void att_scope_enter(const att_scope *scope);
 /* The parameter "<path>.<name>". */
 ATT_API att_value att_scope_parameter(const att_scope *scope, const char *name, att_shape shape, att_init init,
                                       bool decay);
+/* The buffer "<path>.<name>". */
+ATT_API att_value att_scope_buffer(const att_scope *scope, const char *name, att_shape shape, double start);
 
 /* How timm initialises a linear layer of a ViT: truncated normal, standard deviation 0.02. */
 ATT_API att_init att_init_linear(void);
@@ -56,6 +58,24 @@ ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, in
 
 /* y = x (.) gamma; gamma [C] starts at `start`, not decayed. */
 ATT_API att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start);
+
+/* A convolution of kernel x kernel pixels, kernel odd, with kernel / 2 pixels of padding: weight [O, C / groups,
+ * kernel, kernel], decayed, started as N(0, 2 / (O kernel^2)) (He et al. 2015, over outputs); with `bias`, bias [O]
+ * from zero, not decayed. x [h, w, C] -> [ceil(h / stride), ceil(w / stride), O]. */
+typedef struct att_nn_conv_options {
+    int kernel;
+    int stride, groups; /* 0: 1 */
+    bool bias;
+} att_nn_conv_options;
+ATT_API att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, const att_nn_conv_options *options);
+
+/* weight (from `start`) and bias (zeros) [C], not decayed; buffers running_mean (zeros) and running_var (ones) [C].
+ * eps and momentum are att_batch_norm()'s own. x [.., C] -> [.., C]. */
+ATT_API att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start);
+
+/* As att_nn_linear(), its weight and bias started uniformly within 1 / sqrt(I), as PyTorch does: the classifier of a
+ * convolutional network. */
+ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t outputs);
 
 /* --- modules: what can be put on a residual branch, by name ------------------------------------------------------ */
 

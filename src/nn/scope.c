@@ -56,3 +56,11 @@ att_value att_scope_parameter(const att_scope *scope, const char *name, att_shap
         return ATT_NONE;
     return att_graph_parameter(scope->graph, full, shape, init, decay);
 }
+
+att_value att_scope_buffer(const att_scope *scope, const char *name, att_shape shape, double start)
+{
+    char full[sizeof scope->path];
+    if (!join(scope, name, full, sizeof full))
+        return ATT_NONE;
+    return att_graph_buffer(scope->graph, full, shape, start);
+}
