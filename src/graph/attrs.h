@@ -149,12 +149,6 @@ typedef struct att_conv_attrs {
     double eps;
 } att_conv_attrs;
 
-typedef struct att_batch_norm_attrs {
-    double eps, momentum;
-    bool frozen;
-    att_activation activation;
-} att_batch_norm_attrs;
-
 /* max_pool, avg_pool. height, width: of x, for the gradient. */
 typedef struct att_pool_attrs {
     int32_t kernel, stride, padding;
@@ -196,7 +190,6 @@ typedef union att_attrs {
     att_dct_attrs dct;
     att_update_attrs update;
     att_conv_attrs conv;
-    att_batch_norm_attrs batch_norm;
     att_pool_attrs pool;
     att_adaptive_attrs adaptive;
     att_shortcut_attrs shortcut;
