@@ -73,7 +73,7 @@ static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
 {
     att_node node = *asked; /* emitting moves nodes */
     if (node.attrs.batch_norm.frozen)
-        return node.out[0];
+        return ATT_NONE;
     att_shape shape = att_value_shape(graph, node.in[X]);
     int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
     att_value moments = att_emit(graph, "channel_moments", NULL, &node.in[X], 1, NULL);

@@ -239,7 +239,7 @@ static inline double fd_check(const fd_model *model, const char *what, int64_t s
     fd_run run = fd_open(model, 1);
     double largest = 0;
     for (int i = 0; i < att_weights_count(run.weights); i++) {
-        if (att_graph_parameter_at(model->graph, i).buffer)
+        if (att_weights_at(run.weights, i).buffer)
             continue;
         double error = fd_parameter_error(&run, i, stride);
         if (!(error <= tolerance))
