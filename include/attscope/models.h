@@ -24,18 +24,35 @@ typedef struct att_preprocess {
     char interpolation[16]; /* "bicubic", "bilinear" */
 } att_preprocess;
 
-/* Dimensions and switches. 0, -1 (where said) or "" means the named variant's own. */
+/* Dimensions and switches. 0, -1 (where said) or "" means the named variant's own. An option of another family than the
+ * network's is refused (ERR_ARGUMENT). */
 typedef struct att_model_options {
     int img_size, in_chans, num_classes;
-    int patch_size, embed_dim, depth, num_heads;
+    int depth;           /* of a ViT: blocks; of a residual network: layers with weights, shortcuts aside */
+    char global_pool[8]; /* "token" (ViT); "avg": mean over the tokens that are no class token */
+    /* ViTs */
+    int patch_size, embed_dim, num_heads;
     double mlp_ratio;
-    char global_pool[8];   /* "token"; "avg": mean over the tokens that are no class token */
-    int fc_norm;           /* last norm after the pooling instead of before it: 1, 0; -1: the variant's own */
-    int class_token;       /* 1, 0; -1: the variant's own */
-    int embed_class;       /* position embedding has a row for the class token: 1, 0; -1: the variant's own */
-    int qkv_bias;          /* 1, 0; -1: the variant's own */
-    double init_values;    /* > 0: LayerScale with this start; -1: the variant's own; 0: none */
-    char broadcast[48];    /* module at the end of the MLP branch: "none", "cb", "cb_s", "cb_s:init=0.1" (nn.h) */
+    int fc_norm;        /* last norm after the pooling instead of before it: 1, 0; -1: the variant's own */
+    int class_token;    /* 1, 0; -1: the variant's own */
+    int embed_class;    /* position embedding has a row for the class token: 1, 0; -1: the variant's own */
+    int qkv_bias;       /* 1, 0; -1: the variant's own */
+    double init_values; /* > 0: LayerScale with this start; -1: the variant's own; 0: none */
+    char broadcast[48]; /* module at the end of the MLP branch: "none", "cb", "cb_s", "cb_s:init=0.1" (nn.h) */
+    /* Residual networks */
+    char block[12];        /* "basic"; "bottleneck"; "preact": a bottleneck with norms and ReLUs before convolutions */
+    char stem_type[12];    /* "conv7": 7 x 7 of stride 2, max pool; "deep", "deep_tiered": three 3 x 3 in its place;
+                              "conv3": 3 x 3 of stride 1, no pool, three stages (CIFAR) */
+    char shortcut[12];     /* where shapes change: "conv": 1 x 1; "avg_conv": average pool, 1 x 1; "pad": zeros
+                              (option A) */
+    char layers[24];       /* blocks of each stage: "3,4,6,3"; follows from depth where the stem is "conv3" */
+    int width;             /* channels of the first stage, before a bottleneck's expansion; doubles with every stage */
+    int cardinality;       /* groups of a bottleneck's 3 x 3 convolution */
+    int base_width;        /* its channels are width / 64 base_width cardinality in the first stage */
+    int zero_init_last;    /* a branch's last norm starts at 0: 1, 0; -1: the variant's own */
+    char attn[64];         /* module at a branch's end, before the addition: "none", "se", "se:ratio=8" (nn.h) */
+    char attn_blocks[128]; /* where: "all", "none", "every:2", "0,2,5-7", "layer3:all", "layer2:0,layer3:every:2" */
+    /* Training */
     double drop_rate;      /* training: dropout before the head */
     double drop_path_rate; /* training: of the last block; rises linearly from 0 in the first */
     bool loss;             /* add input "target" and output "loss" */

@@ -7,13 +7,15 @@
 #include "models/regrid.h"
 
 typedef struct att_family {
-    const char *name;       /* "vit" */
-    const char *classifier; /* scope of the tensors whose first axis is the classes: "head" */
+    const char *name; /* "vit" */
+    const char *mark; /* a tensor that every network of it has: "patch_embed.proj.weight" */
+    /* Scope of the tensors whose first axis is the classes: "head". */
+    const char *(*classifier)(const att_model_options *options);
     int variant_count;
     /* Name, summary and image size. */
     att_model_info (*variant)(int index);
-    /* Every option of variant `index`, none left open. fc_norm and embed_class may stay -1 where they follow from
-     * other options; complete() sets them. */
+    /* Every option of variant `index` that the family has. Those that follow from other options (fc_norm, layers, ...)
+     * may stay open; complete() sets them. */
     void (*defaults)(int index, att_model_options *options, att_preprocess *preprocess);
     /* Sets what follows from other options, and checks that they go together. */
     att_status (*complete)(att_context *context, att_model_options *options);
@@ -28,6 +30,8 @@ typedef struct att_family {
                     att_regrid *grid);
     /* Whether `name` is a parameter of a module, which the same network without that module has not. */
     bool (*is_added)(const char *name);
+    /* Writes the index-th other name under which files have parameter `name`; false past the last. */
+    bool (*alias)(const char *name, int index, char *other, size_t size);
 } att_family;
 
 const att_family *att_model_family(const att_model *model);

@@ -14,6 +14,14 @@ bool att_checkpoint_owns(const att_tensors *file, const char *name)
            (strncmp(name, "optimizer.", 10) == 0 && ours);
 }
 
+bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
+{
+    /* PyTorch counts the batches that a batch norm has seen; nothing depends on it where momentum is given. */
+    static const char counter[] = ".num_batches_tracked";
+    size_t length = strlen(name), tail = sizeof counter - 1;
+    return att_checkpoint_owns(file, name) || (length > tail && strcmp(name + length - tail, counter) == 0);
+}
+
 enum { NAME_BYTES = 256, LISTED = 12 };
 
 typedef struct loading {
@@ -26,12 +34,31 @@ typedef struct loading {
     bool without_added;   /* parameters of modules keep their values: the file has none */
 } loading;
 
-/* Index of a parameter's tensor in the file, -1 where it is missing. */
-static int tensor_of(const loading *l, const char *name)
+static int find_prefixed(const loading *l, const char *name)
 {
     char full[NAME_BYTES];
     int length = snprintf(full, sizeof full, "%s%s", l->prefix, name);
     return length > 0 && length < NAME_BYTES ? att_tensors_find(l->file, full) : -1;
+}
+
+/* Index of a parameter's tensor in the file, under its own or another name; -1 where it is missing. */
+static int tensor_of(const loading *l, const char *name)
+{
+    char other[NAME_BYTES];
+    int index = find_prefixed(l, name);
+    for (int i = 0; index < 0 && att_model_family(l->model)->alias(name, i, other, sizeof other); i++)
+        index = find_prefixed(l, other);
+    return index;
+}
+
+/* Whether shapes are the same but for ones at the end: a convolution of one pixel is a linear layer. */
+static bool is_same_shape(att_shape a, att_shape b)
+{
+    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
+        a.rank--;
+    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
+        b.rank--;
+    return att_shape_equal(a, b);
 }
 
 static bool is_number(att_safetensors_dtype dtype)
@@ -62,7 +89,8 @@ static att_status read_as(const loading *l, int index, att_dtype dtype, int64_t 
 
 static bool is_classifier(const loading *l, const char *name)
 {
-    const char *scope = att_model_family(l->model)->classifier;
+    att_model_options options = att_model_options_of(l->model);
+    const char *scope = att_model_family(l->model)->classifier(&options);
     size_t length = strlen(scope);
     return strncmp(name, scope, length) == 0 && name[length] == '.';
 }
@@ -92,7 +120,7 @@ static int64_t other_classes(const loading *l)
         att_tensors_info info = att_tensors_at(l->file, index);
         int64_t found = info.shape.rank > 0 ? info.shape.dims[0] : 0;
         info.shape.dims[0] = parameter.shape.dims[0];
-        bool fits = att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype);
+        bool fits = is_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
         if (!fits || found == parameter.shape.dims[0] || (classes > 0 && found != classes))
             return 0;
         classes = found;
@@ -144,7 +172,7 @@ static bool needs_regrid(const loading *l, const att_parameter_info *parameter, 
                          att_regrid *grid)
 {
     att_model_options options = att_model_options_of(l->model);
-    return !att_shape_equal(info->shape, parameter->shape) && is_number(info->dtype) &&
+    return !is_same_shape(info->shape, parameter->shape) && is_number(info->dtype) &&
            att_model_family(l->model)->regrids(&options, parameter->name, info->shape, parameter->shape, grid);
 }
 
@@ -201,7 +229,7 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
         }
         att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
-        if ((att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype)) ||
+        if ((is_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
             needs_regrid(l, &parameter, &info, &grid))
             continue;
         char has[96], wants[96], detail[240];
@@ -211,11 +239,22 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
     }
 }
 
+static bool is_alias(const loading *l, const char *parameter, const char *name)
+{
+    char other[NAME_BYTES];
+    for (int i = 0; att_model_family(l->model)->alias(parameter, i, other, sizeof other); i++)
+        if (strcmp(other, name) == 0)
+            return true;
+    return false;
+}
+
 static bool is_parameter(const loading *l, const char *name)
 {
-    for (int i = 0; i < att_graph_parameter_count(l->graph); i++)
-        if (strcmp(att_graph_parameter_at(l->graph, i).name, name) == 0)
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        const char *own = att_graph_parameter_at(l->graph, i).name;
+        if (strcmp(own, name) == 0 || is_alias(l, own, name))
             return true;
+    }
     return false;
 }
 
@@ -224,7 +263,7 @@ static void list_extra(const loading *l, listing *extra)
 {
     for (int i = 0; !l->prefix[0] && i < att_tensors_count(l->file); i++) {
         const char *name = att_tensors_at(l->file, i).name;
-        if (!is_parameter(l, name) && !att_checkpoint_owns(l->file, name))
+        if (!att_checkpoint_passes_over(l->file, name) && !is_parameter(l, name))
             list_name(extra, name, "");
     }
 }
