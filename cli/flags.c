@@ -34,9 +34,20 @@ static const char *choose_amp_dtype(int index)
     return index == 0 ? "bfloat16" : NULL;
 }
 
-static const char *choose_module(int index)
+/* "none", then the modules that fit this place. */
+static const char *choose_module(att_module_place place, int index)
 {
-    return index == 0 ? "none" : index <= att_module_count() ? att_module_at(index - 1)->name : NULL;
+    if (index == 0)
+        return "none";
+    for (int i = 0; i < att_module_count(); i++)
+        if (att_module_at(i)->place == place && --index == 0)
+            return att_module_at(i)->name;
+    return NULL;
+}
+
+static const char *choose_broadcast(int index)
+{
+    return choose_module(ATT_ON_TOKENS, index);
 }
 
 static const char *choose_model(int index)
@@ -77,7 +88,7 @@ static const cli_option network_options[] = {
     {"init-values", .kind = CLI_REAL, .value = "X", .help = "LayerScale with this start",
      CLI_AT(cli_network, options.init_values), .low = 0, .high = 1e3, .open = true},
     {"broadcast", .kind = CLI_WORD, .value = "MODULE",
-     .help = "at the end of every MLP branch, options behind a colon as in cb_s:init=0.1", .choice = choose_module,
+     .help = "at the end of every MLP branch, options behind a colon as in cb_s:init=0.1", .choice = choose_broadcast,
      .detailed = true, CLI_AT(cli_network, options.broadcast)},
 };
 

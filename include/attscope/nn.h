@@ -83,24 +83,36 @@ enum { ATT_MODULE_OPTIONS = 4 };
 
 typedef struct att_module_option {
     const char *name, *meaning;
-    double start, low, high; /* default and closed range */
+    double start, low, high;    /* default and closed range; of choices: of their index */
+    const char *const *choices; /* names, NULL-terminated; NULL: the option is a number */
 } att_module_option;
+
+/* What a module's branch must be. X(name, rank, text) */
+#define ATT_MODULE_PLACE_LIST(X) X(TOKENS, 2, "tokens [N, C]") X(MAPS, 3, "feature maps [h, w, C]")
+
+typedef enum att_module_place {
+#define ATT_MODULE_PLACE_ENUM(name, rank, text) ATT_ON_##name,
+    ATT_MODULE_PLACE_LIST(ATT_MODULE_PLACE_ENUM)
+#undef ATT_MODULE_PLACE_ENUM
+} att_module_place;
 
 typedef struct att_module {
     const char *name;
     const char *meaning; /* one line with its source */
+    att_module_place place;
     att_module_option options[ATT_MODULE_OPTIONS];
     int option_count;
     const char *scope;     /* name of the scope it is applied in, below the branch's: "cb" */
-    const char *parameter; /* one of its parameters ("weight"), by which a checkpoint tells it; NULL: it has none */
-    /* The branch to be added to `identity`. values: one for each option. */
+    const char *parameter; /* one of its parameters ("weight"; '*' and '?' allowed), by which a checkpoint tells it;
+                            * NULL: it has none */
+    /* The branch to be added to `identity`, of the same shape. values: one for each option. */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;
 
 ATT_API int att_module_count(void);
 ATT_API const att_module *att_module_at(int index);
 
-/* A module with its options' values, said in text: "none", "cb", "cb_s:init=0.1". */
+/* A module with its options' values, said in text: "none", "cb", "cb_s:init=0.1", "step:adaptor=style,input=both". */
 typedef struct att_module_choice {
     const att_module *module; /* NULL: none */
     double values[ATT_MODULE_OPTIONS];
@@ -108,7 +120,7 @@ typedef struct att_module_choice {
 /* Errors: ERR_NOT_FOUND for names of modules and options, with the nearest; ERR_ARGUMENT for values. */
 ATT_API att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice);
 /* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"); the branch itself
- * where there is none. */
+ * where there is none. A branch that is not what the module fits fails the graph (ERR_UNSUPPORTED). */
 ATT_API att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
                                    att_value identity);
 

@@ -73,9 +73,9 @@ static const att_module *module_of(const char *name)
     for (int i = 0; i < att_module_count(); i++) {
         const att_module *module = att_module_at(i);
         char own[128];
-        if (module->parameter) {
+        if (module->parameter && module->place == ATT_ON_TOKENS) {
             snprintf(own, sizeof own, "mlp.%s.%s", module->scope, module->parameter);
-            if (strcmp(name, own) == 0)
+            if (att_text_matches(own, name))
                 return module;
         }
     }

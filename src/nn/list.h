@@ -4,6 +4,12 @@
 
 #define ATT_MODULE_LIST(X) \
     X(cb)                  \
-    X(cb_s)
+    X(cb_s)                \
+    X(se)                  \
+    X(eca)                 \
+    X(fca)                 \
+    X(srm)                 \
+    X(cbam)                \
+    X(step)
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "graph/graph.h"
 #include "nn/list.h"
 
 #define DECLARE(name) extern const att_module att_module_##name;
@@ -51,23 +52,57 @@ static att_status find_module(att_context *context, const char *name, const att_
     return fail_name(context, "module", name, att_text_nearest(name, module_name, NULL, MODULE_COUNT));
 }
 
+static const char *choice_name(const void *user, int index)
+{
+    return ((const att_module_option *)user)->choices[index];
+}
+
+static att_status read_choice(att_context *context, const char *module, const att_module_option *option,
+                              const char *text, double *value)
+{
+    int count = 0;
+    for (; option->choices[count]; count++)
+        if (strcmp(option->choices[count], text) == 0) {
+            *value = count;
+            return ATT_OK;
+        }
+    const char *nearest = att_text_nearest(text, choice_name, option, count);
+    if (nearest)
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s cannot be \"%s\"; did you mean \"%s\"?", module,
+                        option->name, text, nearest);
+    char names[128] = "";
+    for (int i = 0; i < count; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", option->choices[i]);
+    return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s cannot be \"%s\", only %s", module, option->name, text,
+                    names);
+}
+
+static att_status read_number(att_context *context, const char *module, const att_module_option *option,
+                              const char *text, double *value)
+{
+    double number;
+    if (!att_text_to_f64(text, &number))
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be a number, not \"%s\"", module, option->name,
+                        text);
+    if (number < option->low || number > option->high)
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be in %g..%g, not %g", module, option->name,
+                        option->low, option->high, number);
+    *value = number;
+    return ATT_OK;
+}
+
 static att_status set_option(att_context *context, att_module_choice *choice, char *text)
 {
     const att_module *module = choice->module;
     char *equals = strchr(text, '=');
-    double value;
-    if (!equals || !att_text_to_f64(equals + 1, &value))
-        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=number", module->name, text);
+    if (!equals)
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: \"%s\" is not option=value", module->name, text);
     *equals = '\0';
     for (int i = 0; i < module->option_count; i++) {
         const att_module_option *option = &module->options[i];
-        if (strcmp(option->name, text) != 0)
-            continue;
-        if (value < option->low || value > option->high)
-            return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be in %g..%g, not %g", module->name, text,
-                            option->low, option->high, value);
-        choice->values[i] = value;
-        return ATT_OK;
+        if (strcmp(option->name, text) == 0)
+            return (option->choices ? read_choice : read_number)(context, module->name, option, equals + 1,
+                                                                 &choice->values[i]);
     }
     return fail_name(context, "such option of this module:", text,
                      att_text_nearest(text, option_name, module, module->option_count));
@@ -101,11 +136,31 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
     return ATT_OK;
 }
 
+static att_value refuse_place(att_graph *graph, const att_module *module, att_shape branch)
+{
+    static const char *const places[] = {
+#define PLACE_TEXT(name, rank, text) text,
+        ATT_MODULE_PLACE_LIST(PLACE_TEXT)
+#undef PLACE_TEXT
+    };
+    return att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_UNSUPPORTED,
+                                          "module \"%s\" works on %s, and this network's branches are %s", module->name,
+                                          places[module->place], att_shape_format(branch, (char[96]){0}, 96)));
+}
+
 att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
                            att_value identity)
 {
+    static const int ranks[] = {
+#define PLACE_RANK(name, rank, text) rank,
+        ATT_MODULE_PLACE_LIST(PLACE_RANK)
+#undef PLACE_RANK
+    };
     if (!choice->module)
         return branch;
+    att_shape shape = att_value_shape(scope->graph, branch);
+    if (branch != ATT_NONE && shape.rank != ranks[choice->module->place])
+        return refuse_place(scope->graph, choice->module, shape);
     att_scope own = att_scope_in(scope, "%s", choice->module->scope);
     return choice->module->apply(&own, choice->values, branch, identity);
 }

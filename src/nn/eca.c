@@ -1,0 +1,32 @@
+/* Efficient channel attention. Wang et al.: "ECA-Net", CVPR 2020. Names and shapes as timm's. */
+#include <attscope/ops.h>
+
+#include "nn/gates.h"
+
+static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+{
+    (void)identity;
+    int64_t k = values[0] > 0 ? 1 + 2 * (int64_t)values[0] : 0;
+    att_scope_enter(scope);
+    att_value pooled = att_global_mean(scope->graph, branch);
+    return att_gates_apply(scope, branch, att_gates_channel_conv(scope, "conv", pooled, k));
+}
+
+/* The index tells the size: 1 + 2 index. */
+static const char *const kernels[] = {"auto", "3", "5", "7", "9", "11", "13", "15", NULL};
+
+extern const att_module att_module_eca;
+
+const att_module att_module_eca = {
+    .name = "eca",
+    .meaning = "mean, convolution of k channels, sigmoid: a gate a channel (Wang et al., CVPR 2020)",
+    .place = ATT_ON_MAPS,
+    .options = {{.name = "k",
+                 .meaning = "size of the convolution; auto: log2(C) / 2 + 1 / 2 rounded down, to odd up, at least 3",
+                 .high = 7,
+                 .choices = kernels}},
+    .option_count = 1,
+    .scope = "se", /* timm names a block's attention so, whichever it is */
+    .parameter = "conv.weight",
+    .apply = apply,
+};

@@ -1,0 +1,37 @@
+/* Frequency channel attention. Qin et al.: "FcaNet", ICCV 2021. Names and shapes as the authors' public code has them.
+ */
+#include "nn/gates.h"
+
+enum { RATIO, SHRINK };
+
+static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+{
+    (void)identity;
+    int64_t channels = att_channels_of(scope, branch);
+    att_bottleneck_options options = {.names = {"fc.0", "fc.2"},
+                                      .inputs = channels,
+                                      .hidden = att_bottleneck_hidden(channels, values[RATIO], 1),
+                                      .outputs = channels};
+    att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
+    att_value pooled = att_gates_dct(scope, branch, values[SHRINK]);
+    return att_gates_apply(scope, branch, att_bottleneck_apply(scope, &bottleneck, pooled));
+}
+
+extern const att_module att_module_fca;
+
+const att_module att_module_fca = {
+    .name = "fca",
+    .meaning = "as se without biases, each of 16 groups of channels pooled with its own cosine (Qin et al., ICCV 2021)",
+    .place = ATT_ON_MAPS,
+    .options = {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
+                [SHRINK] = {.name = "shrink",
+                            .meaning = "how much larger images are than those of the training: maps are averaged to "
+                                       "the size that the cosines had there",
+                            .start = 1,
+                            .low = 1,
+                            .high = 64}},
+    .option_count = 2,
+    .scope = "att",
+    .parameter = "fc.0.weight",
+    .apply = apply,
+};

@@ -1,0 +1,112 @@
+#include <math.h>
+
+#include <attscope/ops.h>
+
+#include "nn/gates.h"
+
+int64_t att_channels_of(const att_scope *scope, att_value x)
+{
+    att_shape shape = att_value_shape(scope->graph, x);
+    return shape.rank > 0 ? shape.dims[shape.rank - 1] : 0;
+}
+
+att_init att_init_fan_in(int64_t inputs)
+{
+    return (att_init){.rule = ATT_INIT_UNIFORM, .value = inputs > 0 ? 1 / sqrt((double)inputs) : 0};
+}
+
+att_value att_gates_norm(const att_scope *scope, att_value x)
+{
+    static const att_init ones = {ATT_INIT_CONSTANT, 1}, zeros = {ATT_INIT_CONSTANT, 0};
+    att_scope own = att_scope_in(scope, "bn");
+    att_shape shape = att_shape_of(att_channels_of(scope, x));
+    att_value gamma = att_scope_parameter(&own, "weight", shape, ones, false);
+    att_value beta = att_scope_parameter(&own, "bias", shape, zeros, false);
+    att_value mean = att_scope_buffer(&own, "running_mean", shape, 0);
+    att_value variance = att_scope_buffer(&own, "running_var", shape, 1);
+    att_scope_enter(&own);
+    return att_batch_norm(scope->graph, x, gamma, beta, mean, variance, &(att_batch_norm_options){0});
+}
+
+att_value att_gates_apply(const att_scope *scope, att_value x, att_value z)
+{
+    att_scope own = att_scope_in(scope, "gate");
+    att_scope_enter(&own);
+    att_value gate = att_sigmoid(scope->graph, z);
+    bool of_pixels = att_value_shape(scope->graph, z).rank > 1;
+    return of_pixels ? att_pixel_gate(scope->graph, x, gate) : att_gate(scope->graph, x, gate);
+}
+
+static void declare_layer(const att_scope *scope, const att_bottleneck_options *options, int layer,
+                          att_bottleneck *made)
+{
+    att_scope own = att_scope_in(scope, "%s", options->names[layer]);
+    int64_t in = layer ? options->hidden : options->inputs, out = layer ? options->outputs : options->hidden;
+    att_shape shape = options->convolution ? att_shape_of(out, in, 1, 1) : att_shape_of(out, in);
+    att_init init = att_init_fan_in(in);
+    made->weight[layer] = att_scope_parameter(&own, "weight", shape, init, true);
+    made->bias[layer] = options->bias ? att_scope_parameter(&own, "bias", att_shape_of(out), init, false) : ATT_NONE;
+}
+
+att_bottleneck att_bottleneck_declare(const att_scope *scope, const att_bottleneck_options *options)
+{
+    att_bottleneck made;
+    for (int layer = 0; layer < 2; layer++)
+        declare_layer(scope, options, layer, &made);
+    return made;
+}
+
+att_value att_bottleneck_apply(const att_scope *scope, const att_bottleneck *bottleneck, att_value x)
+{
+    att_scope_enter(scope);
+    x = att_relu(scope->graph, att_linear(scope->graph, x, bottleneck->weight[0], bottleneck->bias[0]));
+    return att_linear(scope->graph, x, bottleneck->weight[1], bottleneck->bias[1]);
+}
+
+int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor)
+{
+    int64_t multiple = (int64_t)floor((double)channels / ratio / (double)divisor + 0.5);
+    return divisor * (multiple > 1 ? multiple : 1);
+}
+
+static int64_t adaptive_kernel(int64_t channels)
+{
+    int64_t k = channels > 0 ? (int64_t)(log2((double)channels) / 2 + 0.5) : 0;
+    k += k % 2 == 0;
+    return k > 3 ? k : 3;
+}
+
+att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_value x, int64_t k)
+{
+    att_scope own = att_scope_in(scope, "%s", name);
+    att_scope_enter(&own);
+    if (k == 0)
+        k = adaptive_kernel(att_channels_of(scope, x));
+    att_value weight = att_scope_parameter(&own, "weight", att_shape_of(1, 1, k), att_init_fan_in(k), true);
+    return att_channel_conv(scope->graph, x, weight);
+}
+
+static int dct_side(int64_t side, double shrink)
+{
+    double shrunk = floor((double)side / shrink + 0.5);
+    return shrunk > 7 ? (int)shrunk : 7;
+}
+
+att_value att_gates_dct(const att_scope *scope, att_value x, double shrink)
+{
+    /* Frequencies in a 7 x 7 map, best first: what FcaNet's public code names "top16". */
+    static const struct {
+        int row, column;
+    } best[] = {{0, 0}, {0, 1}, {6, 0}, {0, 5}, {0, 2}, {1, 0}, {1, 2}, {4, 0},
+                {5, 0}, {1, 6}, {3, 0}, {0, 4}, {0, 6}, {0, 3}, {3, 5}, {2, 2}};
+    att_shape shape = att_value_shape(scope->graph, x);
+    att_dct_pool_options options = {.count = sizeof best / sizeof *best,
+                                    .height = dct_side(shape.dims[0], shrink),
+                                    .width = dct_side(shape.dims[1], shrink)};
+    for (int i = 0; i < options.count; i++) {
+        options.rows[i] = best[i].row * (options.height / 7);
+        options.columns[i] = best[i].column * (options.width / 7);
+    }
+    att_scope_enter(scope);
+    return att_dct_pool(scope->graph, x, &options);
+}

@@ -1,0 +1,45 @@
+/* Squeeze and excitation. Hu, Shen, Sun: "Squeeze-and-Excitation Networks", CVPR 2018. Names and shapes as timm's. */
+#include <attscope/ops.h>
+
+#include "nn/gates.h"
+
+enum { RATIO, BIAS, DIVISOR };
+
+static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+{
+    (void)identity;
+    int64_t channels = att_channels_of(scope, branch);
+    att_bottleneck_options options = {
+        .names = {"fc1", "fc2"},
+        .inputs = channels,
+        .hidden = att_bottleneck_hidden(channels, values[RATIO], values[DIVISOR] > 0 ? 8 : 1),
+        .outputs = channels,
+        .bias = values[BIAS] > 0,
+        .convolution = true,
+    };
+    att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
+    att_scope_enter(scope);
+    att_value pooled = att_global_mean(scope->graph, branch);
+    return att_gates_apply(scope, branch, att_bottleneck_apply(scope, &bottleneck, pooled));
+}
+
+static const char *const no_yes[] = {"0", "1", NULL}, *const divisors[] = {"1", "8", NULL};
+
+extern const att_module att_module_se;
+
+const att_module att_module_se = {
+    .name = "se",
+    .meaning = "mean, C -> C / ratio, ReLU, -> C, sigmoid: a gate a channel (Hu et al., CVPR 2018)",
+    .place = ATT_ON_MAPS,
+    .options =
+        {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
+         [BIAS] = {.name = "bias", .meaning = "linear layers with a bias", .start = 1, .high = 1, .choices = no_yes},
+         [DIVISOR] = {.name = "divisor",
+                      .meaning = "of the hidden width: 1 as CIFAR's SE networks have it, 8 as timm's",
+                      .high = 1,
+                      .choices = divisors}},
+    .option_count = 3,
+    .scope = "se",
+    .parameter = "fc1.weight",
+    .apply = apply,
+};

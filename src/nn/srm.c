@@ -1,0 +1,28 @@
+/* Style-based recalibration. Lee, Kim, Nam: "SRM: A Style-based Recalibration Module for Convolutional Neural
+ * Networks", ICCV 2019. Names and shapes as the authors' public code has them. */
+#include <attscope/ops.h>
+
+#include "nn/gates.h"
+
+static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
+{
+    (void)values, (void)identity;
+    static const att_init zeros = {ATT_INIT_CONSTANT, 0};
+    att_shape shape = att_shape_of(att_channels_of(scope, branch), 2);
+    att_value weight = att_scope_parameter(scope, "cfc", shape, zeros, true);
+    att_scope_enter(scope);
+    att_value style = att_global_style(scope->graph, branch, 1e-5);
+    att_value z = att_channel_linear(scope->graph, style, weight);
+    return att_gates_apply(scope, branch, att_gates_norm(scope, z));
+}
+
+extern const att_module att_module_srm;
+
+const att_module att_module_srm = {
+    .name = "srm",
+    .meaning = "mean and deviation, weighed channel by channel, batch norm, sigmoid (Lee et al., ICCV 2019)",
+    .place = ATT_ON_MAPS,
+    .scope = "srm",
+    .parameter = "cfc",
+    .apply = apply,
+};
