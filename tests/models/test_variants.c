@@ -1,4 +1,5 @@
-/* Every model of the list that timm has against it: tensor names and shapes, weight decay, classes and preprocessing. */
+/* Every model of the list that timm has against it: tensor names and shapes, weight decay, classes and preprocessing.
+ */
 #include <inttypes.h>
 #include <math.h>
 
@@ -64,8 +65,9 @@ static const struct {
     const char *name;
     int64_t parameters;
 } cifar[] = {
-    {"resnet20", 269722},  {"resnet32", 464154},  {"resnet44", 658586},    {"resnet56", 853018}, {"resnet110", 1727962},
-    {"resnet29", 0}, {"resnet164", 0}, {"preresnet29", 0}, {"preresnet164", 0},
+    {"resnet20", 269722},   {"resnet32", 464154},    {"resnet44", 658586},
+    {"resnet56", 853018},   {"resnet110", 1727962},  {"resnet29", 313114},
+    {"resnet164", 1704154}, {"preresnet29", 312218}, {"preresnet164", 1703258},
 };
 enum { CIFAR_COUNT = sizeof cifar / sizeof *cifar };
 
