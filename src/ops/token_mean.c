@@ -73,6 +73,7 @@ static const att_op_case mean_cases[] = {
 const att_op att_op_token_mean = {
     .name = "token_mean",
     .help = "y [C] = the mean of rows first .. N - 1 of x [.., C]",
+    .narrow_in = 1,
     .infer = mean_infer,
     .backward = mean_backward,
     .cost = mean_cost,
@@ -106,6 +107,7 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_token_mean_grad = {
     .name = "token_mean_grad",
     .help = "dx [total, C]: dy / (total - first) at rows first .. total - 1, zero before",
+    .narrow_out = 1,
     .infer = grad_infer,
     ATT_CASES(grad_cases),
 };

@@ -4,38 +4,27 @@
 #include "kernels/tiers.h"
 #include "ops/list.h"
 
-/* Relative to the largest result. Measured: 4.6e-7. */
+/* Relative to the largest result. Measured: 7.4e-7. */
 static const double LIMIT = 2e-6;
+/* In sums over 112 x 112 places. Measured: 2.7e-6. */
+static const double LONG_LIMIT = 8e-6;
 /* Elements of bf16 results that may be the neighbour of the reference's. Measured: 1.1e-4. */
 static const double FLIPPED = 1e-3;
-
-static const att_kernel *find_kernel(const case_drawn *drawn)
-{
-    const char *op = drawn->setup.op->name;
-    att_problem problem = {context,
-                           op,
-                           &drawn->setup.definition->attrs,
-                           drawn->in,
-                           drawn->out,
-                           drawn->in_count,
-                           drawn->out_count,
-                           drawn->setup.group,
-                           1};
-    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(context) &&
-            (!(*kernel)->accepts || (*kernel)->accepts(&problem)))
-            return *kernel;
-    return NULL;
-}
 
 /* Weights that bf16 holds: then both sides multiply the same numbers. */
 static void round_weights(case_drawn *drawn)
 {
-    if (strcmp(drawn->setup.op->name, "linear"))
+    if (strstr(drawn->setup.op->name, "weight_grad"))
         return;
     float *weight = drawn->block[1];
     for (int64_t i = 0; i < case_count(&drawn->setup, &drawn->in[1]); i++)
         weight[i] = (float)att_bf16_load(att_bf16_store(weight[i]));
+}
+
+static double limit_of(const case_setup *setup)
+{
+    bool is_long = !strcmp(setup->op->name, "conv2d_weight_grad") && !strcmp(setup->definition->name, "resnet50_stem");
+    return is_long ? LONG_LIMIT : LIMIT;
 }
 
 static double worst, worst_flipped;
@@ -43,13 +32,14 @@ static double worst, worst_flipped;
 static void compare(const case_setup *setup, const case_result *ours, const case_result *truth)
 {
     for (int out = 0; out < truth->out_count; out++) {
-        double flipped = 0, difference = truth->desc[out].dtype == ATT_BF16
-                                             ? case_difference_narrow(ours, truth, out, LIMIT, &flipped)
-                                             : case_difference(ours, truth, out);
+        double limit = limit_of(setup), flipped = 0;
+        double difference = truth->desc[out].dtype == ATT_BF16
+                                ? case_difference_narrow(ours, truth, out, limit, &flipped)
+                                : case_difference(ours, truth, out);
         flipped = fmax(0, flipped - 1 / (double)ours->count[out]);
         worst = fmax(worst, difference);
         worst_flipped = fmax(worst_flipped, flipped);
-        if (!(difference <= LIMIT) || !(flipped <= FLIPPED))
+        if (!(difference <= limit) || !(flipped <= FLIPPED))
             fail_msg("%s, case %s, %lld samples, out %x narrow: output %d differs by %g, %g of it rounds differently",
                      setup->op->name, setup->definition->name, (long long)setup->group, setup->narrow_out, out,
                      difference, flipped);
@@ -61,7 +51,7 @@ static void run_case(case_setup setup)
     static const int parts[] = {1, 3};
     case_drawn drawn = case_draw(setup);
     round_weights(&drawn);
-    const att_kernel *kernel = find_kernel(&drawn);
+    const att_kernel *kernel = tiers_kernel_for(&drawn);
     assert_non_null(kernel);
     case_result truth, ours;
     assert_true(case_run(&drawn, case_kernel(att_kernels_ref, setup.op->name), 1, 0, &truth));
@@ -93,6 +83,11 @@ static void products_agree_with_the_reference(void **state)
     run_op("linear", 1, 0);
     run_op("linear", 1, 1);
     run_op("linear_weight_grad", 3, 0);
+    run_op("conv2d", 1, 0);
+    run_op("conv2d", 1, 1);
+    run_op("conv2d_data_grad", 1, 0);
+    run_op("conv2d_data_grad", 1, 1);
+    run_op("conv2d_weight_grad", 3, 0);
 }
 
 /* More rows than one pass takes, an odd number of them, columns that fill no vector, more outputs than a block. */
@@ -115,8 +110,8 @@ static void parts_change_no_bit(void **state)
     for (int i = 0; i < op->case_count; i++) {
         case_drawn drawn = case_draw((case_setup){context, op, &op->cases[i], ATT_F32, 1, false, 3, 0});
         case_result one, many;
-        assert_true(case_run(&drawn, find_kernel(&drawn), 1, 0, &one));
-        assert_true(case_run(&drawn, find_kernel(&drawn), 5, 0, &many));
+        assert_true(case_run(&drawn, tiers_kernel_for(&drawn), 1, 0, &one));
+        assert_true(case_run(&drawn, tiers_kernel_for(&drawn), 5, 0, &many));
         for (int out = 0; out < one.out_count; out++)
             assert_true(case_difference(&one, &many, out) == 0);
         case_result_free(&one);

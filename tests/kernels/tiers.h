@@ -39,6 +39,26 @@ static inline const att_kernel *tiers_kernel(const att_context *of, const char *
     return NULL;
 }
 
+/* The kernel that a plan takes for what was drawn; NULL where none accepts it. */
+static inline const att_kernel *tiers_kernel_for(const case_drawn *drawn)
+{
+    const att_op *op = drawn->setup.op;
+    att_problem problem = {.context = context,
+                           .op = op->name,
+                           .attrs = &drawn->setup.definition->attrs,
+                           .in = drawn->in,
+                           .out = drawn->out,
+                           .in_count = drawn->in_count,
+                           .out_count = drawn->out_count,
+                           .group = drawn->setup.group,
+                           .parts = 1};
+    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+        if (!strcmp((*kernel)->op, op->name) && (*kernel)->tier <= att_context_tier(context) &&
+            (!(*kernel)->accepts || (*kernel)->accepts(&problem)))
+            return *kernel;
+    return NULL;
+}
+
 static inline bool tiers_running_one(void)
 {
     return getenv("ATTSCOPE_CPU") != NULL;

@@ -5,19 +5,41 @@
 #include "graph/kernel.h"
 
 /* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
-#define ATT_CPU_KERNELS(X) \
-    X(linear)              \
-    X(linear_bf16)         \
-    X(patchify_grad)       \
-    X(prepend_tokens)      \
-    X(slice_tokens)        \
-    X(slice_tokens_grad)   \
-    X(loss_seed)
+#define ATT_CPU_KERNELS(X)          \
+    X(linear)                       \
+    X(linear_bf16)                  \
+    X(patchify_grad)                \
+    X(prepend_tokens)               \
+    X(slice_tokens)                 \
+    X(slice_tokens_grad)            \
+    X(loss_seed)                    \
+    X(conv2d)                       \
+    X(conv2d_bf16)                  \
+    X(conv2d_data_grad)             \
+    X(conv2d_data_grad_bf16)        \
+    X(conv2d_weight_grad_pointwise) \
+    X(conv2d_weight_grad)           \
+    X(conv2d_weight_grad_bf16)      \
+    X(concat)                       \
+    X(concat_grad)                  \
+    X(shortcut_pad)                 \
+    X(shortcut_pad_grad)            \
+    X(merge_moments)                \
+    X(running_stats)                \
+    X(batch_mean)                   \
+    X(channel_conv)                 \
+    X(channel_conv_weight_grad)     \
+    X(channel_linear)               \
+    X(channel_linear_grad)          \
+    X(channel_linear_weight_grad)
 
 /* For bf16 operands of products on processors that multiply none: they come last. */
 #define ATT_CPU_WIDENED_KERNELS(X) \
     X(linear_widened)              \
-    X(linear_weight_grad_widened)
+    X(linear_weight_grad_widened)  \
+    X(conv2d_widened)              \
+    X(conv2d_data_grad_widened)    \
+    X(conv2d_weight_grad_widened)
 
 #define ATT_CPU_DECLARE(name) extern const att_kernel att_cpu_##name;
 ATT_CPU_KERNELS(ATT_CPU_DECLARE)

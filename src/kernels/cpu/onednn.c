@@ -1,13 +1,10 @@
 #include "kernels/cpu/onednn.h"
 
-#include <string.h>
-
-#include <oneapi/dnnl/dnnl.h>
-
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
 #include "kernels/cpu/list.h"
+#include "kernels/cpu/onednn_inner.h"
 
 /* Of libgomp, which oneDNN runs on. Its header is not there for every compiler. */
 int omp_get_max_threads(void);
@@ -28,23 +25,31 @@ static dnnl_data_type_t type_of(att_dtype dtype)
 
 #if DNNL_VERSION_MAJOR >= 3
 
-typedef const_dnnl_memory_desc_t desc_ref;
-
-static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, att_dtype dtype, const dnnl_dims_t dims,
-                               const dnnl_dims_t strides)
+dnnl_status_t att_onednn_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int rank, const int64_t *dims,
+                              const int64_t *strides)
 {
-    return strides ? dnnl_memory_desc_create_with_strides(desc, 2, dims, type_of(dtype), strides)
-                   : dnnl_memory_desc_create_with_tag(desc, 2, dims, type_of(dtype), dnnl_format_tag_any);
+    return strides ? dnnl_memory_desc_create_with_strides(desc, rank, dims, type_of(dtype), strides)
+                   : dnnl_memory_desc_create_with_tag(desc, rank, dims, type_of(dtype), dnnl_format_tag_any);
 }
 
-static void desc_free(dnnl_memory_desc_t *desc)
+void att_onednn_desc_free(dnnl_memory_desc_t *desc)
 {
     dnnl_memory_desc_destroy(*desc);
 }
 
-static dnnl_status_t desc_copy(dnnl_memory_desc_t *desc, desc_ref from)
+dnnl_status_t att_onednn_desc_copy(dnnl_memory_desc_t *desc, att_onednn_ref from)
 {
     return dnnl_memory_desc_clone(desc, from);
+}
+
+att_onednn_ref att_onednn_ref_of(const dnnl_memory_desc_t *desc)
+{
+    return *desc;
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t after)
+{
+    return dnnl_post_ops_append_sum(after, 1, 0, dnnl_data_type_undef);
 }
 
 static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
@@ -53,7 +58,27 @@ static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engi
     return dnnl_matmul_primitive_desc_create(made, engine, desc[0], desc[1], bias ? desc[2] : NULL, desc[3], attr);
 }
 
-static uint64_t layout_hash(desc_ref desc)
+static dnnl_status_t conv_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+                                  dnnl_primitive_attr_t attr)
+{
+    return dnnl_convolution_forward_primitive_desc_create(made, engine, dnnl_forward_training, dnnl_convolution_direct,
+                                                          c->desc[0], c->desc[1], NULL, c->desc[2], c->stride,
+                                                          c->dilation, c->before, c->behind, attr);
+}
+
+static dnnl_status_t conv_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+                                   const_dnnl_primitive_desc_t forward, dnnl_primitive_attr_t attr)
+{
+    if (c->kind == ATT_CONV_DATA_GRAD)
+        return dnnl_convolution_backward_data_primitive_desc_create(made, engine, dnnl_convolution_direct, c->desc[0],
+                                                                    c->desc[1], c->desc[2], c->stride, c->dilation,
+                                                                    c->before, c->behind, forward, attr);
+    return dnnl_convolution_backward_weights_primitive_desc_create(made, engine, dnnl_convolution_direct, c->desc[0],
+                                                                   c->desc[1], NULL, c->desc[2], c->stride, c->dilation,
+                                                                   c->before, c->behind, forward, attr);
+}
+
+uint64_t att_onednn_layout_hash(att_onednn_ref desc)
 {
     uint8_t blob[1024];
     size_t size = 0;
@@ -68,24 +93,32 @@ static uint64_t layout_hash(desc_ref desc)
 
 #else
 
-typedef const dnnl_memory_desc_t *desc_ref;
-
-static dnnl_status_t desc_make(dnnl_memory_desc_t *desc, att_dtype dtype, const dnnl_dims_t dims,
-                               const dnnl_dims_t strides)
+dnnl_status_t att_onednn_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int rank, const int64_t *dims,
+                              const int64_t *strides)
 {
-    return strides ? dnnl_memory_desc_init_by_strides(desc, 2, dims, type_of(dtype), strides)
-                   : dnnl_memory_desc_init_by_tag(desc, 2, dims, type_of(dtype), dnnl_format_tag_any);
+    return strides ? dnnl_memory_desc_init_by_strides(desc, rank, dims, type_of(dtype), strides)
+                   : dnnl_memory_desc_init_by_tag(desc, rank, dims, type_of(dtype), dnnl_format_tag_any);
 }
 
-static void desc_free(dnnl_memory_desc_t *desc)
+void att_onednn_desc_free(dnnl_memory_desc_t *desc)
 {
     (void)desc;
 }
 
-static dnnl_status_t desc_copy(dnnl_memory_desc_t *desc, desc_ref from)
+dnnl_status_t att_onednn_desc_copy(dnnl_memory_desc_t *desc, att_onednn_ref from)
 {
     *desc = *from;
     return dnnl_success;
+}
+
+att_onednn_ref att_onednn_ref_of(const dnnl_memory_desc_t *desc)
+{
+    return desc;
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t after)
+{
+    return dnnl_post_ops_append_sum(after, 1);
 }
 
 static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const dnnl_memory_desc_t desc[4],
@@ -96,15 +129,40 @@ static dnnl_status_t matmul_make(dnnl_primitive_desc_t *made, dnnl_engine_t engi
     return status == dnnl_success ? dnnl_primitive_desc_create(made, &matmul, attr, engine, NULL) : status;
 }
 
-/* Of what tells two blocked layouts of one matrix apart. */
-static uint64_t layout_hash(desc_ref desc)
+static dnnl_status_t conv_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+                                  dnnl_primitive_attr_t attr)
+{
+    dnnl_convolution_desc_t conv;
+    dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
+        &conv, dnnl_forward_training, dnnl_convolution_direct, &c->desc[0], &c->desc[1], NULL, &c->desc[2], c->stride,
+        c->dilation, c->before, c->behind);
+    return status == dnnl_success ? dnnl_primitive_desc_create(made, &conv, attr, engine, NULL) : status;
+}
+
+static dnnl_status_t conv_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *c,
+                                   const_dnnl_primitive_desc_t forward, dnnl_primitive_attr_t attr)
+{
+    dnnl_convolution_desc_t conv;
+    dnnl_status_t status =
+        c->kind == ATT_CONV_DATA_GRAD
+            ? dnnl_dilated_convolution_backward_data_desc_init(&conv, dnnl_convolution_direct, &c->desc[0], &c->desc[1],
+                                                               &c->desc[2], c->stride, c->dilation, c->before,
+                                                               c->behind)
+            : dnnl_dilated_convolution_backward_weights_desc_init(&conv, dnnl_convolution_direct, &c->desc[0],
+                                                                  &c->desc[1], NULL, &c->desc[2], c->stride,
+                                                                  c->dilation, c->before, c->behind);
+    return status == dnnl_success ? dnnl_primitive_desc_create(made, &conv, attr, engine, forward) : status;
+}
+
+/* Of what tells two blocked layouts of one tensor apart. */
+uint64_t att_onednn_layout_hash(att_onednn_ref desc)
 {
     const dnnl_blocking_desc_t *blocking = &desc->format_desc.blocking;
-    uint64_t hash =
-        att_random_key((uint64_t)desc->padded_dims[0], (uint64_t)desc->padded_dims[1], (uint64_t)desc->extra.flags);
-    hash = att_random_key(hash, (uint64_t)desc->data_type, 0);
-    for (int i = 0; i < 2; i++)
+    uint64_t hash = att_random_key((uint64_t)desc->ndims, (uint64_t)desc->data_type, (uint64_t)desc->extra.flags);
+    for (int i = 0; i < desc->ndims; i++) {
+        hash = att_random_key(hash, (uint64_t)desc->padded_dims[i], (uint64_t)i);
         hash = att_random_key(hash, (uint64_t)desc->dims[i], (uint64_t)blocking->strides[i]);
+    }
     for (int i = 0; i < blocking->inner_nblks; i++)
         hash = att_random_key(hash, (uint64_t)blocking->inner_blks[i], (uint64_t)blocking->inner_idxs[i]);
     return hash;
@@ -112,11 +170,57 @@ static uint64_t layout_hash(desc_ref desc)
 
 #endif
 
-/* --- process state -------------------------------------------------------------------------------------------------
+/* --- what all have in common ---------------------------------------------------------------------------------------
  */
 
-/* Both return what was before. */
-static int enter_one_thread(void)
+static dnnl_status_t add_to_result(dnnl_primitive_attr_t attr)
+{
+    dnnl_post_ops_t after;
+    dnnl_status_t status = dnnl_post_ops_create(&after);
+    if (status != dnnl_success)
+        return status;
+    status = append_sum(after);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_post_ops(attr, after);
+    dnnl_post_ops_destroy(after);
+    return status;
+}
+
+dnnl_status_t att_onednn_attr(dnnl_primitive_attr_t *attr, bool adds)
+{
+    dnnl_status_t status = dnnl_primitive_attr_create(attr);
+    if (status != dnnl_success)
+        return status;
+    status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success && adds)
+        status = add_to_result(*attr);
+    if (status != dnnl_success)
+        dnnl_primitive_attr_destroy(*attr);
+    return status;
+}
+
+dnnl_status_t att_onednn_conv_desc(dnnl_primitive_desc_t *made, dnnl_engine_t engine, const att_onednn_conv *conv,
+                                   dnnl_primitive_attr_t attr)
+{
+    if (conv->kind == ATT_CONV_FORWARD)
+        return conv_forward(made, engine, conv, attr);
+    dnnl_primitive_desc_t forward;
+    dnnl_status_t status = conv_forward(&forward, engine, conv, attr);
+    if (status != dnnl_success)
+        return status;
+    status = conv_backward(made, engine, conv, forward, attr);
+    dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+const char *att_onednn_implementation(const_dnnl_primitive_desc_t desc)
+{
+    const char *name = NULL;
+    dnnl_status_t status = dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name);
+    return status == dnnl_success && name ? name : "";
+}
+
+int att_onednn_enter(void)
 {
     int before = omp_get_max_threads();
     if (before != 1)
@@ -124,13 +228,13 @@ static int enter_one_thread(void)
     return before;
 }
 
-static void leave_one_thread(int before)
+void att_onednn_leave(int before)
 {
     if (before != 1)
         omp_set_num_threads(before);
 }
 
-static void cap_instructions(const att_context *context)
+void att_onednn_cap(const att_context *context)
 {
 #if defined(__x86_64__)
     att_tier tier = att_context_tier(context);
@@ -142,6 +246,40 @@ static void cap_instructions(const att_context *context)
 #endif
 }
 
+att_status att_onednn_check(att_context *context, dnnl_status_t status, const char *what)
+{
+    if (status == dnnl_success)
+        return ATT_OK;
+    if (status == dnnl_out_of_memory)
+        return att_fail(context, ATT_ERR_MEMORY, "oneDNN has no memory for %s", what);
+    if (status == dnnl_unimplemented)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "oneDNN does not know %s of this shape and type", what);
+    return att_fail(context, ATT_ERR_INTERNAL, "oneDNN refuses %s with status %d", what, (int)status);
+}
+
+dnnl_status_t att_onednn_execute(dnnl_engine_t engine, dnnl_primitive_t primitive, const att_onednn_argument *arguments,
+                                 int count)
+{
+    dnnl_exec_arg_t given[ATT_ONEDNN_ARGUMENTS];
+    dnnl_stream_t stream = NULL;
+    dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_in_order);
+    int made = 0;
+    while (made < count && status == dnnl_success) {
+        given[made].arg = arguments[made].name;
+        status = dnnl_memory_create(&given[made].memory, arguments[made].desc, engine, (void *)arguments[made].data);
+        made += status == dnnl_success;
+    }
+    if (status == dnnl_success) {
+        int before = att_onednn_enter();
+        status = dnnl_primitive_execute(primitive, stream, count, given);
+        att_onednn_leave(before);
+    }
+    while (made-- > 0)
+        dnnl_memory_destroy(given[made].memory);
+    dnnl_stream_destroy(stream);
+    return status;
+}
+
 /* --- products ------------------------------------------------------------------------------------------------------
  */
 
@@ -151,43 +289,23 @@ struct att_product {
     dnnl_engine_t engine;
     dnnl_primitive_desc_t desc, pack_desc;
     dnnl_primitive_t matmul, pack;
-    desc_ref a, b, bias, to, scratch; /* of desc */
-    desc_ref plain, pack_scratch;     /* of pack_desc */
+    att_onednn_ref a, b, bias, to, scratch; /* of desc */
+    att_onednn_ref plain, pack_scratch;     /* of pack_desc */
 };
 
 enum { A, B, BIAS, TO, DESCS };
-
-static att_status check(att_context *context, dnnl_status_t status, const char *what)
-{
-    if (status == dnnl_success)
-        return ATT_OK;
-    if (status == dnnl_out_of_memory)
-        return att_fail(context, ATT_ERR_MEMORY, "oneDNN has no memory for %s", what);
-    return att_fail(context, ATT_ERR_INTERNAL, "oneDNN refuses %s with status %d", what, (int)status);
-}
 
 static dnnl_status_t matrix_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t rows, int64_t columns,
                                  bool transposed)
 {
     const dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : columns, transposed ? rows : 1};
-    return desc_make(desc, dtype, dims, strides);
+    return att_onednn_desc(desc, dtype, 2, dims, strides);
 }
 
 static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t rows, int64_t columns)
 {
     const dnnl_dims_t dims = {rows, columns};
-    return desc_make(desc, dtype, dims, NULL);
-}
-
-static dnnl_status_t make_attr(dnnl_primitive_attr_t *attr)
-{
-    dnnl_status_t status = dnnl_primitive_attr_create(attr);
-    if (status != dnnl_success)
-        return status;
-    status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
-    if (status != dnnl_success)
-        dnnl_primitive_attr_destroy(*attr);
-    return status;
+    return att_onednn_desc(desc, dtype, 2, dims, NULL);
 }
 
 static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
@@ -199,7 +317,7 @@ static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_mem
     if (which == TO)
         return matrix_desc(desc, spec->to, spec->rows, spec->columns, false);
     if (spec->layout_of)
-        return desc_copy(desc, spec->layout_of->b);
+        return att_onednn_desc_copy(desc, spec->layout_of->b);
     return spec->pack ? any_desc(desc, spec->dtype, spec->inner, spec->columns)
                       : matrix_desc(desc, spec->dtype, spec->inner, spec->columns, spec->b_transposed);
 }
@@ -215,13 +333,13 @@ static dnnl_status_t make_matmul(att_product *product)
         made += status == dnnl_success;
     }
     if (status == dnnl_success)
-        status = make_attr(&attr);
+        status = att_onednn_attr(&attr, false);
     if (status == dnnl_success) {
         status = matmul_make(&product->desc, product->engine, desc, product->spec.bias, attr);
         dnnl_primitive_attr_destroy(attr);
     }
     while (made-- > 0)
-        desc_free(&desc[made]);
+        att_onednn_desc_free(&desc[made]);
     if (status != dnnl_success)
         return status;
     product->a = dnnl_primitive_desc_query_md(product->desc, dnnl_query_src_md, 0);
@@ -240,18 +358,13 @@ static dnnl_status_t make_pack(att_product *product)
     dnnl_status_t status = matrix_desc(&plain, ATT_F32, spec->inner, spec->columns, spec->b_transposed);
     if (status != dnnl_success)
         return status;
-    status = make_attr(&attr);
+    status = att_onednn_attr(&attr, false);
     if (status == dnnl_success) {
-#if DNNL_VERSION_MAJOR >= 3
-        desc_ref from = plain;
-#else
-        desc_ref from = &plain;
-#endif
-        status = dnnl_reorder_primitive_desc_create(&product->pack_desc, from, product->engine, product->b,
-                                                    product->engine, attr);
+        status = dnnl_reorder_primitive_desc_create(&product->pack_desc, att_onednn_ref_of(&plain), product->engine,
+                                                    product->b, product->engine, attr);
         dnnl_primitive_attr_destroy(attr);
     }
-    desc_free(&plain);
+    att_onednn_desc_free(&plain);
     if (status != dnnl_success)
         return status;
     product->plain = dnnl_primitive_desc_query_md(product->pack_desc, dnnl_query_src_md, 0);
@@ -276,13 +389,13 @@ att_status att_product_create(att_context *context, const att_product_spec *spec
         return att_fail_memory(context, sizeof *made, "a matrix product");
     made->context = context;
     made->spec = *spec;
-    cap_instructions(context);
-    int before = enter_one_thread();
+    att_onednn_cap(context);
+    int before = att_onednn_enter();
     dnnl_status_t status = make_all(made);
-    leave_one_thread(before);
+    att_onednn_leave(before);
     if (status != dnnl_success) {
         att_product_destroy(context, made);
-        return check(context, status, "a matrix product");
+        return att_onednn_check(context, status, "a matrix product");
     }
     *product = made;
     return ATT_OK;
@@ -317,67 +430,39 @@ size_t att_product_packed_bytes(const att_product *product)
 
 uint64_t att_product_packed_key(const att_product *product)
 {
-    return att_random_key(layout_hash(product->b), product->spec.b_transposed, att_product_packed_bytes(product));
+    return att_random_key(att_onednn_layout_hash(product->b), product->spec.b_transposed,
+                          att_product_packed_bytes(product));
 }
 
 const char *att_product_implementation(const att_product *product)
 {
-    const char *name = NULL;
-    dnnl_status_t status = dnnl_primitive_desc_query(product->desc, dnnl_query_impl_info_str, 0, &name);
-    return status == dnnl_success && name ? name : "";
+    return att_onednn_implementation(product->desc);
 }
 
 /* --- running -------------------------------------------------------------------------------------------------------
  */
 
-typedef struct argument {
-    int name;
-    desc_ref desc;
-    const void *data;
-} argument;
-
-enum { MAX_ARGUMENTS = 5 };
-
-static dnnl_status_t execute(dnnl_engine_t engine, dnnl_primitive_t primitive, const argument *arguments, int count)
-{
-    dnnl_exec_arg_t given[MAX_ARGUMENTS];
-    dnnl_stream_t stream = NULL;
-    dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_in_order);
-    int made = 0;
-    while (made < count && status == dnnl_success) {
-        given[made].arg = arguments[made].name;
-        status = dnnl_memory_create(&given[made].memory, arguments[made].desc, engine, (void *)arguments[made].data);
-        made += status == dnnl_success;
-    }
-    if (status == dnnl_success) {
-        int before = enter_one_thread();
-        status = dnnl_primitive_execute(primitive, stream, count, given);
-        leave_one_thread(before);
-    }
-    while (made-- > 0)
-        dnnl_memory_destroy(given[made].memory);
-    dnnl_stream_destroy(stream);
-    return status;
-}
-
 att_status att_product_pack(const att_product *product, const float *b, void *packed)
 {
-    argument arguments[] = {{DNNL_ARG_FROM, product->plain, b},
-                            {DNNL_ARG_TO, product->b, packed},
-                            {DNNL_ARG_SCRATCHPAD, product->pack_scratch, (char *)packed + packed_part(product)}};
+    att_onednn_argument arguments[] = {
+        {DNNL_ARG_FROM, product->plain, b},
+        {DNNL_ARG_TO, product->b, packed},
+        {DNNL_ARG_SCRATCHPAD, product->pack_scratch, (char *)packed + packed_part(product)}};
     int count = dnnl_memory_desc_get_size(product->pack_scratch) ? 3 : 2;
-    return check(product->context, execute(product->engine, product->pack, arguments, count), "to pack a weight");
+    return att_onednn_check(product->context, att_onednn_execute(product->engine, product->pack, arguments, count),
+                            "to pack a weight");
 }
 
 att_status att_product_run(const att_product *product, const void *a, const void *b, const float *bias, void *to,
                            void *scratch)
 {
-    argument arguments[MAX_ARGUMENTS] = {
+    att_onednn_argument arguments[ATT_ONEDNN_ARGUMENTS] = {
         {DNNL_ARG_SRC, product->a, a}, {DNNL_ARG_WEIGHTS, product->b, b}, {DNNL_ARG_DST, product->to, to}};
     int count = 3;
     if (product->spec.bias)
-        arguments[count++] = (argument){DNNL_ARG_BIAS, product->bias, bias};
+        arguments[count++] = (att_onednn_argument){DNNL_ARG_BIAS, product->bias, bias};
     if (att_product_scratch_bytes(product))
-        arguments[count++] = (argument){DNNL_ARG_SCRATCHPAD, product->scratch, scratch};
-    return check(product->context, execute(product->engine, product->matmul, arguments, count), "to run a product");
+        arguments[count++] = (att_onednn_argument){DNNL_ARG_SCRATCHPAD, product->scratch, scratch};
+    return att_onednn_check(product->context, att_onednn_execute(product->engine, product->matmul, arguments, count),
+                            "to run a product");
 }

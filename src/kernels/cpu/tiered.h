@@ -19,6 +19,12 @@
     X(scale_grad)                   \
     X(token_mean)                   \
     X(token_mean_grad)              \
+    X(max_pool)                     \
+    X(max_pool_grad)                \
+    X(avg_pool)                     \
+    X(avg_pool_grad)                \
+    X(adaptive_avg_pool)            \
+    X(adaptive_avg_pool_grad)       \
     X(attention)                    \
     X(attention_grad)               \
     X(context_broadcast)            \
@@ -27,6 +33,28 @@
     X(cross_entropy_grad)           \
     X(dropout)                      \
     X(drop_path)                    \
+    X(batch_norm)                   \
+    X(batch_norm_grad)              \
+    X(channel_moments)              \
+    X(normalize)                    \
+    X(normalize_sums)               \
+    X(normalize_grad)               \
+    X(relu)                         \
+    X(relu_grad)                    \
+    X(sigmoid)                      \
+    X(sigmoid_grad)                 \
+    X(global_max)                   \
+    X(global_max_grad)              \
+    X(global_style)                 \
+    X(global_style_grad)            \
+    X(channel_pool)                 \
+    X(channel_pool_grad)            \
+    X(gate)                         \
+    X(channel_dot)                  \
+    X(pixel_gate)                   \
+    X(pixel_dot)                    \
+    X(dct_pool)                     \
+    X(dct_pool_grad)                \
     X(attention_summary)            \
     X(step_norms)                   \
     X(residual_norms)               \
@@ -40,6 +68,10 @@ typedef struct att_tier_functions {
     /* y[i] = gelu(sum[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked; y, bf16 where
      * narrow, may be sum where it is not. */
     void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow);
+    /* y[r][c] = max(scale[c] sum[r][c] + shift[c] + residual[r][c], least) for r < rows, c < columns, NaN staying NaN;
+     * residual may be NULL; y as above. */
+    void (*finish_channels)(const float *sum, const float *scale, const float *shift, const float *residual,
+                            float least, int64_t rows, int64_t columns, void *y, bool narrow);
     /* y[i] = x[i], which is bf16, for i < count. */
     void (*widen)(const uint16_t *x, int64_t count, float *y);
 } att_tier_functions;

@@ -30,10 +30,38 @@ static void finish(const float *sum, const float *residual, bool gelu, int64_t c
         finish_as(sum, residual, gelu, count, y, narrow);
 }
 
+ATT_INLINE void finish_channels_as(const float *sum, const float *scale, const float *shift, const float *residual,
+                                   float least, int64_t rows, int64_t columns, void *y, bool narrow)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t first = row * columns, end = first + columns;
+        for (int64_t c = 0; c < columns; c += VW) {
+            int64_t i = first + c;
+            vf value = v_fma(v_get_until(sum, i, end, false), v_get_until(scale, c, columns, false),
+                             v_get_until(shift, c, columns, false));
+            if (residual)
+                value += v_get_until(residual, i, end, false);
+            v_put_until(y, i, end, v_max(v_set(least), value), narrow);
+        }
+    }
+}
+
+static void finish_channels(const float *sum, const float *scale, const float *shift, const float *residual,
+                            float least, int64_t rows, int64_t columns, void *y, bool narrow)
+{
+    if (!residual && !narrow)
+        finish_channels_as(sum, scale, shift, NULL, least, rows, columns, y, false);
+    else if (!narrow)
+        finish_channels_as(sum, scale, shift, residual, least, rows, columns, y, false);
+    else
+        finish_channels_as(sum, scale, shift, residual, least, rows, columns, y, true);
+}
+
 static void widen(const uint16_t *x, int64_t count, float *y)
 {
     for (int64_t i = 0; i < count; i += VW)
         v_put_until(y, i, count, v_get_until(x, i, count, true), false);
 }
 
-const att_tier_functions ATT_TIERED(att_cpu_functions) = {.finish = finish, .widen = widen};
+const att_tier_functions ATT_TIERED(att_cpu_functions) = {
+    .finish = finish, .finish_channels = finish_channels, .widen = widen};

@@ -1,52 +1,94 @@
-#include "kernels/cpu/shape.h"
-#include "kernels/cpu/tier/rows.h"
+#include "kernels/cpu/tier/channels.h"
 #include "kernels/cpu/tiered.h"
 
-/* Parts share the columns of all samples. */
-static att_status token_mean_run(const att_call *call)
+/* Parts share the channels of all samples. */
+ATT_INLINE void token_mean_as(const att_call *call, bool narrow)
 {
     const att_problem *problem = call->problem;
-    int64_t columns = att_columns(&problem->in[0]), tokens = att_rows(call, &problem->in[0]) / problem->group;
-    int64_t first = problem->attrs->mean.first;
-    att_range part = att_part_of(call, columns, VW);
+    channels c = channels_of(&problem->in[0]);
+    int64_t rows = att_rows(call, &problem->in[0]) / problem->group, first = problem->attrs->mean.first;
+    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    float *sum = call->scratch;
     for (int64_t sample = 0; sample < problem->group; sample++) {
-        const float *x = (const float *)call->in[0] + (sample * tokens + first) * columns;
-        float *y = (float *)call->out[0] + sample * columns;
-        for (int64_t c = part.begin; c < part.end; c++)
-            y[c] = 0;
-        rows_add(x, NULL, tokens - first, columns, part.begin, part.end, y);
-        for (int64_t c = part.begin; c < part.end; c++)
-            y[c] /= (float)(tokens - first);
+        att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
+        if (share.begin == share.end)
+            continue;
+        memset(sum, 0, (size_t)c.wide * sizeof *sum);
+        channel_sums sums = {.a = call->in[0], .sum = sum};
+        channels_sum(sums, &c, sample * rows + first, (sample + 1) * rows, share, narrow, false);
+        channels_fold(&c, sum);
+        float *y = (float *)call->out[0] + sample * c.columns;
+        for (int64_t i = kept.begin; i < kept.end; i++)
+            y[i] = sum[i] / (float)(rows - first);
     }
+}
+
+static att_status token_mean_run(const att_call *call)
+{
+    if (att_is_narrow(&call->problem->in[0]))
+        token_mean_as(call, true);
+    else
+        token_mean_as(call, false);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_token_mean) = {
-    .op = "token_mean", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = token_mean_run};
+static bool token_mean_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 0);
+}
 
+static att_status token_mean_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = channels_scratch(&problem->in[0], 1);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_token_mean) = {.op = "token_mean",
+                                                   .name = "simd",
+                                                   .tier = ATT_TIER_VALUE,
+                                                   .accepts = token_mean_accepts,
+                                                   .prepare = token_mean_prepare,
+                                                   .run = token_mean_run};
+
+/* Parts share the rows of each sample. Those before the first are zeros, not a factor of 0, which NaN would survive. */
 static att_status token_mean_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
     const att_mean_attrs *attrs = &problem->attrs->mean;
-    int64_t columns = att_columns(&problem->in[0]), total = attrs->total;
-    att_range part = att_part_of(call, total * problem->group, 1);
-    for (int64_t row = part.begin; row < part.end; row++) {
-        const float *dy = (const float *)call->in[0] + row / total * columns;
-        float *dx = (float *)call->out[0] + row * columns;
-        if (row % total < attrs->first) { /* not by a factor of 0, which NaN would survive */
-            memset(dx, 0, (size_t)columns * sizeof *dx);
-            continue;
-        }
-        float share = 1 / (float)(total - attrs->first);
-#pragma omp simd
+    bool narrow = att_is_narrow(&problem->out[0]);
+    int64_t columns = att_columns(&problem->in[0]);
+    size_t bytes = (size_t)columns * att_float_size(narrow);
+    att_range part = att_part_of(call, attrs->total, 1);
+    float share = 1 / (float)(attrs->total - attrs->first);
+    for (int64_t sample = 0; sample < problem->group; sample++) {
+        const float *dy = (const float *)call->in[0] + sample * columns;
         for (int64_t c = 0; c < columns; c++)
-            dx[c] = dy[c] * share;
+            att_float_put(call->scratch, c, dy[c] * share, narrow);
+        for (int64_t row = part.begin; row < part.end; row++) {
+            char *dx = (char *)call->out[0] + (size_t)(sample * attrs->total + row) * bytes;
+            if (row < attrs->first)
+                memset(dx, 0, bytes);
+            else
+                memcpy(dx, call->scratch, bytes);
+        }
     }
+    return ATT_OK;
+}
+
+static bool token_mean_grad_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 0, 1);
+}
+
+static att_status token_mean_grad_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = (size_t)att_columns(&problem->in[0]) * sizeof(float);
     return ATT_OK;
 }
 
 const att_kernel ATT_TIERED(att_cpu_token_mean_grad) = {.op = "token_mean_grad",
                                                         .name = "simd",
                                                         .tier = ATT_TIER_VALUE,
-                                                        .accepts = att_takes_f32,
+                                                        .accepts = token_mean_grad_accepts,
+                                                        .prepare = token_mean_grad_prepare,
                                                         .run = token_mean_grad_run};

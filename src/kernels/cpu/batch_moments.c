@@ -1,0 +1,89 @@
+#include "core/error.h"
+#include "kernels/cpu/list.h"
+#include "kernels/cpu/shape.h"
+
+/* Reductions over the samples of a batch, in f64 and in order of the samples. Parts share channels. */
+
+enum { BLOCK = 64 }; /* channels at a time */
+
+static int64_t block_end(int64_t begin, att_range part)
+{
+    return begin + BLOCK < part.end ? begin + BLOCK : part.end;
+}
+
+/* All samples have as many rows, so that sample s weighs 1 / (s + 1) when it joins the s before it. (Chan, Golub,
+ * LeVeque 1983) */
+static void merge_block(const att_call *call, int64_t columns, int64_t begin, int64_t end)
+{
+    double rows = (double)call->problem->attrs->moments.rows, mean[BLOCK] = {0}, squares[BLOCK] = {0};
+    for (int64_t sample = 0; sample < call->samples; sample++) {
+        const float *from = (const float *)call->in[0] + sample * 2 * columns + begin;
+        double joined = 1 / (double)(sample + 1), weight = rows * (double)sample * joined;
+        for (int64_t i = 0; i < end - begin; i++) {
+            double apart = (double)from[i] - mean[i];
+            mean[i] += apart * joined;
+            squares[i] += (double)from[columns + i] + apart * apart * weight;
+        }
+    }
+    float *to = (float *)call->out[0] + begin;
+    for (int64_t i = 0; i < end - begin; i++) {
+        to[i] = (float)mean[i];
+        to[columns + i] = (float)(squares[i] / (rows * (double)call->samples));
+    }
+}
+
+static att_status merge_moments_run(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    int64_t columns = att_columns(&problem->in[0]);
+    if (problem->attrs->moments.rows == 1 && call->samples == 1)
+        return att_fail(problem->context, ATT_ERR_ARGUMENT, "batch norm needs more than one row: a larger batch");
+    att_range part = att_part_of(call, columns, BLOCK);
+    for (int64_t begin = part.begin; begin < part.end; begin += BLOCK)
+        merge_block(call, columns, begin, block_end(begin, part));
+    return ATT_OK;
+}
+
+/* Outputs may be the memory of the old ones. */
+static att_status running_stats_run(const att_call *call)
+{
+    const att_moments_attrs *attrs = &call->problem->attrs->moments;
+    const float *stats = call->in[0], *old_mean = call->in[1], *old_variance = call->in[2];
+    float *mean = call->out[0], *variance = call->out[1];
+    double n = (double)attrs->rows * (double)call->samples, unbiased = n / (n - 1), share = attrs->momentum;
+    int64_t columns = att_columns(&call->problem->in[0]);
+    att_range part = att_part_of(call, columns, BLOCK);
+    for (int64_t i = part.begin; mean && i < part.end; i++)
+        mean[i] = (float)((1 - share) * (double)old_mean[i] + share * (double)stats[i]);
+    for (int64_t i = part.begin; variance && i < part.end; i++)
+        variance[i] = (float)((1 - share) * (double)old_variance[i] + share * unbiased * (double)stats[columns + i]);
+    return ATT_OK;
+}
+
+static void mean_block(const att_call *call, int64_t count, int64_t begin, int64_t end)
+{
+    double sum[BLOCK] = {0}, n = (double)call->problem->attrs->moments.rows * (double)call->samples;
+    for (int64_t sample = 0; sample < call->samples; sample++) {
+        const float *from = (const float *)call->in[0] + sample * count + begin;
+        for (int64_t i = 0; i < end - begin; i++)
+            sum[i] += (double)from[i];
+    }
+    for (int64_t i = begin; i < end; i++)
+        ((float *)call->out[0])[i] = (float)(sum[i - begin] / n);
+}
+
+static att_status batch_mean_run(const att_call *call)
+{
+    int64_t count = att_elements(call, &call->problem->out[0]);
+    att_range part = att_part_of(call, count, BLOCK);
+    for (int64_t begin = part.begin; begin < part.end; begin += BLOCK)
+        mean_block(call, count, begin, block_end(begin, part));
+    return ATT_OK;
+}
+
+const att_kernel att_cpu_merge_moments = {
+    .op = "merge_moments", .name = "plain", .accepts = att_takes_f32, .run = merge_moments_run};
+const att_kernel att_cpu_running_stats = {
+    .op = "running_stats", .name = "plain", .accepts = att_takes_f32, .run = running_stats_run};
+const att_kernel att_cpu_batch_mean = {
+    .op = "batch_mean", .name = "plain", .accepts = att_takes_f32, .run = batch_mean_run};

@@ -1,0 +1,339 @@
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/random.h"
+#include "kernels/cpu/list.h"
+#include "kernels/cpu/onednn_conv.h"
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tiered.h"
+
+enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* conv2d */
+enum { DY };                                                     /* conv2d_data_grad, and WEIGHT */
+
+/* What comes after the convolution is done on so many elements, for them to lie in cache still; at least on one
+ * sample's. */
+enum { BLOCK_ELEMENTS = 1 << 18 };
+
+/* The forward pass or the data gradient. The samples are cut into pieces of `samples` of them each but for the last;
+ * where there are too few for all parts, each forward one into `slices` slices of its rows instead. */
+typedef struct conv2d {
+    const att_tier_functions *functions;
+    att_conv_spec spec;                  /* of one piece of whole samples */
+    int64_t group, slices, pieces;       /* pieces in all */
+    int64_t from_elements, to_elements;  /* of a row of a sample */
+    att_dtype from, to;                  /* before and after */
+    bool widened, finishes, sums, relu;  /* widened: operands are bf16, the convolution f32 */
+    size_t from_at, sums_at, vectors_at; /* in scratch, and of what finish_channels() takes in packed memory */
+    int convs;
+    att_conv *conv[]; /* one per slice; or of all pieces and of the last */
+} conv2d;
+
+/* --- what to do ------------------------------------------------------------------------------------------------- */
+
+static att_conv_spec spec_of(const att_problem *problem, att_conv_kind kind)
+{
+    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const int64_t *x = (kind == ATT_CONV_FORWARD ? &problem->in[X] : &problem->out[0])->shape.dims;
+    const int64_t *y = (kind == ATT_CONV_FORWARD ? &problem->out[0] : &problem->in[DY])->shape.dims;
+    const int64_t *weight = problem->in[WEIGHT].shape.dims;
+    return (att_conv_spec){.kind = kind,
+                           .height = x[0],
+                           .width = x[1],
+                           .inputs = x[2],
+                           .out_h = y[0],
+                           .out_w = y[1],
+                           .outputs = y[2],
+                           .kernel_h = weight[2],
+                           .kernel_w = weight[3],
+                           .stride = attrs->stride,
+                           .dilation = attrs->dilation,
+                           .groups = attrs->groups,
+                           .above = attrs->padding,
+                           .left = attrs->padding};
+}
+
+static int64_t rows_of_window(const att_conv_spec *spec)
+{
+    return spec->dilation * (spec->kernel_h - 1) + 1;
+}
+
+/* A slice needs rows of x: a window that lies in the padding alone has none. */
+static int64_t slices_of(const att_problem *problem, const att_conv_spec *spec)
+{
+    int64_t wanted = (problem->parts + problem->group - 1) / problem->group;
+    if (spec->kind != ATT_CONV_FORWARD || spec->above >= rows_of_window(spec))
+        return 1;
+    return wanted < spec->out_h ? wanted : spec->out_h;
+}
+
+/* Of the result. */
+static int64_t sample_elements(const conv2d *c)
+{
+    return c->to_elements * (c->spec.kind == ATT_CONV_FORWARD ? c->spec.out_h : c->spec.height);
+}
+
+static int64_t sample_elements_before(const conv2d *c)
+{
+    return c->from_elements * (c->spec.kind == ATT_CONV_FORWARD ? c->spec.height : c->spec.out_h);
+}
+
+static void cut(const att_problem *problem, conv2d *c)
+{
+    int64_t group = problem->group, each = sample_elements(c);
+    int64_t samples = (group + problem->parts - 1) / problem->parts;
+    if (c->finishes && samples * each > BLOCK_ELEMENTS)
+        samples = BLOCK_ELEMENTS / each > 1 ? BLOCK_ELEMENTS / each : 1;
+    c->group = group;
+    c->spec.samples = c->slices > 1 ? 1 : samples;
+    c->pieces = c->slices > 1 ? group * c->slices : (group + samples - 1) / samples;
+}
+
+static void describe(const att_problem *problem, att_conv_kind kind, bool widened, conv2d *c)
+{
+    bool forward = kind == ATT_CONV_FORWARD;
+    c->spec = spec_of(problem, kind);
+    c->functions = att_cpu_functions(problem->context);
+    c->from = problem->in[0].dtype;
+    c->to = problem->out[0].dtype;
+    c->widened = widened;
+    c->relu = forward && problem->attrs->conv.activation == ATT_ACT_RELU;
+    bool after = c->relu;
+    for (int i = BIAS; forward && i < problem->in_count; i++)
+        after |= att_desc_present(&problem->in[i]);
+    c->finishes = after || (c->widened && c->to == ATT_BF16);
+    c->sums = c->finishes && c->to == ATT_BF16;
+    c->spec.dtype = c->widened ? ATT_F32 : c->from;
+    c->spec.to = c->sums ? ATT_F32 : c->to;
+    int64_t x = c->spec.width * c->spec.inputs, y = c->spec.out_w * c->spec.outputs;
+    c->from_elements = forward ? x : y;
+    c->to_elements = forward ? y : x;
+}
+
+/* Rows [begin, end) of y, and those of x that they see. */
+typedef struct slice {
+    int64_t begin, end, from, above, height;
+} slice;
+
+static slice slice_of(const conv2d *c, int64_t number)
+{
+    const att_conv_spec *spec = &c->spec;
+    slice s = {.begin = spec->out_h * number / c->slices, .end = spec->out_h * (number + 1) / c->slices};
+    int64_t first = s.begin * spec->stride - spec->above;
+    int64_t last = (s.end - 1) * spec->stride - spec->above + rows_of_window(spec);
+    s.from = first > 0 ? first : 0;
+    s.above = s.from - first;
+    s.height = (last < spec->height ? last : spec->height) - s.from;
+    return s;
+}
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+static att_status make_convs(const att_problem *problem, conv2d *c, int count)
+{
+    for (; c->convs < count; c->convs++) {
+        att_conv_spec spec = c->spec;
+        spec.layout_of = c->convs > 0 ? c->conv[0] : NULL;
+        if (c->slices > 1) {
+            slice s = slice_of(c, c->convs);
+            spec.out_h = s.end - s.begin;
+            spec.height = s.height;
+            spec.above = s.above;
+        } else if (c->convs > 0) {
+            spec.samples = c->group - (c->pieces - 1) * c->spec.samples;
+        }
+        ATT_TRY(att_conv_create(problem->context, &spec, &c->conv[c->convs]));
+    }
+    return ATT_OK;
+}
+
+static void release(att_context *context, void *state)
+{
+    conv2d *c = state;
+    while (c->convs > 0)
+        att_conv_destroy(context, c->conv[--c->convs]);
+    att_free(context, c);
+}
+
+static size_t take(size_t *top, size_t bytes)
+{
+    size_t at = (*top + 63) / 64 * 64;
+    *top = at + bytes;
+    return at;
+}
+
+/* Two nodes may share a weight and its norm, but not the norm's eps. */
+static uint64_t packed_key(const att_problem *problem, const conv2d *c)
+{
+    uint64_t eps;
+    memcpy(&eps, &problem->attrs->conv.eps, sizeof eps);
+    return att_random_key(att_conv_packed_key(c->conv[0]), eps, c->finishes);
+}
+
+static void lay_out(const att_problem *problem, conv2d *c, att_prepared *prepared)
+{
+    const att_conv_spec *spec = &c->spec;
+    int64_t from = spec->samples * sample_elements_before(c), to = spec->samples * sample_elements(c);
+    size_t top = 0;
+    for (int i = 0; i < c->convs; i++) {
+        size_t bytes = att_conv_scratch_bytes(c->conv[i]);
+        top = bytes > top ? bytes : top;
+    }
+    c->from_at = take(&top, c->widened ? (size_t)from * sizeof(float) : 0);
+    c->sums_at = take(&top, c->sums ? (size_t)to * sizeof(float) : 0);
+    prepared->scratch_bytes = top;
+    prepared->packed_key = packed_key(problem, c);
+    prepared->packed_bytes = att_conv_packed_bytes(c->conv[0]);
+    c->vectors_at = take(&prepared->packed_bytes, c->finishes ? 2 * (size_t)spec->outputs * sizeof(float) : 0);
+}
+
+static att_status prepare_as(const att_problem *problem, att_conv_kind kind, bool widened, att_prepared *prepared)
+{
+    att_conv_spec whole = spec_of(problem, kind);
+    int64_t slices = slices_of(problem, &whole);
+    size_t most = slices > 2 ? (size_t)slices : 2, bytes = sizeof(conv2d) + most * sizeof(att_conv *);
+    conv2d *c = att_allocate(problem->context, bytes);
+    if (!c)
+        return att_fail_memory(problem->context, bytes, "a convolution");
+    c->slices = slices;
+    describe(problem, kind, widened, c);
+    cut(problem, c);
+    bool even = c->group % c->spec.samples == 0;
+    att_status status = make_convs(problem, c, slices > 1 ? (int)slices : even ? 1 : 2);
+    if (status != ATT_OK) {
+        release(problem->context, c);
+        return status;
+    }
+    prepared->state = c;
+    lay_out(problem, c, prepared);
+    return ATT_OK;
+}
+
+/* Where the processor multiplies bf16, oneDNN may still lack a convolution of it: then as where it does not. */
+static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, att_prepared *prepared)
+{
+    bool narrow = problem->in[0].dtype == ATT_BF16, multiplies = att_context_has_bf16(problem->context);
+    att_status status = prepare_as(problem, kind, narrow && !multiplies, prepared);
+    return status == ATT_ERR_UNSUPPORTED && narrow && multiplies ? prepare_as(problem, kind, true, prepared) : status;
+}
+
+/* --- packing ------------------------------------------------------------------------------------------------------ */
+
+/* y = scale sum + shift: of the norm, with the bias in it, or of the bias alone. */
+static void fill_vectors(const att_problem *problem, const void *const *in, int64_t channels, float *scale,
+                         float *shift)
+{
+    const float *bias = in[BIAS], *gamma = in[GAMMA], *beta = in[BETA], *mean = in[MEAN], *variance = in[VARIANCE];
+    for (int64_t c = 0; c < channels; c++) {
+        double factor = gamma ? gamma[c] / sqrt(variance[c] + problem->attrs->conv.eps) : 1;
+        double start = bias ? bias[c] : 0;
+        scale[c] = (float)factor;
+        shift[c] = (float)(gamma ? (start - mean[c]) * factor + beta[c] : start);
+    }
+}
+
+static att_status pack(const att_problem *problem, void *state, const void *const *in, void *packed)
+{
+    const conv2d *c = state;
+    if (c->finishes && c->spec.kind == ATT_CONV_FORWARD) {
+        float *vectors = (float *)((char *)packed + c->vectors_at);
+        fill_vectors(problem, in, c->spec.outputs, vectors, vectors + c->spec.outputs);
+    }
+    return att_conv_pack(c->conv[0], in[WEIGHT], packed);
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+/* A piece: `elements` from number `from` on become `made` from number `to` on. */
+typedef struct piece {
+    const att_conv *conv;
+    int64_t from, elements, to, made;
+} piece;
+
+static piece piece_of(const conv2d *c, int64_t number)
+{
+    const att_conv_spec *spec = &c->spec;
+    int64_t from = sample_elements_before(c), to = sample_elements(c);
+    if (c->slices > 1) {
+        int64_t sample = number / c->slices;
+        slice s = slice_of(c, number % c->slices);
+        return (piece){c->conv[number % c->slices], sample * from + s.from * c->from_elements,
+                       s.height * c->from_elements, sample * to + s.begin * c->to_elements,
+                       (s.end - s.begin) * c->to_elements};
+    }
+    int64_t first = number * spec->samples, left = c->group - first;
+    int64_t samples = left < spec->samples ? left : spec->samples;
+    return (piece){c->conv[samples < spec->samples], first * from, samples * from, first * to, samples * to};
+}
+
+static void finish(const att_call *call, const conv2d *c, const piece *p, const float *sums, void *y)
+{
+    if (c->spec.kind != ATT_CONV_FORWARD) {
+        c->functions->finish(sums, NULL, false, p->made, y, true);
+        return;
+    }
+    const float *residual = call->in[RESIDUAL], *vectors = (const float *)((const char *)call->packed + c->vectors_at);
+    int64_t channels = c->spec.outputs;
+    c->functions->finish_channels(sums, vectors, vectors + channels, residual ? residual + p->to : NULL,
+                                  c->relu ? 0 : -INFINITY, p->made / channels, channels, y, c->sums);
+}
+
+static att_status run_piece(const att_call *call, const conv2d *c, int64_t number)
+{
+    piece p = piece_of(c, number);
+    const void *from = att_float_at(call->in[0], p.from, c->from == ATT_BF16);
+    char *y = (char *)call->out[0] + (size_t)p.to * att_dtype_size(c->to);
+    void *sums = c->sums ? (char *)call->scratch + c->sums_at : y;
+    if (c->widened) {
+        float *wide = (float *)((char *)call->scratch + c->from_at);
+        c->functions->widen(from, p.elements, wide);
+        from = wide;
+    }
+    ATT_TRY(att_conv_run(p.conv, from, call->packed, sums, call->scratch));
+    if (c->finishes)
+        finish(call, c, &p, sums, y);
+    return ATT_OK;
+}
+
+static att_status run(const att_call *call)
+{
+    const conv2d *c = call->state;
+    att_range part = att_part_of(call, c->pieces, 1);
+    for (int64_t number = part.begin; number < part.end; number++)
+        ATT_TRY(run_piece(call, c, number));
+    return ATT_OK;
+}
+
+static bool takes_bf16(const att_problem *problem)
+{
+    return problem->in[0].dtype == ATT_BF16 && att_takes_narrow(problem, 1, 1);
+}
+
+static att_status prepare_forward(const att_problem *problem, att_prepared *prepared)
+{
+    return prepare_kind(problem, ATT_CONV_FORWARD, prepared);
+}
+
+static att_status prepare_data_grad(const att_problem *problem, att_prepared *prepared)
+{
+    return prepare_kind(problem, ATT_CONV_DATA_GRAD, prepared);
+}
+
+#define KERNEL(symbol, op_, name_, tier_, accepts_, prepare_) \
+    const att_kernel att_cpu_##symbol = {.op = (op_),         \
+                                         .name = (name_),     \
+                                         .tier = (tier_),     \
+                                         .accepts = accepts_, \
+                                         .prepare = prepare_, \
+                                         .pack = pack,        \
+                                         .run = run,          \
+                                         .release = release};
+
+KERNEL(conv2d, "conv2d", "onednn", ATT_TIER_BASELINE, att_takes_f32, prepare_forward)
+KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_TIER_AVX512_BF16, takes_bf16, prepare_forward)
+/* Where the processor has no products in bf16: right, and slower than f32. */
+KERNEL(conv2d_widened, "conv2d", "onednn-widened", ATT_TIER_BASELINE, takes_bf16, prepare_forward)
+KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", ATT_TIER_BASELINE, att_takes_f32, prepare_data_grad)
+KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_TIER_AVX512_BF16, takes_bf16, prepare_data_grad)
+KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", ATT_TIER_BASELINE, takes_bf16, prepare_data_grad)

@@ -1,0 +1,207 @@
+#include "kernels/cpu/tier/channels.h"
+#include "kernels/cpu/tiered.h"
+
+enum { DY, X };
+
+/* r = 1 / sqrt(variance + eps). */
+static void fill_rstd(const channels *c, const float *variance, float eps, float *rstd)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < c->columns; i++)
+        rstd[i] = 1 / sqrtf(variance[i] + eps);
+}
+
+/* channels_sum() with the floats that the call has. */
+static void sum_rows(const att_call *call, channel_sums sums, const channels *c, int64_t begin, int64_t end,
+                     att_range columns)
+{
+    bool dy = att_is_narrow(&call->problem->in[DY]), x = att_is_narrow(&call->problem->in[X]);
+    if (dy && x)
+        channels_sum(sums, c, begin, end, columns, true, true);
+    else if (!dy && !x)
+        channels_sum(sums, c, begin, end, columns, false, false);
+    else
+        channels_sum(sums, c, begin, end, columns, dy, x);
+}
+
+/* --- batch_norm_grad: statistics are shared ------------------------------------------------------------------------
+ */
+
+ATT_INLINE void frozen_dx_as(const att_call *call, const channels *c, const float *slope, bool narrow_dy,
+                             bool narrow_dx)
+{
+    att_range part = att_part_of(call, att_rows(call, &call->problem->in[DY]), c->fold);
+    channel_map map = {.x = call->in[DY], .y = call->out[0], .slope = slope, .floor = -INFINITY};
+    channels_map(&map, (channel_form){.narrow_x = narrow_dy, .narrow_y = narrow_dx}, c, part.begin, part.end);
+}
+
+static void frozen_dx(const att_call *call, const channels *c, const float *slope)
+{
+    bool dy = att_is_narrow(&call->problem->in[DY]), dx = att_is_narrow(&call->problem->out[0]);
+    if (dy && dx)
+        frozen_dx_as(call, c, slope, true, true);
+    else if (!dy && !dx)
+        frozen_dx_as(call, c, slope, false, false);
+    else
+        frozen_dx_as(call, c, slope, dy, dx);
+}
+
+static void add_scaled(float *to, const float *sum, const float *factor, att_range kept)
+{
+    for (int64_t i = kept.begin; to && i < kept.end; i++)
+        to[i] += factor ? sum[i] * factor[i] : sum[i];
+}
+
+/* The same sums, over all samples. Parts share channels. */
+static void frozen_sums(const att_call *call, const channels *c, const float *rstd, float *rows)
+{
+    att_range pieces = att_part_of(call, channels_pieces(c), 1);
+    att_range columns = channels_columns(c, pieces.begin, pieces.end), kept = channels_kept(c, columns);
+    float *centre = rows, *sum = centre + c->wide, *product = sum + c->wide;
+    memset(sum, 0, 2 * (size_t)c->wide * sizeof *sum);
+    channels_spread(c, call->in[3], centre);
+    channel_sums sums = {.a = call->in[DY], .b = call->in[X], .centre = centre, .sum = sum, .product = product};
+    sum_rows(call, sums, c, 0, att_rows(call, &call->problem->in[X]), columns);
+    channels_fold(c, sum);
+    channels_fold(c, product);
+    add_scaled(call->out[1], product, rstd, kept);
+    add_scaled(call->out[2], sum, NULL, kept);
+}
+
+static att_status batch_norm_grad_run(const att_call *call)
+{
+    const float *gamma = call->in[2];
+    channels c = channels_of(&call->problem->in[X]);
+    float *rstd = call->scratch, *slope = rstd + c.wide;
+    fill_rstd(&c, call->in[4], (float)call->problem->attrs->batch_norm.eps, rstd);
+    for (int64_t i = 0; i < c.columns; i++)
+        slope[i] = gamma[i] * rstd[i];
+    channels_repeat(&c, slope);
+    if (call->out[0])
+        frozen_dx(call, &c, slope);
+    if (call->out[1] || call->out[2])
+        frozen_sums(call, &c, rstd, slope + c.wide);
+    return ATT_OK;
+}
+
+static bool grad_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 3, 1);
+}
+
+static att_status batch_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = channels_scratch(&problem->in[X], 5);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_batch_norm_grad) = {.op = "batch_norm_grad",
+                                                        .name = "simd",
+                                                        .tier = ATT_TIER_VALUE,
+                                                        .accepts = grad_accepts,
+                                                        .prepare = batch_norm_grad_prepare,
+                                                        .run = batch_norm_grad_run};
+
+/* --- normalize_sums, normalize_grad: statistics of the batch -------------------------------------------------------
+ */
+
+static void put_scaled(float *to, const float *sum, const float *factor, att_range kept)
+{
+    for (int64_t i = kept.begin; to && i < kept.end; i++)
+        to[i] = factor ? sum[i] * factor[i] : sum[i];
+}
+
+/* Parts share the channels of all samples. */
+static att_status normalize_sums_run(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    const float *mean = call->in[2];
+    channels c = channels_of(&problem->in[X]);
+    float *rstd = call->scratch, *centre = rstd + c.wide, *sum = centre + c.wide, *product = sum + c.wide;
+    int64_t rows = att_rows(call, &problem->in[X]) / problem->group;
+    att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
+    fill_rstd(&c, mean + c.columns, (float)problem->attrs->batch_norm.eps, rstd);
+    channels_spread(&c, mean, centre);
+    for (int64_t sample = 0; sample < problem->group; sample++) {
+        att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
+        if (share.begin == share.end)
+            continue;
+        memset(sum, 0, 2 * (size_t)c.wide * sizeof *sum);
+        channel_sums sums = {.a = call->in[DY], .b = call->in[X], .centre = centre, .sum = sum, .product = product};
+        sum_rows(call, sums, &c, sample * rows, (sample + 1) * rows, share);
+        channels_fold(&c, sum);
+        channels_fold(&c, product);
+        put_scaled(call->out[0] ? (float *)call->out[0] + sample * c.columns : NULL, sum, NULL, kept);
+        put_scaled(call->out[1] ? (float *)call->out[1] + sample * c.columns : NULL, product, rstd, kept);
+    }
+    return ATT_OK;
+}
+
+static bool normalize_sums_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 3, 0);
+}
+
+static att_status normalize_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = channels_scratch(&problem->in[X], 4);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_normalize_sums) = {.op = "normalize_sums",
+                                                       .name = "simd",
+                                                       .tier = ATT_TIER_VALUE,
+                                                       .accepts = normalize_sums_accepts,
+                                                       .prepare = normalize_prepare,
+                                                       .run = normalize_sums_run};
+
+/* dx = s (dy - m) - (x - mean) s r p: s = gamma r, m and p the means of dy and of dy n. */
+ATT_INLINE void normalize_grad_as(const att_call *call, bool narrow_dy, bool narrow_x, bool narrow_dx)
+{
+    const att_problem *problem = call->problem;
+    const float *stats = call->in[2], *gamma = call->in[3], *mean_dy = call->in[4], *mean_product = call->in[5];
+    channels c = channels_of(&problem->in[X]);
+    float *centre = call->scratch, *slope = centre + c.wide, *other = slope + c.wide, *shift = other + c.wide;
+    att_range part = att_part_of(call, att_rows(call, &problem->in[X]), c.fold);
+    channels_spread(&c, stats, centre);
+    fill_rstd(&c, stats + c.columns, (float)problem->attrs->batch_norm.eps, slope);
+#pragma omp simd
+    for (int64_t i = 0; i < c.columns; i++) {
+        other[i] = gamma[i] * slope[i];
+        shift[i] = -other[i] * mean_dy[i];
+        slope[i] = -other[i] * slope[i] * mean_product[i];
+    }
+    channels_repeat(&c, slope);
+    channels_repeat(&c, other);
+    channels_repeat(&c, shift);
+    channel_map map = {.x = call->in[X],
+                       .z = call->in[DY],
+                       .y = call->out[0],
+                       .centre = centre,
+                       .slope = slope,
+                       .other = other,
+                       .shift = shift,
+                       .floor = -INFINITY};
+    channel_form form = {true, true, true, true, narrow_x, narrow_dy, narrow_dx};
+    channels_map(&map, form, &c, part.begin, part.end);
+}
+
+static att_status normalize_grad_run(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    bool dy = att_is_narrow(&problem->in[DY]), x = att_is_narrow(&problem->in[X]), dx = att_is_narrow(&problem->out[0]);
+    if (dy && x && dx)
+        normalize_grad_as(call, true, true, true);
+    else if (!dy && !x && !dx)
+        normalize_grad_as(call, false, false, false);
+    else
+        normalize_grad_as(call, dy, x, dx);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_normalize_grad) = {.op = "normalize_grad",
+                                                       .name = "simd",
+                                                       .tier = ATT_TIER_VALUE,
+                                                       .accepts = grad_accepts,
+                                                       .prepare = normalize_prepare,
+                                                       .run = normalize_grad_run};

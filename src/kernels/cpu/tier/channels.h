@@ -1,0 +1,260 @@
+/* kernels/cpu/tier/channels.h - rows of channels: maps with coefficients for each channel, and sums over rows.
+ *
+ * Narrow rows are seen as wide ones, several rows behind one another, so that a block of a wide row fills registers
+ * and coefficients stay in them from row to row. A map is passed through in tiles of wide rows, which is how memory
+ * likes it, and within a tile block by block.
+ */
+#ifndef ATT_KERNELS_CPU_TIER_CHANNELS_H
+#define ATT_KERNELS_CPU_TIER_CHANNELS_H
+
+#include <math.h>
+
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/floats.h"
+
+enum {
+    CHANNELS_VECTORS = 4,
+    CHANNELS_BLOCK = CHANNELS_VECTORS * VW,
+    CHANNELS_WIDE = 512, /* from here on rows are wide enough, though they may be no whole blocks */
+    CHANNELS_TILE = 4096 /* elements */
+};
+
+typedef struct channels {
+    int64_t columns;
+    int64_t fold; /* rows to a wide one: a power of two */
+    int64_t wide; /* columns of a wide row */
+    int64_t tile; /* wide rows */
+} channels;
+
+static inline channels channels_of(const att_desc *x)
+{
+    channels c = {.columns = att_columns(x), .fold = 1};
+    while (c.columns * c.fold % CHANNELS_BLOCK != 0 && c.columns * c.fold < CHANNELS_WIDE)
+        c.fold *= 2;
+    c.wide = c.columns * c.fold;
+    c.tile = CHANNELS_TILE / c.wide;
+    c.tile = c.tile < 4 ? 4 : c.tile > 64 ? 64 : c.tile;
+    return c;
+}
+
+/* Repeats the first `columns` numbers so that they fill a wide row. */
+static inline void channels_repeat(const channels *c, float *row)
+{
+    for (int64_t filled = c->columns; filled < c->wide; filled *= 2)
+        memcpy(row + filled, row, (size_t)filled * sizeof *row);
+}
+
+static inline void channels_spread(const channels *c, const float *from, float *row)
+{
+    memcpy(row, from, (size_t)c->columns * sizeof *row);
+    channels_repeat(c, row);
+}
+
+/* Adds up what the rows of a wide row have become: sums of channels in the first `columns`. */
+static inline void channels_fold(const channels *c, float *sum)
+{
+    for (int64_t half = c->wide / 2; half >= c->columns; half /= 2) {
+#pragma omp simd
+        for (int64_t i = 0; i < half; i++)
+            sum[i] += sum[half + i];
+    }
+}
+
+static inline size_t channels_scratch(const att_desc *x, int rows)
+{
+    return (size_t)rows * (size_t)channels_of(x).wide * sizeof(float);
+}
+
+/* --- maps --------------------------------------------------------------------------------------------------------- */
+
+/* y = max((x - centre) slope + z other + shift, floor), with wide rows of coefficients. */
+typedef struct channel_map {
+    const void *x, *z;
+    void *y;
+    const float *centre, *slope, *other, *shift;
+    float floor; /* 0 or minus infinity; NaN stays NaN */
+} channel_map;
+
+/* Which terms there are (z without `scaled` is added as it is), and which floats are bf16. */
+typedef struct channel_form {
+    bool centred, shifted, added, scaled;
+    bool narrow_x, narrow_z, narrow_y;
+} channel_form;
+
+typedef struct channel_coefficients {
+    vf centre, slope, other, shift;
+} channel_coefficients;
+
+ATT_INLINE channel_coefficients channels_coefficients(const channel_map *m, channel_form f, int64_t i, int64_t count)
+{
+    channel_coefficients k = {.slope = v_get_until(m->slope, i, i + count, false)};
+    if (f.centred)
+        k.centre = v_get_until(m->centre, i, i + count, false);
+    if (f.scaled)
+        k.other = v_get_until(m->other, i, i + count, false);
+    if (f.shifted)
+        k.shift = v_get_until(m->shift, i, i + count, false);
+    return k;
+}
+
+ATT_INLINE vf channels_value(const channel_map *m, channel_form f, channel_coefficients k, vf x, vf z)
+{
+    x = f.centred ? x - k.centre : x;
+    vf rest = f.shifted ? k.shift : (vf){0};
+    if (f.added)
+        rest = f.scaled && f.shifted ? v_fma(z, k.other, rest) : f.scaled ? z * k.other : f.shifted ? z + rest : z;
+    return v_max(v_set(m->floor), f.added || f.shifted ? v_fma(x, k.slope, rest) : x * k.slope);
+}
+
+/* Element e and those behind it, `count` of them at most. */
+ATT_INLINE vf channels_at(const channel_map *m, channel_form f, channel_coefficients k, int64_t e, int64_t count)
+{
+    vf x = v_get_until(m->x, e, e + count, f.narrow_x);
+    return channels_value(m, f, k, x, f.added ? v_get_until(m->z, e, e + count, f.narrow_z) : x);
+}
+
+/* Whole blocks of `rows` wide rows from element `first` on. */
+ATT_INLINE void channels_map_blocks(const channel_map *m, channel_form f, const channels *c, int64_t first,
+                                    int64_t rows)
+{
+    for (int64_t column = 0; column + CHANNELS_BLOCK <= c->wide; column += CHANNELS_BLOCK) {
+        channel_coefficients k[CHANNELS_VECTORS];
+        for (int v = 0; v < CHANNELS_VECTORS; v++)
+            k[v] = channels_coefficients(m, f, column + v * VW, VW);
+        for (int64_t row = 0; row < rows; row++) {
+            int64_t e = first + row * c->wide + column;
+            for (int v = 0; v < CHANNELS_VECTORS; v += 2)
+                v_put_pair(m->y, e + v * VW, channels_at(m, f, k[v], e + v * VW, VW),
+                           channels_at(m, f, k[v + 1], e + v * VW + VW, VW), f.narrow_y);
+        }
+    }
+}
+
+/* Columns [begin, end) of the wide row that begins at element `first`. */
+ATT_INLINE void channels_map_rest(const channel_map *m, channel_form f, int64_t first, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += VW)
+        v_put_until(m->y, first + i, first + end,
+                    channels_at(m, f, channels_coefficients(m, f, i, end - i), first + i, end - i), f.narrow_y);
+}
+
+/* Rows [begin, end). */
+ATT_INLINE void channels_map(const channel_map *m, channel_form f, const channels *c, int64_t begin, int64_t end)
+{
+    int64_t whole = begin + (end - begin) / c->fold * c->fold, blocks = c->wide / CHANNELS_BLOCK * CHANNELS_BLOCK;
+    for (int64_t row = begin; row < whole;) {
+        int64_t rows = (whole - row) / c->fold < c->tile ? (whole - row) / c->fold : c->tile;
+        channels_map_blocks(m, f, c, row * c->columns, rows);
+        for (int64_t r = 0; blocks < c->wide && r < rows; r++)
+            channels_map_rest(m, f, row * c->columns + r * c->wide, blocks, c->wide);
+        row += rows * c->fold;
+    }
+    channels_map_rest(m, f, whole * c->columns, 0, (end - whole) * c->columns);
+}
+
+/* --- sums --------------------------------------------------------------------------------------------------------- */
+
+/* Where `sum` is not NULL, sum += a; where `product` is not, product += a (b - centre), or a b where centre is NULL:
+ * over rows, into wide rows. */
+typedef struct channel_sums {
+    const void *a, *b;
+    const float *centre;
+    float *sum, *product;
+} channel_sums;
+
+ATT_INLINE vf channels_factor(channel_sums s, int64_t e, vf centre, int64_t count, bool narrow_b)
+{
+    vf b = v_get_until(s.b, e, e + count, narrow_b);
+    return s.centre ? b - centre : b;
+}
+
+/* One block of `rows` wide rows from element `first` on: a tile's, so that long sums are sums of short ones. */
+ATT_INLINE void channels_sum_block(channel_sums s, const channels *c, int64_t first, int64_t rows, int64_t column,
+                                   bool narrow_a, bool narrow_b)
+{
+    vf sum[CHANNELS_VECTORS] = {{0}}, product[CHANNELS_VECTORS] = {{0}}, centre[CHANNELS_VECTORS] = {{0}};
+    for (int v = 0; s.centre && v < CHANNELS_VECTORS; v++)
+        centre[v] = v_load(s.centre + column + v * VW);
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t e = first + row * c->wide + column;
+        for (int v = 0; v < CHANNELS_VECTORS; v++) {
+            vf a = v_get(s.a, e + v * VW, narrow_a);
+            sum[v] = s.sum ? sum[v] + a : sum[v];
+            product[v] =
+                s.product ? v_fma(a, channels_factor(s, e + v * VW, centre[v], VW, narrow_b), product[v]) : product[v];
+        }
+    }
+    for (int v = 0; s.sum && v < CHANNELS_VECTORS; v++)
+        v_store(s.sum + column + v * VW, v_load(s.sum + column + v * VW) + sum[v]);
+    for (int v = 0; s.product && v < CHANNELS_VECTORS; v++)
+        v_store(s.product + column + v * VW, v_load(s.product + column + v * VW) + product[v]);
+}
+
+/* Columns [begin, end) of the wide row that begins at element `first`. Lanes beyond the end are not stored. */
+ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, int64_t end, bool narrow_a,
+                                  bool narrow_b)
+{
+    for (int64_t i = begin; i < end; i += VW) {
+        vf a = v_get_until(s.a, first + i, first + end, narrow_a);
+        if (s.sum)
+            v_put_until(s.sum, i, end, v_get_until(s.sum, i, end, false) + a, false);
+        if (s.product) {
+            vf centre = s.centre ? v_get_until(s.centre, i, end, false) : a;
+            vf factor = channels_factor(s, first + i, centre, end - i, narrow_b);
+            v_put_until(s.product, i, end, v_fma(a, factor, v_get_until(s.product, i, end, false)), false);
+        }
+    }
+}
+
+/* Sums over rows [begin, end), for columns `part` of wide rows (whole blocks, but at the end), which begin as zeros. */
+ATT_INLINE void channels_sum(channel_sums s, const channels *c, int64_t begin, int64_t end, att_range part,
+                             bool narrow_a, bool narrow_b)
+{
+    int64_t whole = begin + (end - begin) / c->fold * c->fold;
+    int64_t blocks = part.begin + (part.end - part.begin) / CHANNELS_BLOCK * CHANNELS_BLOCK;
+    for (int64_t row = begin; row < whole;) {
+        int64_t rows = (whole - row) / c->fold < c->tile ? (whole - row) / c->fold : c->tile;
+        for (int64_t column = part.begin; column < blocks; column += CHANNELS_BLOCK)
+            channels_sum_block(s, c, row * c->columns, rows, column, narrow_a, narrow_b);
+        for (int64_t r = 0; blocks < part.end && r < rows; r++)
+            channels_sum_rest(s, row * c->columns + r * c->wide, blocks, part.end, narrow_a, narrow_b);
+        row += rows * c->fold;
+    }
+    int64_t left = (end - whole) * c->columns;
+    if (left > 0)
+        channels_sum_rest(s, whole * c->columns, 0, left, narrow_a, narrow_b);
+}
+
+/* --- parts -------------------------------------------------------------------------------------------------------- */
+
+/* A sample's channels in pieces that parts share: blocks of wide rows, or all at once where rows are folded. */
+static inline int64_t channels_pieces(const channels *c)
+{
+    return c->fold > 1 ? 1 : (c->wide + CHANNELS_BLOCK - 1) / CHANNELS_BLOCK;
+}
+
+/* The columns of wide rows that belong to pieces [begin, end). */
+static inline att_range channels_columns(const channels *c, int64_t begin, int64_t end)
+{
+    if (c->fold > 1)
+        return (att_range){0, begin < end ? c->wide : 0};
+    int64_t last = end * CHANNELS_BLOCK;
+    return (att_range){begin * CHANNELS_BLOCK, last < c->wide ? last : c->wide};
+}
+
+/* Of `sample`, what a part that has pieces `mine` of all samples' has: columns of wide rows; none where begin = end. */
+static inline att_range channels_share(const channels *c, att_range mine, int64_t sample)
+{
+    int64_t pieces = channels_pieces(c), begin = mine.begin - sample * pieces, end = mine.end - sample * pieces;
+    begin = begin < 0 ? 0 : begin;
+    end = end > pieces ? pieces : end;
+    return begin < end ? channels_columns(c, begin, end) : (att_range){0, 0};
+}
+
+/* Those of a share's columns that are channels. */
+static inline att_range channels_kept(const channels *c, att_range share)
+{
+    return (att_range){share.begin, share.end < c->columns ? share.end : c->columns};
+}
+
+#endif
