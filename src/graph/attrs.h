@@ -135,6 +135,11 @@ typedef struct att_dct_attrs {
     uint16_t rows[ATT_DCT_GROUPS], columns[ATT_DCT_GROUPS];
 } att_dct_attrs;
 
+/* residual_norms: what is taken from every token, the median of each channel or the mean. */
+typedef struct att_centre_attrs {
+    bool median;
+} att_centre_attrs;
+
 /* sgd, adamw: whether weight decay applies to the range. */
 typedef struct att_update_attrs {
     bool decay;
@@ -193,6 +198,7 @@ typedef union att_attrs {
     att_pool_attrs pool;
     att_adaptive_attrs adaptive;
     att_shortcut_attrs shortcut;
+    att_centre_attrs centre;
 } att_attrs;
 
 #endif

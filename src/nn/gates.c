@@ -17,15 +17,8 @@ att_init att_init_fan_in(int64_t inputs)
 
 att_value att_gates_norm(const att_scope *scope, att_value x)
 {
-    static const att_init ones = {ATT_INIT_CONSTANT, 1}, zeros = {ATT_INIT_CONSTANT, 0};
     att_scope own = att_scope_in(scope, "bn");
-    att_shape shape = att_shape_of(att_channels_of(scope, x));
-    att_value gamma = att_scope_parameter(&own, "weight", shape, ones, false);
-    att_value beta = att_scope_parameter(&own, "bias", shape, zeros, false);
-    att_value mean = att_scope_buffer(&own, "running_mean", shape, 0);
-    att_value variance = att_scope_buffer(&own, "running_var", shape, 1);
-    att_scope_enter(&own);
-    return att_batch_norm(scope->graph, x, gamma, beta, mean, variance, &(att_batch_norm_options){0});
+    return att_nn_batch_norm(&own, x, 1);
 }
 
 att_value att_gates_apply(const att_scope *scope, att_value x, att_value z)

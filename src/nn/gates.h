@@ -10,7 +10,7 @@ int64_t att_channels_of(const att_scope *scope, att_value x);
 /* How PyTorch starts a linear layer or a convolution: uniform within 1 / sqrt(inputs of an output). */
 att_init att_init_fan_in(int64_t inputs);
 
-/* Batch norm in scope "bn", as PyTorch starts it. */
+/* Batch norm in scope "bn". */
 att_value att_gates_norm(const att_scope *scope, att_value x);
 
 /* x (.) sigmoid(z), z [C] or, a number a pixel, [h, w, 1]; both nodes bear the name "<scope>.gate". */
