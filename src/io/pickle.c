@@ -506,11 +506,10 @@ static att_status push_global(att_pickle *pickle, att_pickle_text module, att_pi
     const att_pickle_global *global = att_pickle_global_find(module, name);
     char first[ATT_PICKLE_SHOWN], second[ATT_PICKLE_SHOWN];
     if (!global)
-        return att_fail(
-            pickle->context, ATT_ERR_UNSUPPORTED,
-            "%s: to be read as Python does it, it would have to call %s.%s; attscope runs no code, whatever "
-            "the file says, and takes tensors and plain containers only (in Python: save the state_dict)",
-            pickle->path, att_pickle_show(module, first), att_pickle_show(name, second));
+        return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
+                        "%s: it asks for %s.%s to be called; attscope runs no code, whatever the file says, and builds "
+                        "tensors and plain containers only (in Python: save the state_dict)",
+                        pickle->path, att_pickle_show(module, first), att_pickle_show(name, second));
     return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_GLOBAL, .global = global});
 }
 
