@@ -2,6 +2,8 @@
 #ifndef TESTS_IO_TORCH_FILE_H
 #define TESTS_IO_TORCH_FILE_H
 
+#include <attscope/tensors.h>
+
 #include "io/scratch.h"
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -164,6 +166,65 @@ static inline void zip_file(bytes *to, const zipped *files, int count)
     put_number(to, begin, 4);
     put_number(to, 0, 2);
     free(directory);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------
+ */
+
+static inline att_tensors *open_path(scratch *self, const char *path)
+{
+    att_tensors *file = NULL;
+    if (att_tensors_open(self->context, path, &file) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return file;
+}
+
+static inline void assert_f32(att_tensors *file, const char *name, att_shape shape, const double *expected)
+{
+    float out[32];
+    int index = att_tensors_find(file, name);
+    assert_true(index >= 0);
+    att_tensors_info info = att_tensors_at(file, index);
+    if (!att_shape_equal(info.shape, shape))
+        fail_msg("%s has another shape", name);
+    assert_int_equal(att_tensors_read_f32(file, index, out, info.count), ATT_OK);
+    for (int64_t i = 0; i < info.count; i++)
+        if (!((double)out[i] == expected[i]))
+            fail_msg("%s[%d] is %g instead of %g", name, (int)i, (double)out[i], expected[i]);
+}
+
+static const float four[] = {1, 2, 3, 4};
+static const described plain = {"FloatStorage", "0", 4, 0, {2, 2}, {2, 1}, 2, 2};
+static const stored plain_storage = {"0", four, sizeof four, 4};
+
+static inline void write_old(scratch *self, const bytes *object, const stored *storages, int count)
+{
+    bytes *file = calloc(1, sizeof *file);
+    assert_non_null(file);
+    old_file(file, object, storages, count);
+    scratch_write(self, file->data, file->size);
+    free(file);
+}
+
+static inline void refused(scratch *self, att_status expected, const char *reason)
+{
+    att_tensors *file = NULL;
+    att_status status = att_tensors_open(self->context, self->path, &file);
+    if (status != expected)
+        fail_msg("%d instead of %d (\"%s\"): %s", status, expected, reason,
+                 status == ATT_OK ? "opened" : att_context_message(self->context));
+    assert_null(file);
+    assert_message_has(self, self->path);
+    assert_message_has(self, reason);
+}
+
+/* {"w": <tensor>} */
+static inline void put_state(bytes *object, const described *t)
+{
+    ops(object, "}");
+    text(object, "w");
+    tensor(object, t);
+    ops(object, "s");
 }
 
 #endif
