@@ -162,6 +162,13 @@ static att_status take_line(att_pickle *pickle, att_pickle_text *line)
     return ATT_OK;
 }
 
+/* An opcode that is one call. */
+#define OPERATION(name, call)                       \
+    static att_status op_##name(att_pickle *pickle) \
+    {                                               \
+        return call;                                \
+    }
+
 /* --- numbers and texts -------------------------------------------------------------------------------------------- */
 
 static att_status push_integer(att_pickle *pickle, int64_t number)
@@ -169,20 +176,9 @@ static att_status push_integer(att_pickle *pickle, int64_t number)
     return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_INT, .number = number});
 }
 
-static att_status op_none(att_pickle *pickle)
-{
-    return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_NONE});
-}
-
-static att_status op_true(att_pickle *pickle)
-{
-    return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_BOOL, .number = 1});
-}
-
-static att_status op_false(att_pickle *pickle)
-{
-    return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_BOOL});
-}
+OPERATION(none, push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_NONE}))
+OPERATION(true, push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_BOOL, .number = 1}))
+OPERATION(false, push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_BOOL}))
 
 static att_status push_unsigned(att_pickle *pickle, int bytes)
 {
@@ -191,15 +187,8 @@ static att_status push_unsigned(att_pickle *pickle, int bytes)
     return push_integer(pickle, (int64_t)number);
 }
 
-static att_status op_binint1(att_pickle *pickle)
-{
-    return push_unsigned(pickle, 1);
-}
-
-static att_status op_binint2(att_pickle *pickle)
-{
-    return push_unsigned(pickle, 2);
-}
+OPERATION(binint1, push_unsigned(pickle, 1))
+OPERATION(binint2, push_unsigned(pickle, 2))
 
 static att_status op_binint(att_pickle *pickle)
 {
@@ -226,15 +215,8 @@ static att_status push_long(att_pickle *pickle, int bytes)
     return push_integer(pickle, value);
 }
 
-static att_status op_long1(att_pickle *pickle)
-{
-    return push_long(pickle, 1);
-}
-
-static att_status op_long4(att_pickle *pickle)
-{
-    return push_long(pickle, 4);
-}
+OPERATION(long1, push_long(pickle, 1))
+OPERATION(long4, push_long(pickle, 4))
 
 static att_status op_binfloat(att_pickle *pickle)
 {
@@ -254,20 +236,9 @@ static att_status push_text(att_pickle *pickle, int bytes)
                       (att_pickle_value){.kind = ATT_PICKLE_TEXT, .text = {(const char *)text, (size_t)length}});
 }
 
-static att_status op_text1(att_pickle *pickle)
-{
-    return push_text(pickle, 1);
-}
-
-static att_status op_text4(att_pickle *pickle)
-{
-    return push_text(pickle, 4);
-}
-
-static att_status op_text8(att_pickle *pickle)
-{
-    return push_text(pickle, 8);
-}
+OPERATION(text1, push_text(pickle, 1))
+OPERATION(text4, push_text(pickle, 4))
+OPERATION(text8, push_text(pickle, 8))
 
 /* --- containers --------------------------------------------------------------------------------------------------- */
 
@@ -337,55 +308,16 @@ static att_status push_tuple(att_pickle *pickle, int count)
     return push_container(pickle, ATT_PICKLE_TUPLE, pickle->stack_count - count);
 }
 
-static att_status op_empty_tuple(att_pickle *pickle)
-{
-    return push_empty(pickle, ATT_PICKLE_TUPLE);
-}
-
-static att_status op_tuple(att_pickle *pickle)
-{
-    return push_marked(pickle, ATT_PICKLE_TUPLE);
-}
-
-static att_status op_tuple1(att_pickle *pickle)
-{
-    return push_tuple(pickle, 1);
-}
-
-static att_status op_tuple2(att_pickle *pickle)
-{
-    return push_tuple(pickle, 2);
-}
-
-static att_status op_tuple3(att_pickle *pickle)
-{
-    return push_tuple(pickle, 3);
-}
-
-static att_status op_empty_list(att_pickle *pickle)
-{
-    return push_empty(pickle, ATT_PICKLE_LIST);
-}
-
-static att_status op_list(att_pickle *pickle)
-{
-    return push_marked(pickle, ATT_PICKLE_LIST);
-}
-
-static att_status op_empty_dict(att_pickle *pickle)
-{
-    return push_empty(pickle, ATT_PICKLE_DICT);
-}
-
-static att_status op_empty_set(att_pickle *pickle)
-{
-    return push_empty(pickle, ATT_PICKLE_OPAQUE);
-}
-
-static att_status op_frozenset(att_pickle *pickle)
-{
-    return push_marked(pickle, ATT_PICKLE_OPAQUE);
-}
+OPERATION(empty_tuple, push_empty(pickle, ATT_PICKLE_TUPLE))
+OPERATION(tuple, push_marked(pickle, ATT_PICKLE_TUPLE))
+OPERATION(tuple1, push_tuple(pickle, 1))
+OPERATION(tuple2, push_tuple(pickle, 2))
+OPERATION(tuple3, push_tuple(pickle, 3))
+OPERATION(empty_list, push_empty(pickle, ATT_PICKLE_LIST))
+OPERATION(list, push_marked(pickle, ATT_PICKLE_LIST))
+OPERATION(empty_dict, push_empty(pickle, ATT_PICKLE_DICT))
+OPERATION(empty_set, push_empty(pickle, ATT_PICKLE_OPAQUE))
+OPERATION(frozenset, push_marked(pickle, ATT_PICKLE_OPAQUE))
 
 /* Puts the stack's values from `first` into the container below them. */
 static att_status fill(att_pickle *pickle, att_pickle_kind kind, int first)
@@ -415,10 +347,7 @@ static att_status op_append(att_pickle *pickle)
     return fill(pickle, ATT_PICKLE_LIST, pickle->stack_count - 1);
 }
 
-static att_status op_appends(att_pickle *pickle)
-{
-    return fill_marked(pickle, ATT_PICKLE_LIST);
-}
+OPERATION(appends, fill_marked(pickle, ATT_PICKLE_LIST))
 
 static att_status op_setitem(att_pickle *pickle)
 {
@@ -426,10 +355,7 @@ static att_status op_setitem(att_pickle *pickle)
     return fill(pickle, ATT_PICKLE_DICT, pickle->stack_count - 2);
 }
 
-static att_status op_setitems(att_pickle *pickle)
-{
-    return fill_marked(pickle, ATT_PICKLE_DICT);
-}
+OPERATION(setitems, fill_marked(pickle, ATT_PICKLE_DICT))
 
 static att_status op_dict(att_pickle *pickle)
 {
@@ -440,10 +366,7 @@ static att_status op_dict(att_pickle *pickle)
     return push_container(pickle, ATT_PICKLE_DICT, first);
 }
 
-static att_status op_additems(att_pickle *pickle)
-{
-    return fill_marked(pickle, ATT_PICKLE_OPAQUE);
-}
+OPERATION(additems, fill_marked(pickle, ATT_PICKLE_OPAQUE))
 
 /* --- the memo ----------------------------------------------------------------------------------------------------- */
 
@@ -484,20 +407,9 @@ static att_status op_long_binput(att_pickle *pickle)
     return keep(pickle, place);
 }
 
-static att_status op_memoize(att_pickle *pickle)
-{
-    return keep(pickle, (uint64_t)pickle->memo_count);
-}
-
-static att_status op_binget(att_pickle *pickle)
-{
-    return recall(pickle, 1);
-}
-
-static att_status op_long_binget(att_pickle *pickle)
-{
-    return recall(pickle, 4);
-}
+OPERATION(memoize, keep(pickle, (uint64_t)pickle->memo_count))
+OPERATION(binget, recall(pickle, 1))
+OPERATION(long_binget, recall(pickle, 4))
 
 /* --- names and calls ---------------------------------------------------------------------------------------------- */
 
@@ -506,11 +418,10 @@ static att_status push_global(att_pickle *pickle, att_pickle_text module, att_pi
     const att_pickle_global *global = att_pickle_global_find(module, name);
     char first[ATT_PICKLE_SHOWN], second[ATT_PICKLE_SHOWN];
     if (!global)
-        return att_fail(
-            pickle->context, ATT_ERR_UNSUPPORTED,
-            "%s: to be read as Python does it, it would have to call %s.%s; attscope runs no code, whatever "
-            "the file says, and takes tensors and plain containers only (in Python: save the state_dict)",
-            pickle->path, att_pickle_show(module, first), att_pickle_show(name, second));
+        return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
+                        "%s: it asks for %s.%s to be called; attscope runs no code, whatever the file says, and builds "
+                        "tensors and plain containers only (in Python: save the state_dict)",
+                        pickle->path, att_pickle_show(module, first), att_pickle_show(name, second));
     return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_GLOBAL, .global = global});
 }
 

@@ -133,6 +133,8 @@ static const att_pickle_global globals[] = {
     INERT("numpy.core.multiarray", "_reconstruct"),
     INERT("numpy._core.multiarray", "scalar"),
     INERT("numpy._core.multiarray", "_reconstruct"),
+    INERT("numpy.core.numeric", "_frombuffer"),
+    INERT("numpy._core.numeric", "_frombuffer"),
     INERT("pathlib", "PosixPath"),
     INERT("pathlib", "PurePosixPath"),
     INERT("pathlib", "WindowsPath"),

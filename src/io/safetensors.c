@@ -35,7 +35,7 @@ static att_status find_header(reading *r, const char **header, size_t *length)
     uint64_t rest = r->file->map.size - ATT_SAFETENSORS_LENGTH_BYTES;
     if (announced > ATT_SAFETENSORS_MAX_HEADER)
         return att_fail(context, ATT_ERR_FORMAT,
-                        "%s: not a safetensors file, or damaged: a header of %" PRIu64
+                        "%s: neither safetensors nor a checkpoint of PyTorch, or damaged: a header of %" PRIu64
                         " bytes is announced, at most "
                         "%d are allowed",
                         path, announced, (int)ATT_SAFETENSORS_MAX_HEADER);

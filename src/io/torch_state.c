@@ -48,6 +48,8 @@ static bool is_container(const att_pickle_value *value)
 static void list_left(taking *t, att_pickle_text name)
 {
     char shown[ATT_PICKLE_SHOWN];
+    if (name.length == 0)
+        return;
     if (t->left_count < LISTED)
         att_text_append(&t->left, "%s%s", t->left_count ? ", " : "", att_pickle_show(name, shown));
     else if (t->left_count == LISTED)
@@ -330,7 +332,7 @@ static att_status take_weights(taking *t, att_pickle_ref root, const char *key)
         key = inner;
     }
     if (!key)
-        att_text_append(&t->origin, "all tensors");
+        att_text_append(&t->origin, "tensors");
     bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
     t->name.length = 0;
     ATT_TRY(single ? take_named(t, (att_pickle_text){"tensor", 6}, root, 0) : take(t, root, 0));

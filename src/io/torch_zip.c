@@ -24,6 +24,7 @@ typedef struct record {
     uint64_t begin;      /* of its header in the file */
     const uint8_t *data; /* size bytes */
     uint64_t size;
+    bool packed;
 } record;
 
 typedef struct archive {
@@ -152,11 +153,8 @@ static att_status read_entry(const archive *a, const uint8_t *entry, uint64_t le
                      .size = number(entry + 24, 4)};
     if (!widen(entry + CENTRAL_BYTES + name, extra, (uint64_t *const[]){&made->size, &packed, &made->begin}))
         return refuse_record(a, made->name, ATT_ERR_FORMAT, "has sizes that cannot be read");
-    if (number(entry + 8, 2) & 1)
-        return refuse_record(a, made->name, ATT_ERR_UNSUPPORTED, "is encrypted");
-    if (number(entry + 10, 2) != 0 || packed != made->size)
-        return refuse_record(a, made->name, ATT_ERR_UNSUPPORTED,
-                             "is compressed, which torch.save() does not do and is not read");
+    made->packed = number(entry + 10, 2) != 0 || packed != made->size || number(entry + 8, 2) & 1;
+    made->size = packed;
     return place_record(a, made);
 }
 
@@ -225,6 +223,14 @@ static const record *find_file(const archive *a, const char *name)
     return find_record(a, "", (att_pickle_text){name, strlen(name)});
 }
 
+static att_status check_plain(const archive *a, const record *found)
+{
+    if (!found->packed)
+        return ATT_OK;
+    return refuse_record(a, found->name, ATT_ERR_UNSUPPORTED,
+                         "is compressed or encrypted, as torch.save() never does, and is not read");
+}
+
 static att_status place_storages(const archive *a, att_pickle *pickle)
 {
     for (int i = 0; i < pickle->storage_count; i++) {
@@ -232,6 +238,7 @@ static att_status place_storages(const archive *a, att_pickle *pickle)
         const record *found = find_record(a, "data/", storage->key);
         if (!found)
             return refuse_record(a, storage->key, ATT_ERR_FORMAT, "is a storage that is missing");
+        ATT_TRY(check_plain(a, found));
         int64_t bytes = att_torch_storage_bytes(storage);
         if (bytes < 0 || (uint64_t)bytes != found->size)
             return refuse_record(a, found->name, ATT_ERR_FORMAT, "is not as large as its tensors say");
@@ -261,6 +268,7 @@ static att_status read_checkpoint(archive *a, att_pickle *pickle)
     ATT_TRY(read_directory(a));
     ATT_TRY(check_kind(a));
     const record *data = find_file(a, "data.pkl");
+    ATT_TRY(check_plain(a, data));
     att_pickle_ref root;
     ATT_TRY(att_pickle_read(pickle, data->data, (size_t)data->size, &root));
     ATT_TRY(place_storages(a, pickle));
