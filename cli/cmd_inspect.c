@@ -57,6 +57,24 @@ static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
+static void print_vit(const att_model_options *o, const att_preprocess *p)
+{
+    printf("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n", p->img_size,
+           p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, o->num_classes);
+    printf("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
+    printf("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
+}
+
+static void print_residual(const att_model_options *o, const att_preprocess *p)
+{
+    printf("dimensions   %d x %d x %d pixels, width %d, depth %d, classes %d\n", p->img_size, p->img_size, p->in_chans,
+           o->width, o->depth, o->num_classes);
+    printf("blocks       %s (%s), stem %s, shortcuts %s", o->layers, o->block, o->stem_type, o->shortcut);
+    if (o->cardinality > 1 || o->base_width != 64)
+        printf(", %d groups of %d channels", o->cardinality, o->base_width);
+    printf("\nattention    %s in %s\n", o->attn, o->attn_blocks);
+}
+
 static void print_network(const facts *f)
 {
     const att_model_options *o = &f->identity.options;
@@ -64,10 +82,10 @@ static void print_network(const facts *f)
     char shown[SHOWN];
     printf("network      %s\n", f->identity.name);
     printf("known from   %s\n", plain(f->identity.origin, shown));
-    printf("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n", p->img_size,
-           p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, o->num_classes);
-    printf("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
-    printf("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
+    if (*o->block)
+        print_residual(o, p);
+    else
+        print_vit(o, p);
     printf("images       mean");
     for (int i = 0; i < p->in_chans && i < 3; i++)
         printf(" %g", p->mean[i]);
@@ -115,6 +133,28 @@ static void json_channels(att_json_writer *w, const char *key, const double *val
     att_json_end_array(w);
 }
 
+static void write_vit(att_json_writer *w, const att_model_options *o)
+{
+    cli_json_integer(w, "patch_size", o->patch_size);
+    cli_json_integer(w, "embed_dim", o->embed_dim);
+    cli_json_integer(w, "num_heads", o->num_heads);
+    cli_json_number(w, "mlp_ratio", o->mlp_ratio);
+    cli_json_text(w, "broadcast", o->broadcast);
+}
+
+static void write_residual(att_json_writer *w, const att_model_options *o)
+{
+    cli_json_text(w, "block", o->block);
+    cli_json_text(w, "stem_type", o->stem_type);
+    cli_json_text(w, "shortcut", o->shortcut);
+    cli_json_text(w, "layers", o->layers);
+    cli_json_integer(w, "width", o->width);
+    cli_json_integer(w, "cardinality", o->cardinality);
+    cli_json_integer(w, "base_width", o->base_width);
+    cli_json_text(w, "attn", o->attn);
+    cli_json_text(w, "attn_blocks", o->attn_blocks);
+}
+
 static void write_network(att_json_writer *w, const facts *f)
 {
     const att_model_options *o = &f->identity.options;
@@ -124,13 +164,12 @@ static void write_network(att_json_writer *w, const facts *f)
     cli_json_integer(w, "img_size", p->img_size);
     cli_json_integer(w, "in_chans", p->in_chans);
     cli_json_integer(w, "num_classes", o->num_classes);
-    cli_json_integer(w, "patch_size", o->patch_size);
-    cli_json_integer(w, "embed_dim", o->embed_dim);
     cli_json_integer(w, "depth", o->depth);
-    cli_json_integer(w, "num_heads", o->num_heads);
-    cli_json_number(w, "mlp_ratio", o->mlp_ratio);
     cli_json_text(w, "global_pool", o->global_pool);
-    cli_json_text(w, "broadcast", o->broadcast);
+    if (*o->block)
+        write_residual(w, o);
+    else
+        write_vit(w, o);
     json_channels(w, "mean", p->mean, p->in_chans);
     json_channels(w, "std", p->std, p->in_chans);
     cli_json_number(w, "crop_pct", p->crop_pct);

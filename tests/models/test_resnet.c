@@ -191,7 +191,7 @@ static void check_training(network *n, const golden *g)
     att_session *session;
     CHECK(n->context, att_plan_compile(att_model_graph(n->model), &options, &plan));
     CHECK(n->context, att_session_create(plan, n->weights, BATCH, &session));
-    att_hyper hyper = {.lr = 0.05, .weight_decay = 1e-2, .momentum = 0.9};
+    att_hyper hyper = {.lr = 0.005, .weight_decay = 1e-2, .momentum = 0.9};
     for (int step = 0; step < STEPS; step++) {
         char what[32];
         snprintf(what, sizeof what, "loss %d", step);
@@ -254,18 +254,21 @@ static void check_all(att_context *context, const numbers *how)
     options = imagenet("1,2,1,1", 44);
     options.cardinality = 2, options.base_width = 32;
     check(context, "tiered_eca_groups", "ecaresnet50t", options, how);
-    check(context, "deep", "resnet50d", imagenet("1,2,1,1", 32), how);
+    check(context, "deep", "resnet50d", imagenet("1,2,1,1", 36), how);
 }
 
 static void reference_in_f64(void **state)
 {
-    static const numbers how = {"ref", ATT_F64, 1e-11, 1e-10, 1e-8};
+    /* Measured: 3.3e-12, 1.9e-12 and 4.5e-9, what the goldens' 12 and 9 digits leave. */
+    static const numbers how = {"ref", ATT_F64, 1e-11, 1e-11, 1e-8};
     check_all(*state, &how);
 }
 
 static void cpu_in_f32(void **state)
 {
-    static const numbers how = {"cpu", ATT_F32, 1e-5, 1e-4, 1e-4};
+    /* Measured: 5.7e-7, 2.2e-6 and 3.6e-6. Gradients jump by 1e-3 where rounding moves a ReLU's argument past 0: the
+     * sizes of images are such that none lies that near. */
+    static const numbers how = {"cpu", ATT_F32, 5e-6, 1e-5, 2e-5};
     check_all(*state, &how);
 }
 

@@ -130,7 +130,7 @@ CASES = {
     "bottleneck": (lambda: plain(Bottleneck), 33),
     "tiered_eca_groups": (lambda: tricks("deep_tiered", cardinality=2, base_width=32,
                                          block_args={"attn_layer": "eca"}), 44),
-    "deep": (lambda: tricks("deep"), 32),
+    "deep": (lambda: tricks("deep"), 36),
 }
 
 
@@ -160,7 +160,7 @@ def run(out, name, make, side):
     with torch.no_grad():
         out.writelines(f"logit {value:.12g}\n" for value in model(batch(0, side)[0])[0].tolist())
     model.train()
-    update = torch.optim.SGD(param_groups_weight_decay(model, 1e-2), lr=0.05, momentum=0.9)
+    update = torch.optim.SGD(param_groups_weight_decay(model, 1e-2), lr=0.005, momentum=0.9)
     losses, lines = [], []
     for step in range(STEPS):
         images, labels = batch(step, side)
