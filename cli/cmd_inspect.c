@@ -42,10 +42,22 @@ static char *plain(const char *text, char shown[SHOWN])
     return shown;
 }
 
+/* Neither part of a training nor what a batch norm has counted up. */
+static bool is_parameter(const att_tensors *file, const char *name)
+{
+    static const char *const counted[] = {".running_mean", ".running_var", ".num_batches_tracked"};
+    for (int i = 0; i < 3; i++) {
+        const char *end = strrchr(name, '.');
+        if (end && strcmp(end, counted[i]) == 0)
+            return false;
+    }
+    return !att_checkpoint_owns(file, name);
+}
+
 static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 {
     for (int i = 0; i < att_tensors_count(f->file); i++)
-        if (!att_checkpoint_owns(f->file, att_tensors_at(f->file, i).name))
+        if (is_parameter(f->file, att_tensors_at(f->file, i).name))
             f->parameters += att_tensors_at(f->file, i).count;
     att_status status =
         att_model_identify(cli->context, f->file, path, s->network.model, &s->network.options, &f->identity);

@@ -220,7 +220,7 @@ static att_status read_blocks(const seen *s, att_model_options *found)
     bool bottleneck = last.rank != 0;
     SAY(found, block, !bottleneck ? "basic" : has(s, "bn1.weight") ? "bottleneck" : "preact");
     int64_t width = bottleneck ? last.dims[0] / 4 : middle.dims[0];
-    int64_t groups = middle.dims[1] <= middle.dims[0] ? middle.dims[0] / middle.dims[1] : 0;
+    int64_t groups = middle.dims[0] % middle.dims[1] == 0 ? middle.dims[0] / middle.dims[1] : 0;
     int64_t base = bottleneck && width && groups ? 64 * middle.dims[0] / (width * groups) : 64;
     if (width < 1 || width > 1 << 16 || groups < 1 || base < 1 || base > 1 << 16 ||
         (bottleneck && att_resnet_inner(width, (int)groups, (int)base) != middle.dims[0]))

@@ -106,7 +106,8 @@ static void nothing_said_lists_what_fits(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "fit deit3_small_patch16_384, which");
     att_model_options options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "img_size 32, in_chans 3, num_classes 7, depth 2, patch_size 8, embed_dim 32");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED,
+            "img_size 32, in_chans 3, num_classes 7, depth 2, patch_size 8, embed_dim 32");
     refused(p, "vit_tny_patch16_224", ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
 }
 
