@@ -12,6 +12,7 @@
     X(models)               \
     X(modules)              \
     X(inspect)              \
+    X(convert)              \
     X(report)               \
     X(bench)
 

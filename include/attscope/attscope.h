@@ -24,6 +24,7 @@
 #include <attscope/status.h>
 #include <attscope/store.h>
 #include <attscope/tensor.h>
+#include <attscope/tensors.h>
 #include <attscope/train.h>
 #include <attscope/weights.h>
 #include <attscope/yaml.h>

@@ -5,32 +5,32 @@
 #include "graph/kernel.h"
 
 /* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
-#define ATT_CPU_KERNELS(X)          \
-    X(linear)                       \
-    X(linear_bf16)                  \
-    X(patchify_grad)                \
-    X(prepend_tokens)               \
-    X(slice_tokens)                 \
-    X(slice_tokens_grad)            \
-    X(loss_seed)                    \
-    X(conv2d)                       \
-    X(conv2d_bf16)                  \
-    X(conv2d_data_grad)             \
-    X(conv2d_data_grad_bf16)        \
-    X(conv2d_weight_grad_pointwise) \
-    X(conv2d_weight_grad)           \
-    X(conv2d_weight_grad_bf16)      \
-    X(concat)                       \
-    X(concat_grad)                  \
-    X(shortcut_pad)                 \
-    X(shortcut_pad_grad)            \
-    X(merge_moments)                \
-    X(running_stats)                \
-    X(batch_mean)                   \
-    X(channel_conv)                 \
-    X(channel_conv_weight_grad)     \
-    X(channel_linear)               \
-    X(channel_linear_grad)          \
+#define ATT_CPU_KERNELS(X)        \
+    X(linear)                     \
+    X(linear_bf16)                \
+    X(patchify_grad)              \
+    X(prepend_tokens)             \
+    X(slice_tokens)               \
+    X(slice_tokens_grad)          \
+    X(loss_seed)                  \
+    X(conv2d)                     \
+    X(conv2d_bf16)                \
+    X(conv2d_data_grad)           \
+    X(conv2d_data_grad_bf16)      \
+    X(conv2d_weight_grad_columns) \
+    X(conv2d_weight_grad)         \
+    X(conv2d_weight_grad_bf16)    \
+    X(concat)                     \
+    X(concat_grad)                \
+    X(shortcut_pad)               \
+    X(shortcut_pad_grad)          \
+    X(merge_moments)              \
+    X(running_stats)              \
+    X(batch_mean)                 \
+    X(channel_conv)               \
+    X(channel_conv_weight_grad)   \
+    X(channel_linear)             \
+    X(channel_linear_grad)        \
     X(channel_linear_weight_grad)
 
 /* For bf16 operands of products on processors that multiply none: they come last. */
