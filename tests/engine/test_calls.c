@@ -32,7 +32,6 @@ static att_status copy(const att_call *call)
 static att_status ask_for_packing(const att_problem *problem, att_prepared *prepared)
 {
     prepared->packed_bytes = 64;
-    prepared->packed_input = 1;
     prepared->packed_key = problem->group > 1;
     return ATT_OK;
 }
