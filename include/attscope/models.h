@@ -112,8 +112,8 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * from where. Errors: ERR_UNSUPPORTED where nothing names the architecture (the message lists the models that fit), for
  * tensors that no model here has (named), and where embed_dim is not the variant's and nothing says the number of
  * heads; ERR_FORMAT for side files that cannot be read; ERR_NOT_FOUND for unknown names. */
-ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path,
-                                      const char *name, const att_model_options *flags, att_identity *identity);
+ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
+                                      const att_model_options *flags, att_identity *identity);
 
 /* The text that att_model_identify() understands, to be stored in a checkpoint's metadata under this key. Writes at
  * most `size` bytes with the NUL; ERR_ARGUMENT where that is too short. */
