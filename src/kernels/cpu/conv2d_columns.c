@@ -50,15 +50,17 @@ static att_status prepare_product(const att_problem *problem, const columns *c, 
     p->problem.out = p->out;
     p->problem.out_count = 2;
     p->problem.group = 1;
-    p->kernel = find_kernel(&p->problem);
+    const att_kernel *kernel = find_kernel(&p->problem);
     att_prepared prepared = {0};
-    if (p->kernel->prepare)
-        ATT_TRY(p->kernel->prepare(&p->problem, &prepared));
+    if (kernel->prepare)
+        ATT_TRY(kernel->prepare(&p->problem, &prepared));
+    p->kernel = kernel;
     p->state = prepared.state;
     p->scratch_bytes = prepared.scratch_bytes;
     return ATT_OK;
 }
 
+/* Of one that was not prepared, too. */
 static void release_product(att_context *context, product *p)
 {
     if (p->kernel && p->kernel->release)
