@@ -62,10 +62,12 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
 
 /* steps.c: residual additions x + branch of sample values, in the network's order. */
 typedef struct att_residual_step {
-    int node; /* the last one that it consists of */
-    att_value before, after;
-    att_value branch; /* before gates (LayerScale, drop path); ATT_NONE where there are none, and for blocks */
-    char scope[192];  /* its name */
+    int node;                /* the last one that it consists of */
+    att_value before, after; /* after: the addition's ReLU, where it has one */
+    att_value branch;        /* before gates (LayerScale, channel attention, drop path); ATT_NONE where it is after -
+                                before, and for blocks */
+    bool begins;             /* a stage: `before` is not what another step made */
+    char scope[192];         /* its name */
 } att_residual_step;
 /* The next one after node `after`; false past the last. Of all, whatever the user named. */
 bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step);
