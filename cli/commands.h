@@ -10,6 +10,7 @@
     X(measure)              \
     X(predict)              \
     X(models)               \
+    X(modules)              \
     X(inspect)              \
     X(convert)              \
     X(report)               \

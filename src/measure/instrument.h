@@ -46,6 +46,8 @@ att_graph *att_asking_graph(const att_asking *asking);
 int att_asking_node(const att_asking *asking, const char *op, int after);
 /* Wants the rows of the output or probe `name`; `constant` comes back in observe(). */
 void att_asking_row(att_asking *asking, const char *name, double constant);
+/* Makes a value a probe, once, and wants its rows. */
+void att_asking_value(att_asking *asking, const char *name, att_value value, double constant);
 /* One more series. `node` is copied; `statistic` is a literal. */
 void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic);
 /* "no <what> fits <pattern>". */
@@ -60,13 +62,13 @@ typedef struct att_summary_column {
 att_status att_summaries_ask(att_asking *asking, const att_summary_column *columns, int count, bool side);
 void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values);
 
-/* steps.c: residual additions x + branch of sample values, in the network's order. */
+/* steps.c: residual additions x + branch of sample values, in the network's order, StepNet's guesses aside. */
 typedef struct att_residual_step {
     int node;                /* the last one that it consists of */
-    att_value before, after; /* after: the addition's ReLU, where it has one */
-    att_value branch;        /* before gates (LayerScale, channel attention, drop path); ATT_NONE where it is after -
-                                before, and for blocks */
-    bool begins;             /* a stage: `before` is not what another step made */
+    att_value before, after; /* after: behind a ReLU where one follows the sum */
+    att_value branch;        /* before gates (LayerScale, drop path, attention); ATT_NONE where nothing but rounding
+                              * tells it from after - before, and for blocks */
+    bool begins;             /* a stage: x is not what another step made */
     char scope[192];         /* its name */
 } att_residual_step;
 /* The next one after node `after`; false past the last. Of all, whatever the user named. */

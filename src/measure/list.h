@@ -11,6 +11,7 @@
     X(jacobian)                \
     X(nsi)                     \
     X(tns)                     \
+    X(gate)                    \
     X(residual)
 
 #define ATT_INSTRUMENT_DECLARE(name) extern const att_instrument att_instrument_##name;

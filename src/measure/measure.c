@@ -136,6 +136,19 @@ att_status att_asking_found_nothing(const att_asking *asking, const char *what)
                     asking->nodes);
 }
 
+/* After a failure nothing is left of what was asked but probes in the graph. */
+static att_status ask(att_asking *asking, const att_instrument *instrument)
+{
+    att_measure *measure = asking->measure;
+    int row_count = measure->rows.count, series_count = measure->series.count;
+    att_status status = instrument->ask(asking);
+    if (status != ATT_OK) {
+        measure->rows.count = row_count;
+        measure->series.count = series_count;
+    }
+    return status;
+}
+
 static att_status engage(att_asking *asking, const att_instrument *instrument)
 {
     att_measure *measure = asking->measure;
@@ -146,13 +159,26 @@ static att_status engage(att_asking *asking, const att_instrument *instrument)
     if (!ROOM(asking, workers))
         return att_fail_memory(measure->context, sizeof(worker), "a measure");
     worker engaged = {instrument, asking->choice, measure->rows.count, 0, measure->series.count, 0};
-    ATT_TRY(instrument->ask(asking));
+    ATT_TRY(ask(asking, instrument));
     ATT_TRY(asking->status);
     ATT_TRY(asking->graph->status);
     engaged.row_count = measure->rows.count - engaged.first_row;
     engaged.series_count = measure->series.count - engaged.first_series;
     measure->workers.items[measure->workers.count++] = engaged;
     return ATT_OK;
+}
+
+/* As engage(), but leaves out an instrument that has nothing to see in the whole network, whichever nodes are named. */
+static att_status engage_where_it_fits(att_asking *asking, const att_instrument *instrument)
+{
+    const char *nodes = asking->nodes;
+    att_status status = engage(asking, instrument);
+    if (status != ATT_ERR_NOT_FOUND)
+        return status;
+    asking->nodes = "*";
+    bool fits = ask(asking, instrument) != ATT_ERR_NOT_FOUND;
+    asking->nodes = nodes;
+    return fits ? engage(asking, instrument) : ATT_OK;
 }
 
 /* --- choosing ----------------------------------------------------------------------------------------------------- */
@@ -200,9 +226,15 @@ static att_status find_choice(att_context *context, const att_instrument *instru
                     instrument->info.options, detail);
 }
 
-/* Marks the instruments that `with` names: chosen is 1 more than the choice of its option, 0 for the others. They are
- * engaged in the list's order. */
-static att_status choose(att_context *context, const char *with, int *chosen)
+/* How an instrument was chosen. */
+typedef struct pick {
+    bool is_chosen;
+    bool by_all; /* not by its own name: left out where it does not fit */
+    int choice;  /* of its option */
+} pick;
+
+/* Marks the instruments that `with` names. They are engaged in the list's order. */
+static att_status choose(att_context *context, const char *with, pick *picks)
 {
     char name[64];
     for (const char *at = with;; at++) {
@@ -211,17 +243,16 @@ static att_status choose(att_context *context, const char *with, int *chosen)
         char *detail = strchr(name, ':');
         if (detail)
             *detail++ = '\0';
-        bool found = false;
+        bool found = false, all = strcmp(name, "all") == 0;
         for (int i = 0; att_instruments[i]; i++) {
-            if (strcmp(name, "all") != 0 && strcmp(name, att_instruments[i]->info.name) != 0)
+            if (!all && strcmp(name, att_instruments[i]->info.name) != 0)
                 continue;
-            if (chosen[i])
+            if (picks[i].is_chosen)
                 return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
                                 att_instruments[i]->info.name);
-            int choice;
-            ATT_TRY(find_choice(context, att_instruments[i], detail, &choice));
-            chosen[i] = choice + 1;
-            found = true;
+            picks[i].is_chosen = found = true;
+            picks[i].by_all = all;
+            ATT_TRY(find_choice(context, att_instruments[i], detail, &picks[i].choice));
         }
         if (!found)
             return no_instrument(context, name);
@@ -259,20 +290,20 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
         return att_fail(context, ATT_ERR_UNSUPPORTED, "instruments read graphs in F32, not in %s",
                         att_dtype_name(graph->dtype));
     att_measure *measure = att_allocate(context, sizeof *measure);
-    int *chosen = att_allocate_array(context, (size_t)att_instrument_count(), sizeof *chosen);
+    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(), sizeof *picks);
     if (measure)
         measure->context = measure->arena.context = context;
     att_status status =
-        measure && chosen ? choose(context, with, chosen) : att_fail_memory(context, sizeof *measure, "a measure");
+        measure && picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *measure, "a measure");
     att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes};
     for (int i = 0; att_instruments[i] && status == ATT_OK; i++)
-        if (chosen[i]) {
-            asking.choice = chosen[i] - 1;
-            status = engage(&asking, att_instruments[i]);
+        if (picks[i].is_chosen) {
+            asking.choice = picks[i].choice;
+            status = (picks[i].by_all ? engage_where_it_fits : engage)(&asking, att_instruments[i]);
         }
     if (status == ATT_OK)
         status = reserve(measure);
-    att_free(context, chosen);
+    att_free(context, picks);
     if (status != ATT_OK)
         att_measure_destroy(&measure);
     else

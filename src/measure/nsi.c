@@ -53,11 +53,11 @@ const att_instrument att_instrument_nsi = {
              .unit = "1",
              .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
              .source = "Huang et al., ICCV 2023",
-             .reading = "attention: dt is the gate (LayerScale, channel attention, drop path), so the quotient is the "
-                        "branch before it; unit: dt = 1; norms over all tokens and channels; x_{t+1} is what follows "
-                        "the addition's ReLU where there is one; at the first step of a stage x_t is what the shortcut "
-                        "made of it; a ViT has two steps a block, a residual network one; block, with "
-                        "nsi:per=block: one step from before a block's first addition to after its last, dt = 1",
+             .reading =
+                 "attention: dt is the gate (LayerScale, drop path, attention), so the quotient is the branch before "
+                 "it; unit: dt = 1, x_{t+1} behind the ReLU where one follows; norms over all tokens and channels; a "
+                 "ViT has two steps a block; block, with "
+                 "nsi:per=block: one step from before a block's first addition to after its last, dt = 1",
              .options = "per=addition or block"},
     .option = {"per", {"addition", "block"}},
     .ask = ask,

@@ -11,80 +11,63 @@ static const att_node *maker_of(const att_graph *graph, att_value value)
     return node < 0 ? NULL : &graph->nodes.items[node];
 }
 
-static bool is_op(const att_node *node, const char *op)
-{
-    return node && strcmp(node->op->name, op) == 0;
-}
-
 /* Ops whose output is their first input, times something. */
 static bool is_gate(const att_node *node)
 {
-    return is_op(node, "scale") || is_op(node, "drop_path") || is_op(node, "gate") || is_op(node, "pixel_gate");
+    static const char *const gates[] = {"scale", "drop_path", "gate", "pixel_gate"};
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        if (strcmp(node->op->name, gates[i]) == 0)
+            return true;
+    return false;
 }
 
 static att_value before_gates(const att_graph *graph, att_value branch)
 {
-    att_value inner = branch;
-    for (const att_node *node = maker_of(graph, inner); is_gate(node); node = maker_of(graph, inner))
-        inner = node->in[0];
-    return inner;
+    for (const att_node *node = maker_of(graph, branch); node && is_gate(node); node = maker_of(graph, branch))
+        branch = node->in[0];
+    return branch;
 }
 
-/* What follows an addition: its ReLU's output where it has one. */
-static att_value after_relu(const att_graph *graph, att_value sum)
+static bool is_step(const att_graph *graph, const att_node *node)
 {
-    for (int i = 0; i < graph->nodes.count; i++)
-        if (is_op(&graph->nodes.items[i], "relu") && graph->nodes.items[i].in[0] == sum)
-            return graph->nodes.items[i].out[0];
-    return sum;
-}
-
-static bool is_addition(const att_graph *graph, const att_node *node)
-{
-    if (!is_op(node, "add"))
+    if (strcmp(node->op->name, "add") != 0)
         return false;
     const att_desc *x = &graph->values.items[node->in[0]].desc, *branch = &graph->values.items[node->in[1]].desc;
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;
 }
 
-/* Of additions to the same x_t only the last is a step: StepNet guesses with the ones before. */
-static bool is_step(const att_graph *graph, const att_node *node)
+/* Whether the same branch is added to the same x a second time, through a gate: then this sum is StepNet's guess, which
+ * only the gate sees. */
+static bool is_guess(const att_graph *graph, const att_node *node)
 {
-    if (!is_addition(graph, node))
-        return false;
-    for (const att_node *later = node + 1; later < graph->nodes.items + graph->nodes.count; later++)
-        if (is_addition(graph, later) && later->in[0] == node->in[0])
-            return false;
-    return true;
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *other = &graph->nodes.items[i];
+        if (is_step(graph, other) && other->in[0] == node->in[0] && other->in[1] != node->in[1] &&
+            before_gates(graph, other->in[1]) == node->in[1])
+            return true;
+    }
+    return false;
 }
 
-/* Whether x_t is what another step made. */
-static bool continues(const att_graph *graph, att_value before)
+/* What a ReLU makes of the sum; the sum where there is none. */
+static att_value after_activation(const att_graph *graph, att_value sum)
 {
-    const att_node *maker = maker_of(graph, before);
-    if (is_op(maker, "relu"))
-        maker = maker_of(graph, maker->in[0]);
-    return maker && is_step(graph, maker);
-}
-
-static att_residual_step step_of(const att_graph *graph, int index)
-{
-    const att_node *node = &graph->nodes.items[index];
-    att_residual_step step = {.node = index, .before = node->in[0], .after = after_relu(graph, node->out[0])};
-    step.branch = before_gates(graph, node->in[1]);
-    if (step.branch == node->in[1] && step.after == node->out[0])
-        step.branch = ATT_NONE;
-    step.begins = !continues(graph, step.before);
-    snprintf(step.scope, sizeof step.scope, "%s", node->scope);
-    return step;
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (strcmp(graph->nodes.items[i].op->name, "relu") == 0 && graph->nodes.items[i].in[0] == sum)
+            return graph->nodes.items[i].out[0];
+    return sum;
 }
 
 bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step)
 {
     for (int i = after + 1; i < graph->nodes.count; i++) {
-        if (!is_step(graph, &graph->nodes.items[i]))
+        const att_node *node = &graph->nodes.items[i];
+        if (!is_step(graph, node) || is_guess(graph, node))
             continue;
-        *step = step_of(graph, i);
+        att_value branch = before_gates(graph, node->in[1]), end = after_activation(graph, node->out[0]);
+        bool differs = branch != node->in[1] || end != node->out[0];
+        *step = (att_residual_step){i, node->in[0], end, differs ? branch : ATT_NONE, ""};
+        snprintf(step->scope, sizeof step->scope, "%s", node->scope);
         return true;
     }
     return false;
@@ -121,6 +104,13 @@ static bool has_output(const att_graph *graph, const char *name)
         if (strcmp(graph->outputs.items[i].name, name) == 0)
             return true;
     return false;
+}
+
+void att_asking_value(att_asking *asking, const char *name, att_value value, double constant)
+{
+    if (!has_output(att_asking_graph(asking), name))
+        att_graph_probe(att_asking_graph(asking), name, value);
+    att_asking_row(asking, name, constant);
 }
 
 void att_asking_step_norms(att_asking *asking, const att_residual_step *step)

@@ -280,15 +280,17 @@ static void compare_all(att_context *context, const numbers *how)
                   worst);
 }
 
-/* Measured: 4.7e-12 (what the goldens' 12 digits leave). */
+/* Measured: 4.4e-12 (what the goldens' 12 digits leave). */
 static void modules_equal_pytorchs_in_f64(void **state)
 {
     compare_all(*state, &(numbers){"ref", ATT_F64, 1e-10});
 }
 
+/* Measured: 1.7e-6 on ref, 8.4e-7 on cpu. */
 static void modules_equal_pytorchs_in_f32(void **state)
 {
     compare_all(*state, &(numbers){"ref", ATT_F32, 1e-5});
+    compare_all(*state, &(numbers){"cpu", ATT_F32, 1e-5});
 }
 
 /* --- what modules are --------------------------------------------------------------------------------------------- */

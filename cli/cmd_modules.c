@@ -1,0 +1,110 @@
+/* attscope modules: what can be put on residual branches, with its options. */
+#include <stdio.h>
+
+#include "cli.h"
+#include "flags.h"
+
+typedef struct settings {
+    cli_output output;
+} settings;
+
+static const cli_use uses[] = {{&cli_group_output, offsetof(settings, output)}};
+
+static const char *const places[] = {
+#define PLACE_TEXT(name, rank, text) text,
+    ATT_MODULE_PLACE_LIST(PLACE_TEXT)
+#undef PLACE_TEXT
+};
+
+static void print_option(const att_module_option *option)
+{
+    if (option->choices) {
+        printf("    %s=%s (", option->name, option->choices[(int)option->start]);
+        for (int i = 0; option->choices[i]; i++)
+            printf("%s%s", i ? ", " : "", option->choices[i]);
+    } else {
+        printf("    %s=%g (%g..%g", option->name, option->start, option->low, option->high);
+    }
+    printf(")  %s\n", option->meaning);
+}
+
+static void print_module(const att_module *module)
+{
+    printf("%-6s %-22s  %s\n", module->name, places[module->place], module->meaning);
+    for (int i = 0; i < module->option_count; i++)
+        print_option(&module->options[i]);
+}
+
+static void write_option(att_json_writer *writer, const att_module_option *option)
+{
+    att_json_begin_object(writer);
+    cli_json_text(writer, "option", option->name);
+    cli_json_text(writer, "summary", option->meaning);
+    if (option->choices) {
+        cli_json_text(writer, "default", option->choices[(int)option->start]);
+        att_json_key(writer, "choices");
+        att_json_begin_array(writer);
+        for (int i = 0; option->choices[i]; i++)
+            att_json_string(writer, option->choices[i]);
+        att_json_end_array(writer);
+    } else {
+        cli_json_number(writer, "default", option->start);
+        cli_json_number(writer, "low", option->low);
+        cli_json_number(writer, "high", option->high);
+    }
+    att_json_end_object(writer);
+}
+
+static void write_module(att_json_writer *writer, const att_module *module)
+{
+    att_json_begin_object(writer);
+    cli_json_text(writer, "module", module->name);
+    cli_json_text(writer, "on", places[module->place]);
+    cli_json_text(writer, "summary", module->meaning);
+    att_json_key(writer, "options");
+    att_json_begin_array(writer);
+    for (int i = 0; i < module->option_count; i++)
+        write_option(writer, &module->options[i]);
+    att_json_end_array(writer);
+    att_json_end_object(writer);
+}
+
+static int write_all(cli_app *cli, const char *path)
+{
+    att_json_writer *writer = NULL;
+    int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
+    if (code != CLI_OK)
+        return code;
+    att_json_begin_array(writer);
+    for (int i = 0; i < att_module_count(); i++)
+        write_module(writer, att_module_at(i));
+    att_json_end_array(writer);
+    return cli_json_write(cli, writer, path);
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    (void)operands, (void)count;
+    const settings *s = user;
+    if (cli_prints(s->output.json))
+        for (int i = 0; i < att_module_count(); i++)
+            print_module(att_module_at(i));
+    if (!s->output.json)
+        return CLI_OK;
+    int code = cli_open(cli, 1);
+    return code == CLI_OK ? write_all(cli, s->output.json) : code;
+}
+
+const cli_command cli_command_modules = {
+    .name = "modules",
+    .summary = "lists what can be put on a network's residual branches",
+    .operands = "",
+    .about =
+        "A module's options follow a colon: --broadcast cb_s:init=0.1. Those that work on\n"
+        "tokens fit ViTs, those that work on feature maps convolutional networks.",
+    .example = "  attscope modules",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

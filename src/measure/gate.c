@@ -1,0 +1,173 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "measure/list.h"
+
+/* In the order of their series; each has one for every gate. */
+static const char *const statistics[] = {"mean",         "deviation", "minimum",     "quantile 0.1", "median",
+                                         "quantile 0.9", "maximum",   "share < 0.5", "share < 1"};
+enum { MEAN, DEVIATION, MINIMUM, TENTH, MEDIAN, NINETIETH, MAXIMUM, BELOW_HALF, BELOW_ONE, STATISTICS };
+
+/* The next node that multiplies by a gate; -1: none. */
+static int next_gate(const att_asking *asking, int after)
+{
+    int of_channels = att_asking_node(asking, "gate", after), of_pixels = att_asking_node(asking, "pixel_gate", after);
+    if (of_channels < 0 || of_pixels < 0)
+        return of_channels < 0 ? of_pixels : of_channels;
+    return of_channels < of_pixels ? of_channels : of_pixels;
+}
+
+/* The residual step whose branch is what this gate multiplies first. */
+static bool step_of(const att_graph *graph, int gate, att_residual_step *step)
+{
+    step->node = -1;
+    while (att_residual_step_next(graph, step->node, step))
+        if (step->branch == graph->nodes.items[gate].in[0])
+            return true;
+    return false;
+}
+
+/* Rows: every gate's values, with the number of the row of its step's norms or -1; then those norms. */
+static att_status ask(att_asking *asking)
+{
+    att_graph *graph = att_asking_graph(asking);
+    att_residual_step step;
+    int gates = 0, pairs = 0, number = 0;
+    /* Probes make nodes of their own; none of them is a gate. */
+    for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
+        gates++;
+    for (int i = next_gate(asking, -1); number < gates; i = next_gate(asking, i), number++) {
+        char name[256];
+        snprintf(name, sizeof name, "%s.values", graph->nodes.items[i].scope);
+        bool is_first = step_of(graph, i, &step);
+        att_asking_value(asking, name, graph->nodes.items[i].in[1], is_first ? gates + pairs : -1);
+        pairs += is_first;
+    }
+    for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
+        if (step_of(graph, i, &step))
+            att_asking_step_norms(asking, &step);
+    for (int s = 0; s < STATISTICS; s++)
+        for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
+            att_asking_series(asking, graph->nodes.items[i].scope, -1, statistics[s]);
+    if (pairs > 2)
+        att_asking_series(asking, "", -1, "rank correlation with zeta");
+    return gates > 0 ? ATT_OK : att_asking_found_nothing(asking, "gate");
+}
+
+/* --- one gate ----------------------------------------------------------------------------------------------------- */
+
+enum { BINS = 1024 };
+
+/* The middle of the bin where the k-th smallest lies, k = share of all rounded up. */
+static double quantile(const int64_t *bins, int64_t count, double share)
+{
+    int64_t wanted = (int64_t)ceil(share * (double)count), seen = 0;
+    int bin = 0;
+    while (bin < BINS - 1 && (seen += bins[bin]) < wanted)
+        bin++;
+    return (bin + 0.5) / BINS;
+}
+
+static void describe(const float *gate, int64_t count, double *of)
+{
+    int64_t bins[BINS] = {0};
+    memset(of, 0, STATISTICS * sizeof *of);
+    of[MINIMUM] = of[MAXIMUM] = gate[0];
+    for (int64_t i = 0; i < count; i++) {
+        double value = gate[i];
+        of[MEAN] += value / (double)count;
+        of[MINIMUM] = fmin(of[MINIMUM], value);
+        of[MAXIMUM] = fmax(of[MAXIMUM], value);
+        of[BELOW_HALF] += (value < 0.5) / (double)count;
+        of[BELOW_ONE] += (value < 1) / (double)count;
+        bins[value > 0 ? (int)fmin(value * BINS, BINS - 1) : 0]++;
+    }
+    for (int64_t i = 0; i < count; i++)
+        of[DEVIATION] += (gate[i] - of[MEAN]) * (gate[i] - of[MEAN]) / (double)count;
+    of[DEVIATION] = sqrt(of[DEVIATION]);
+    of[TENTH] = quantile(bins, count, 0.1);
+    of[MEDIAN] = quantile(bins, count, 0.5);
+    of[NINETIETH] = quantile(bins, count, 0.9);
+}
+
+/* --- all gates against their steps' stiffness --------------------------------------------------------------------- */
+
+typedef struct pairs {
+    const att_observed *observed;
+    const double *means; /* of gates */
+    int gates;
+} pairs;
+
+/* The mean of gate i, or zeta of its step. */
+static double member(const pairs *p, int i, bool zeta)
+{
+    return zeta ? att_nsi_attention(p->observed->rows[(int)p->observed->constants[i]]) : p->means[i];
+}
+
+/* Of gate i among those with a step, from 0, equal ones sharing their mean rank. */
+static double rank(const pairs *p, int i, bool zeta)
+{
+    double own = member(p, i, zeta), below = 0, equal = 0;
+    for (int j = 0; j < p->gates; j++)
+        if (p->observed->constants[j] >= 0) {
+            double other = member(p, j, zeta);
+            below += other < own;
+            equal += other == own;
+        }
+    return below + (equal - 1) / 2;
+}
+
+/* Spearman's; 0 where one of the two is the same everywhere. */
+static double rank_correlation(const pairs *p, int count)
+{
+    double middle = (count - 1) / 2.0, product = 0, squares[2] = {0};
+    for (int i = 0; i < p->gates; i++) {
+        if (p->observed->constants[i] < 0)
+            continue;
+        double gate = rank(p, i, false) - middle, zeta = rank(p, i, true) - middle;
+        product += gate * zeta;
+        squares[0] += gate * gate;
+        squares[1] += zeta * zeta;
+    }
+    double norm = sqrt(squares[0] * squares[1]);
+    return norm > 0 ? product / norm : 0;
+}
+
+/* The first gate with a step names the first row of norms, which is behind all gates. */
+static int gate_count(const att_observed *observed)
+{
+    for (int i = 0; i < observed->count; i++)
+        if (observed->constants[i] >= 0)
+            return (int)observed->constants[i];
+    return observed->count;
+}
+
+static void observe(const att_observed *observed, double *values)
+{
+    int gates = gate_count(observed), steps = observed->count - gates;
+    double of[STATISTICS];
+    for (int i = 0; i < gates; i++) {
+        describe(observed->rows[i], observed->lengths[i], of);
+        for (int s = 0; s < STATISTICS; s++)
+            values[s * gates + i] = of[s];
+    }
+    if (steps > 2)
+        values[STATISTICS * gates] = rank_correlation(&(pairs){observed, values + MEAN * gates, gates}, steps);
+}
+
+const att_instrument att_instrument_gate = {
+    .info = {.name = "gate",
+             .summary = "step sizes: what attention multiplies a residual branch by",
+             .unit = "1",
+             .formula =
+                 "of a sample's gate, over channels (or pixels): mean, deviation, extremes, quantiles, the shares "
+                 "below 1/2 and below 1; rank correlation, over blocks, of the mean gate with zeta",
+             .source = "definition of the step size: Huang et al., ICCV 2023; the statistics are ours",
+             .reading =
+                 "a gate made by a sigmoid is below 1 but for rounding, so that share < 1 says little and share < "
+                 "0.5 more; quantiles to 1 / 1024; the correlation is Spearman's within a sample, zeta that of "
+                 "nsi's reading attention; 0 where all gates have the same mean"},
+    .ask = ask,
+    .observe = observe,
+};

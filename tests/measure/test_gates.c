@@ -1,0 +1,230 @@
+/* Instruments on residual blocks of feature maps: what gates are, and what counts as a step. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/attscope.h>
+
+enum { SIDE = 2, CHANNELS = 16, MAP = SIDE * SIDE * CHANNELS, BLOCKS = 4 };
+
+static void must(att_context *context, att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+}
+
+static const att_measurement *find(att_measure *measure, const char *instrument, const char *node,
+                                   const char *statistic)
+{
+    const att_measurement *all = att_measure_all(measure);
+    for (int i = 0; i < att_measure_count(measure); i++)
+        if (!strcmp(all[i].instrument, instrument) && !strcmp(all[i].node, node) &&
+            !strcmp(all[i].statistic, statistic))
+            return &all[i];
+    return NULL;
+}
+
+/* Not (|error| <= tolerance), so that NaN fails. */
+static void has_figure(att_measure *measure, const char *instrument, const char *node, const char *statistic,
+                       double expected, double tolerance)
+{
+    const att_measurement *m = find(measure, instrument, node, statistic);
+    if (!m)
+        fail_msg("no figure %s %s %s", instrument, node, statistic);
+    if (!(fabs(m->mean - expected) <= tolerance))
+        fail_msg("%s %s %s is %.9g instead of %.9g", instrument, node, statistic, m->mean, expected);
+}
+
+typedef struct blocks {
+    att_graph *graph;
+    att_measure *measure;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    float x[MAP], f[BLOCKS][MAP], gate[BLOCKS][CHANNELS];
+} blocks;
+
+static void run(att_context *context, blocks *b, const char *with)
+{
+    must(context, att_measure_create(b->graph, with, "*", &b->measure));
+    att_plan_options plan = att_plan_options_defaults();
+    must(context, att_plan_compile(b->graph, &plan, &b->plan));
+    must(context, att_weights_create(b->graph, &b->weights));
+    must(context, att_weights_initialise(b->weights, 1));
+    must(context, att_session_create(b->plan, b->weights, 1, &b->session));
+    must(context, att_session_bind(b->session, "x", b->x));
+    for (int t = 0; t < BLOCKS; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", t);
+        must(context, att_session_bind(b->session, name, b->f[t]));
+        snprintf(name, sizeof name, "gate%d", t);
+        if (b->gate[t][0] > 0)
+            must(context, att_session_bind(b->session, name, b->gate[t]));
+    }
+    must(context, att_session_run(b->session, 1));
+    must(context, att_measure_observe(b->measure, b->session, 1, NULL));
+}
+
+static void release(blocks *b)
+{
+    att_session_destroy(&b->session);
+    att_weights_destroy(&b->weights);
+    att_plan_destroy(&b->plan);
+    att_measure_destroy(&b->measure);
+    att_graph_destroy(&b->graph);
+    free(b);
+}
+
+/* x_{t+1} = relu(x_t + gate_t (.) f_t), everything given: f_t = t + 1 everywhere; channel c of gate t is
+ * (c + 1) / 32 (1 - t / 8), and of the last gate's last channel 1. x_0 = 1. */
+static blocks *given_gates(att_context *context)
+{
+    blocks *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    must(context, att_graph_create(context, ATT_F32, &b->graph));
+    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
+    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    for (int t = 0; t < BLOCKS; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "f%d", t);
+        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
+        snprintf(name, sizeof name, "gate%d", t);
+        att_value gate = att_graph_input(b->graph, name, ATT_F32, att_shape_of(CHANNELS));
+        snprintf(name, sizeof name, "blocks.%d.se.gate", t);
+        att_graph_scope(b->graph, name);
+        /* A ReLU leaves a gate as it is: what is measured must be made by an operation. */
+        f = att_gate(b->graph, f, att_relu(b->graph, gate));
+        snprintf(name, sizeof name, "blocks.%d.add", t);
+        att_graph_scope(b->graph, name);
+        x = att_relu(b->graph, att_add(b->graph, x, f));
+        for (int i = 0; i < MAP; i++)
+            b->f[t][i] = (float)(t + 1);
+        for (int c = 0; c < CHANNELS; c++)
+            b->gate[t][c] = (float)((c + 1) / 32.0 * (1 - t / 8.0));
+    }
+    b->gate[BLOCKS - 1][CHANNELS - 1] = 1;
+    att_graph_output(b->graph, "y", x);
+    for (int i = 0; i < MAP; i++)
+        b->x[i] = 1;
+    return b;
+}
+
+static void gates_are_described(void **state)
+{
+    blocks *b = given_gates(*state);
+    run(*state, b, "gate");
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "mean", 8.5 / 32, 1e-6);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "deviation", sqrt((16 * 16 - 1) / 12.0) / 32, 1e-6);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "minimum", 1 / 32.0, 1e-6);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "maximum", 0.5, 1e-6);
+    /* The second, the eighth and the fifteenth of sixteen. */
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.1", 2 / 32.0, 1e-3);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8 / 32.0, 1e-3);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.9", 15 / 32.0, 1e-3);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "share < 0.5", 15 / 16.0, 1e-6);
+    has_figure(b->measure, "gate", "blocks.1.se.gate", "share < 0.5", 1, 1e-6);
+    has_figure(b->measure, "gate", "blocks.3.se.gate", "share < 1", 15 / 16.0, 1e-6);
+    release(b);
+}
+
+/* f_t grows faster than x_t, so that zeta rises from block to block, while gates become smaller. */
+static void gates_are_ranked_against_stiffness(void **state)
+{
+    blocks *b = given_gates(*state);
+    b->gate[BLOCKS - 1][CHANNELS - 1] = 0.3f;
+    for (int t = 0; t < BLOCKS; t++)
+        for (int i = 0; i < MAP; i++)
+            b->f[t][i] = (float)pow(4, t);
+    run(*state, b, "nsi,gate");
+    has_figure(b->measure, "nsi", "blocks.0.add", "attention", 1, 1e-6);
+    double zeta = 0;
+    for (int t = 0; t < BLOCKS; t++) {
+        char node[32];
+        snprintf(node, sizeof node, "blocks.%d.add", t);
+        double next = find(b->measure, "nsi", node, "attention")->mean;
+        assert_true(next > zeta);
+        zeta = next;
+    }
+    has_figure(b->measure, "gate", "", "rank correlation with zeta", -1, 1e-12);
+    release(b);
+}
+
+/* A step ends behind its ReLU, and its branch is what the gate multiplied. */
+static void steps_end_behind_the_activation(void **state)
+{
+    blocks *b = given_gates(*state);
+    for (int i = 0; i < MAP; i++)
+        b->f[0][i] = -100;
+    run(*state, b, "nsi");
+    has_figure(b->measure, "nsi", "blocks.0.add", "unit", 1, 1e-6); /* all of x_0 = 1 is taken away, and no more */
+    has_figure(b->measure, "nsi", "blocks.0.add", "attention", 100, 1e-4);
+    release(b);
+}
+
+/* x + f, which only StepNet's gate sees, is no step of the network. */
+static void a_guess_is_no_step(void **state)
+{
+    blocks *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
+    att_scope root = att_scope_root(b->graph);
+    att_module_choice step;
+    must(*state, att_module_parse(*state, "step:adaptor=style", &step));
+    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
+    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    for (int t = 0; t < BLOCKS; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", t);
+        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
+        att_scope block = att_scope_in(&root, "blocks.%d", t), add = att_scope_in(&block, "add");
+        f = att_module_apply(&step, &block, f, x);
+        att_scope_enter(&add);
+        x = att_add(b->graph, x, f);
+        for (int i = 0; i < MAP; i++)
+            b->f[t][i] = (float)(1 + i % 3);
+    }
+    att_graph_output(b->graph, "y", x);
+    for (int i = 0; i < MAP; i++)
+        b->x[i] = 1;
+    run(*state, b, "all");
+    int steps = 0;
+    for (int i = 0; i < att_measure_count(b->measure); i++) {
+        att_measurement m = att_measure_at(b->measure, i);
+        steps += !strcmp(m.instrument, "nsi") && !strcmp(m.statistic, "attention");
+        assert_string_not_equal(m.instrument, "entropy");
+    }
+    assert_int_equal(steps, BLOCKS);
+    /* Weights that start at 0 make sigmoid(0). */
+    has_figure(b->measure, "gate", "blocks.2.step.gate", "mean", 0.5, 1e-6);
+    has_figure(b->measure, "gate", "", "rank correlation with zeta", 0, 0);
+    release(b);
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gates_are_described),
+        cmocka_unit_test(gates_are_ranked_against_stiffness),
+        cmocka_unit_test(steps_end_behind_the_activation),
+        cmocka_unit_test(a_guess_is_no_step),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
