@@ -18,13 +18,14 @@ static int next_gate(const att_asking *asking, int after)
     return of_channels < of_pixels ? of_channels : of_pixels;
 }
 
-/* The residual step whose branch is what this gate multiplies first. */
+/* The residual step whose branch is what this gate multiplies first, unless it begins a stage: such steps are left out
+ * as in tns. */
 static bool step_of(const att_graph *graph, int gate, att_residual_step *step)
 {
     step->node = -1;
     while (att_residual_step_next(graph, step->node, step))
         if (step->branch == graph->nodes.items[gate].in[0])
-            return true;
+            return !step->begins;
     return false;
 }
 
@@ -40,9 +41,9 @@ static att_status ask(att_asking *asking)
     for (int i = next_gate(asking, -1); number < gates; i = next_gate(asking, i), number++) {
         char name[256];
         snprintf(name, sizeof name, "%s.values", graph->nodes.items[i].scope);
-        bool is_first = step_of(graph, i, &step);
-        att_asking_value(asking, name, graph->nodes.items[i].in[1], is_first ? gates + pairs : -1);
-        pairs += is_first;
+        bool has_step = step_of(graph, i, &step);
+        att_asking_value(asking, name, graph->nodes.items[i].in[1], has_step ? gates + pairs : -1);
+        pairs += has_step;
     }
     for (int i = next_gate(asking, -1); i >= 0; i = next_gate(asking, i))
         if (step_of(graph, i, &step))
@@ -167,7 +168,7 @@ const att_instrument att_instrument_gate = {
              .reading =
                  "a gate made by a sigmoid is below 1 but for rounding, so that share < 1 says little and share < "
                  "0.5 more; quantiles to 1 / 1024; the correlation is Spearman's within a sample, zeta that of "
-                 "nsi's reading attention; 0 where all gates have the same mean"},
+                 "nsi's reading attention, steps as in tns; 0 where all gates have the same mean"},
     .ask = ask,
     .observe = observe,
 };

@@ -68,14 +68,15 @@ typedef struct att_residual_step {
     att_value before, after; /* after: behind a ReLU where one follows the sum */
     att_value branch;        /* before gates (LayerScale, drop path, attention); ATT_NONE where nothing but rounding
                               * tells it from after - before, and for blocks */
-    bool begins;             /* a stage: x is not what another step made */
     char scope[192];         /* its name */
+    bool begins;             /* the first of a stage: of the network, or where shapes change */
 } att_residual_step;
 /* The next one after node `after`; false past the last. Of all, whatever the user named. */
 bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step);
 /* Additions that follow each other under one name ("blocks.3.add1", "blocks.3.add2") as one step, "blocks.3". */
 bool att_residual_block_next(const att_graph *graph, int after, att_residual_step *block);
-/* Makes the step's norms a probe, once, and wants its rows. */
+/* Makes the step's norms a probe, once, and wants its rows; their constant is 0 where the step begins a stage, else 1.
+ */
 void att_asking_step_norms(att_asking *asking, const att_residual_step *step);
 /* Of a row of step norms: |branch| / |before|, |after - before| / |before|. */
 double att_nsi_attention(const float *row);

@@ -58,6 +58,14 @@ static att_value after_activation(const att_graph *graph, att_value sum)
     return sum;
 }
 
+static bool begins_stage(const att_graph *graph, int previous, att_value before)
+{
+    if (previous < 0)
+        return true;
+    const att_value_info *values = graph->values.items;
+    return !att_shape_equal(values[graph->nodes.items[previous].out[0]].desc.shape, values[before].desc.shape);
+}
+
 bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step)
 {
     for (int i = after + 1; i < graph->nodes.count; i++) {
@@ -66,7 +74,8 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
             continue;
         att_value branch = before_gates(graph, node->in[1]), end = after_activation(graph, node->out[0]);
         bool differs = branch != node->in[1] || end != node->out[0];
-        *step = (att_residual_step){i, node->in[0], end, differs ? branch : ATT_NONE, ""};
+        *step = (att_residual_step){
+            i, node->in[0], end, differs ? branch : ATT_NONE, "", begins_stage(graph, after, node->in[0])};
         snprintf(step->scope, sizeof step->scope, "%s", node->scope);
         return true;
     }
@@ -122,7 +131,7 @@ void att_asking_step_norms(att_asking *asking, const att_residual_step *step)
         att_graph_scope(graph, step->scope);
         att_graph_probe(graph, name, att_step_norms(graph, step->before, step->after, step->branch));
     }
-    att_asking_row(asking, name, 1);
+    att_asking_row(asking, name, !step->begins);
 }
 
 double att_nsi_attention(const float *row)

@@ -1,6 +1,6 @@
 #include "measure/list.h"
 
-/* Of one sample, over its steps but the first of each stage. */
+/* Of one sample, over its steps but the first of every stage. */
 typedef struct stiffness {
     double largest, mean;
 } stiffness;
@@ -9,26 +9,30 @@ static att_status ask(att_asking *asking)
 {
     static const char *const statistics[] = {"tns attention", "zeta* attention", "mu attention", "zeta*/mu attention",
                                              "tns unit",      "zeta* unit",      "mu unit",      "zeta*/mu unit"};
+    att_residual_step step = {.node = -1};
     int steps = 0;
-    for (att_residual_step step = {.node = -1}; att_residual_step_next(att_asking_graph(asking), step.node, &step);) {
-        if (step.begins)
-            continue;
+    while (att_residual_step_next(att_asking_graph(asking), step.node, &step)) {
         att_asking_step_norms(asking, &step);
-        steps++;
+        steps += !step.begins;
     }
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
         att_asking_series(asking, "", -1, statistics[i]);
-    return steps ? ATT_OK : att_asking_found_nothing(asking, "second residual addition of a stage");
+    return steps > 0 ? ATT_OK : att_asking_found_nothing(asking, "second residual addition");
 }
 
 static stiffness stiffness_of(const att_observed *observed, double (*index)(const float *row))
 {
     stiffness s = {0};
+    int count = 0;
     for (int t = 0; t < observed->count; t++) {
+        if (observed->constants[t] == 0)
+            continue;
         double zeta = index(observed->rows[t]);
         s.largest = !(zeta <= s.largest) ? zeta : s.largest;
-        s.mean += zeta / observed->count;
+        s.mean += zeta;
+        count++;
     }
+    s.mean /= count;
     return s;
 }
 
@@ -54,9 +58,8 @@ const att_instrument att_instrument_tns = {
                         "1[exists t: zeta >= max(mu (1 + M1), M2)] over M1, M2 > 0",
              .source = "definition: Huang et al., ICCV 2023; the closed form follows from it",
              .reading =
-                 "the first step of every stage is left out (a stage begins where x_t is not what another step made; a "
-                 "ViT is one); mu of each sample; it grows with the square of zeta, so that scales must be compared "
-                 "beside it"},
+                 "the first step of every stage is left out (a stage ends where shapes change; a ViT is one stage); mu "
+                 "of each sample; it grows with the square of zeta, so that scales must be compared beside it"},
     .ask = ask,
     .observe = observe,
 };

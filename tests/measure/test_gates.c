@@ -207,6 +207,37 @@ static void a_guess_is_no_step(void **state)
     release(b);
 }
 
+/* The first step of a stage is not counted: those that are have zeta 2 and 3. */
+static void stages_begin_where_shapes_change(void **state)
+{
+    blocks *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    static const float branches[BLOCKS] = {1, 4, 6, 36}; /* beside x of 1, 2, 6, 12 */
+    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
+    att_value x = att_graph_input(b->graph, "x", ATT_F32, att_shape_of(SIDE, SIDE, CHANNELS));
+    for (int t = 0; t < BLOCKS; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", t);
+        if (t == 2)
+            x = att_avg_pool(b->graph, x, &(att_pool_options){.kernel = SIDE});
+        att_value f = att_graph_input(b->graph, name, ATT_F32, att_value_shape(b->graph, x));
+        snprintf(name, sizeof name, "blocks.%d.add", t);
+        att_graph_scope(b->graph, name);
+        x = att_add(b->graph, x, f);
+        for (int i = 0; i < MAP; i++)
+            b->f[t][i] = branches[t];
+    }
+    att_graph_output(b->graph, "y", x);
+    for (int i = 0; i < MAP; i++)
+        b->x[i] = 1;
+    run(*state, b, "nsi,tns");
+    has_figure(b->measure, "nsi", "blocks.2.add", "attention", 1, 1e-6);
+    has_figure(b->measure, "tns", "", "zeta* attention", 3, 1e-6);
+    has_figure(b->measure, "tns", "", "mu attention", 2.5, 1e-6);
+    has_figure(b->measure, "tns", "", "tns attention", 3 * (3 / 2.5 - 1), 1e-5);
+    release(b);
+}
+
 static int setup(void **state)
 {
     return att_context_create(NULL, (att_context **)state) != ATT_OK;
@@ -225,6 +256,7 @@ int main(void)
         cmocka_unit_test(gates_are_ranked_against_stiffness),
         cmocka_unit_test(steps_end_behind_the_activation),
         cmocka_unit_test(a_guess_is_no_step),
+        cmocka_unit_test(stages_begin_where_shapes_change),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
