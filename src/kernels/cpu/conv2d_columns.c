@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "core/error.h"
 #include "core/memory.h"
 #include "kernels/cpu/list.h"
@@ -29,15 +27,6 @@ typedef struct columns {
     size_t scratch_at; /* of the product, behind the columns */
 } columns;
 
-static const att_kernel *find_kernel(const att_problem *problem)
-{
-    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(problem->context) &&
-            (!(*kernel)->accepts || (*kernel)->accepts(problem)))
-            return *kernel;
-    return NULL;
-}
-
 static att_status prepare_product(const att_problem *problem, const columns *c, int64_t places, product *p)
 {
     p->in[DY] = (att_desc){problem->in[DY].dtype, ATT_SAMPLE, att_shape_of(places, c->outputs)};
@@ -50,15 +39,17 @@ static att_status prepare_product(const att_problem *problem, const columns *c, 
     p->problem.out = p->out;
     p->problem.out_count = 2;
     p->problem.group = 1;
-    p->kernel = find_kernel(&p->problem);
+    const att_kernel *kernel = att_cpu_kernel_for(&p->problem);
     att_prepared prepared = {0};
-    if (p->kernel->prepare)
-        ATT_TRY(p->kernel->prepare(&p->problem, &prepared));
+    if (kernel->prepare)
+        ATT_TRY(kernel->prepare(&p->problem, &prepared));
+    p->kernel = kernel;
     p->state = prepared.state;
     p->scratch_bytes = prepared.scratch_bytes;
     return ATT_OK;
 }
 
+/* Of one that was not prepared, too. */
 static void release_product(att_context *context, product *p)
 {
     if (p->kernel && p->kernel->release)

@@ -49,6 +49,9 @@ ATT_CPU_WIDENED_KERNELS(ATT_CPU_DECLARE)
 /* NULL-terminated, each op's highest tier first. */
 extern const att_kernel *const att_kernels_cpu[];
 
+/* The first that takes the problem on its context's tier; NULL where none does. */
+const att_kernel *att_cpu_kernel_for(const att_problem *problem);
+
 /* What the bits depend on besides the tier: "onednn-2.6.3". */
 extern const char att_cpu_version[];
 
