@@ -85,23 +85,30 @@ static const char *behind(const char *name, const char *scope)
     return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
 }
 
+/* What follows the scope of a module of feature maps, its own; NULL for others. */
+static const char *behind_module(const char *rest, int index)
+{
+    const att_module *module = att_module_at(index);
+    return module->place == ATT_ON_MAPS ? behind(rest, module->scope) : NULL;
+}
+
 static bool is_in_module(const char *rest)
 {
     bool is = behind(rest, OTHER_SCOPE) != NULL;
     for (int i = 0; i < att_module_count() && !is; i++)
-        is = behind(rest, att_module_at(i)->scope) != NULL;
+        is = behind_module(rest, i) != NULL;
     return is;
 }
 
 /* The module that the parameter `rest` of a block tells; NULL for others. */
 static const att_module *module_of(const char *rest)
 {
+    const char *other = behind(rest, OTHER_SCOPE);
     for (int i = 0; i < att_module_count(); i++) {
         const att_module *module = att_module_at(i);
-        const char *own = behind(rest, module->scope);
-        if (!own)
-            own = behind(rest, OTHER_SCOPE);
-        if (own && module->parameter && strcmp(own, module->parameter) == 0)
+        const char *own = behind_module(rest, i);
+        if (module->parameter && ((own && att_text_matches(module->parameter, own)) ||
+                                  (other && module->place == ATT_ON_MAPS && strcmp(module->parameter, other) == 0)))
             return module;
     }
     return NULL;
@@ -127,7 +134,7 @@ bool att_resnet_alias(const char *name, int index, char *other, size_t size)
     if (!read_place(name, &stage, &block, &rest))
         return false;
     for (int i = 0; i < att_module_count() && !own; i++)
-        own = behind(rest, att_module_at(i)->scope);
+        own = behind_module(rest, i);
     return own && snprintf(other, size, "layer%d.%d.%s.%s", stage, block, OTHER_SCOPE, own) < (int)size;
 }
 
