@@ -2,11 +2,13 @@
  * FOLDER/<target>.dict. */
 #include <archive.h>
 #include <archive_entry.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include "commands.h"
 #include "options_inner.h"
+#include "report/fixture.h"
 #include "tiny.h"
 
 static const char *root;
@@ -131,6 +133,43 @@ static void make_pickles(void)
     fclose(dictionary);
 }
 
+static void make_maps(void)
+{
+    char path[600];
+    size_t size;
+    snprintf(path, sizeof path, "%s/maps.safetensors", fuzz_folder());
+    fuzz_require(fixture_maps(fuzz_context(), path, 1, "2") == ATT_OK, att_context_message(fuzz_context()));
+    char *bytes = read_file("maps.safetensors", &size);
+    keep("maps", "small", bytes, size);
+}
+
+/* A database with a run in it, of small pages: tools/fuzz takes inputs of up to 8 KiB. */
+static void make_runs(void)
+{
+    char folder[300], database[300];
+    size_t size;
+    snprintf(folder, sizeof folder, "%s/run", fuzz_folder());
+    snprintf(database, sizeof database, "%s/runs.sqlite", fuzz_folder());
+    const att_field fields[] = {{"model", 0, "vit"}, {"lr", 0.1, NULL}};
+    att_event event = {.kind = ATT_EVENT_RUN_BEGIN, .fields = fields, .field_count = 2};
+    att_sink sink;
+    fuzz_require(att_store_open(fuzz_context(), folder, &(att_store_options){.database = database}, &sink) == ATT_OK &&
+                     sink.emit(sink.user, &event) == ATT_OK,
+                 att_context_message(fuzz_context()));
+    for (event.step = 1, event.kind = ATT_EVENT_STEP; event.step < 9; event.step++)
+        fuzz_require(sink.emit(sink.user, &event) == ATT_OK, att_context_message(fuzz_context()));
+    sink.close(sink.user);
+    sqlite3 *connection = NULL;
+    fuzz_require(sqlite3_open(database, &connection) == SQLITE_OK &&
+                     sqlite3_exec(connection, "PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM", NULL, NULL,
+                                  NULL) == SQLITE_OK,
+                 database);
+    sqlite3_close(connection);
+    char *bytes = read_file("runs.sqlite", &size);
+    fuzz_require(size <= 8192, "the database is small");
+    keep("runs", "one", bytes, size);
+}
+
 static void make_idx(void)
 {
     size_t size;
@@ -217,11 +256,15 @@ int main(int count, char **arguments)
     make_safetensors();
     make_checkpoint();
     make_pickles();
-    make_idx();
-    make_archive("plain", "ustar", false);
-    make_archive("gzipped", "pax", true);
-    make_archive("stored", "zip", false);
-    make_archive("packed", "zip", true);
-    make_options();
-    return 0;
+}
+
+make_maps();
+make_runs();
+make_idx();
+make_archive("plain", "ustar", false);
+make_archive("gzipped", "pax", true);
+make_archive("stored", "zip", false);
+make_archive("packed", "zip", true);
+make_options();
+return 0;
 }
