@@ -5,6 +5,7 @@
 #include <attscope/bench.h>
 #include <attscope/checkpoint.h>
 #include <attscope/context.h>
+#include <attscope/correlation.h>
 #include <attscope/data.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
