@@ -24,6 +24,7 @@
 #include <attscope/safetensors.h>
 #include <attscope/status.h>
 #include <attscope/store.h>
+#include <attscope/sweep.h>
 #include <attscope/tensor.h>
 #include <attscope/train.h>
 #include <attscope/weights.h>

@@ -56,7 +56,8 @@ const att_instrument att_instrument_nsi = {
              .reading = "attention: dt is the gate (LayerScale, drop path), so the quotient is the branch before it; "
                         "unit: dt = 1; norms over all tokens and channels; a ViT has two steps a block; block, with "
                         "nsi:per=block: one step from before a block's first addition to after its last, dt = 1",
-             .options = "per=addition or block"},
+             .options = "per=addition or block",
+             .by_sample = true},
     .option = {"per", {"addition", "block"}},
     .ask = ask,
     .observe = observe,
