@@ -17,7 +17,8 @@ static const char *const methods[][2] = {
     {"p",
      "share of the permutations of TNS whose |correlation| is at least the observed one: of all n! for n <= 8, "
      "else (1 + such) / (1 + 10,000) of 10,000 drawn (seed 0)"},
-    {"interval", "percentiles 2.5 and 97.5 of 2,000 resamples of the runs with replacement (seed 0)"},
+    {"interval",
+     "percentiles 2.5 and 97.5 of 2,000 resamples of the runs with replacement (seed 0); none below 5 runs"},
     {"reading",
      "accuracy is top-1 of the measured images; attention and unit are the readings of NSI; over all runs "
      "settings and seeds are mixed, within a setting runs differ in the seed only"}};
@@ -159,12 +160,14 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
 
 static void print_ranks(const att_rank_correlation *c)
 {
-    if (isnan(c->value))
-        printf("  %7s %7s %17s", "-", "-", "-");
-    else if (isnan(c->p))
-        printf("  %7.3f %7s %17s", c->value, "-", "-");
-    else
-        printf("  %7.3f %7.4f %8.3f %8.3f", c->value, c->p, c->low, c->high);
+    const double values[] = {c->value, c->p, c->low, c->high};
+    static const int widths[] = {7, 7, 8, 8}, digits[] = {3, 4, 3, 3};
+    putchar(' ');
+    for (int i = 0; i < 4; i++)
+        if (isnan(values[i]))
+            printf(" %*s", widths[i], "-");
+        else
+            printf(" %*.*f", widths[i], digits[i], values[i]);
 }
 
 static void print_correlations(const att_sweep *sweep)

@@ -39,8 +39,8 @@ typedef struct att_correlation {
  * and 97.5 of 2,000 resamples of the pairs with replacement, drawn from `seed` (Efron 1979); resamples without a value
  * are left out
  *
- * The same bits for the same pairs, in the same order, and seed. Fewer than 3 pairs have no p and no interval, fewer
- * than 2 no value. Errors: ERR_NONFINITE where a value is NaN or infinite; ERR_ARGUMENT (count negative or above
+ * The same bits for the same pairs, in the same order, and seed. Fewer than 5 pairs have no interval, fewer than 3 no p,
+ * fewer than 2 no value. Errors: ERR_NONFINITE where a value is NaN or infinite; ERR_ARGUMENT (count negative or above
  * ATT_CORRELATE_MOST); ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_correlate(att_context *context, const double *x, const double *y, int count,
                                                 uint64_t seed, att_correlation *correlation);

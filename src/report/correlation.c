@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "core/random.h"
 
-enum { MEASURES = 2, FEWEST = 3 }; /* tau and rho; pairs for a p */
+enum { MEASURES = 2, FEWEST = 3, FEWEST_RESAMPLED = 5 }; /* tau and rho; pairs for a p, for an interval */
 
 /* Pairs at work: values stand for themselves in tau and as ranks in rho. */
 typedef struct pairs {
@@ -217,10 +217,10 @@ att_status att_correlate(att_context *context, const double *x, const double *y,
     att_correlation c = {.count = count, .kendall = none, .spearman = none};
     c.kendall.value = tau_b(x, y, count);
     c.spearman.value = pearson(o.rank_x, o.rank_y, count);
-    if (count >= FEWEST && !isnan(c.kendall.value)) {
+    if (count >= FEWEST && !isnan(c.kendall.value))
         permute(&o, values + 2 * n, seed, &c);
+    if (count >= FEWEST_RESAMPLED && !isnan(c.kendall.value))
         resample(&o, values + 2 * n, seed, &c);
-    }
     att_free(context, values);
     *correlation = c;
     return ATT_OK;

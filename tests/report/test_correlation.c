@@ -72,6 +72,7 @@ static void test_signs_and_ends(void **state)
     near(c.kendall.value, -1, 0);
     near(c.spearman.value, -1, 0);
     near(c.kendall.p, 2.0 / 6, 1e-15);
+    assert_true(isnan(c.kendall.low) && c.resamples == 0);
     c = correlate(*state, x, flat, 3);
     assert_true(isnan(c.kendall.value) && isnan(c.spearman.value) && isnan(c.kendall.p) && isnan(c.kendall.low));
     assert_int_equal(c.permutations, 0);
