@@ -8,21 +8,9 @@ enum { LABEL = 26, COLUMN = 22, EXPLAIN = 13, FEW = 10 };
 static const char spread_text[] =
     "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images";
 
-/* What the correlations are: name, text. */
-static const char *const methods[][2] = {
-    {"tau-b",
-     "(C - D) / sqrt((P - X)(P - Y)): of the P = n (n - 1) / 2 pairs of runs C are concordant, D discordant, X "
-     "tied in accuracy, Y in TNS (Kendall 1945)"},
-    {"rho", "Pearson's correlation of the ranks, ties have their mean rank (Spearman 1904)"},
-    {"p",
-     "share of the permutations of TNS whose |correlation| is at least the observed one: of all n! for n <= 8, "
-     "else (1 + such) / (1 + 10,000) of 10,000 drawn (seed 0)"},
-    {"interval",
-     "percentiles 2.5 and 97.5 of 2,000 resamples of the runs with replacement (seed 0); none below 5 runs"},
-    {"reading",
-     "accuracy is top-1 of the measured images; attention and unit are the readings of NSI; over all runs "
-     "settings and seeds are mixed, within a setting runs differ in the seed only"}};
-enum { METHODS = sizeof methods / sizeof *methods };
+static const char reading_text[] =
+    "x is TNS in that reading of NSI, y accuracy, top-1 of the measured images; over all settings and seeds together, "
+    "then within a setting, whose runs differ in the seed only";
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
@@ -176,8 +164,13 @@ static void print_correlations(const att_sweep *sweep)
     if (att_sweep_correlation_count(sweep) == 0)
         return;
     printf("\naccuracy against TNS: rank correlations over runs\n");
-    for (int i = 0; i < METHODS; i++)
-        explain(methods[i][0], methods[i][1]);
+    for (int i = 0; i < att_correlation_method_count(); i++) {
+        att_correlation_method method = att_correlation_method_at(i);
+        char text[512];
+        snprintf(text, sizeof text, "%s (%s)", method.formula, method.source);
+        explain(method.name, text);
+    }
+    explain("reading", reading_text);
     printf("\n  %-*s  %-14s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", LABEL, "runs of", "reading", "n", "tau-b", "p",
            "low", "high", "rho", "p", "low", "high");
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
@@ -225,11 +218,7 @@ void sweep_table_json(att_json_writer *writer, const att_sweep *sweep)
 {
     att_sweep_write_json(sweep, writer);
     cli_json_text(writer, "figures_are", spread_text);
-    att_json_key(writer, "correlations_are");
-    att_json_begin_object(writer);
-    for (int i = 0; i < METHODS; i++)
-        cli_json_text(writer, methods[i][0], methods[i][1]);
-    att_json_end_object(writer);
+    cli_json_text(writer, "correlations_are", reading_text);
     att_json_key(writer, "instruments");
     att_json_begin_array(writer);
     for (int i = 0; i < att_instrument_count(); i++) {

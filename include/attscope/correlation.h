@@ -39,11 +39,18 @@ typedef struct att_correlation {
  * and 97.5 of 2,000 resamples of the pairs with replacement, drawn from `seed` (Efron 1979); resamples without a value
  * are left out
  *
- * The same bits for the same pairs, in the same order, and seed. Fewer than 5 pairs have no interval, fewer than 3 no p,
- * fewer than 2 no value. Errors: ERR_NONFINITE where a value is NaN or infinite; ERR_ARGUMENT (count negative or above
- * ATT_CORRELATE_MOST); ERR_MEMORY. */
+ * The same bits for the same pairs, in the same order, and seed. Fewer than 5 pairs have no interval, fewer than 3 no
+ * p, fewer than 2 no value. Errors: ERR_NONFINITE where a value is NaN or infinite; ERR_ARGUMENT (count negative or
+ * above ATT_CORRELATE_MOST); ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_correlate(att_context *context, const double *x, const double *y, int count,
                                                 uint64_t seed, att_correlation *correlation);
+
+/* What stands beside such figures; every text is one line. */
+typedef struct att_correlation_method {
+    const char *name, *formula, *source;
+} att_correlation_method;
+ATT_API int att_correlation_method_count(void);
+ATT_API att_correlation_method att_correlation_method_at(int index);
 
 #ifdef __cplusplus
 }

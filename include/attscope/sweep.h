@@ -78,7 +78,7 @@ ATT_API att_measurement att_sweep_figure_find(const att_sweep *sweep, int settin
 ATT_API int att_sweep_correlation_count(const att_sweep *sweep);
 ATT_API att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index);
 
-/* Members of the object that is open: settings, correlations. */
+/* Members of the object that is open: settings, correlations, methods (what the correlations are). */
 ATT_API void att_sweep_write_json(const att_sweep *sweep, att_json_writer *writer);
 
 #ifdef __cplusplus

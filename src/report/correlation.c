@@ -225,3 +225,27 @@ att_status att_correlate(att_context *context, const double *x, const double *y,
     *correlation = c;
     return ATT_OK;
 }
+
+static const att_correlation_method methods[] = {
+    {"tau-b",
+     "(C - D) / sqrt((P - X)(P - Y)): of the P = n (n - 1) / 2 pairs of points C are concordant, D discordant, X tied "
+     "in x, Y in y",
+     "Kendall, Biometrika 1945"},
+    {"rho", "Pearson's correlation of the ranks; ties have their mean rank", "Spearman 1904"},
+    {"p",
+     "share of the permutations of y whose |correlation| is at least the observed one: of all n! for n <= 8, else (1 + "
+     "such) / (1 + 10,000) of 10,000 drawn ones",
+     "Phipson and Smyth 2010"},
+    {"interval",
+     "percentiles 2.5 and 97.5 of 2,000 resamples of the points with replacement; none for fewer than 5 points",
+     "Efron 1979"}};
+
+int att_correlation_method_count(void)
+{
+    return sizeof methods / sizeof *methods;
+}
+
+att_correlation_method att_correlation_method_at(int index)
+{
+    return methods[index];
+}

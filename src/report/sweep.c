@@ -405,4 +405,15 @@ void att_sweep_write_json(const att_sweep *sweep, att_json_writer *json)
     for (int i = 0; i < sweep->correlation_count; i++)
         write_correlation(json, &sweep->correlations[i]);
     att_json_end_array(json);
+    att_json_key(json, "methods");
+    att_json_begin_array(json);
+    for (int i = 0; i < att_correlation_method_count(); i++) {
+        att_correlation_method method = att_correlation_method_at(i);
+        att_json_begin_object(json);
+        write_text(json, "name", method.name);
+        write_text(json, "formula", method.formula);
+        write_text(json, "source", method.source);
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
 }
