@@ -188,8 +188,8 @@ static att_status correlate(att_sweep *sweep, const att_sweep_member *members, i
     double x[ATT_SWEEP_MOST_RUNS], y[ATT_SWEEP_MOST_RUNS];
     int pairs = 0;
     for (int i = 0; i < count; i++) {
-        x[pairs] = value_of(members[i].run, "accuracy", "top1");
-        y[pairs] = value_of(members[i].run, "tns", statistic);
+        x[pairs] = value_of(members[i].run, "tns", statistic);
+        y[pairs] = value_of(members[i].run, "accuracy", "top1");
         pairs += isfinite(x[pairs]) && isfinite(y[pairs]) && (!within || strcmp(members[i].setting, within) == 0);
     }
     att_sweep_correlation *c = &sweep->correlations[sweep->correlation_count];
