@@ -8,6 +8,7 @@
     X(train)                \
     X(validate)             \
     X(measure)              \
+    X(sweep)                \
     X(predict)              \
     X(models)               \
     X(modules)              \

@@ -222,7 +222,7 @@ static void test_hostile_texts(void **state)
     char *text = read_text(self->path, &size);
     size_t data = size - att_page_before_size - att_page_after_size;
     assert_int_equal(count_of(text + att_page_before_size, data, "<"), 0);
-    assert_int_equal(count_of(text + att_page_before_size, data, "boom()"), 4);
+    assert_int_equal(count_of(text + att_page_before_size, data, "boom()"), 5);
     free(text);
     json_t *read = page_data(self);
     assert_string_equal(json_string_value(json_object_get(run_of(read, 0), "name")), "<img src=x onerror=boom()>");
@@ -251,6 +251,7 @@ static void test_damage(void **state)
         "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":-1}]}",
         "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":1,\"head\":-2}]}",
         "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":1,\"head\":\"x\"}]}",
+        "{\"event\":\"measure\",\"measurements\":[{" FIGURE ",\"n\":1,\"samples\":3}]}",
     };
     const char *folders[] = {self->folder};
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
