@@ -20,7 +20,7 @@ static const cli_use uses[] = {
 
 /* What the file says, found once and shown as text or JSON. */
 typedef struct facts {
-    const att_safetensors *file;
+    const att_tensors *file;
     bool identified;
     att_identity identity;
     att_checkpoint_info training;
@@ -30,11 +30,6 @@ typedef struct facts {
 static bool has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_weight(const char *name)
-{
-    return !has_prefix(name, "ema.") && !has_prefix(name, "optimizer.");
 }
 
 /* As much of a text from the file as goes into `shown`, without what would steer a terminal. Returns `shown`. */
@@ -47,11 +42,23 @@ static char *plain(const char *text, char shown[SHOWN])
     return shown;
 }
 
+/* Neither part of a training nor what a batch norm has counted up. */
+static bool is_parameter(const att_tensors *file, const char *name)
+{
+    static const char *const counted[] = {".running_mean", ".running_var", ".num_batches_tracked"};
+    for (int i = 0; i < 3; i++) {
+        const char *end = strrchr(name, '.');
+        if (end && strcmp(end, counted[i]) == 0)
+            return false;
+    }
+    return !att_checkpoint_owns(file, name);
+}
+
 static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 {
-    for (int i = 0; i < att_safetensors_count(f->file); i++)
-        if (is_weight(att_safetensors_at(f->file, i).name))
-            f->parameters += att_safetensors_at(f->file, i).count;
+    for (int i = 0; i < att_tensors_count(f->file); i++)
+        if (is_parameter(f->file, att_tensors_at(f->file, i).name))
+            f->parameters += att_tensors_at(f->file, i).count;
     att_status status =
         att_model_identify(cli->context, f->file, path, s->network.model, &s->network.options, &f->identity);
     f->identified = status == ATT_OK;
@@ -62,6 +69,24 @@ static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
+static void print_vit(const att_model_options *o, const att_preprocess *p)
+{
+    printf("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n", p->img_size,
+           p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, o->num_classes);
+    printf("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
+    printf("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
+}
+
+static void print_residual(const att_model_options *o, const att_preprocess *p)
+{
+    printf("dimensions   %d x %d x %d pixels, width %d, depth %d, classes %d\n", p->img_size, p->img_size, p->in_chans,
+           o->width, o->depth, o->num_classes);
+    printf("blocks       %s (%s), stem %s, shortcuts %s", o->layers, o->block, o->stem_type, o->shortcut);
+    if (o->cardinality > 1 || o->base_width != 64)
+        printf(", %d groups of %d channels", o->cardinality, o->base_width);
+    printf("\nattention    %s in %s\n", o->attn, o->attn_blocks);
+}
+
 static void print_network(const facts *f)
 {
     const att_model_options *o = &f->identity.options;
@@ -69,10 +94,10 @@ static void print_network(const facts *f)
     char shown[SHOWN];
     printf("network      %s\n", f->identity.name);
     printf("known from   %s\n", plain(f->identity.origin, shown));
-    printf("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n", p->img_size,
-           p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, o->num_classes);
-    printf("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
-    printf("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
+    if (*o->block)
+        print_residual(o, p);
+    else
+        print_vit(o, p);
     printf("images       mean");
     for (int i = 0; i < p->in_chans && i < 3; i++)
         printf(" %g", p->mean[i]);
@@ -89,20 +114,20 @@ static void print_training(const facts *f)
            (long long)t->update, (unsigned long long)t->seed, t->ema ? ", with averaged weights" : "");
     if (isfinite(t->metric))
         printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
-    for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
-        const char *key = att_safetensors_metadata_key(f->file, i), *prefix = "attscope.train.";
+    for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
+        const char *key = att_tensors_metadata_key(f->file, i), *prefix = "attscope.train.";
         char name[SHOWN], value[SHOWN];
         if (has_prefix(key, prefix))
             printf("  %-22s %.200s\n", plain(key + strlen(prefix), name),
-                   plain(att_safetensors_metadata(f->file, key), value));
+                   plain(att_tensors_metadata(f->file, key), value));
     }
 }
 
 static void print_tensors(const facts *f)
 {
     printf("\n%-48s %-5s shape\n", "tensor", "type");
-    for (int i = 0; i < att_safetensors_count(f->file); i++) {
-        att_safetensors_info t = att_safetensors_at(f->file, i);
+    for (int i = 0; i < att_tensors_count(f->file); i++) {
+        att_tensors_info t = att_tensors_at(f->file, i);
         char name[SHOWN], shape[96];
         printf("%-48s %-5s %s\n", plain(t.name, name), att_safetensors_dtype_name(t.dtype),
                att_shape_format(t.shape, shape, sizeof shape));
@@ -120,6 +145,28 @@ static void json_channels(att_json_writer *w, const char *key, const double *val
     att_json_end_array(w);
 }
 
+static void write_vit(att_json_writer *w, const att_model_options *o)
+{
+    cli_json_integer(w, "patch_size", o->patch_size);
+    cli_json_integer(w, "embed_dim", o->embed_dim);
+    cli_json_integer(w, "num_heads", o->num_heads);
+    cli_json_number(w, "mlp_ratio", o->mlp_ratio);
+    cli_json_text(w, "broadcast", o->broadcast);
+}
+
+static void write_residual(att_json_writer *w, const att_model_options *o)
+{
+    cli_json_text(w, "block", o->block);
+    cli_json_text(w, "stem_type", o->stem_type);
+    cli_json_text(w, "shortcut", o->shortcut);
+    cli_json_text(w, "layers", o->layers);
+    cli_json_integer(w, "width", o->width);
+    cli_json_integer(w, "cardinality", o->cardinality);
+    cli_json_integer(w, "base_width", o->base_width);
+    cli_json_text(w, "attn", o->attn);
+    cli_json_text(w, "attn_blocks", o->attn_blocks);
+}
+
 static void write_network(att_json_writer *w, const facts *f)
 {
     const att_model_options *o = &f->identity.options;
@@ -129,13 +176,12 @@ static void write_network(att_json_writer *w, const facts *f)
     cli_json_integer(w, "img_size", p->img_size);
     cli_json_integer(w, "in_chans", p->in_chans);
     cli_json_integer(w, "num_classes", o->num_classes);
-    cli_json_integer(w, "patch_size", o->patch_size);
-    cli_json_integer(w, "embed_dim", o->embed_dim);
     cli_json_integer(w, "depth", o->depth);
-    cli_json_integer(w, "num_heads", o->num_heads);
-    cli_json_number(w, "mlp_ratio", o->mlp_ratio);
     cli_json_text(w, "global_pool", o->global_pool);
-    cli_json_text(w, "broadcast", o->broadcast);
+    if (*o->block)
+        write_residual(w, o);
+    else
+        write_vit(w, o);
     json_channels(w, "mean", p->mean, p->in_chans);
     json_channels(w, "std", p->std, p->in_chans);
     cli_json_number(w, "crop_pct", p->crop_pct);
@@ -153,10 +199,10 @@ static void write_training(att_json_writer *w, const facts *f)
     cli_json_number(w, "metric", t->metric);
     cli_json_number(w, "best_metric", t->best_metric);
     cli_json_integer(w, "best_epoch", t->best_epoch);
-    for (int i = 0; i < att_safetensors_metadata_count(f->file); i++) {
-        const char *key = att_safetensors_metadata_key(f->file, i);
+    for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
+        const char *key = att_tensors_metadata_key(f->file, i);
         if (has_prefix(key, "attscope.train."))
-            cli_json_text(w, key, att_safetensors_metadata(f->file, key));
+            cli_json_text(w, key, att_tensors_metadata(f->file, key));
     }
     att_json_end_object(w);
 }
@@ -165,8 +211,8 @@ static void write_tensors(att_json_writer *w, const facts *f)
 {
     att_json_key(w, "tensors");
     att_json_begin_array(w);
-    for (int i = 0; i < att_safetensors_count(f->file); i++) {
-        att_safetensors_info t = att_safetensors_at(f->file, i);
+    for (int i = 0; i < att_tensors_count(f->file); i++) {
+        att_tensors_info t = att_tensors_at(f->file, i);
         att_json_begin_object(w);
         cli_json_text(w, "name", t.name);
         cli_json_text(w, "dtype", att_safetensors_dtype_name(t.dtype));
@@ -187,7 +233,9 @@ static int write_json(cli_app *cli, const char *path, const facts *f)
     if (code != CLI_OK)
         return code;
     att_json_begin_object(w);
-    cli_json_text(w, "file", att_safetensors_path(f->file));
+    cli_json_text(w, "file", att_tensors_path(f->file));
+    if (*att_tensors_origin(f->file))
+        cli_json_text(w, "taken", att_tensors_origin(f->file));
     if (f->identified)
         write_network(w, f);
     cli_json_integer(w, "param_count", f->parameters);
@@ -201,7 +249,10 @@ static int write_json(cli_app *cli, const char *path, const facts *f)
 static int show(cli_app *cli, const settings *s, const facts *f)
 {
     if (cli_prints(s->output.json)) {
-        printf("file         %s\n", att_safetensors_path(f->file));
+        char shown[SHOWN];
+        printf("file         %s\n", att_tensors_path(f->file));
+        if (*att_tensors_origin(f->file))
+            printf("tensors      %s\n", plain(att_tensors_origin(f->file), shown));
         if (f->identified)
             print_network(f);
         printf("parameters   %lld\n", (long long)f->parameters);
@@ -217,7 +268,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     (void)count;
     const settings *s = user;
     int code = cli_open(cli, 1);
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     if (code == CLI_OK)
         code = cli_checkpoint_open(cli, operands[0], &file);
     facts f = {.file = file};
@@ -225,7 +276,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = gather(cli, s, operands[0], &f);
     if (code == CLI_OK)
         code = show(cli, s, &f);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return code;
 }
 

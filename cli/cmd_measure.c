@@ -10,7 +10,7 @@
 
 typedef struct instruments {
     const char *with, *nodes;
-    int maps;
+    int maps, samples;
 } instruments;
 
 typedef struct files {
@@ -44,6 +44,9 @@ static const cli_option instrument_options[] = {
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
     {"maps", .kind = CLI_INT, .value = "K", .help = "keep the attention maps of the first K images as well",
      CLI_AT(instruments, maps), .low = 0, .high = 65536},
+    {"samples", .kind = CLI_INT, .value = "K",
+     .help = "keep the NSI of each of the first K images as well: the report draws a line for each",
+     CLI_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
 };
 
 static void instrument_defaults(void *values)
@@ -291,7 +294,8 @@ static int write_everything(const job *j, const att_evaluation *e)
 static int make_instruments(job *j)
 {
     const instruments *i = &j->settings->instruments;
-    return cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), i->with, i->nodes, &j->measure));
+    int code = cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), i->with, i->nodes, &j->measure));
+    return code == CLI_OK ? cli_check(j->cli, att_measure_keep_samples(j->measure, i->samples)) : code;
 }
 
 static int measure(job *j)

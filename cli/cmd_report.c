@@ -67,7 +67,7 @@ static int run(cli_app *cli, void *user, const char *const *folders, int count)
     if (result.images < result.images_wanted)
         cli_note(cli, "attention maps of %lld of %lld images; --map-bytes gives room for more",
                  (long long)result.images, (long long)result.images_wanted);
-    printf("%s: %d run%s, %.1f MB\n", s->output, count, count == 1 ? "" : "s", 1e-6 * (double)result.bytes);
+    printf("%s: %d run%s, %.1f MB\n", s->output, result.runs, result.runs == 1 ? "" : "s", 1e-6 * (double)result.bytes);
     return CLI_OK;
 }
 
@@ -78,8 +78,9 @@ const cli_command cli_command_report = {
     .least_operands = 1,
     .most_operands = ATT_REPORT_MAX_RUNS,
     .about =
-        "RUN: the folder of a training or of a measurement. The page is one file that\n"
-        "opens from disk and needs no network. It shows what each folder has:\n"
+        "RUN: the folder of a training, of a measurement or of a sweep, which stands for\n"
+        "its runs. The page is one file that opens from disk and needs no network. It\n"
+        "shows what each folder has:\n"
         "  metrics.jsonl      training curves, and how measured figures developed\n"
         "                     (attscope train --measure)\n"
         "  measure.jsonl      figures by depth (attscope measure)\n"

@@ -8,10 +8,12 @@
     X(train)                \
     X(validate)             \
     X(measure)              \
+    X(sweep)                \
     X(predict)              \
     X(models)               \
     X(modules)              \
     X(inspect)              \
+    X(convert)              \
     X(report)               \
     X(bench)
 

@@ -50,6 +50,11 @@ static const char *choose_broadcast(int index)
     return choose_module(ATT_ON_TOKENS, index);
 }
 
+static const char *choose_attn(int index)
+{
+    return choose_module(ATT_ON_MAPS, index);
+}
+
 static const char *choose_model(int index)
 {
     return index < att_model_count() ? att_model_at(index).name : NULL;
@@ -70,8 +75,8 @@ static const cli_option network_options[] = {
      CLI_AT(cli_network, options.patch_size), .low = 1, .high = 65536, .open = true},
     {"embed-dim", .kind = CLI_INT, .value = "N", .help = "width of a token", CLI_AT(cli_network, options.embed_dim),
      .low = 1, .high = 65536, .open = true},
-    {"depth", .kind = CLI_INT, .value = "N", .help = "blocks", CLI_AT(cli_network, options.depth), .low = 1,
-     .high = 1024, .open = true},
+    {"depth", .kind = CLI_INT, .value = "N", .help = "of a ViT: blocks; of a residual network for CIFAR: layers",
+     CLI_AT(cli_network, options.depth), .low = 1, .high = 1024, .open = true},
     {"num-heads", .kind = CLI_INT, .value = "N", .help = "attention heads of a block",
      CLI_AT(cli_network, options.num_heads), .low = 1, .high = 65536, .open = true},
     {"mlp-ratio", .kind = CLI_REAL, .value = "X", .help = "width of the MLP over that of a token",
@@ -90,6 +95,22 @@ static const cli_option network_options[] = {
     {"broadcast", .kind = CLI_WORD, .value = "MODULE",
      .help = "at the end of every MLP branch, options behind a colon as in cb_s:init=0.1", .choice = choose_broadcast,
      .detailed = true, CLI_AT(cli_network, options.broadcast)},
+    {"layers", .kind = CLI_WORD, .value = "LIST", .help = "residual blocks of each stage, as 3,4,6,3",
+     CLI_AT(cli_network, options.layers)},
+    {"width", .kind = CLI_INT, .value = "N", .help = "channels of the first stage of residual blocks",
+     CLI_AT(cli_network, options.width), .low = 1, .high = 65536, .open = true},
+    {"cardinality", .kind = CLI_INT, .value = "N", .help = "groups of a bottleneck's 3 x 3 convolution",
+     CLI_AT(cli_network, options.cardinality), .low = 1, .high = 65536, .open = true},
+    {"base-width", .kind = CLI_INT, .value = "N", .help = "its channels a group, in a first stage of 64",
+     CLI_AT(cli_network, options.base_width), .low = 1, .high = 65536, .open = true},
+    {"zero-init-last", .kind = CLI_SWITCH, .help = "the last norm of a residual branch starts at 0",
+     CLI_AT(cli_network, options.zero_init_last)},
+    {"attn", .kind = CLI_WORD, .value = "MODULE",
+     .help = "at the end of residual branches, options behind a colon as in se:ratio=8", .choice = choose_attn,
+     .detailed = true, CLI_AT(cli_network, options.attn)},
+    {"attn-blocks", .kind = CLI_WORD, .value = "WHERE",
+     .help = "which have it: all, none, every:K, 0,2,5-7; of a stage: layer3:all",
+     CLI_AT(cli_network, options.attn_blocks)},
 };
 
 static void network_defaults(void *values)

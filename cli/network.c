@@ -36,12 +36,12 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
-int cli_checkpoint_open(cli_app *cli, const char *path, att_safetensors **file)
+int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file)
 {
     struct stat found;
     char last[CLI_PATH];
     if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
-        return cli_check(cli, att_safetensors_open(cli->context, path, file));
+        return cli_check(cli, att_tensors_open(cli->context, path, file));
     if (cli_exists(cli_join(path, "last.safetensors", last, sizeof last)))
         return cli_failure("%s is a folder; its last checkpoint is %s", path, last);
     return cli_failure("%s is a folder; a checkpoint is a .safetensors file, as last.safetensors in a run's folder",
@@ -88,7 +88,7 @@ void cli_unload(cli_loaded *loaded)
 {
     att_weights_destroy(&loaded->weights);
     att_model_destroy(&loaded->model);
-    att_safetensors_close(&loaded->file);
+    att_tensors_close(&loaded->file);
 }
 
 /* FNV-1a of 64 bits, a number of f32 at a time. (Fowler, Noll, Vo) */

@@ -6,7 +6,7 @@
 #include "flags.h"
 
 typedef struct cli_loaded {
-    att_safetensors *file;
+    att_tensors *file;
     att_identity identity; /* its preprocess: the flags' included */
     att_model *model;
     att_weights *weights;
@@ -14,7 +14,7 @@ typedef struct cli_loaded {
 } cli_loaded;
 
 /* Opens a checkpoint; of a folder it says which file in it would be one. CLI_OK or a code. */
-int cli_checkpoint_open(cli_app *cli, const char *path, att_safetensors **file);
+int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file);
 
 /* Says on stderr in one line which network it is and who says so. */
 void cli_identity_say(cli_app *cli, const att_identity *identity);

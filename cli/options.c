@@ -174,6 +174,13 @@ static bool store(const cli_found *f, const char *text)
             return false;
         memcpy(to, text, strlen(text) + 1);
         return true;
+    case CLI_TEXTS: {
+        cli_texts *texts = to;
+        if (texts->count == CLI_MOST_TEXTS)
+            return false;
+        texts->values[texts->count++] = text;
+        return true;
+    }
     }
     return false;
 }
@@ -190,6 +197,7 @@ static void describe_range(const cli_option *option, char *text, size_t size)
         [CLI_TEXT] = "a text",
         [CLI_REALS] = "up to three numbers",
         [CLI_WORD] = "a short name",
+        [CLI_TEXTS] = "a text, given at most 32 times",
     };
     int length = snprintf(text, size, "%s", kinds[option->kind]);
     if (option->low != 0 || option->high != 0) {

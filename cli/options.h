@@ -19,13 +19,20 @@ typedef enum cli_kind {
     CLI_REAL,   /* double */
     CLI_REALS,  /* cli_reals, up to three numbers */
     CLI_TEXT,   /* const char *, NULL: not given; "" stands for the default */
-    CLI_WORD    /* char[size], "": not given */
+    CLI_WORD,   /* char[size], "": not given */
+    CLI_TEXTS   /* cli_texts, one more each time the flag is given */
 } cli_kind;
 
 typedef struct cli_reals {
     double values[3];
     int count;
 } cli_reals;
+
+enum { CLI_MOST_TEXTS = 32 };
+typedef struct cli_texts {
+    const char *values[CLI_MOST_TEXTS];
+    int count;
+} cli_texts;
 
 typedef struct cli_option {
     const char *name; /* "batch-size" */

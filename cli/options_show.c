@@ -30,6 +30,8 @@ static bool is_given(const cli_found *f)
         return !option->open || *(double *)at > 0;
     case CLI_REALS:
         return ((cli_reals *)at)->count > 0;
+    case CLI_TEXTS: /* each belongs to one call: nothing shows or writes them */
+        return false;
     case CLI_TEXT:
         return *(const char **)at != NULL;
     case CLI_WORD:
@@ -76,6 +78,9 @@ static int value_texts(const cli_found *f, char numbers[3][CLI_NUMBER_TEXT], con
         break;
     case CLI_WORD:
         texts[0] = at;
+        break;
+    case CLI_TEXTS:
+        count = 0;
         break;
     }
     return count;

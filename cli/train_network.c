@@ -7,7 +7,7 @@
 static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n)
 {
     cli_network *network = &s->network;
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     int code = cli_checkpoint_open(cli, n->checkpoint, &file);
     if (code != CLI_OK)
         return code;
@@ -15,7 +15,7 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
         cli, att_model_identify(cli->context, file, n->checkpoint, network->model, &network->options, &n->identity));
     if (code == CLI_OK)
         code = cli_check(cli, att_checkpoint_describe(cli->context, file, &n->stood));
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     if (code != CLI_OK)
         return code;
     cli_identity_say(cli, &n->identity);
@@ -115,13 +115,13 @@ int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *d
 
 static int load(cli_app *cli, const cli_train_network *n)
 {
-    att_safetensors *file;
+    att_tensors *file;
     att_new_head head;
-    int code = cli_check(cli, att_safetensors_open(cli->context, n->checkpoint, &file));
+    int code = cli_check(cli, att_tensors_open(cli->context, n->checkpoint, &file));
     if (code != CLI_OK)
         return code;
     code = cli_check(cli, att_model_load_pretrained(n->model, file, n->weights, &head));
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     if (code == CLI_OK && *head.names)
         cli_note(cli, "%s start anew: the file has %lld classes, the network %d", head.names, (long long)head.classes,
                  att_model_options_of(n->model).num_classes);

@@ -27,9 +27,9 @@ typedef struct network {
 
 static att_status load(network *n, const char *path, const char *name)
 {
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     att_plan_options options = att_plan_options_defaults();
-    att_status status = att_safetensors_open(n->context, path, &file);
+    att_status status = att_tensors_open(n->context, path, &file);
     if (status == ATT_OK)
         status = att_model_identify(n->context, file, path, name, NULL, &n->identity);
     if (status == ATT_OK)
@@ -42,7 +42,7 @@ static att_status load(network *n, const char *path, const char *name)
         status = att_plan_compile(att_model_graph(n->model), &options, &n->plan);
     if (status == ATT_OK)
         status = att_session_create(n->plan, n->weights, 1, &n->session);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return status;
 }
 

@@ -54,7 +54,7 @@ function drawAxes(svg, spec, { x, y }, width) {
     const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 60) / 26)));
     xAxis.tickValues(spec.xTicks.map((_, i) => i).filter((i) => i % every === 0)).tickFormat((i) => spec.xTicks[i]);
   } else {
-    xAxis.ticks(Math.min(room, 8)).tickFormat(d3.format("~s"));
+    xAxis.ticks(Math.min(room, 8)).tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
   }
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
   const ticks = spec.log ? logTicks(y) : y.ticks(5);
@@ -74,7 +74,8 @@ function drawReference(svg, reference, { y }, width) {
 
 function drawSeries(svg, series, { x, y }, log) {
   const seen = series.points.filter((p) => isNumber(p.y) && (!log || p.y > 0));
-  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
+  const look = series.look ?? series.run;
+  const g = svg.append("g").attr("class", `series ${classOf(look)}`).attr("data-run", series.run.index);
   if (series.colour) g.style("--c", series.colour);
   const at = (p) => x(p.x) + (series.shift ?? 0);
   if (series.heads) {
@@ -83,7 +84,7 @@ function drawSeries(svg, series, { x, y }, log) {
     return;
   }
   const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
-  g.append("path").attr("class", `line${series.faint ? " faint" : ""}${series.dashed ? " dashed" : ""}`)
+  if (!series.apart) g.append("path").attr("class", `line${series.faint ? " faint" : ""}${series.dashed ? " dashed" : ""}`)
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint || series.bare) return;
   const clamp = (v) => y(Math.max(v, y.domain()[0]));
@@ -91,7 +92,7 @@ function drawSeries(svg, series, { x, y }, log) {
     .attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(seen).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
-    .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
+    .attr("d", symbolOf(look)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
 }
 
@@ -137,8 +138,9 @@ function watchCursor(svg, stops) {
 }
 
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
- * (of y), references [{y, label}], caption, key, beside (series of charts that share the scale); series: [{run, points:
- * [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed, shift, colour}]. */
+ * (of y), measured (x is a figure, not a count), references [{y, label}], caption, key, beside (series of charts that
+ * share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed, apart
+ * (no line joins the points), shift, colour, look (what has colour and shape in the run's place)}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);

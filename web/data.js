@@ -30,7 +30,7 @@ function measuredFacts(run) {
   return flat(run.measured_begin);
 }
 
-const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n"];
+const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n", "samples"];
 function figureOf(row) {
   return Object.fromEntries(FIGURE.map((name, i) => [name, row[i]]));
 }

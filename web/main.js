@@ -31,11 +31,14 @@ function legendChip(run) {
 function sections() {
   return [
     overviewSection(),
+    settingGroups().length ? settingsSection() : null,
     runs.some((run) => run.maps) ? mapSection() : null,
     runs.some((run) => run.steps.step.length || run.epochs.length) ? trainingSection() : null,
     hasInstrument("accuracy") ? accuracySection() : null,
     ...depthSpecs().map(depthSection),
     hasInstrument("tns") ? stiffnessSection() : null,
+    sampledRuns().length ? trajectorySection() : null,
+    correlationsOf().length ? correlationSection() : null,
     runs.some((run) => run.development.series.length) ? developmentSection() : null,
   ].filter(Boolean);
 }

@@ -5,6 +5,7 @@
 #include <attscope/bench.h>
 #include <attscope/checkpoint.h>
 #include <attscope/context.h>
+#include <attscope/correlation.h>
 #include <attscope/data.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
@@ -23,7 +24,9 @@
 #include <attscope/safetensors.h>
 #include <attscope/status.h>
 #include <attscope/store.h>
+#include <attscope/sweep.h>
 #include <attscope/tensor.h>
+#include <attscope/tensors.h>
 #include <attscope/train.h>
 #include <attscope/weights.h>
 #include <attscope/yaml.h>

@@ -27,15 +27,18 @@ typedef struct att_checkpoint_info {
     int best_epoch;     /* 0-based; -1: none */
 } att_checkpoint_info;
 /* Errors: ERR_FORMAT where the metadata contradicts itself. */
-ATT_API att_status att_checkpoint_describe(att_context *context, const att_safetensors *file,
-                                           att_checkpoint_info *info);
+ATT_API att_status att_checkpoint_describe(att_context *context, const att_tensors *file, att_checkpoint_info *info);
+
+/* Whether a file holds this tensor beside its weights: an average of them ("ema.<name>"; in files with our metadata,
+ * and where PyTorch's have one) or the optimiser's ("optimizer.<slot>.<name>"; with our metadata only). */
+ATT_API bool att_checkpoint_owns(const att_tensors *file, const char *name);
 
 /* Names of the classes of the file's training, one a line from class 0; NULL where it keeps none, as where they were
  * the numbers. Lives as long as `file`. */
-ATT_API const char *att_checkpoint_classes(const att_safetensors *file);
+ATT_API const char *att_checkpoint_classes(const att_tensors *file);
 
 /* As att_model_load(), but takes the averaged weights. ERR_NOT_FOUND where the file has none. */
-ATT_API att_status att_checkpoint_load_ema(const att_model *model, const att_safetensors *file, att_weights *weights);
+ATT_API att_status att_checkpoint_load_ema(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* Writes weights and identity only, in one step: the file at `path` is the new one or the old one. */
 ATT_API att_status att_checkpoint_export(const att_model *model, const att_weights *weights, const char *path);

@@ -30,7 +30,9 @@ typedef struct att_measurement {
     const char *instrument, *node, *statistic, *unit; /* "entropy", "blocks.3.attn", "mean", "nats" */
     int head;                                         /* -1: of all heads together, or of something without heads */
     double mean, deviation;
-    int64_t count; /* samples */
+    int64_t count;         /* samples */
+    const double *samples; /* those of the first sample_count of them; NULL where none were kept */
+    int sample_count;
 } att_measurement;
 
 typedef struct att_event {

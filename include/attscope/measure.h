@@ -30,6 +30,7 @@ typedef struct att_instrument_info {
     const char *options; /* "per=addition or block": behind a colon as in "nsi:per=block", the first where nothing is
                             said; NULL: none */
     bool scores;         /* a sample is right or wrong: beside a mean stands its standard error, deviation / sqrt(n) */
+    bool by_sample;      /* its single samples are worth looking at: att_measure_keep_samples() */
 } att_instrument_info;
 ATT_API int att_instrument_count(void);
 ATT_API att_instrument_info att_instrument_at(int index);
@@ -39,13 +40,19 @@ typedef struct att_measure att_measure;
 
 /* Adds to the graph what the instruments named in `with` ("entropy,nsi:per=block"; "all") ask of the nodes whose scope
  * fits `nodes` ('*' and '?' allowed); "all" leaves out those that have nothing to see in this network. Results of plans
- * compiled from the graph stay the same to the bit. On success *measure is the caller's, and the graph may be freed
- * before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest name) or option or where an instrument
- * finds no node; ERR_ARGUMENT for a name given twice; ERR_UNSUPPORTED for a graph that is not in f32; ERR_MEMORY. The
- * graph may then have probes already; it still compiles. */
+ * compiled from the graph stay the same to the bit, but where a watched branch of a residual network is one that the
+ * plan would have computed together with its addition: there they stay the same to rounding. On success *measure is the
+ * caller's, and the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest
+ * name) or option or where an instrument finds no node; ERR_ARGUMENT for a name given twice; ERR_UNSUPPORTED for a
+ * graph that is not in f32; ERR_MEMORY. The graph may then have probes already; it still compiles. */
 ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
                                                      att_measure **measure);
 ATT_API void att_measure_destroy(att_measure **measure);
+
+/* From now on keeps the numbers of each figure's first `count` samples (0: none), for instruments whose info says
+ * by_sample: they come with the figures. Forgets all samples seen so far. ERR_ARGUMENT (count), ERR_MEMORY. */
+enum { ATT_MEASURE_MOST_SAMPLES = 4096 };
+ATT_API ATT_MUST_CHECK att_status att_measure_keep_samples(att_measure *measure, int count);
 
 /* Takes the samples 0..count-1 of the session's last run, which must have watched (att_session_watch()). labels: their
  * classes, NULL where there are none: "accuracy" is then not counted. Errors: what att_session_output() says. */

@@ -7,7 +7,7 @@
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
 
-#include <attscope/safetensors.h>
+#include <attscope/tensors.h>
 #include <attscope/weights.h>
 
 #ifdef __cplusplus
@@ -24,18 +24,35 @@ typedef struct att_preprocess {
     char interpolation[16]; /* "bicubic", "bilinear" */
 } att_preprocess;
 
-/* Dimensions and switches. 0, -1 (where said) or "" means the named variant's own. */
+/* Dimensions and switches. 0, -1 (where said) or "" means the named variant's own. An option of another family than the
+ * network's is refused (ERR_ARGUMENT). */
 typedef struct att_model_options {
     int img_size, in_chans, num_classes;
-    int patch_size, embed_dim, depth, num_heads;
+    int depth;           /* of a ViT: blocks; of a residual network: layers with weights, shortcuts aside */
+    char global_pool[8]; /* "token" (ViT); "avg": mean over the tokens that are no class token */
+    /* ViTs */
+    int patch_size, embed_dim, num_heads;
     double mlp_ratio;
-    char global_pool[8];   /* "token"; "avg": mean over the tokens that are no class token */
-    int fc_norm;           /* last norm after the pooling instead of before it: 1, 0; -1: the variant's own */
-    int class_token;       /* 1, 0; -1: the variant's own */
-    int embed_class;       /* position embedding has a row for the class token: 1, 0; -1: the variant's own */
-    int qkv_bias;          /* 1, 0; -1: the variant's own */
-    double init_values;    /* > 0: LayerScale with this start; -1: the variant's own; 0: none */
-    char broadcast[48];    /* module at the end of the MLP branch: "none", "cb", "cb_s", "cb_s:init=0.1" (nn.h) */
+    int fc_norm;        /* last norm after the pooling instead of before it: 1, 0; -1: the variant's own */
+    int class_token;    /* 1, 0; -1: the variant's own */
+    int embed_class;    /* position embedding has a row for the class token: 1, 0; -1: the variant's own */
+    int qkv_bias;       /* 1, 0; -1: the variant's own */
+    double init_values; /* > 0: LayerScale with this start; -1: the variant's own; 0: none */
+    char broadcast[48]; /* module at the end of the MLP branch: "none", "cb", "cb_s", "cb_s:init=0.1" (nn.h) */
+    /* Residual networks */
+    char block[12];        /* "basic"; "bottleneck"; "preact": a bottleneck with norms and ReLUs before convolutions */
+    char stem_type[12];    /* "conv7": 7 x 7 of stride 2, max pool; "deep", "deep_tiered": three 3 x 3 in its place;
+                              "conv3": 3 x 3 of stride 1, no pool, three stages (CIFAR) */
+    char shortcut[12];     /* where shapes change: "conv": 1 x 1; "avg_conv": average pool, 1 x 1; "pad": zeros
+                              (option A) */
+    char layers[24];       /* blocks of each stage: "3,4,6,3"; follows from depth where the stem is "conv3" */
+    int width;             /* channels of the first stage, before a bottleneck's expansion; doubles with every stage */
+    int cardinality;       /* groups of a bottleneck's 3 x 3 convolution */
+    int base_width;        /* its channels are width / 64 base_width cardinality in the first stage */
+    int zero_init_last;    /* a branch's last norm starts at 0: 1, 0; -1: the variant's own */
+    char attn[64];         /* module at a branch's end, before the addition: "none", "se", "se:ratio=8" (nn.h) */
+    char attn_blocks[128]; /* where: "all", "none", "every:2", "0,2,5-7", "layer3:all", "layer2:0,layer3:every:2" */
+    /* Training */
     double drop_rate;      /* training: dropout before the head */
     double drop_path_rate; /* training: of the last block; rises linearly from 0 in the first */
     bool loss;             /* add input "target" and output "loss" */
@@ -95,8 +112,8 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * from where. Errors: ERR_UNSUPPORTED where nothing names the architecture (the message lists the models that fit), for
  * tensors that no model here has (named), and where embed_dim is not the variant's and nothing says the number of
  * heads; ERR_FORMAT for side files that cannot be read; ERR_NOT_FOUND for unknown names. */
-ATT_API att_status att_model_identify(att_context *context, const att_safetensors *file, const char *path,
-                                      const char *name, const att_model_options *flags, att_identity *identity);
+ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
+                                      const att_model_options *flags, att_identity *identity);
 
 /* The text that att_model_identify() understands, to be stored in a checkpoint's metadata under this key. Writes at
  * most `size` bytes with the NUL; ERR_ARGUMENT where that is too short. */
@@ -107,7 +124,7 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
 /* Copies every parameter from the file (F32, F16, BF16, F64 are converted). All missing, extra and mis-shaped tensors
  * are listed in one message (ERR_MISMATCH); weights are then unchanged. A position embedding for another grid of
  * patches (img_size) is resampled as timm does, bicubically with antialiasing, and the log says so. */
-ATT_API att_status att_model_load(const att_model *model, const att_safetensors *file, att_weights *weights);
+ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* A classifier that was left as it was. */
 typedef struct att_new_head {
@@ -119,7 +136,7 @@ typedef struct att_new_head {
  * but the number of classes, the model's keeps the values that `weights` has, as in timm; *head, set on success only,
  * says whether that was so. Where the file has none of the parameters of the model's modules (nn.h), these keep theirs
  * too, and the log says so. */
-ATT_API att_status att_model_load_pretrained(const att_model *model, const att_safetensors *file, att_weights *weights,
+ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                              att_new_head *head);
 
 #ifdef __cplusplus

@@ -130,8 +130,8 @@ ATT_API att_value att_sigmoid(att_graph *graph, att_value x);
 
 /* Windows of kernel x kernel. Maximum: padding counts as minus infinity; of equal elements the first gets the gradient.
  * Average: over the elements inside x where count_padding is false, else over those inside x and its padding. ceil:
- * sizes are rounded up, but no window begins in the padding behind x. padding at most kernel / 2. As PyTorch's MaxPool2d
- * and AvgPool2d. stride 0: kernel. */
+ * sizes are rounded up, but no window begins in the padding behind x. padding at most kernel / 2. As PyTorch's
+ * MaxPool2d and AvgPool2d. stride 0: kernel. */
 typedef struct att_pool_options {
     int kernel, stride, padding;
     bool ceil, count_padding;
@@ -151,9 +151,10 @@ ATT_API att_value att_global_max(att_graph *graph, att_value x);
 ATT_API att_value att_global_style(att_graph *graph, att_value x, double eps);
 /* Mean and maximum over the channels of x [.., C]: [.., 2]. */
 ATT_API att_value att_channel_pool(att_graph *graph, att_value x);
-/* The channels of x [h, w, C] in `count` groups in order, each summed with its own cosine basis, over the map brought to
- * H x W by adaptive average pooling where it has another size: y[c] = sum over (i, j) of x[i, j, c] B(i, rows[g], H)
- * B(j, columns[g], W), B(i, k, L) = cos(pi k (i + 1/2) / L) / sqrt L, times sqrt 2 for k > 0. (Qin et al., ICCV 2021) */
+/* The channels of x [h, w, C] in `count` groups in order, each summed with its own cosine basis, over the map brought
+ * to H x W by adaptive average pooling where it has another size: y[c] = sum over (i, j) of x[i, j, c] B(i, rows[g], H)
+ * B(j, columns[g], W), B(i, k, L) = cos(pi k (i + 1/2) / L) / sqrt L, times sqrt 2 for k > 0. (Qin et al., ICCV 2021)
+ */
 typedef struct att_dct_pool_options {
     int count;                 /* at most 32; divides C */
     int rows[32], columns[32]; /* k of each group */

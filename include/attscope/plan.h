@@ -1,9 +1,9 @@
 /* attscope/plan.h - a graph compiled for a purpose, and sessions that run it.
  *
  * A plan is immutable and may be shared by threads. Its parts: prologue (once after the weights changed: packing),
- * body (once per group of samples), reduction (gradient lanes summed in a fixed order) and update (the optimiser). Where
- * values of the whole batch are needed (batch norm in training), the body is cut into segments: threads meet after each.
- * A session runs one plan; it holds the arenas and belongs to one user thread. Running allocates nothing.
+ * body (once per group of samples), reduction (gradient lanes summed in a fixed order) and update (the optimiser).
+ * Where values of the whole batch are needed (batch norm in training), the body is cut into segments: threads meet
+ * after each. A session runs one plan; it holds the arenas and belongs to one user thread. Running allocates nothing.
  *
  * Same bits: results of a training step depend on the graph, the samples and their order, the seed, the group size and
  * the number of lanes (all in att_plan_fingerprint()), not on threads or timing.

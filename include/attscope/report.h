@@ -38,11 +38,13 @@ ATT_API att_report_options att_report_options_defaults(void);
 
 typedef struct att_report_result {
     size_t bytes;                  /* of the page */
+    int runs;                      /* on it */
     int64_t images, images_wanted; /* with attention maps: on the page, in the runs' folders */
 } att_report_result;
 
-/* Writes the page of the runs in `folders` (1 to ATT_REPORT_MAX_RUNS), in that order, in place of any file at `path`:
- * whole or not at all. options: NULL means the defaults. result: filled after success; may be NULL. Errors:
+/* Writes the page of the runs in `folders`, in that order, in place of any file at `path`: whole or not at all. A
+ * folder with a sweep.json (attscope/sweep.h) stands for those of its runs that are measured; folders, and runs, are 1
+ * to ATT_REPORT_MAX_RUNS. options: NULL means the defaults. result: filled after success; may be NULL. Errors:
  * ERR_NOT_FOUND where a folder is missing; ERR_FORMAT where it holds neither metrics.jsonl nor measure.jsonl, or one of
  * its files is damaged (which, the line and what was expected; a last line that was cut short is left out, with a
  * warning); ERR_ARGUMENT (count); ERR_IO, ERR_MEMORY. */

@@ -1,7 +1,8 @@
-/* attscope/safetensors.h - the file format of weights and checkpoints.
+/* attscope/safetensors.h - the file format in which weights and checkpoints are written.
  *
  * A file is the header's length (u64, little endian), the header (JSON: name -> dtype, shape, offsets; string-only
  * metadata) and the tensors without gaps. Format: https://github.com/huggingface/safetensors, "Format".
+ * Such files are read by attscope/tensors.h.
  */
 #ifndef ATTSCOPE_SAFETENSORS_H
 #define ATTSCOPE_SAFETENSORS_H
@@ -43,43 +44,6 @@ ATT_API size_t att_safetensors_dtype_size(att_safetensors_dtype dtype);
 ATT_API const char *att_safetensors_dtype_name(att_safetensors_dtype dtype);
 /* The type under which tensors of `dtype` are stored. */
 ATT_API att_safetensors_dtype att_safetensors_dtype_of(att_dtype dtype);
-
-/* An open file. Reading is thread-safe except for the context's message. */
-typedef struct att_safetensors att_safetensors;
-
-/* Maps the file and checks all of it but the tensors' contents. On success *file is the caller's, freed by
- * att_safetensors_close(). Errors, each naming the file, and the tensor where there is one: ERR_FORMAT (what was found
- * and what was expected); ERR_UNSUPPORTED (a tensor of more than ATT_MAX_RANK dims); ERR_NOT_FOUND, ERR_IO, ERR_MEMORY.
- */
-ATT_API ATT_MUST_CHECK att_status att_safetensors_open(att_context *context, const char *path, att_safetensors **file);
-ATT_API void att_safetensors_close(att_safetensors **file);
-
-ATT_API const char *att_safetensors_path(const att_safetensors *file);
-
-/* Tensors in the order of their bytes in the file; name lives as long as `file`. */
-typedef struct att_safetensors_info {
-    const char *name;
-    att_safetensors_dtype dtype;
-    att_shape shape;
-    int64_t count; /* elements */
-} att_safetensors_info;
-ATT_API int att_safetensors_count(const att_safetensors *file);
-ATT_API att_safetensors_info att_safetensors_at(const att_safetensors *file, int index);
-/* Index of a name, -1 where there is none. */
-ATT_API int att_safetensors_find(const att_safetensors *file, const char *name);
-
-/* The metadata's value under a key, NULL where there is none; lives as long as `file`. */
-ATT_API const char *att_safetensors_metadata(const att_safetensors *file, const char *key);
-ATT_API int att_safetensors_metadata_count(const att_safetensors *file);
-/* Key `index` in the header's order. */
-ATT_API const char *att_safetensors_metadata_key(const att_safetensors *file, int index);
-
-/* Copies tensor `index` to out[0..count-1], from F32, F16, BF16 or F64 (rounded to nearest). Errors: ERR_ARGUMENT where
- * the tensor does not have `count` elements; ERR_UNSUPPORTED where it has another type. */
-ATT_API att_status att_safetensors_read_f32(const att_safetensors *file, int index, float *out, int64_t count);
-/* Copies tensor `index`, which must be of type `dtype` (ERR_MISMATCH), unchanged. */
-ATT_API att_status att_safetensors_read(const att_safetensors *file, int index, att_safetensors_dtype dtype, void *out,
-                                        int64_t count);
 
 /* A tensor to write. */
 typedef struct att_safetensors_tensor {

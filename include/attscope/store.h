@@ -5,7 +5,8 @@
  *   metrics.jsonl   every event, one JSON object a line: event ("run_begin", "step", "measure", "epoch", "warning",
  *                   "run_end"), epoch, step, seconds, then its fields; NaN and infinities are null. "measure" has
  *                   measurements: an array of instrument, node, head (left out where it concerns none alone),
- *                   statistic, mean, deviation, n (samples)
+ *                   statistic, mean, deviation, n (samples), and where some were kept samples, an array of the numbers
+ *                   of the first of them, to 5 digits
  *   summary.csv     every ATT_EVENT_EPOCH, as timm's: epoch, fields named train_..., those named eval_..., lr; the
  *                   first epoch fixes the columns
  *   events.out.tfevents.attscope

@@ -14,6 +14,7 @@ typedef struct series {
     int head;
     double mean, squares;
     int64_t count;
+    double *samples; /* the first `kept` of them; NULL */
 } series;
 
 typedef struct wanted_row {
@@ -42,6 +43,7 @@ struct att_measure {
     int64_t *lengths;
     double *constants;
     att_measurement *all;
+    int kept; /* samples of a series, for the instruments that have it */
 };
 
 struct att_asking {
@@ -347,8 +349,10 @@ static att_status collect(att_measure *measure, att_session *session, int count)
     return ATT_OK;
 }
 
-static void add(series *s, double value)
+static void add(series *s, double value, int kept)
 {
+    if (s->samples && s->count < kept)
+        s->samples[s->count] = value;
     s->count++;
     double change = value - s->mean;
     s->mean += change / (double)s->count;
@@ -369,7 +373,7 @@ static void observe_sample(att_measure *measure, const worker *engaged, int samp
                              .label = label};
     engaged->instrument->observe(&observed, measure->values);
     for (int i = 0; i < engaged->series_count; i++)
-        add(&measure->series.items[engaged->first_series + i], measure->values[i]);
+        add(&measure->series.items[engaged->first_series + i], measure->values[i], measure->kept);
 }
 
 att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)
@@ -392,6 +396,28 @@ void att_measure_clear(att_measure *measure)
         s->mean = s->squares = 0;
         s->count = 0;
     }
+}
+
+att_status att_measure_keep_samples(att_measure *measure, int count)
+{
+    if (count < 0 || count > ATT_MEASURE_MOST_SAMPLES)
+        return att_fail(measure->context, ATT_ERR_ARGUMENT, "%d samples of each figure; from 0 to %d can be kept",
+                        count, (int)ATT_MEASURE_MOST_SAMPLES);
+    att_measure_clear(measure);
+    measure->kept = 0;
+    for (int w = 0; w < measure->workers.count; w++) {
+        const worker *engaged = &measure->workers.items[w];
+        for (int i = 0; i < engaged->series_count; i++) {
+            series *s = &measure->series.items[engaged->first_series + i];
+            size_t bytes = (size_t)count * sizeof *s->samples;
+            bool wanted = engaged->instrument->info.by_sample && count > 0;
+            s->samples = wanted ? att_arena_allocate(&measure->arena, bytes) : NULL;
+            if (wanted && !s->samples)
+                return att_fail_memory(measure->context, bytes, "samples of a figure");
+        }
+    }
+    measure->kept = count;
+    return ATT_OK;
 }
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
@@ -420,7 +446,11 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .head = s->head,
                              .mean = s->count > 0 ? s->mean : NAN,
                              .deviation = s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN,
-                             .count = s->count};
+                             .count = s->count,
+                             .samples = s->samples,
+                             .sample_count = !s->samples                ? 0
+                                             : s->count < measure->kept ? (int)s->count
+                                                                        : measure->kept};
 }
 
 const att_measurement *att_measure_all(att_measure *measure)

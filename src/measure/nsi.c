@@ -58,7 +58,8 @@ const att_instrument att_instrument_nsi = {
                  "it; unit: dt = 1, x_{t+1} behind the ReLU where one follows; norms over all tokens and channels; a "
                  "ViT has two steps a block; block, with "
                  "nsi:per=block: one step from before a block's first addition to after its last, dt = 1",
-             .options = "per=addition or block"},
+             .options = "per=addition or block",
+             .by_sample = true},
     .option = {"per", {"addition", "block"}},
     .ask = ask,
     .observe = observe,

@@ -18,23 +18,44 @@ typedef struct field {
     const char *key;
     field_kind kind;
     bool free;           /* any variant may have another value */
+    const char *family;  /* that has it; NULL: all */
     size_t offset, size; /* in att_model_options */
     double low, high;
 } field;
 
-#define FIELD(member, kind, free, low, high)                                                                        \
-    {                                                                                                               \
-#member, kind, free, offsetof(att_model_options, member), sizeof((att_model_options *)0)->member, low, high \
+static const char VIT[] = "vit", RESNET[] = "resnet";
+
+#define FIELD(member, kind, free, family, low, high)                                                                   \
+    {                                                                                                                  \
+#member, kind, free, family, offsetof(att_model_options, member), sizeof((att_model_options *)0)->member, low, \
+            high                                                                                                       \
     }
 static const field fields[] = {
-    FIELD(img_size, WHOLE, false, 1, 65536),      FIELD(in_chans, WHOLE, true, 1, 3),
-    FIELD(num_classes, WHOLE, true, 1, 10000000), FIELD(patch_size, WHOLE, false, 1, 65536),
-    FIELD(embed_dim, WHOLE, false, 1, 65536),     FIELD(depth, WHOLE, false, 1, 1024),
-    FIELD(num_heads, WHOLE, false, 1, 65536),     FIELD(mlp_ratio, RATIO, false, 1e-3, 64),
-    FIELD(global_pool, WORD, false, 0, 0),        FIELD(fc_norm, SWITCH, false, 0, 1),
-    FIELD(class_token, SWITCH, false, 0, 1),      FIELD(embed_class, SWITCH, false, 0, 1),
-    FIELD(qkv_bias, SWITCH, false, 0, 1),         FIELD(init_values, START, false, 0, 1e3),
-    FIELD(broadcast, WORD, true, 0, 0),
+    FIELD(img_size, WHOLE, false, NULL, 1, 65536),
+    FIELD(in_chans, WHOLE, true, NULL, 1, 3),
+    FIELD(num_classes, WHOLE, true, NULL, 1, 10000000),
+    FIELD(depth, WHOLE, false, NULL, 1, 1024),
+    FIELD(global_pool, WORD, false, NULL, 0, 0),
+    FIELD(patch_size, WHOLE, false, VIT, 1, 65536),
+    FIELD(embed_dim, WHOLE, false, VIT, 1, 65536),
+    FIELD(num_heads, WHOLE, false, VIT, 1, 65536),
+    FIELD(mlp_ratio, RATIO, false, VIT, 1e-3, 64),
+    FIELD(fc_norm, SWITCH, false, VIT, 0, 1),
+    FIELD(class_token, SWITCH, false, VIT, 0, 1),
+    FIELD(embed_class, SWITCH, false, VIT, 0, 1),
+    FIELD(qkv_bias, SWITCH, false, VIT, 0, 1),
+    FIELD(init_values, START, false, VIT, 0, 1e3),
+    FIELD(broadcast, WORD, true, VIT, 0, 0),
+    FIELD(block, WORD, false, RESNET, 0, 0),
+    FIELD(stem_type, WORD, false, RESNET, 0, 0),
+    FIELD(shortcut, WORD, false, RESNET, 0, 0),
+    FIELD(layers, WORD, false, RESNET, 0, 0),
+    FIELD(width, WHOLE, false, RESNET, 1, 65536),
+    FIELD(cardinality, WHOLE, false, RESNET, 1, 65536),
+    FIELD(base_width, WHOLE, false, RESNET, 1, 65536),
+    FIELD(zero_init_last, SWITCH, true, RESNET, 0, 1),
+    FIELD(attn, WORD, true, RESNET, 0, 0),
+    FIELD(attn_blocks, WORD, true, RESNET, 0, 0),
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -122,10 +143,13 @@ void att_claims_fill(att_claims *to, const att_claims *from)
         memcpy(to->interpolation, from->interpolation, sizeof to->interpolation);
 }
 
-att_status att_options_check(att_context *context, const att_model_options *options)
+att_status att_options_check(att_context *context, const char *family, const att_model_options *options)
 {
     for (int i = 0; i < FIELD_COUNT; i++) {
         const field *f = &fields[i];
+        if (f->family && strcmp(f->family, family) != 0 && !is_open(options, f))
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the family \"%s\", not of \"%s\"", f->key,
+                            f->family, family);
         if (f->kind == WORD || is_open(options, f) || in_range(f, get_number(options, f)))
             continue;
         return att_fail(context, ATT_ERR_ARGUMENT, "%s must be in %g..%g, not %g", f->key, f->low, f->high,
@@ -172,6 +196,8 @@ void att_options_write(att_json_writer *writer, const att_model_options *options
 {
     for (int i = 0; i < FIELD_COUNT; i++) {
         const field *f = &fields[i];
+        if (is_open(options, f))
+            continue;
         att_json_key(writer, f->key);
         if (f->kind == WORD)
             att_json_string(writer, (const char *)options + f->offset);
@@ -204,10 +230,23 @@ static att_status note_word(const note *n, char *to, size_t size)
     return ATT_OK;
 }
 
+/* A list of blocks or layers may be one number. */
+static att_status note_field_word(const note *n, const field *f, char *to)
+{
+    const att_fact *fact = n->fact;
+    if (fact->kind != ATT_FACT_NUMBERS || fact->count != 1 || !(fabs(fact->numbers[0]) <= 1e6))
+        return note_word(n, to, f->size);
+    char text[32];
+    snprintf(text, sizeof text, "%g", fact->numbers[0]);
+    att_fact word = {.kind = ATT_FACT_TEXT, .text = text};
+    note as_word = {n->context, n->what, n->key, &word};
+    return note_word(&as_word, to, f->size);
+}
+
 static att_status note_field(const note *n, const field *f, att_model_options *options)
 {
     if (f->kind == WORD)
-        return note_word(n, (char *)options + f->offset, f->size);
+        return note_field_word(n, f, (char *)options + f->offset);
     /* timm writes patch_size and img_size as a number or a pair. */
     bool pair = n->fact->count == 2 && n->fact->numbers[0] == n->fact->numbers[1];
     if (n->fact->kind != ATT_FACT_NUMBERS || (n->fact->count != 1 && !pair) || !in_range(f, n->fact->numbers[0])) {

@@ -21,8 +21,8 @@ att_claims att_claims_none(void);
 /* Takes over from `from` what `to` leaves open. */
 void att_claims_fill(att_claims *to, const att_claims *from);
 void att_options_fill(att_model_options *to, const att_model_options *from);
-/* ERR_ARGUMENT where an option that is said lies outside its range. */
-att_status att_options_check(att_context *context, const att_model_options *options);
+/* ERR_ARGUMENT where an option that is said lies outside its range, or is one of another family. */
+att_status att_options_check(att_context *context, const char *family, const att_model_options *options);
 
 /* A value as files give it. */
 typedef struct att_fact {
@@ -46,7 +46,7 @@ att_status att_claims_parse(att_context *context, const char *what, const char *
 bool att_options_agree(const att_model_options *found, const att_model_options *own);
 /* Appends "img_size 28, depth 4", what `options` has otherwise than `own`; returns whether there was anything. */
 bool att_options_differences(att_text *text, const att_model_options *options, const att_model_options *own);
-/* Writes the options as members of the object that is open in `writer`. */
+/* Writes the options that are not open as members of the object that is open in `writer`. */
 void att_options_write(att_json_writer *writer, const att_model_options *options);
 
 #endif

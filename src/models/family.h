@@ -7,13 +7,15 @@
 #include "models/regrid.h"
 
 typedef struct att_family {
-    const char *name;       /* "vit" */
-    const char *classifier; /* scope of the tensors whose first axis is the classes: "head" */
+    const char *name; /* "vit" */
+    const char *mark; /* a tensor that every network of it has: "patch_embed.proj.weight" */
+    /* Scope of the tensors whose first axis is the classes: "head". */
+    const char *(*classifier)(const att_model_options *options);
     int variant_count;
     /* Name, summary and image size. */
     att_model_info (*variant)(int index);
-    /* Every option of variant `index`, none left open. fc_norm and embed_class may stay -1 where they follow from
-     * other options; complete() sets them. */
+    /* Every option of variant `index` that the family has. Those that follow from other options (fc_norm, layers, ...)
+     * may stay open; complete() sets them. */
     void (*defaults)(int index, att_model_options *options, att_preprocess *preprocess);
     /* Sets what follows from other options, and checks that they go together. */
     att_status (*complete)(att_context *context, att_model_options *options);
@@ -21,13 +23,15 @@ typedef struct att_family {
     att_value (*build)(att_graph *graph, const att_model_options *options);
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
-    att_status (*recognise)(att_context *context, const att_safetensors *file, att_model_options *found);
+    att_status (*recognise)(att_context *context, const att_tensors *file, att_model_options *found);
     /* Whether a file's tensor `name` differs from the one of a network with these options in nothing but the grid of
      * patches that it was made for: then *grid says how to make it anew. */
     bool (*regrids)(const att_model_options *options, const char *name, att_shape file, att_shape own,
                     att_regrid *grid);
     /* Whether `name` is a parameter of a module, which the same network without that module has not. */
     bool (*is_added)(const char *name);
+    /* Writes the index-th other name under which files have parameter `name`; false past the last. */
+    bool (*alias)(const char *name, int index, char *other, size_t size);
 } att_family;
 
 const att_family *att_model_family(const att_model *model);

@@ -14,7 +14,7 @@ static const char VARIANT[] = "the model's defaults";
 
 typedef struct search {
     att_context *context;
-    const att_safetensors *file;
+    const att_tensors *file;
     const char *path;
     att_claims claims;
     const char *name_from, *look_from; /* NULL: nobody has said */
@@ -72,7 +72,7 @@ static att_status take_all(search *s, const char *name, const att_model_options 
     take(s, CALLER, &said);
     ATT_TRY(take_beside(s, "args.yaml", att_claims_read_args));
     ATT_TRY(take_beside(s, "config.json", att_claims_read_config));
-    const char *text = att_safetensors_metadata(s->file, ATT_IDENTITY_KEY);
+    const char *text = att_tensors_metadata(s->file, ATT_IDENTITY_KEY);
     if (!text)
         return ATT_OK;
     said = att_claims_none();
@@ -93,33 +93,37 @@ static bool fits(att_context *context, att_variant variant, const att_model_opti
     return variant.family->complete(context, &own) == ATT_OK && att_options_agree(found, &own);
 }
 
-/* Appends the names of the variants that fit. Fails as the last family does where none knows the tensors; *found is
- * what one that does has seen. */
+/* The family whose mark the file bears, else the list's first, which says what the tensors look like. */
+static const att_family *family_of(const att_tensors *file)
+{
+    for (int i = 0; i < att_variant_count(); i++)
+        if (att_tensors_find(file, att_variant_at(i).family->mark) >= 0)
+            return att_variant_at(i).family;
+    return att_variant_at(0).family;
+}
+
+/* Appends the names of the variants that fit; *found is what the tensors say. */
 static att_status list_fitting(const search *s, att_text *names, att_model_options *found)
 {
-    const att_family *family = NULL;
-    att_status status = ATT_ERR_UNSUPPORTED;
-    bool known = false;
+    const att_family *family = family_of(s->file);
+    *found = att_model_options_defaults();
+    ATT_TRY(family->recognise(s->context, s->file, found));
     for (int i = 0; i < att_variant_count(); i++) {
         att_variant variant = att_variant_at(i);
-        if (variant.family != family) {
-            family = variant.family;
-            *found = att_model_options_defaults();
-            status = family->recognise(s->context, s->file, found);
-            known |= status == ATT_OK;
-        }
-        if (status == ATT_OK && fits(s->context, variant, found))
+        if (variant.family == family && fits(s->context, variant, found))
             att_text_append(names, "%s%s", names->length ? ", " : "", att_model_at(i).name);
     }
-    return known ? ATT_OK : status;
+    return ATT_OK;
 }
 
 static att_status fail_nameless(const search *s)
 {
-    att_text names = {.context = s->context};
-    att_model_options found;
+    att_text names = {.context = s->context}, seen = {.context = s->context};
+    att_model_options found, open = att_model_options_defaults();
     att_status status = list_fitting(s, &names, &found);
-    if (status == ATT_OK && names.failed)
+    if (status == ATT_OK)
+        att_options_differences(&seen, &found, &open);
+    if (status == ATT_OK && (names.failed || seen.failed))
         status = att_fail_memory(s->context, 1024, "a message");
     else if (status == ATT_OK && names.length)
         status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
@@ -127,12 +131,12 @@ static att_status fail_nameless(const search *s)
                           "images they expect; name one of them",
                           s->path, names.data);
     else if (status == ATT_OK)
-        status = att_fail(
-            s->context, ATT_ERR_UNSUPPORTED,
-            "%s: nothing says which network this is, and no named one has these tensors (%d x %d patches, "
-            "%d wide, %d deep, images of %d x %d); name the nearest one and the number of heads",
-            s->path, found.patch_size, found.patch_size, found.embed_dim, found.depth, found.img_size, found.img_size);
+        status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                          "%s: nothing says which network this is, and no named one has these tensors (%s); name the "
+                          "nearest one%s",
+                          s->path, seen.data, found.embed_dim ? " and the number of heads" : "");
     att_text_free(&names);
+    att_text_free(&seen);
     return status;
 }
 
@@ -148,6 +152,13 @@ static att_status find_variant(const search *s, att_variant *variant)
     return status;
 }
 
+/* Which module there is can be seen, its options cannot: a variant's own are taken where the module is. */
+static bool is_same_module(const char *found, const char *own)
+{
+    size_t length = strcspn(own, ":");
+    return length > 0 && strlen(found) == length && strncmp(found, own, length) == 0;
+}
+
 static att_status settle_options(const search *s, att_variant variant, const att_model_options *own,
                                  att_model_options *options)
 {
@@ -155,8 +166,10 @@ static att_status settle_options(const search *s, att_variant variant, const att
     ATT_TRY(variant.family->recognise(s->context, s->file, &found));
     if (found.init_values > 0 && own->init_values > 0)
         found.init_values = own->init_values;
+    if (is_same_module(found.attn, own->attn))
+        memcpy(found.attn, own->attn, sizeof found.attn);
     *options = s->claims.options;
-    ATT_TRY(att_options_check(s->context, options));
+    ATT_TRY(att_options_check(s->context, variant.family->name, options));
     att_options_fill(options, &found);
     if (options->num_heads == 0 && options->embed_dim != 0 && options->embed_dim != own->embed_dim)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,
@@ -167,7 +180,7 @@ static att_status settle_options(const search *s, att_variant variant, const att
     options->loss = false;
     options->smoothing = options->drop_rate = options->drop_path_rate = 0;
     /* What tensors say is from outside as well. */
-    if (att_options_check(s->context, options) != ATT_OK)
+    if (att_options_check(s->context, variant.family->name, options) != ATT_OK)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",
                         s->path);
     return variant.family->complete(s->context, options);
@@ -197,6 +210,8 @@ static att_status describe(const search *s, const att_model_options *own, att_id
     if (att_options_differences(&other, &identity->options, own))
         att_text_append(&text, " with %s", other.data ? other.data : "");
     att_text_append(&text, "; preprocessing: %s%s", look_from, left_out);
+    if (*att_tensors_origin(s->file))
+        att_text_append(&text, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", s->name_from);
     if (strcmp(look_from, s->name_from) != 0)
         att_text_append(&brief, "; preprocessing: %s", look_from);
@@ -231,12 +246,12 @@ static att_status identify(search *s, const char *name, const att_model_options 
     return ATT_OK;
 }
 
-att_status att_model_identify(att_context *context, const att_safetensors *file, const char *path, const char *name,
+att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                               const att_model_options *flags, att_identity *identity)
 {
     search s = {.context = context,
                 .file = file,
-                .path = path ? path : att_safetensors_path(file),
+                .path = path ? path : att_tensors_path(file),
                 .claims = att_claims_none(),
                 .left_out.context = context};
     att_status status = identify(&s, name, flags, identity);

@@ -7,10 +7,19 @@
 #include "models/checkpoint.h"
 #include "models/family.h"
 
-bool att_checkpoint_owns(const att_safetensors *file, const char *name)
+bool att_checkpoint_owns(const att_tensors *file, const char *name)
 {
-    return att_safetensors_metadata(file, ATT_IDENTITY_KEY) &&
-           (strncmp(name, "ema.", 4) == 0 || strncmp(name, "optimizer.", 10) == 0);
+    bool ours = att_tensors_metadata(file, ATT_IDENTITY_KEY) != NULL;
+    return (strncmp(name, "ema.", 4) == 0 && (ours || att_tensors_has_average(file))) ||
+           (strncmp(name, "optimizer.", 10) == 0 && ours);
+}
+
+bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
+{
+    /* PyTorch counts the batches that a batch norm has seen; nothing depends on it where momentum is given. */
+    static const char counter[] = ".num_batches_tracked";
+    size_t length = strlen(name), tail = sizeof counter - 1;
+    return att_checkpoint_owns(file, name) || (length > tail && strcmp(name + length - tail, counter) == 0);
 }
 
 enum { NAME_BYTES = 256, LISTED = 12 };
@@ -19,18 +28,37 @@ typedef struct loading {
     att_context *context;
     const att_model *model;
     const att_graph *graph;
-    const att_safetensors *file;
+    const att_tensors *file;
     const char *prefix;
     int64_t head_classes; /* the file's, where the model's classifier keeps its values; 0: it is loaded */
     bool without_added;   /* parameters of modules keep their values: the file has none */
 } loading;
 
-/* Index of a parameter's tensor in the file, -1 where it is missing. */
-static int tensor_of(const loading *l, const char *name)
+static int find_prefixed(const loading *l, const char *name)
 {
     char full[NAME_BYTES];
     int length = snprintf(full, sizeof full, "%s%s", l->prefix, name);
-    return length > 0 && length < NAME_BYTES ? att_safetensors_find(l->file, full) : -1;
+    return length > 0 && length < NAME_BYTES ? att_tensors_find(l->file, full) : -1;
+}
+
+/* Index of a parameter's tensor in the file, under its own or another name; -1 where it is missing. */
+static int tensor_of(const loading *l, const char *name)
+{
+    char other[NAME_BYTES];
+    int index = find_prefixed(l, name);
+    for (int i = 0; index < 0 && att_model_family(l->model)->alias(name, i, other, sizeof other); i++)
+        index = find_prefixed(l, other);
+    return index;
+}
+
+/* Whether shapes are the same but for ones at the end: a convolution of one pixel is a linear layer. */
+static bool is_same_shape(att_shape a, att_shape b)
+{
+    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
+        a.rank--;
+    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
+        b.rank--;
+    return att_shape_equal(a, b);
 }
 
 static bool is_number(att_safetensors_dtype dtype)
@@ -43,11 +71,11 @@ static bool is_number(att_safetensors_dtype dtype)
 static att_status read_as(const loading *l, int index, att_dtype dtype, int64_t count, void *buffer)
 {
     if (dtype == ATT_F32)
-        return att_safetensors_read_f32(l->file, index, buffer, count);
-    if (att_safetensors_at(l->file, index).dtype == ATT_SAFETENSORS_F64)
-        return att_safetensors_read(l->file, index, ATT_SAFETENSORS_F64, buffer, count);
+        return att_tensors_read_f32(l->file, index, buffer, count);
+    if (att_tensors_at(l->file, index).dtype == ATT_SAFETENSORS_F64)
+        return att_tensors_read(l->file, index, ATT_SAFETENSORS_F64, buffer, count);
     float *narrow = buffer;
-    ATT_TRY(att_safetensors_read_f32(l->file, index, narrow, count));
+    ATT_TRY(att_tensors_read_f32(l->file, index, narrow, count));
     double *wide = buffer;
     for (int64_t i = count; i-- > 0;) {
         float value;
@@ -61,7 +89,8 @@ static att_status read_as(const loading *l, int index, att_dtype dtype, int64_t 
 
 static bool is_classifier(const loading *l, const char *name)
 {
-    const char *scope = att_model_family(l->model)->classifier;
+    att_model_options options = att_model_options_of(l->model);
+    const char *scope = att_model_family(l->model)->classifier(&options);
     size_t length = strlen(scope);
     return strncmp(name, scope, length) == 0 && name[length] == '.';
 }
@@ -88,10 +117,10 @@ static int64_t other_classes(const loading *l)
         int index = tensor_of(l, parameter.name);
         if (index < 0)
             return 0;
-        att_safetensors_info info = att_safetensors_at(l->file, index);
+        att_tensors_info info = att_tensors_at(l->file, index);
         int64_t found = info.shape.rank > 0 ? info.shape.dims[0] : 0;
         info.shape.dims[0] = parameter.shape.dims[0];
-        bool fits = att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype);
+        bool fits = is_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
         if (!fits || found == parameter.shape.dims[0] || (classes > 0 && found != classes))
             return 0;
         classes = found;
@@ -131,26 +160,26 @@ static void log_added(const loading *l)
             first = name;
     }
     if (count == 1)
-        att_log(l->context, ATT_LOG_INFO, "%s starts anew: %s has none", first, att_safetensors_path(l->file));
+        att_log(l->context, ATT_LOG_INFO, "%s starts anew: %s has none", first, att_tensors_path(l->file));
     else if (count > 1)
         att_log(l->context, ATT_LOG_INFO, "%s and %d more of its kind start anew: %s has none", first, count - 1,
-                att_safetensors_path(l->file));
+                att_tensors_path(l->file));
 }
 
 /* --- another grid of patches ------------------------------------------------------------------------------------- */
 
-static bool needs_regrid(const loading *l, const att_parameter_info *parameter, const att_safetensors_info *info,
+static bool needs_regrid(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info,
                          att_regrid *grid)
 {
     att_model_options options = att_model_options_of(l->model);
-    return !att_shape_equal(info->shape, parameter->shape) && is_number(info->dtype) &&
+    return !is_same_shape(info->shape, parameter->shape) && is_number(info->dtype) &&
            att_model_family(l->model)->regrids(&options, parameter->name, info->shape, parameter->shape, grid);
 }
 
 /* A tensor for the grid in the file, as the graph's type in `buffer`. */
 static att_status read_regridded(const loading *l, int index, const att_regrid *grid, int64_t count, void *buffer)
 {
-    att_safetensors_info info = att_safetensors_at(l->file, index);
+    att_tensors_info info = att_tensors_at(l->file, index);
     size_t bytes = att_size_product((size_t)info.count, sizeof(double));
     double *from = att_allocate(l->context, bytes);
     double *made =
@@ -198,9 +227,9 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
             list_name(missing, parameter.name, "");
             continue;
         }
-        att_safetensors_info info = att_safetensors_at(l->file, index);
+        att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
-        if ((att_shape_equal(info.shape, parameter.shape) && is_number(info.dtype)) ||
+        if ((is_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
             needs_regrid(l, &parameter, &info, &grid))
             continue;
         char has[96], wants[96], detail[240];
@@ -210,20 +239,31 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
     }
 }
 
+static bool is_alias(const loading *l, const char *parameter, const char *name)
+{
+    char other[NAME_BYTES];
+    for (int i = 0; att_model_family(l->model)->alias(parameter, i, other, sizeof other); i++)
+        if (strcmp(other, name) == 0)
+            return true;
+    return false;
+}
+
 static bool is_parameter(const loading *l, const char *name)
 {
-    for (int i = 0; i < att_graph_parameter_count(l->graph); i++)
-        if (strcmp(att_graph_parameter_at(l->graph, i).name, name) == 0)
+    for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
+        const char *own = att_graph_parameter_at(l->graph, i).name;
+        if (strcmp(own, name) == 0 || is_alias(l, own, name))
             return true;
+    }
     return false;
 }
 
 /* A prefixed part of a file says nothing about the rest of it. */
 static void list_extra(const loading *l, listing *extra)
 {
-    for (int i = 0; !l->prefix[0] && i < att_safetensors_count(l->file); i++) {
-        const char *name = att_safetensors_at(l->file, i).name;
-        if (!is_parameter(l, name) && !att_checkpoint_owns(l->file, name))
+    for (int i = 0; !l->prefix[0] && i < att_tensors_count(l->file); i++) {
+        const char *name = att_tensors_at(l->file, i).name;
+        if (!att_checkpoint_passes_over(l->file, name) && !is_parameter(l, name))
             list_name(extra, name, "");
     }
 }
@@ -240,7 +280,7 @@ static att_status report(const loading *l, const listing *lists)
     if (text.failed)
         status = att_fail_memory(l->context, 1024, "a message");
     else if (text.length)
-        status = att_fail(l->context, ATT_ERR_MISMATCH, "%s does not fit the model: %s", att_safetensors_path(l->file),
+        status = att_fail(l->context, ATT_ERR_MISMATCH, "%s does not fit the model: %s", att_tensors_path(l->file),
                           text.data);
     att_text_free(&text);
     return status;
@@ -267,7 +307,7 @@ static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
             continue;
         int64_t count = att_shape_count(parameter.shape);
         int index = tensor_of(l, parameter.name);
-        att_safetensors_info info = att_safetensors_at(l->file, index);
+        att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
         if (needs_regrid(l, &parameter, &info, &grid))
             ATT_TRY(read_regridded(l, index, &grid, count, buffer));
@@ -307,26 +347,26 @@ static att_status load(const loading *l, att_weights *weights)
     return status;
 }
 
-static loading loading_of(const att_model *model, const att_safetensors *file, const char *prefix)
+static loading loading_of(const att_model *model, const att_tensors *file, const char *prefix)
 {
     const att_graph *graph = att_model_graph(model);
     return (loading){
         .context = att_graph_context(graph), .model = model, .graph = graph, .file = file, .prefix = prefix};
 }
 
-att_status att_model_load_prefixed(const att_model *model, const att_safetensors *file, const char *prefix,
+att_status att_model_load_prefixed(const att_model *model, const att_tensors *file, const char *prefix,
                                    att_weights *weights)
 {
     loading l = loading_of(model, file, prefix);
     return load(&l, weights);
 }
 
-att_status att_model_load(const att_model *model, const att_safetensors *file, att_weights *weights)
+att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights)
 {
     return att_model_load_prefixed(model, file, "", weights);
 }
 
-att_status att_model_load_pretrained(const att_model *model, const att_safetensors *file, att_weights *weights,
+att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                      att_new_head *head)
 {
     loading l = loading_of(model, file, "");

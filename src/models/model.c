@@ -123,7 +123,7 @@ static att_status settle(att_model *model, att_variant variant, const att_model_
     model->options = options ? *options : att_model_options_defaults();
     model->name = variant.family->variant(variant.index).name;
     model->family = variant.family;
-    ATT_TRY(att_options_check(model->context, &model->options));
+    ATT_TRY(att_options_check(model->context, model->family->name, &model->options));
     ATT_TRY(check_training(model->context, &model->options));
     att_options_fill(&model->options, &own);
     ATT_TRY(variant.family->complete(model->context, &model->options));

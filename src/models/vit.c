@@ -117,20 +117,21 @@ static void vit_defaults(int index, att_model_options *options, att_preprocess *
 {
     const struct vit_variant *variant = &variants[index];
     const vit_style *style = variant->style;
-    *options = (att_model_options){.img_size = variant->img_size,
-                                   .in_chans = 3,
-                                   .num_classes = variant->num_classes,
-                                   .patch_size = variant->patch_size,
-                                   .embed_dim = variant->size->embed_dim,
-                                   .depth = variant->size->depth,
-                                   .num_heads = variant->size->num_heads,
-                                   .mlp_ratio = variant->size->mlp_ratio,
-                                   .fc_norm = style->fc_norm,
-                                   .class_token = style->class_token,
-                                   .embed_class = style->embed_class,
-                                   .qkv_bias = style->qkv_bias,
-                                   .init_values = style->init_values,
-                                   .broadcast = "none"};
+    *options = att_model_options_defaults();
+    options->img_size = variant->img_size;
+    options->in_chans = 3;
+    options->num_classes = variant->num_classes;
+    options->patch_size = variant->patch_size;
+    options->embed_dim = variant->size->embed_dim;
+    options->depth = variant->size->depth;
+    options->num_heads = variant->size->num_heads;
+    options->mlp_ratio = variant->size->mlp_ratio;
+    options->fc_norm = style->fc_norm;
+    options->class_token = style->class_token;
+    options->embed_class = style->embed_class;
+    options->qkv_bias = style->qkv_bias;
+    options->init_values = style->init_values;
+    snprintf(options->broadcast, sizeof options->broadcast, "none");
     snprintf(options->global_pool, sizeof options->global_pool, "%s", style->global_pool);
     *preprocess = (att_preprocess){.img_size = variant->img_size, .in_chans = 3, .crop_pct = variant->crop_pct};
     memcpy(preprocess->mean, variant->look->mean, sizeof preprocess->mean);
@@ -295,11 +296,24 @@ static att_value vit_build_network(att_graph *graph, const att_model_options *op
     return x;
 }
 
+static const char *vit_classifier(const att_model_options *options)
+{
+    (void)options;
+    return "head";
+}
+
+static bool vit_alias(const char *name, int index, char *other, size_t size)
+{
+    (void)name, (void)index, (void)other, (void)size;
+    return false;
+}
+
 extern const att_family att_family_vit;
 
 const att_family att_family_vit = {
     .name = "vit",
-    .classifier = "head",
+    .mark = "patch_embed.proj.weight",
+    .classifier = vit_classifier,
     .variant_count = sizeof variants / sizeof *variants,
     .variant = vit_info,
     .defaults = vit_defaults,
@@ -308,4 +322,5 @@ const att_family att_family_vit = {
     .recognise = att_vit_recognise,
     .regrids = att_vit_regrids,
     .is_added = att_vit_is_added,
+    .alias = vit_alias,
 };

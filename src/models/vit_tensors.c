@@ -106,20 +106,20 @@ static const struct sign *sign_of(const char *name)
     return NULL;
 }
 
-static att_status refuse(att_context *context, const att_safetensors *file, const char *name)
+static att_status refuse(att_context *context, const att_tensors *file, const char *name)
 {
     const struct sign *sign = sign_of(name);
     return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no plain ViT or DeiT%s%s",
-                    att_safetensors_path(file), name, sign ? ": it is a sign of " : "", sign ? sign->of : "");
+                    att_tensors_path(file), name, sign ? ": it is a sign of " : "", sign ? sign->of : "");
 }
 
 /* Reads every name: depth and module, or the refusal of a name that is not a plain ViT's (one whose meaning is known
  * before others). */
-static att_status read_names(att_context *context, const att_safetensors *file, att_model_options *found)
+static att_status read_names(att_context *context, const att_tensors *file, att_model_options *found)
 {
     const char *alien = NULL;
-    for (int i = 0; i < att_safetensors_count(file); i++) {
-        const char *name = att_safetensors_at(file, i).name, *rest = NULL;
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *name = att_tensors_at(file, i).name, *rest = NULL;
         if (att_checkpoint_owns(file, name) || is_one_of(name, outer_names, COUNT(outer_names)))
             continue;
         int block = block_of(name, &rest);
@@ -135,18 +135,18 @@ static att_status read_names(att_context *context, const att_safetensors *file, 
     return alien ? refuse(context, file, alien) : ATT_OK;
 }
 
-static bool has(const att_safetensors *file, const char *name)
+static bool has(const att_tensors *file, const char *name)
 {
-    return att_safetensors_find(file, name) >= 0;
+    return att_tensors_find(file, name) >= 0;
 }
 
 /* The dims of a tensor of this rank, each in 1..2^24; NULL where it is otherwise. */
-static const int64_t *dims_of(const att_safetensors *file, const char *name, int rank, att_shape *shape)
+static const int64_t *dims_of(const att_tensors *file, const char *name, int rank, att_shape *shape)
 {
-    int index = att_safetensors_find(file, name);
+    int index = att_tensors_find(file, name);
     if (index < 0)
         return NULL;
-    *shape = att_safetensors_at(file, index).shape;
+    *shape = att_tensors_at(file, index).shape;
     if (shape->rank != rank)
         return NULL;
     for (int i = 0; i < rank; i++)
@@ -155,17 +155,17 @@ static const int64_t *dims_of(const att_safetensors *file, const char *name, int
     return shape->dims;
 }
 
-static att_status read_patches(att_context *context, const att_safetensors *file, att_model_options *found)
+static att_status read_patches(att_context *context, const att_tensors *file, att_model_options *found)
 {
     att_shape shape;
     const int64_t *dims = dims_of(file, "patch_embed.proj.weight", 4, &shape);
     if (!dims)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "%s: there is no patch embedding (\"patch_embed.proj.weight\" [width, channels, P, P])",
-                        att_safetensors_path(file));
+                        att_tensors_path(file));
     if (dims[2] != dims[3])
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: patches of %d x %d pixels are not square",
-                        att_safetensors_path(file), (int)dims[2], (int)dims[3]);
+                        att_tensors_path(file), (int)dims[2], (int)dims[3]);
     found->embed_dim = (int)dims[0];
     found->in_chans = (int)dims[1];
     found->patch_size = (int)dims[2];
@@ -181,7 +181,7 @@ static int root_of(int64_t count)
     return (int64_t)root * root == count ? root : 0;
 }
 
-static att_status read_grid(att_context *context, const att_safetensors *file, att_model_options *found)
+static att_status read_grid(att_context *context, const att_tensors *file, att_model_options *found)
 {
     att_shape shape;
     const int64_t *dims = dims_of(file, "pos_embed", 3, &shape);
@@ -195,13 +195,13 @@ static att_status read_grid(att_context *context, const att_safetensors *file, a
     }
     if (!side)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the %d positions of \"pos_embed\" are no square grid",
-                        att_safetensors_path(file), (int)dims[1]);
+                        att_tensors_path(file), (int)dims[1]);
     if (side <= INT32_MAX / found->patch_size)
         found->img_size = side * found->patch_size;
     return ATT_OK;
 }
 
-static void read_switches(const att_safetensors *file, att_model_options *found)
+static void read_switches(const att_tensors *file, att_model_options *found)
 {
     /* LayerScale is seen, what it started at is not: this is DeiT III's order of magnitude. */
     static const double unknown_start = 1e-5;
@@ -214,7 +214,7 @@ static void read_switches(const att_safetensors *file, att_model_options *found)
         snprintf(found->global_pool, sizeof found->global_pool, "avg");
 }
 
-static void read_widths(const att_safetensors *file, att_model_options *found)
+static void read_widths(const att_tensors *file, att_model_options *found)
 {
     att_shape shape;
     const int64_t *dims = dims_of(file, "head.weight", 2, &shape);
@@ -229,7 +229,7 @@ static void read_widths(const att_safetensors *file, att_model_options *found)
         found->mlp_ratio = ((double)dims[0] + 0.5) / found->embed_dim;
 }
 
-att_status att_vit_recognise(att_context *context, const att_safetensors *file, att_model_options *found)
+att_status att_vit_recognise(att_context *context, const att_tensors *file, att_model_options *found)
 {
     ATT_TRY(read_names(context, file, found));
     ATT_TRY(read_patches(context, file, found));

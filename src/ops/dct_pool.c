@@ -22,7 +22,8 @@ static void copy_options(const att_dct_pool_options *options, att_dct_attrs *att
 att_value att_dct_pool(att_graph *graph, att_value x, const att_dct_pool_options *options)
 {
     att_attrs attrs = {0};
-    copy_options(options, &attrs.dct);
+    if (options)
+        copy_options(options, &attrs.dct);
     att_shape shape = att_value_shape(graph, x);
     if (shape.rank == 3 && shape.dims[0] <= INT32_MAX && shape.dims[1] <= INT32_MAX) {
         attrs.dct.map_height = (int32_t)shape.dims[0];

@@ -5,13 +5,14 @@
 #include "ops/rule.h"
 #include "ops/window.h"
 
-static att_value emit_pool(att_graph *graph, const char *op, att_value x, const att_pool_options *options)
+static att_value emit_pool(att_graph *graph, const char *op, att_value x, const att_pool_options *given)
 {
-    att_attrs attrs = {.pool = {.kernel = options->kernel,
-                                .stride = options->stride == 0 ? options->kernel : options->stride,
-                                .padding = options->padding,
-                                .ceil = options->ceil,
-                                .count_padding = options->count_padding}};
+    att_pool_options options = given ? *given : (att_pool_options){0};
+    att_attrs attrs = {.pool = {.kernel = options.kernel,
+                                .stride = options.stride == 0 ? options.kernel : options.stride,
+                                .padding = options.padding,
+                                .ceil = options.ceil,
+                                .count_padding = options.count_padding}};
     return att_emit(graph, op, &attrs, &x, 1, NULL);
 }
 

@@ -2,6 +2,16 @@
 
 #include <math.h>
 
+static void write_samples(att_json_writer *json, const att_measurement *m)
+{
+    if (m->sample_count == 0)
+        return;
+    att_json_begin_array(json);
+    for (int i = 0; i < m->sample_count; i++)
+        att_json_number(json, m->samples[i]);
+    att_json_end_array(json);
+}
+
 void att_figures_write(att_json_writer *json, const att_figures *figures)
 {
     att_json_begin_object(json);
@@ -27,6 +37,7 @@ void att_figures_write(att_json_writer *json, const att_figures *figures)
         att_json_number(json, m->mean);
         att_json_number(json, m->deviation);
         att_json_integer(json, m->count);
+        write_samples(json, m);
         att_json_end_array(json);
     }
     att_json_end_array(json);

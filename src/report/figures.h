@@ -6,7 +6,8 @@
 
 #include "store/figures.h"
 
-/* {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n], ...]} */
+/* {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n], ...]}, with an
+ * eighth item, the array of samples, where the record has them. */
 void att_figures_write(att_json_writer *json, const att_figures *figures);
 /* Of `count` events, {step: [...], epoch: [...], images: [...], series: [{instrument, node, statistic, mean: [...],
  * deviation: [...], n: [...]}, ...]}: one series for each figure of all heads together that the last event has. */

@@ -19,17 +19,17 @@ static bool has_suffix(const char *name, const char *suffix)
 static att_status fail_tensor(const att_map_file *maps, const char *name, const char *expected)
 {
     return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s is missing or is not %s",
-                    att_safetensors_path(maps->file), name, expected);
+                    att_tensors_path(maps->file), name, expected);
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
 static att_status read_number(const att_map_file *maps, const char *key, int64_t low, int64_t high, int64_t *value)
 {
-    const char *text = att_safetensors_metadata(maps->file, key);
+    const char *text = att_tensors_metadata(maps->file, key);
     if (text == NULL || !att_text_to_i64(text, value) || *value < low || *value > high)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: its metadata need %s, a number from %lld to %lld",
-                        att_safetensors_path(maps->file), key, (long long)low, (long long)high);
+                        att_tensors_path(maps->file), key, (long long)low, (long long)high);
     return ATT_OK;
 }
 
@@ -41,15 +41,15 @@ static att_status read_grid(att_map_file *maps)
     maps->tokens = maps->prefix + maps->grid_h * maps->grid_w;
     if (maps->tokens > MOST_TOKENS)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %lld tokens, at most %d are read",
-                        att_safetensors_path(maps->file), (long long)maps->tokens, (int)MOST_TOKENS);
+                        att_tensors_path(maps->file), (long long)maps->tokens, (int)MOST_TOKENS);
     return ATT_OK;
 }
 
 static att_status read_image(att_map_file *maps)
 {
-    maps->image = att_safetensors_find(maps->file, "image");
-    att_safetensors_info info =
-        maps->image >= 0 ? att_safetensors_at(maps->file, maps->image) : (att_safetensors_info){.name = "image"};
+    maps->image = att_tensors_find(maps->file, "image");
+    att_tensors_info info =
+        maps->image >= 0 ? att_tensors_at(maps->file, maps->image) : (att_tensors_info){.name = "image"};
     const int64_t *dims = info.shape.dims;
     if (info.dtype != ATT_SAFETENSORS_U8 || info.shape.rank != 4 || dims[0] < 1 || dims[1] < 1 || dims[1] > MOST_SIDE ||
         dims[2] < 1 || dims[2] > MOST_SIDE || (dims[3] != 1 && dims[3] != 3))
@@ -62,7 +62,7 @@ static att_status read_image(att_map_file *maps)
 
 static att_status read_node(att_map_file *maps, int index)
 {
-    att_safetensors_info map = att_safetensors_at(maps->file, index);
+    att_tensors_info map = att_tensors_at(maps->file, index);
     int64_t n = maps->tokens, heads = map.shape.rank == 4 ? map.shape.dims[1] : 0;
     if (map.dtype != ATT_SAFETENSORS_U8 || heads < 1 || heads > MOST_HEADS ||
         !att_shape_equal(map.shape, att_shape_of(maps->images, heads, n, n)))
@@ -71,8 +71,8 @@ static att_status read_node(att_map_file *maps, int index)
     if (name == NULL)
         return att_fail_memory(maps->context, strlen(map.name), "a tensor's name");
     memcpy(name + strlen(name) - strlen(map_suffix), max_suffix, strlen(max_suffix));
-    int other = att_safetensors_find(maps->file, name);
-    att_safetensors_info max = other >= 0 ? att_safetensors_at(maps->file, other) : map;
+    int other = att_tensors_find(maps->file, name);
+    att_tensors_info max = other >= 0 ? att_tensors_at(maps->file, other) : map;
     att_status status = ATT_OK;
     if (max.dtype != ATT_SAFETENSORS_F32 || !att_shape_equal(max.shape, att_shape_of(maps->images, heads, n)))
         status = fail_tensor(maps, name, "F32 [K, heads, N]");
@@ -110,16 +110,16 @@ static void sort_nodes(att_map_file *maps)
 static att_status read_nodes(att_map_file *maps)
 {
     int count = 0;
-    for (int i = 0; i < att_safetensors_count(maps->file); i++)
-        count += has_suffix(att_safetensors_at(maps->file, i).name, map_suffix);
+    for (int i = 0; i < att_tensors_count(maps->file); i++)
+        count += has_suffix(att_tensors_at(maps->file, i).name, map_suffix);
     if (count < 1 || count > MOST_NODES)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %d tensors named <scope>.map; from 1 to %d are expected",
-                        att_safetensors_path(maps->file), count, (int)MOST_NODES);
+                        att_tensors_path(maps->file), count, (int)MOST_NODES);
     maps->nodes = att_allocate_array(maps->context, (size_t)count, sizeof(*maps->nodes));
     if (maps->nodes == NULL)
         return att_fail_memory(maps->context, (size_t)count * sizeof(*maps->nodes), "attention maps");
-    for (int i = 0; i < att_safetensors_count(maps->file); i++)
-        if (has_suffix(att_safetensors_at(maps->file, i).name, map_suffix))
+    for (int i = 0; i < att_tensors_count(maps->file); i++)
+        if (has_suffix(att_tensors_at(maps->file, i).name, map_suffix))
             ATT_TRY(read_node(maps, i));
     sort_nodes(maps);
     return ATT_OK;
@@ -127,13 +127,13 @@ static att_status read_nodes(att_map_file *maps)
 
 static att_status read_class_names(att_map_file *maps)
 {
-    const char *text = att_safetensors_metadata(maps->file, "classes");
+    const char *text = att_tensors_metadata(maps->file, "classes");
     if (text == NULL)
         return ATT_OK;
     ATT_TRY(att_json_parse(maps->context, "classes of maps.safetensors", text, strlen(text), &maps->class_names));
     if (!json_is_array(maps->class_names))
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: its classes are no JSON array",
-                        att_safetensors_path(maps->file));
+                        att_tensors_path(maps->file));
     return ATT_OK;
 }
 
@@ -148,7 +148,7 @@ static att_status read_all(att_map_file *maps)
 att_status att_map_file_open(att_context *context, const char *path, att_map_file *maps)
 {
     *maps = (att_map_file){.context = context};
-    ATT_TRY(att_safetensors_open(context, path, &maps->file));
+    ATT_TRY(att_tensors_open(context, path, &maps->file));
     att_status status = read_all(maps);
     if (status != ATT_OK)
         att_map_file_close(maps);
@@ -159,7 +159,7 @@ void att_map_file_close(att_map_file *maps)
 {
     json_decref(maps->class_names);
     att_free(maps->context, maps->nodes);
-    att_safetensors_close(&maps->file);
+    att_tensors_close(&maps->file);
     *maps = (att_map_file){.context = maps->context};
 }
 
@@ -178,14 +178,14 @@ static void to_little_endian(uint8_t *bytes, size_t floats)
 /* The first `count` of a tensor's K slices as a string. */
 static att_status write_slices(att_json_writer *json, const att_map_file *maps, int index, int64_t count)
 {
-    att_safetensors_info info = att_safetensors_at(maps->file, index);
+    att_tensors_info info = att_tensors_at(maps->file, index);
     size_t element = att_safetensors_dtype_size(info.dtype), bytes = (size_t)info.count * element;
     size_t shown = bytes / (size_t)maps->images * (size_t)count;
     uint8_t *data = att_allocate(maps->context, bytes);
     if (data == NULL)
         return att_fail_memory(maps->context, bytes, info.name);
     att_text text = {.context = maps->context};
-    att_status status = att_safetensors_read(maps->file, index, info.dtype, data, info.count);
+    att_status status = att_tensors_read(maps->file, index, info.dtype, data, info.count);
     if (status == ATT_OK) {
         if (info.dtype == ATT_SAFETENSORS_F32)
             to_little_endian(data, shown / element);
@@ -203,16 +203,16 @@ static att_status write_slices(att_json_writer *json, const att_map_file *maps, 
 /* Class numbers, and beside them the classes' names. */
 static att_status write_classes(att_json_writer *json, const att_map_file *maps, const char *name, int64_t count)
 {
-    int index = att_safetensors_find(maps->file, name);
+    int index = att_tensors_find(maps->file, name);
     if (index < 0)
         return ATT_OK;
-    att_safetensors_info info = att_safetensors_at(maps->file, index);
+    att_tensors_info info = att_tensors_at(maps->file, index);
     if (info.dtype != ATT_SAFETENSORS_I64 || !att_shape_equal(info.shape, att_shape_of(maps->images)))
         return fail_tensor(maps, name, "I64 [K]");
     int64_t *numbers = att_allocate_array(maps->context, (size_t)info.count, sizeof(*numbers));
     if (numbers == NULL)
         return att_fail_memory(maps->context, (size_t)info.count * sizeof(*numbers), name);
-    att_status status = att_safetensors_read(maps->file, index, info.dtype, numbers, info.count);
+    att_status status = att_tensors_read(maps->file, index, info.dtype, numbers, info.count);
     char names_key[32];
     snprintf(names_key, sizeof(names_key), "%s_name", name);
     att_json_key(json, name);

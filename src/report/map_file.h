@@ -2,7 +2,7 @@
 #ifndef ATT_REPORT_MAP_FILE_H
 #define ATT_REPORT_MAP_FILE_H
 
-#include <attscope/safetensors.h>
+#include <attscope/tensors.h>
 
 #include "core/memory.h"
 #include "io/json.h"
@@ -15,7 +15,7 @@ typedef struct att_map_node {
 
 typedef struct att_map_file {
     att_context *context;
-    att_safetensors *file;
+    att_tensors *file;
     int64_t grid_h, grid_w, prefix, tokens;
     int64_t images; /* K */
     int image;      /* tensor's index */
@@ -26,7 +26,7 @@ typedef struct att_map_file {
     json_t *class_names;    /* NULL where the file has none */
 } att_map_file;
 
-/* Errors: ERR_FORMAT where the file is something else; those of att_safetensors_open(). After success *maps is the
+/* Errors: ERR_FORMAT where the file is something else; those of att_tensors_open(). After success *maps is the
  * caller's, freed by att_map_file_close(). */
 att_status att_map_file_open(att_context *context, const char *path, att_map_file *maps);
 /* Zeros are allowed. */

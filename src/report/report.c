@@ -11,13 +11,17 @@
 #include "report/map_file.h"
 #include "report/page.h"
 #include "report/run.h"
+#include "report/sweep.h"
 
 enum { DEFAULT_MAP_BYTES = 16 << 20 };
 
 typedef struct report {
     att_context *context;
-    att_report_run *runs;
-    att_map_file *maps; /* one a run; without a file where it has none */
+    att_arena arena;        /* of the sources */
+    att_sweep_run *sources; /* setting: NULL where it is not of a sweep's folder */
+    int source_count;
+    att_report_run *runs; /* of each source */
+    att_map_file *maps;   /* one a run; without a file where it has none */
     int count;
     att_report_result result;
 } report;
@@ -25,6 +29,65 @@ typedef struct report {
 att_report_options att_report_options_defaults(void)
 {
     return (att_report_options){.map_bytes = DEFAULT_MAP_BYTES};
+}
+
+/* --- which runs --------------------------------------------------------------------------------------------------- */
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* Several sweeps may call different settings by one name. */
+static const char *setting_of(report *r, const char *folder, const char *setting, bool alone)
+{
+    att_text name = {.context = r->context};
+    if (!alone)
+        att_text_append(&name, "%s: ", last_part(folder));
+    att_text_append(&name, "%s", setting);
+    const char *kept = name.failed ? NULL : att_arena_string(&r->arena, name.data);
+    att_text_free(&name);
+    return kept;
+}
+
+static att_status add_source(report *r, const char *folder, const char *setting, uint64_t seed)
+{
+    if (r->source_count == ATT_REPORT_MAX_RUNS)
+        return att_fail(r->context, ATT_ERR_ARGUMENT, "a report of more than %d runs", (int)ATT_REPORT_MAX_RUNS);
+    att_sweep_run *source = &r->sources[r->source_count++];
+    *source = (att_sweep_run){att_arena_string(&r->arena, folder), setting, seed};
+    return source->folder != NULL ? ATT_OK : att_fail_memory(r->context, strlen(folder), folder);
+}
+
+static att_status add_sweep(report *r, const char *folder, const att_sweep_file *file, bool alone)
+{
+    if (file->count == 0)
+        return att_fail(r->context, ATT_ERR_NOT_FOUND, "%s/sweep.json names no run that is measured", folder);
+    for (int i = 0; i < file->count; i++) {
+        const char *setting = setting_of(r, folder, file->runs[i].setting, alone);
+        if (setting == NULL)
+            return att_fail_memory(r->context, strlen(file->runs[i].setting), folder);
+        ATT_TRY(add_source(r, file->runs[i].folder, setting, file->runs[i].seed));
+    }
+    return ATT_OK;
+}
+
+/* A folder is a run's or a sweep's. */
+static att_status find_sources(report *r, const char *const *folders, int count)
+{
+    r->sources = att_arena_allocate(&r->arena, ATT_REPORT_MAX_RUNS * sizeof(*r->sources));
+    if (r->sources == NULL)
+        return att_fail_memory(r->context, ATT_REPORT_MAX_RUNS * sizeof(*r->sources), "a report");
+    for (int i = 0; i < count; i++) {
+        att_sweep_file file = {.count = 0};
+        bool sweep = false;
+        ATT_TRY(att_sweep_file_read(r->context, folders[i], &sweep, &file));
+        att_status status = sweep ? add_sweep(r, folders[i], &file, count == 1) : add_source(r, folders[i], NULL, 0);
+        att_sweep_file_free(&file);
+        ATT_TRY(status);
+    }
+    return ATT_OK;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -40,16 +103,18 @@ static att_status read_maps(report *r, const char *folder, att_map_file *maps)
     return status;
 }
 
-static att_status read_runs(report *r, const char *const *folders, int count)
+static att_status read_runs(report *r)
 {
-    r->runs = att_allocate_array(r->context, (size_t)count, sizeof(*r->runs));
-    r->maps = att_allocate_array(r->context, (size_t)count, sizeof(*r->maps));
+    size_t count = (size_t)r->source_count;
+    r->runs = att_allocate_array(r->context, count, sizeof(*r->runs));
+    r->maps = att_allocate_array(r->context, count, sizeof(*r->maps));
     if (r->runs == NULL || r->maps == NULL)
-        return att_fail_memory(r->context, (size_t)count * sizeof(*r->runs), "a report");
-    for (; r->count < count; r->count++) {
-        ATT_TRY(att_report_run_read(r->context, folders[r->count], &r->runs[r->count]));
+        return att_fail_memory(r->context, count * sizeof(*r->runs), "a report");
+    for (; r->count < r->source_count; r->count++) {
+        const char *folder = r->sources[r->count].folder;
+        ATT_TRY(att_report_run_read(r->context, folder, &r->runs[r->count]));
         r->maps[r->count].context = r->context;
-        att_status status = read_maps(r, folders[r->count], &r->maps[r->count]);
+        att_status status = read_maps(r, folder, &r->maps[r->count]);
         if (status != ATT_OK) {
             att_report_run_free(&r->runs[r->count]);
             return status;
@@ -66,6 +131,7 @@ static void free_report(report *r)
     }
     att_free(r->context, r->runs);
     att_free(r->context, r->maps);
+    att_arena_free(&r->arena);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
@@ -117,6 +183,25 @@ static att_status write_maps(att_json_writer *json, report *r, int index, size_t
     return att_map_file_write(json, maps, count);
 }
 
+/* {settings, correlations} as sweep.json has them; a run that is of no sweep is a setting of its own. */
+static att_status write_sweep(att_json_writer *json, const report *r)
+{
+    att_sweep_member members[ATT_REPORT_MAX_RUNS];
+    att_sweep *sweep = NULL;
+    for (int i = 0; i < r->count; i++) {
+        const att_sweep_run *source = &r->sources[i];
+        members[i] =
+            (att_sweep_member){&r->runs[i], source->setting != NULL ? source->setting : name_of(r, i), source->seed};
+    }
+    ATT_TRY(att_sweep_of(r->context, members, r->count, 0, &sweep));
+    att_json_key(json, "sweep");
+    att_json_begin_object(json);
+    att_sweep_write_json(sweep, json);
+    att_json_end_object(json);
+    att_sweep_destroy(&sweep);
+    return ATT_OK;
+}
+
 static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)
 {
     att_json_begin_object(json);
@@ -131,11 +216,14 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
         att_json_begin_object(json);
         att_json_key(json, "name");
         att_json_string(json, name_of(r, i));
+        att_json_key(json, "setting");
+        att_json_string(json, r->sources[i].setting);
         att_report_run_write(json, &r->runs[i]);
         ATT_TRY(write_maps(json, r, i, options->map_bytes));
         att_json_end_object(json);
     }
     att_json_end_array(json);
+    ATT_TRY(write_sweep(json, r));
     att_json_end_object(json);
     return ATT_OK;
 }
@@ -198,8 +286,11 @@ att_status att_report_write(att_context *context, const char *const *folders, in
     if (count < 1 || count > ATT_REPORT_MAX_RUNS)
         return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs; from 1 to %d are possible", count,
                         (int)ATT_REPORT_MAX_RUNS);
-    report r = {.context = context};
-    att_status status = read_runs(&r, folders, count);
+    report r = {.context = context, .arena = {.context = context}};
+    att_status status = find_sources(&r, folders, count);
+    if (status == ATT_OK)
+        status = read_runs(&r);
+    r.result.runs = r.count;
     if (status == ATT_OK)
         status = write_report(&r, options != NULL ? options : &defaults, path);
     free_report(&r);

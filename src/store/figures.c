@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/measure.h>
+
 #include "core/error.h"
 
 enum { MOST_FIGURES = 100000 };
@@ -24,6 +26,11 @@ static const char *text_or_empty(att_figures *figures, const json_t *object, con
     return json_is_string(json_object_get(object, key)) ? copy_text(figures, object, key) : "";
 }
 
+static bool are_samples(const json_t *samples)
+{
+    return samples == NULL || (json_is_array(samples) && json_array_size(samples) <= ATT_MEASURE_MOST_SAMPLES);
+}
+
 /* What an object without these members is taken for is an error; of numbers null is NaN. */
 static bool is_figure(const json_t *object)
 {
@@ -32,7 +39,22 @@ static bool is_figure(const json_t *object)
            json_is_string(json_object_get(object, "statistic")) &&
            (head == NULL ||
             (json_is_integer(head) && json_integer_value(head) >= 0 && json_integer_value(head) < MOST_FIGURES)) &&
-           json_is_integer(n) && json_integer_value(n) >= 0;
+           json_is_integer(n) && json_integer_value(n) >= 0 && are_samples(json_object_get(object, "samples"));
+}
+
+static att_status read_samples(const att_line_event *event, const json_t *object, att_figures *figures)
+{
+    const json_t *samples = json_object_get(object, "samples");
+    att_measurement *item = &figures->items[figures->count];
+    size_t count = json_array_size(samples);
+    double *values = count > 0 ? att_arena_allocate(&figures->arena, count * sizeof(*values)) : NULL;
+    if (count > 0 && values == NULL)
+        return att_fail_memory(figures->arena.context, count * sizeof(*values), event->where);
+    for (size_t i = 0; i < count; i++)
+        values[i] = number_or_nan(json_array_get(samples, i));
+    item->samples = values;
+    item->sample_count = (int)count;
+    return ATT_OK;
 }
 
 static att_status read_figure(const att_line_event *event, const json_t *object, att_figures *figures)
@@ -53,6 +75,7 @@ static att_status read_figure(const att_line_event *event, const json_t *object,
                               .count = json_integer_value(json_object_get(object, "n"))};
     if (item->instrument == NULL || item->node == NULL || item->statistic == NULL)
         return att_fail_memory(context, sizeof(*item), event->where);
+    ATT_TRY(read_samples(event, object, figures));
     figures->count++;
     return ATT_OK;
 }

@@ -1,3 +1,5 @@
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -26,6 +28,21 @@ static bool is_taken(const att_event *event, int index)
     return false;
 }
 
+/* Of no more digits than a chart shows: there are many. */
+static void write_samples(att_json_writer *json, const att_measurement *m)
+{
+    char text[32];
+    if (m->sample_count == 0)
+        return;
+    att_json_key(json, "samples");
+    att_json_begin_array(json);
+    for (int i = 0; i < m->sample_count; i++) {
+        snprintf(text, sizeof(text), "%.5g", m->samples[i]);
+        att_json_number(json, strtod(text, NULL));
+    }
+    att_json_end_array(json);
+}
+
 static void write_measurement(att_json_writer *json, const att_measurement *m)
 {
     att_json_begin_object(json);
@@ -45,6 +62,7 @@ static void write_measurement(att_json_writer *json, const att_measurement *m)
     att_json_number(json, m->deviation);
     att_json_key(json, "n");
     att_json_integer(json, m->count);
+    write_samples(json, m);
     att_json_end_object(json);
 }
 

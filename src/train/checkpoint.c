@@ -26,7 +26,7 @@ static char *tensor_prefix(const char *slot, char prefix[PREFIX_SIZE])
 }
 
 /* ERR_MISMATCH where the parameter's tensor is missing or has another shape. name: scratch. */
-static att_status find_tensor(att_context *context, const att_safetensors *file, const char *prefix,
+static att_status find_tensor(att_context *context, const att_tensors *file, const char *prefix,
                               const att_parameter_info *parameter, att_text *name, int *index)
 {
     char found[96], expected[96];
@@ -34,36 +34,36 @@ static att_status find_tensor(att_context *context, const att_safetensors *file,
     att_text_append(name, "%s%s", prefix, parameter->name);
     if (name->failed)
         return att_fail_memory(context, strlen(parameter->name), "a tensor's name");
-    *index = att_safetensors_find(file, name->data);
+    *index = att_tensors_find(file, name->data);
     if (*index < 0)
-        return att_fail(context, ATT_ERR_MISMATCH, "%s has no tensor %s", att_safetensors_path(file), name->data);
-    att_shape shape = att_safetensors_at(file, *index).shape;
+        return att_fail(context, ATT_ERR_MISMATCH, "%s has no tensor %s", att_tensors_path(file), name->data);
+    att_shape shape = att_tensors_at(file, *index).shape;
     if (att_shape_equal(shape, parameter->shape))
         return ATT_OK;
-    return att_fail(context, ATT_ERR_MISMATCH, "%s: tensor %s has shape %s, expected %s", att_safetensors_path(file),
+    return att_fail(context, ATT_ERR_MISMATCH, "%s: tensor %s has shape %s, expected %s", att_tensors_path(file),
                     name->data, att_shape_format(shape, found, sizeof found),
                     att_shape_format(parameter->shape, expected, sizeof expected));
 }
 
-static bool has_ema(const att_safetensors *file)
+static bool has_ema(const att_tensors *file)
 {
-    for (int i = 0; i < att_safetensors_count(file); i++) {
-        if (strncmp(att_safetensors_at(file, i).name, ema_prefix, strlen(ema_prefix)) == 0)
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        if (strncmp(att_tensors_at(file, i).name, ema_prefix, strlen(ema_prefix)) == 0)
             return true;
     }
     return false;
 }
 
-att_status att_checkpoint_load_ema(const att_model *model, const att_safetensors *file, att_weights *weights)
+att_status att_checkpoint_load_ema(const att_model *model, const att_tensors *file, att_weights *weights)
 {
     att_context *context = att_graph_context(att_model_graph(model));
     if (!has_ema(file))
         return att_fail(context, ATT_ERR_NOT_FOUND, "%s holds no averaged weights: it was not trained with an EMA",
-                        att_safetensors_path(file));
+                        att_tensors_path(file));
     return att_model_load_prefixed(model, file, ema_prefix, weights);
 }
 
-att_status att_checkpoint_describe(att_context *context, const att_safetensors *file, att_checkpoint_info *info)
+att_status att_checkpoint_describe(att_context *context, const att_tensors *file, att_checkpoint_info *info)
 {
     att_checkpoint_info read = {.ema = has_ema(file)};
     if (att_metadata_text(file, "version")) {
@@ -84,7 +84,7 @@ att_status att_checkpoint_describe(att_context *context, const att_safetensors *
     return ATT_OK;
 }
 
-const char *att_checkpoint_classes(const att_safetensors *file)
+const char *att_checkpoint_classes(const att_tensors *file)
 {
     return att_metadata_text(file, "classes");
 }
@@ -177,19 +177,19 @@ att_status att_checkpoint_export(const att_model *model, const att_weights *weig
 /* --- continuing ----------------------------------------------------------------------------------------------------
  */
 
-att_status att_checkpoint_lanes(att_context *context, const att_safetensors *file, int *lanes)
+att_status att_checkpoint_lanes(att_context *context, const att_tensors *file, int *lanes)
 {
     int64_t read;
     if (!att_metadata_text(file, "version"))
         return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that could be continued",
-                        att_safetensors_path(file));
+                        att_tensors_path(file));
     ATT_TRY(att_metadata_integer(context, file, "lanes", 1, 1024, &read));
     *lanes = (int)read;
     return ATT_OK;
 }
 
 /* Reads every tensor of weights and slots through `buffer`, or where that is NULL only looks whether all are there. */
-static att_status read_slots(const att_train_run *run, const att_safetensors *file, float *buffer, att_text *name)
+static att_status read_slots(const att_train_run *run, const att_tensors *file, float *buffer, att_text *name)
 {
     for (int slot = NO_SLOT; slot < att_weights_slot_count(run->weights); slot++) {
         char prefix[PREFIX_SIZE];
@@ -201,7 +201,7 @@ static att_status read_slots(const att_train_run *run, const att_safetensors *fi
             ATT_TRY(find_tensor(run->context, file, prefix, &parameter, name, &index));
             if (!buffer)
                 continue;
-            ATT_TRY(att_safetensors_read(file, index, ATT_SAFETENSORS_F32, buffer, count));
+            ATT_TRY(att_tensors_read(file, index, ATT_SAFETENSORS_F32, buffer, count));
             ATT_TRY(att_weights_set(run->weights, slot, i, buffer, count));
         }
     }
@@ -218,7 +218,7 @@ static int64_t largest_parameter(const att_weights *weights)
     return most;
 }
 
-static att_status load_slots(const att_train_run *run, const att_safetensors *file)
+static att_status load_slots(const att_train_run *run, const att_tensors *file)
 {
     att_text name = {.context = run->context};
     size_t bytes = (size_t)largest_parameter(run->weights) * sizeof(float);
@@ -232,7 +232,7 @@ static att_status load_slots(const att_train_run *run, const att_safetensors *fi
     return status;
 }
 
-att_status att_checkpoint_resume(const att_train_run *run, const att_safetensors *file, att_train_state *state)
+att_status att_checkpoint_resume(const att_train_run *run, const att_tensors *file, att_train_state *state)
 {
     ATT_TRY(att_metadata_compare(run, file));
     ATT_TRY(att_metadata_state(run->context, file, state));

@@ -34,11 +34,11 @@ typedef struct att_train_run {
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
 
 /* The lanes that the file's training had. ERR_MISMATCH where the file holds no training. */
-att_status att_checkpoint_lanes(att_context *context, const att_safetensors *file, int *lanes);
+att_status att_checkpoint_lanes(att_context *context, const att_tensors *file, int *lanes);
 
 /* Fills weights, slots and state (history included, whose capacity stays). Before anything is changed, everything that
  * decides bits is compared: ERR_MISMATCH names the first difference. */
-att_status att_checkpoint_resume(const att_train_run *run, const att_safetensors *file, att_train_state *state);
+att_status att_checkpoint_resume(const att_train_run *run, const att_tensors *file, att_train_state *state);
 
 /* Files of a run folder: `path` is freed by att_free(). name: "last", "model_best", "checkpoint-3". */
 att_status att_checkpoint_path(att_context *context, const char *output, const char *name, char **path);

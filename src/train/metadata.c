@@ -155,15 +155,15 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     return finish(metadata);
 }
 
-const char *att_metadata_text(const att_safetensors *file, const char *what)
+const char *att_metadata_text(const att_tensors *file, const char *what)
 {
     char key[KEY_SIZE];
-    return att_safetensors_metadata(file, train_key(what, key));
+    return att_tensors_metadata(file, train_key(what, key));
 }
 
 typedef struct comparison {
     att_context *context;
-    const att_safetensors *file;
+    const att_tensors *file;
     att_status status;
 } comparison;
 
@@ -193,25 +193,25 @@ static void compare_line(void *user, const char *what, const char *here)
     c->status =
         att_fail(c->context, ATT_ERR_MISMATCH,
                  "%s cannot be continued to the same bits: its %s is \"%.*s\", here it is \"%.*s\"",
-                 att_safetensors_path(c->file), dot ? dot + 1 : what, (int)there_length, there, (int)here_length, here);
+                 att_tensors_path(c->file), dot ? dot + 1 : what, (int)there_length, there, (int)here_length, here);
 }
 
-att_status att_metadata_compare(const att_train_run *run, const att_safetensors *file)
+att_status att_metadata_compare(const att_train_run *run, const att_tensors *file)
 {
     comparison c = {.context = run->context, .file = file, .status = ATT_OK};
     each_line(run, compare_line, &c);
     return c.status;
 }
 
-static att_status bad_value(att_context *context, const att_safetensors *file, const char *what, const char *expected)
+static att_status bad_value(att_context *context, const att_tensors *file, const char *what, const char *expected)
 {
     const char *text = att_metadata_text(file, what);
     return att_fail(context, ATT_ERR_FORMAT, "%s: metadata attscope.train.%s is %s%.40s%s, expected %s",
-                    att_safetensors_path(file), what, text ? "\"" : "", text ? text : "missing", text ? "\"" : "",
+                    att_tensors_path(file), what, text ? "\"" : "", text ? text : "missing", text ? "\"" : "",
                     expected);
 }
 
-att_status att_metadata_integer(att_context *context, const att_safetensors *file, const char *what, int64_t least,
+att_status att_metadata_integer(att_context *context, const att_tensors *file, const char *what, int64_t least,
                                 int64_t most, int64_t *value)
 {
     const char *text = att_metadata_text(file, what);
@@ -222,7 +222,7 @@ att_status att_metadata_integer(att_context *context, const att_safetensors *fil
     return ATT_OK;
 }
 
-att_status att_metadata_real(att_context *context, const att_safetensors *file, const char *what, double *value)
+att_status att_metadata_real(att_context *context, const att_tensors *file, const char *what, double *value)
 {
     const char *text = att_metadata_text(file, what);
     return text && strlen(text) == 16 && att_bits_parse(text, value)
@@ -238,7 +238,7 @@ static bool history_is_past(const att_history *history, int64_t epoch)
     return true;
 }
 
-att_status att_metadata_state(att_context *context, const att_safetensors *file, att_train_state *state)
+att_status att_metadata_state(att_context *context, const att_tensors *file, att_train_state *state)
 {
     int64_t epoch, best_epoch, evicted;
     ATT_TRY(att_metadata_integer(context, file, "epoch", 0, INT32_MAX, &epoch));

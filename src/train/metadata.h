@@ -20,15 +20,15 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state);
 
 /* Compares what decides bits; ERR_MISMATCH names the first difference. */
-att_status att_metadata_compare(const att_train_run *run, const att_safetensors *file);
+att_status att_metadata_compare(const att_train_run *run, const att_tensors *file);
 /* ERR_FORMAT where a value is missing or no number. history.capacity stays. */
-att_status att_metadata_state(att_context *context, const att_safetensors *file, att_train_state *state);
+att_status att_metadata_state(att_context *context, const att_tensors *file, att_train_state *state);
 /* One number of the metadata, in [least, most]; ERR_FORMAT otherwise. what: "epoch". */
-att_status att_metadata_integer(att_context *context, const att_safetensors *file, const char *what, int64_t least,
+att_status att_metadata_integer(att_context *context, const att_tensors *file, const char *what, int64_t least,
                                 int64_t most, int64_t *value);
 /* The bits of a number. */
-att_status att_metadata_real(att_context *context, const att_safetensors *file, const char *what, double *value);
+att_status att_metadata_real(att_context *context, const att_tensors *file, const char *what, double *value);
 /* The text under "attscope.train.<what>"; NULL where there is none. */
-const char *att_metadata_text(const att_safetensors *file, const char *what);
+const char *att_metadata_text(const att_tensors *file, const char *what);
 
 #endif

@@ -145,9 +145,9 @@ static bool is_place(const att_trainer *trainer)
            state->loss_count == state->batch * trainer->options->batch_size;
 }
 
-static att_status resume(att_trainer *trainer, const att_safetensors *file)
+static att_status resume(att_trainer *trainer, const att_tensors *file)
 {
-    const char *path = att_safetensors_path(file);
+    const char *path = att_tensors_path(file);
     ATT_TRY(att_checkpoint_resume(&trainer->run, file, &trainer->state));
     if (!is_place(trainer))
         return att_fail(trainer->context, ATT_ERR_FORMAT,
@@ -160,7 +160,7 @@ static att_status resume(att_trainer *trainer, const att_safetensors *file)
 }
 
 /* file: NULL without a resume. */
-static att_status build(att_trainer *trainer, const att_safetensors *file)
+static att_status build(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;
     int lanes = options->lanes;
@@ -179,12 +179,12 @@ static att_status build(att_trainer *trainer, const att_safetensors *file)
 
 att_status att_trainer_prepare(att_trainer *trainer)
 {
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     ATT_TRY(check(trainer));
     if (trainer->options->resume)
-        ATT_TRY(att_safetensors_open(trainer->context, trainer->options->resume, &file));
+        ATT_TRY(att_tensors_open(trainer->context, trainer->options->resume, &file));
     att_status status = build(trainer, file);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return status;
 }
 

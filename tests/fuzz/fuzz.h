@@ -68,4 +68,22 @@ static inline const char *fuzz_file(const char *name, const void *bytes, size_t 
     return path;
 }
 
+/* Reads every tensor of an open file, as its type and as f32. Of PyTorch's, tensors may be larger than their file. */
+static inline void fuzz_read_tensors(const att_tensors *file)
+{
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        att_tensors_info info = att_tensors_at(file, i);
+        fuzz_require(att_tensors_find(file, info.name) == i, "a tensor is found by its name");
+        fuzz_require(info.count >= 0 && info.count <= 1 << 25, "a tensor is no larger than its file");
+        void *out = malloc((size_t)info.count * 8 + 1);
+        fuzz_require(out != NULL && att_tensors_read(file, i, info.dtype, out, info.count) == ATT_OK,
+                     "a tensor of an opened file is read");
+        (void)att_tensors_read_f32(file, i, out, info.count);
+        free(out);
+    }
+    for (int i = 0; i < att_tensors_metadata_count(file); i++)
+        fuzz_require(att_tensors_metadata(file, att_tensors_metadata_key(file, i)) != NULL,
+                     "metadata is found by its key");
+}
+
 #endif

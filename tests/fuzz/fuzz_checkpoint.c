@@ -78,7 +78,7 @@ static const char *write_changed(const original *o, json_t *header)
     return path;
 }
 
-static void go_on(const original *o, const att_safetensors *file)
+static void go_on(const original *o, const att_tensors *file)
 {
     tiny *t = o->training;
     att_train_run run = {fuzz_context(), t->model, t->weights, &t->data, &t->options, o->fingerprint, 1};
@@ -100,8 +100,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *header = changed_header(o, data, size);
     const char *path = write_changed(o, header);
     json_decref(header);
-    att_safetensors *file = NULL;
-    if (att_safetensors_open(fuzz_context(), path, &file) == ATT_OK) {
+    att_tensors *file = NULL;
+    if (att_tensors_open(fuzz_context(), path, &file) == ATT_OK) {
         att_identity identity;
         att_checkpoint_info info;
         (void)att_checkpoint_describe(fuzz_context(), file, &info);
@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                      "the weights are what they were");
         go_on(o, file);
     }
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     fuzz_end(before);
     return 0;
 }

@@ -2,11 +2,13 @@
  * FOLDER/<target>.dict. */
 #include <archive.h>
 #include <archive_entry.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include "commands.h"
 #include "options_inner.h"
+#include "report/fixture.h"
 #include "tiny.h"
 
 static const char *root;
@@ -68,20 +70,104 @@ static void make_checkpoint(void)
     char *bytes = read_file("last.safetensors", &size);
     keep("safetensors", "checkpoint", bytes, size);
     snprintf(path, sizeof path, "%s/last.safetensors", fuzz_folder());
-    att_safetensors *file = NULL;
-    fuzz_require(att_safetensors_open(fuzz_context(), path, &file) == ATT_OK, path);
+    att_tensors *file = NULL;
+    fuzz_require(att_tensors_open(fuzz_context(), path, &file) == ATT_OK, path);
     FILE *lines = create("checkpoint", "metadata");
     snprintf(path, sizeof path, "%s/checkpoint.dict", root);
     FILE *dictionary = fopen(path, "w");
     fuzz_require(dictionary != NULL, path);
-    for (int i = 0; i < att_safetensors_metadata_count(file); i++) {
-        const char *key = att_safetensors_metadata_key(file, i);
-        fprintf(lines, "%s=%s\n", key, att_safetensors_metadata(file, key));
+    for (int i = 0; i < att_tensors_metadata_count(file); i++) {
+        const char *key = att_tensors_metadata_key(file, i);
+        fprintf(lines, "%s=%s\n", key, att_tensors_metadata(file, key));
         fprintf(dictionary, "\"%s=\"\n", key);
     }
     fclose(dictionary);
     fclose(lines);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
+}
+
+/* {"w": a tensor of 2 x 2 turned over, "p": a parameter}, an OrderedDict, an opaque object; and what a pickle may name.
+ */
+static void make_pickles(void)
+{
+    static const char storage[] =
+        "(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0"
+        "0"
+        "X\3\0\0\0cpuK\4tQ";
+    static const char rest[] = "K\0(K\2K\2t(K\1K\2t\x89Nt";
+    FILE *seed = create("pickle", "state");
+    fputs("\x80\2}(", seed);
+    fwrite("X\1\0\0\0w", 1, 6, seed);
+    fputs("ctorch._utils\n_rebuild_tensor_v2\nq\1(", seed);
+    fwrite(storage, 1, sizeof storage - 1, seed);
+    fwrite(rest, 1, sizeof rest - 1, seed);
+    fputs("Rq\2", seed);
+    fwrite("X\1\0\0\0p", 1, 6, seed);
+    fputs("ctorch._utils\n_rebuild_parameter\n(h\2\x88Nt", seed);
+    fputs("RU\1accollections\nOrderedDict\n)R}bU\1bcargparse\nNamespace\n)\x81}bU\1c](K\1G", seed);
+    fwrite("\x40\0\0\0\0\0\0\0eu.", 1, 11, seed);
+    fclose(seed);
+    char path[600];
+    snprintf(path, sizeof path, "%s/pickle.dict", root);
+    FILE *dictionary = fopen(path, "w");
+    fuzz_require(dictionary != NULL, path);
+    static const char *const words[] = {"ctorch._utils\\x0a_rebuild_tensor\\x0a",
+                                        "ctorch._utils\\x0a_rebuild_tensor_v2\\x0a",
+                                        "ctorch._utils\\x0a_rebuild_tensor_v3\\x0a",
+                                        "ctorch._utils\\x0a_rebuild_parameter\\x0a",
+                                        "ctorch._utils\\x0a_rebuild_parameter_with_state\\x0a",
+                                        "ctorch._utils\\x0a_rebuild_qtensor\\x0a",
+                                        "ctorch._tensor\\x0a_rebuild_from_type_v2\\x0a",
+                                        "ctorch\\x0aFloatStorage\\x0a",
+                                        "ctorch\\x0aHalfStorage\\x0a",
+                                        "ctorch.storage\\x0aUntypedStorage\\x0a",
+                                        "ctorch\\x0afloat32\\x0a",
+                                        "ctorch\\x0aSize\\x0a",
+                                        "ccollections\\x0aOrderedDict\\x0a",
+                                        "cargparse\\x0aNamespace\\x0a",
+                                        "U\\x0astate_dict",
+                                        "U\\x0estate_dict_ema",
+                                        "U\\x07module."};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        fprintf(dictionary, "\"%s\"\n", words[i]);
+    fclose(dictionary);
+}
+
+static void make_maps(void)
+{
+    char path[600];
+    size_t size;
+    snprintf(path, sizeof path, "%s/maps.safetensors", fuzz_folder());
+    fuzz_require(fixture_maps(fuzz_context(), path, 1, "2") == ATT_OK, att_context_message(fuzz_context()));
+    char *bytes = read_file("maps.safetensors", &size);
+    keep("maps", "small", bytes, size);
+}
+
+/* A database with a run in it, of small pages: tools/fuzz takes inputs of up to 8 KiB. */
+static void make_runs(void)
+{
+    char folder[300], database[300];
+    size_t size;
+    snprintf(folder, sizeof folder, "%s/run", fuzz_folder());
+    snprintf(database, sizeof database, "%s/runs.sqlite", fuzz_folder());
+    const att_field fields[] = {{"model", 0, "vit"}, {"lr", 0.1, NULL}};
+    att_event event = {.kind = ATT_EVENT_RUN_BEGIN, .fields = fields, .field_count = 2};
+    att_sink sink;
+    fuzz_require(att_store_open(fuzz_context(), folder, &(att_store_options){.database = database}, &sink) == ATT_OK &&
+                     sink.emit(sink.user, &event) == ATT_OK,
+                 att_context_message(fuzz_context()));
+    for (event.step = 1, event.kind = ATT_EVENT_STEP; event.step < 9; event.step++)
+        fuzz_require(sink.emit(sink.user, &event) == ATT_OK, att_context_message(fuzz_context()));
+    sink.close(sink.user);
+    sqlite3 *connection = NULL;
+    fuzz_require(sqlite3_open(database, &connection) == SQLITE_OK &&
+                     sqlite3_exec(connection, "PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM", NULL, NULL,
+                                  NULL) == SQLITE_OK,
+                 database);
+    sqlite3_close(connection);
+    char *bytes = read_file("runs.sqlite", &size);
+    fuzz_require(size <= 8192, "the database is small");
+    keep("runs", "one", bytes, size);
 }
 
 static void make_idx(void)
@@ -169,11 +255,16 @@ int main(int count, char **arguments)
     mkdir(root, 0755);
     make_safetensors();
     make_checkpoint();
-    make_idx();
-    make_archive("plain", "ustar", false);
-    make_archive("gzipped", "pax", true);
-    make_archive("stored", "zip", false);
-    make_archive("packed", "zip", true);
-    make_options();
-    return 0;
+    make_pickles();
+}
+
+make_maps();
+make_runs();
+make_idx();
+make_archive("plain", "ustar", false);
+make_archive("gzipped", "pax", true);
+make_archive("stored", "zip", false);
+make_archive("packed", "zip", true);
+make_options();
+return 0;
 }

@@ -29,6 +29,10 @@ typedef struct direct_input {
     {                                                             \
         {ATT_F64, ATT_SHARED, DIRECT_SHAPE(__VA_ARGS__)}, (data_) \
     }
+#define BATCH(data_, ...)                                        \
+    {                                                            \
+        {ATT_F64, ATT_BATCH, DIRECT_SHAPE(__VA_ARGS__)}, (data_) \
+    }
 #define SCALARS(data_)                              \
     {                                               \
         {ATT_F64, ATT_SAMPLE, {.rank = 0}}, (data_) \

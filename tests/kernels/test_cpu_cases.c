@@ -18,8 +18,6 @@ static const tolerance tolerances[] = {
     {"linear_weight_grad", NULL, 2e-6}, /* 5.5e-7 */
     {"conv2d", NULL, 2e-6},             /* 1.0e-6 */
     {"conv2d_data_grad", NULL, 2e-6},   /* 1.1e-6 */
-    /* 4.0e-6: sums over 112 x 112 places in one row. */
-    {"conv2d_weight_grad", "resnet50_stem", 8e-6},
     {"conv2d_weight_grad", NULL, 2e-6}, /* 7.3e-7 */
     /* 1e-5: the mean, 1e4, is known to 5e-4 in f32, and that is what the deviations of 1 are measured from. */
     {"layer_norm", "large_mean", 2e-5},
@@ -29,7 +27,7 @@ static const tolerance tolerances[] = {
     {"attention", "sharp", 6e-5},
     {"attention", NULL, 4e-6},      /* 1.9e-6 */
     {"attention_grad", NULL, 4e-6}, /* 9.5e-7 */
-    {NULL, NULL, 1e-6},             /* 4.9e-7, in sums over rows */
+    {NULL, NULL, 1e-6},             /* 7.2e-7, in sums over rows */
 };
 
 /* Attention whose operands are all bf16 rounds p and ds to bf16 too where the processor multiplies that. What it sums

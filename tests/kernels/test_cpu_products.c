@@ -140,7 +140,29 @@ static void *allocate_or_refuse(void *user, void *old, size_t old_size, size_t s
     return block;
 }
 
-/* Every kernel's preparation, with each of its allocations refused in turn. */
+/* A kernel's preparation, with each of its allocations refused in turn. */
+static void refuse_each(failing *f, const att_kernel *kernel, const att_problem *problem)
+{
+    size_t bytes = att_context_allocations(problem->context).bytes_now;
+    att_status status = ATT_ERR_MEMORY;
+    for (long refused = 0; kernel->prepare && status != ATT_OK; refused++) {
+        *f = (failing){0, refused};
+        att_prepared prepared = {0};
+        status = kernel->prepare(problem, &prepared);
+        assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
+        if (status == ATT_OK && kernel->release)
+            kernel->release(problem->context, prepared.state);
+        assert_int_equal(att_context_allocations(problem->context).bytes_now, bytes);
+    }
+}
+
+static bool takes(const att_kernel *kernel, const att_problem *problem)
+{
+    return !strcmp(kernel->op, problem->op) && kernel->tier <= att_context_tier(problem->context) &&
+           (!kernel->accepts || kernel->accepts(problem));
+}
+
+/* Every kernel of the tier on each case it takes, in f32 and as narrow as may be. */
 static void lack_of_memory_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -150,24 +172,20 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
     settings.allocate_user = &f;
     att_context *poor;
     assert_int_equal(att_context_create(&settings, &poor), ATT_OK);
-    size_t bytes = att_context_allocations(poor).bytes_now;
-    for (const att_op *const *op = att_ops; *op; op++) {
-        const att_kernel *kernel = tiers_kernel(poor, (*op)->name);
-        case_drawn drawn = case_draw((case_setup){poor, *op, &(*op)->cases[0], ATT_F32, 1, false, 0, 0});
-        att_problem problem = {
-            poor, (*op)->name, &(*op)->cases[0].attrs, drawn.in, drawn.out, drawn.in_count, drawn.out_count, 1, 3};
-        att_status status = ATT_ERR_MEMORY;
-        for (long refused = 0; kernel->prepare && status != ATT_OK; refused++) {
-            f = (failing){0, refused};
-            att_prepared prepared = {0};
-            status = kernel->prepare(&problem, &prepared);
-            assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
-            if (status == ATT_OK && kernel->release)
-                kernel->release(poor, prepared.state);
-            assert_int_equal(att_context_allocations(poor).bytes_now, bytes);
+    for (const att_op *const *op = att_ops; *op; op++)
+        for (int i = 0; i < 2 * (*op)->case_count; i++) {
+            const att_op_case *definition = &(*op)->cases[i / 2];
+            if (definition->bench)
+                continue;
+            case_drawn drawn = case_draw((case_setup){poor, *op, definition, ATT_F32, 1, false,
+                                                      i % 2 ? (*op)->narrow_in : 0, i % 2 ? (*op)->narrow_out : 0});
+            att_problem problem = {
+                poor, (*op)->name, &definition->attrs, drawn.in, drawn.out, drawn.in_count, drawn.out_count, 1, 3};
+            for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+                if (takes(*kernel, &problem))
+                    refuse_each(&f, *kernel, &problem);
+            case_free(&drawn);
         }
-        case_free(&drawn);
-    }
     att_context_destroy(&poor);
 }
 

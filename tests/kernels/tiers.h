@@ -52,11 +52,7 @@ static inline const att_kernel *tiers_kernel_for(const case_drawn *drawn)
                            .out_count = drawn->out_count,
                            .group = drawn->setup.group,
                            .parts = 1};
-    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-        if (!strcmp((*kernel)->op, op->name) && (*kernel)->tier <= att_context_tier(context) &&
-            (!(*kernel)->accepts || (*kernel)->accepts(&problem)))
-            return *kernel;
-    return NULL;
+    return att_cpu_kernel_for(&problem);
 }
 
 static inline bool tiers_running_one(void)

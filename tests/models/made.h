@@ -105,10 +105,10 @@ static inline void write_model(const place *p, const char *name, const att_model
 static inline att_status identify(const place *p, const char *name, const att_model_options *flags,
                                   att_identity *identity)
 {
-    att_safetensors *file;
-    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
     att_status status = att_model_identify(p->context, file, p->weights, name, flags, identity);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return status;
 }
 

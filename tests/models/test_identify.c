@@ -106,7 +106,8 @@ static void nothing_said_lists_what_fits(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "fit deit3_small_patch16_384, which");
     att_model_options options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "8 x 8 patches, 32 wide, 2 deep, images of 32 x 32");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED,
+            "img_size 32, in_chans 3, num_classes 7, depth 2, patch_size 8, embed_dim 32");
     refused(p, "vit_tny_patch16_224", ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
 }
 
@@ -366,11 +367,11 @@ static void *metered(void *user, void *old, size_t old_size, size_t size)
 
 static att_status identify_and_load(att_context *context, const char *path)
 {
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     att_model *model = NULL;
     att_weights *weights = NULL;
     att_identity identity;
-    att_status status = att_safetensors_open(context, path, &file);
+    att_status status = att_tensors_open(context, path, &file);
     if (status == ATT_OK)
         status = att_model_identify(context, file, path, NULL, NULL, &identity);
     if (status == ATT_OK)
@@ -381,7 +382,7 @@ static att_status identify_and_load(att_context *context, const char *path)
         status = att_model_load(model, file, weights);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return status;
 }
 

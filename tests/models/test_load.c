@@ -4,10 +4,10 @@
 
 static att_status load(const place *p, const att_model *model, att_weights *weights)
 {
-    att_safetensors *file;
-    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
     att_status status = att_model_load(model, file, weights);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return status;
 }
 
@@ -188,10 +188,10 @@ static void a_trainings_tensors_are_passed_over(void **state)
 
 static att_status load_pretrained(const place *p, const att_model *model, att_weights *weights, att_new_head *head)
 {
-    att_safetensors *file;
-    CHECK(p->context, att_safetensors_open(p->context, p->weights, &file));
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
     att_status status = att_model_load_pretrained(model, file, weights, head);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return status;
 }
 

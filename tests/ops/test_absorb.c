@@ -97,6 +97,100 @@ static void layer_norm_grad_absorbs_an_addend(void **state)
     att_graph_destroy(&f.graph);
 }
 
+static att_value parameter(att_graph *graph, const char *name, double start)
+{
+    return att_graph_parameter(graph, name, att_shape_of(4), (att_init){ATT_INIT_CONSTANT, start}, false);
+}
+
+static att_value frozen_norm(att_graph *graph, att_value x)
+{
+    return att_batch_norm(graph, x, parameter(graph, "gamma", 1), parameter(graph, "beta", 0),
+                          att_graph_buffer(graph, "mean", att_shape_of(4), 0),
+                          att_graph_buffer(graph, "variance", att_shape_of(4), 1),
+                          &(att_batch_norm_options){.frozen = true});
+}
+
+static bool node_absorbs(const att_graph *graph, int producer, int consumer)
+{
+    FD_OK(att_graph_status(graph));
+    return graph->nodes.items[producer].op->absorb(&graph->nodes.items[producer], &graph->nodes.items[consumer]);
+}
+
+static void sums_and_norms_absorb_one_relu(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_relu(f.graph, frozen_norm(f.graph, f.x));  /* nodes 1, 2 */
+    att_relu(f.graph, att_add(f.graph, f.x, f.z)); /* 3, 4 */
+    att_gelu(f.graph, f.z);                        /* 5 */
+    for (int producer = 1; producer <= 3; producer += 2) {
+        assert_false(node_absorbs(f.graph, producer, 5));
+        assert_true(node_absorbs(f.graph, producer, producer + 1));
+        assert_false(node_absorbs(f.graph, producer, producer + 1));
+    }
+    assert_int_equal(f.graph->nodes.items[1].attrs.batch_norm.activation, ATT_ACT_RELU);
+    assert_int_equal(f.graph->nodes.items[3].attrs.add.activation, ATT_ACT_RELU);
+    att_graph_destroy(&f.graph);
+}
+
+static void a_sum_with_its_relu_is_no_residual(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_add(f.graph, f.y, f.z);
+    f.graph->nodes.items[1].attrs.add.activation = ATT_ACT_RELU;
+    assert_false(absorbs(&f));
+    att_graph_destroy(&f.graph);
+}
+
+/* A residual comes before the relu. */
+static void gates_absorb_a_residual_and_a_relu(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value gate = att_graph_input(f.graph, "gate", ATT_F32, att_shape_of(4));
+    att_value y = att_gate(f.graph, f.x, gate);  /* node 1 */
+    att_relu(f.graph, att_add(f.graph, f.z, y)); /* 2, 3 */
+    assert_true(node_absorbs(f.graph, 1, 2));
+    assert_int_equal(f.graph->nodes.items[1].in[2], f.z);
+    assert_false(node_absorbs(f.graph, 1, 2));
+    assert_true(node_absorbs(f.graph, 1, 3));
+    assert_false(node_absorbs(f.graph, 1, 3));
+    f.graph->nodes.items[1].in[2] = ATT_NONE;
+    assert_false(node_absorbs(f.graph, 1, 2));
+    att_graph_destroy(&f.graph);
+}
+
+static int count_of(const att_graph *graph, const char *op)
+{
+    int count = 0;
+    for (int i = 0; i < graph->nodes.count; i++)
+        count += !strcmp(graph->nodes.items[i].op->name, op);
+    return count;
+}
+
+/* How often relu is computed in a training step, after a norm or after a sum. */
+static int relus(bool norm)
+{
+    fixture f = new_fixture();
+    att_value y = norm ? frozen_norm(f.graph, f.y) : att_add(f.graph, f.y, f.z);
+    att_value target = att_graph_input(f.graph, "target", ATT_I32, (att_shape){.rank = 0});
+    y = att_cross_entropy(f.graph, att_global_mean(f.graph, att_relu(f.graph, y)), target, 0);
+    int *owner = NULL;
+    FD_OK(att_graph_differentiate(f.graph, y, &owner));
+    int count = count_of(f.graph, "relu");
+    att_free(fd_context, owner);
+    att_graph_destroy(&f.graph);
+    return count;
+}
+
+static void a_relu_is_computed_again_where_its_input_is(void **state)
+{
+    (void)state;
+    assert_int_equal(relus(true), 2);
+    assert_int_equal(relus(false), 1);
+}
+
 /* 5 x 4 x 4 multiply-adds. */
 static void products_cost_their_multiply_adds(void **state)
 {
@@ -197,6 +291,10 @@ int main(void)
         cmocka_unit_test(sums_that_are_no_residual_stay),
         cmocka_unit_test(context_broadcast_absorbs_a_residual),
         cmocka_unit_test(layer_norm_grad_absorbs_an_addend),
+        cmocka_unit_test(sums_and_norms_absorb_one_relu),
+        cmocka_unit_test(a_sum_with_its_relu_is_no_residual),
+        cmocka_unit_test(gates_absorb_a_residual_and_a_relu),
+        cmocka_unit_test(a_relu_is_computed_again_where_its_input_is),
         cmocka_unit_test(products_cost_their_multiply_adds),
         cmocka_unit_test(every_case_has_a_cost),
         cmocka_unit_test(attention_is_asked_by_scope),

@@ -170,6 +170,45 @@ static void a_network_has_the_right_gradients(void **state)
     }
 }
 
+static att_value frozen_norm(fd_model *model, const char *scope, att_value x)
+{
+    char mean[64], variance[64];
+    snprintf(mean, sizeof mean, "%s.running_mean", scope);
+    snprintf(variance, sizeof variance, "%s.running_var", scope);
+    att_shape shape = att_shape_of(WIDTH);
+    return att_batch_norm(
+        model->graph, x, weight(model->graph, scope, "weight", shape, 1),
+        weight(model->graph, scope, "bias", shape, 0.5), att_graph_buffer(model->graph, mean, shape, 0.1),
+        att_graph_buffer(model->graph, variance, shape, 0.8), &(att_batch_norm_options){.frozen = true});
+}
+
+/* The gates of all kinds, one behind the other, on a residual branch. */
+static att_value gated_branch(fd_model *model, att_value x)
+{
+    att_graph *graph = model->graph;
+    const att_dct_pool_options frequencies = {.count = 2, .rows = {0, 1}, .columns = {1, 0}, .height = 2, .width = 2};
+    att_value y = att_relu(graph, frozen_norm(model, "bn1", linear(graph, "conv1", x, WIDTH, WIDTH)));
+    att_value style = att_channel_linear(graph, att_global_style(graph, y, 1e-2),
+                                         weight(graph, "srm", "weight", att_shape_of(WIDTH, 2), 1));
+    y = att_gate(graph, y, att_sigmoid(graph, style));
+    att_value pooled = att_add(graph, att_global_max(graph, y), att_dct_pool(graph, y, &frequencies));
+    pooled = att_channel_conv(graph, pooled, weight(graph, "eca", "weight", att_shape_of(1, 1, 3), 1));
+    y = att_gate(graph, y, att_sigmoid(graph, pooled));
+    att_value pixels = linear(graph, "spatial", att_channel_pool(graph, y), 2, 1);
+    return att_pixel_gate(graph, y, att_sigmoid(graph, pixels));
+}
+
+static void gated_maps_have_the_right_gradients(void **state)
+{
+    (void)state;
+    fd_model model = fd_create();
+    att_value x = linear(model.graph, "stem", fd_input(&model, ATT_F64, att_shape_of(3, 4, 2), 1, 0, 0), 2, WIDTH);
+    x = att_relu(model.graph, att_add(model.graph, x, gated_branch(&model, x)));
+    fd_loss_of(&model, linear(model.graph, "head", att_global_mean(model.graph, x), WIDTH, CLASSES));
+    fd_check(&model, "gated maps", 1, tolerance);
+    fd_destroy(&model);
+}
+
 /* The inference plan fuses more and leaves dropout out; without dropout it must agree with training. */
 static void inference_agrees_with_training(void **state)
 {
@@ -207,7 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_backward_rule_is_right),        cmocka_unit_test(soft_targets_have_gradients_for_logits),
         cmocka_unit_test(a_target_with_parameters_is_refused), cmocka_unit_test(a_network_has_the_right_gradients),
-        cmocka_unit_test(inference_agrees_with_training),
+        cmocka_unit_test(gated_maps_have_the_right_gradients), cmocka_unit_test(inference_agrees_with_training),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

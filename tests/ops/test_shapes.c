@@ -65,6 +65,66 @@ static void builders_yield_the_stated_shapes(void **state)
     att_graph_destroy(&g);
 }
 
+static att_value norm(att_graph *g, att_value x, int64_t width, const att_batch_norm_options *options)
+{
+    att_value vector = shared(g, att_shape_of(width));
+    return att_batch_norm(g, x, vector, vector, vector, vector, options);
+}
+
+static void builders_on_maps_yield_the_stated_shapes(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    const att_dct_pool_options frequencies = {.count = 3, .rows = {0, 1, 2}, .height = 7, .width = 7};
+    att_value x = sample(g, att_shape_of(4, 5, 6)), c6 = sample(g, att_shape_of(6));
+    assert_shape(g, norm(g, x, 6, NULL), att_shape_of(4, 5, 6));
+    assert_shape(g, att_relu(g, x), att_shape_of(4, 5, 6));
+    assert_shape(g, att_sigmoid(g, x), att_shape_of(4, 5, 6));
+    assert_shape(g, att_global_mean(g, x), att_shape_of(6));
+    assert_shape(g, att_global_max(g, x), att_shape_of(6));
+    assert_shape(g, att_global_style(g, x, 1e-5), att_shape_of(6, 2));
+    assert_shape(g, att_channel_pool(g, x), att_shape_of(4, 5, 2));
+    assert_shape(g, att_gate(g, x, c6), att_shape_of(4, 5, 6));
+    assert_shape(g, att_pixel_gate(g, x, sample(g, att_shape_of(4, 5, 1))), att_shape_of(4, 5, 6));
+    assert_shape(g, att_channel_conv(g, c6, shared(g, att_shape_of(1, 1, 3))), att_shape_of(6));
+    assert_shape(g, att_channel_linear(g, sample(g, att_shape_of(6, 2)), shared(g, att_shape_of(6, 2))),
+                 att_shape_of(6));
+    assert_shape(g, att_dct_pool(g, x, &frequencies), att_shape_of(6));
+    att_graph_destroy(&g);
+}
+
+static void batch_norm_has_the_usual_options(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    norm(g, sample(g, att_shape_of(4, 5, 6)), 6, NULL);
+    const att_batch_norm_attrs *attrs = &g->nodes.items[0].attrs.batch_norm;
+    assert_true(attrs->eps == 1e-5 && attrs->momentum == 0.1 && !attrs->frozen);
+    att_graph_destroy(&g);
+}
+
+/* Of what stands for batch norm in training: its kinds, and that buffers are assigned. */
+static void batch_norm_in_training_is_of_the_batch(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    att_shape shape = att_shape_of(6);
+    att_value mean = att_graph_buffer(g, "mean", shape, 0), variance = att_graph_buffer(g, "variance", shape, 1);
+    for (int frozen = 0; frozen < 2; frozen++) {
+        att_value y = att_batch_norm(g, sample(g, att_shape_of(4, 5, 6)), shared(g, shape), shared(g, shape), mean,
+                                     variance, &(att_batch_norm_options){.frozen = frozen});
+        const att_node *node = &g->nodes.items[g->nodes.count - 1];
+        att_value trained = node->op->in_training(g, node);
+        FD_OK(att_graph_status(g));
+        assert_shape(g, trained, att_shape_of(4, 5, 6));
+        assert_int_equal(trained == y, frozen);
+    }
+    assert_int_equal(g->assigned.count, 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(att_value_kind(g, g->assigned.items[i].value), ATT_BATCH);
+    att_graph_destroy(&g);
+}
+
 static void a_rate_of_zero_adds_no_node(void **state)
 {
     (void)state;
@@ -155,6 +215,39 @@ static void token_ops_refuse_what_does_not_fit(void **state)
     WRONG("context_broadcast: keep is inf", att_context_broadcast(g, x, INFINITY, 0, ATT_NONE));
 }
 
+static void map_ops_refuse_what_does_not_fit(void **state)
+{
+    (void)state;
+    const att_batch_norm_options eps = {.eps = -1}, momentum = {.momentum = 2};
+    const att_dct_pool_options uneven = {.count = 4, .height = 7, .width = 7},
+                               many = {.count = 33, .height = 7, .width = 7},
+                               high = {.count = 2, .rows = {0, 7}, .height = 7, .width = 7},
+                               negative = {.count = 2, .columns = {-1, 0}, .height = 7, .width = 7};
+    MISFIT("batch_norm: gamma [5] must have 6 elements", norm(g, x, 5, NULL));
+    WRONG("batch_norm: eps is -1, must be positive", norm(g, x, 6, &eps));
+    WRONG("batch_norm: momentum is 2, must be within 0 and 1", norm(g, x, 6, &momentum));
+    MISFIT("token_mean: x [6] must be tokens [N, C] or a map [h, w, C]",
+           att_global_mean(g, sample(g, att_shape_of(6))));
+    MISFIT("global_style: x [1, 6] must have more than one row",
+           att_global_style(g, sample(g, att_shape_of(1, 6)), 1e-5));
+    WRONG("global_style: eps is 0, must be positive", att_global_style(g, x, 0));
+    MISFIT("gate: gate [5] must have the shape [6]", att_gate(g, x, sample(g, att_shape_of(5))));
+    MISFIT("gate: gate [6] is a shared value, must be sample", att_gate(g, x, p));
+    MISFIT("pixel_gate: gate [6] must have the shape [5, 1]", att_pixel_gate(g, x, sample(g, att_shape_of(6))));
+    MISFIT("channel_conv: weight [1, 1, 4] must be [1, 1, k], k odd",
+           att_channel_conv(g, sample(g, att_shape_of(6)), shared(g, att_shape_of(1, 1, 4))));
+    MISFIT("channel_conv: weight [3, 3]",
+           att_channel_conv(g, sample(g, att_shape_of(6)), shared(g, att_shape_of(3, 3))));
+    MISFIT("channel_linear: weight [6] must have the shape [5, 6]", att_channel_linear(g, x, p));
+    att_shape map = att_shape_of(4, 5, 6);
+    WRONG("dct_pool: 6 channels in 4 groups, must be 1 to 32 equal ones", att_dct_pool(g, sample(g, map), &uneven));
+    WRONG("dct_pool: 6 channels in 33 groups", att_dct_pool(g, sample(g, map), &many));
+    WRONG("dct_pool: 6 channels in 0 groups", att_dct_pool(g, sample(g, map), NULL));
+    WRONG("dct_pool: every frequency must be smaller", att_dct_pool(g, sample(g, map), &high));
+    WRONG("dct_pool: every frequency must be smaller", att_dct_pool(g, sample(g, map), &negative));
+    MISFIT("dct_pool: x [5, 6] must have 3 axes", att_dct_pool(g, x, &high));
+}
+
 static void attention_refuses_what_does_not_fit(void **state)
 {
     (void)state;
@@ -207,10 +300,18 @@ static void every_rule_refuses_missing_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builders_yield_the_stated_shapes),    cmocka_unit_test(a_rate_of_zero_adds_no_node),
-        cmocka_unit_test(each_mask_has_its_own_stream),        cmocka_unit_test(attention_scales_by_its_width),
-        cmocka_unit_test(layers_refuse_what_does_not_fit),     cmocka_unit_test(token_ops_refuse_what_does_not_fit),
-        cmocka_unit_test(attention_refuses_what_does_not_fit), cmocka_unit_test(training_ops_refuse_what_does_not_fit),
+        cmocka_unit_test(builders_yield_the_stated_shapes),
+        cmocka_unit_test(a_rate_of_zero_adds_no_node),
+        cmocka_unit_test(each_mask_has_its_own_stream),
+        cmocka_unit_test(attention_scales_by_its_width),
+        cmocka_unit_test(layers_refuse_what_does_not_fit),
+        cmocka_unit_test(token_ops_refuse_what_does_not_fit),
+        cmocka_unit_test(attention_refuses_what_does_not_fit),
+        cmocka_unit_test(training_ops_refuse_what_does_not_fit),
+        cmocka_unit_test(builders_on_maps_yield_the_stated_shapes),
+        cmocka_unit_test(batch_norm_has_the_usual_options),
+        cmocka_unit_test(batch_norm_in_training_is_of_the_batch),
+        cmocka_unit_test(map_ops_refuse_what_does_not_fit),
         cmocka_unit_test(every_rule_refuses_missing_inputs),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);

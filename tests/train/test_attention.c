@@ -73,14 +73,14 @@ typedef struct network {
 
 static void network_create(network *n, const char *path)
 {
-    att_safetensors *file;
-    CHECK(n->context, att_safetensors_open(n->context, path, &file));
+    att_tensors *file;
+    CHECK(n->context, att_tensors_open(n->context, path, &file));
     CHECK(n->context, att_model_identify(n->context, file, path, "deit_tiny_patch16_224", NULL, &n->identity));
     CHECK(n->context, att_model_create(n->context, n->identity.name, &n->identity.options, ATT_F32, &n->model));
     CHECK(n->context, att_weights_create(att_model_graph(n->model), &n->weights));
     CHECK(n->context, att_model_load(n->model, file, n->weights));
     CHECK(n->context, att_measure_create(att_model_graph(n->model), "entropy,distance,jacobian", "*", &n->measure));
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
 }
 
 static void network_destroy(network *n)

@@ -11,11 +11,11 @@ static att_train_options training_in(const fixture *f, char output[160])
     return options;
 }
 
-static att_safetensors *open_file(const fixture *f, const char *name)
+static att_tensors *open_file(const fixture *f, const char *name)
 {
     char path[160];
-    att_safetensors *file = NULL;
-    assert_int_equal(att_safetensors_open(f->context, path_in(f, name, path), &file), ATT_OK);
+    att_tensors *file = NULL;
+    assert_int_equal(att_tensors_open(f->context, path_in(f, name, path), &file), ATT_OK);
     return file;
 }
 
@@ -26,7 +26,7 @@ static float *load(const fixture *f, const char *name, bool average, int64_t *co
     att_identity identity;
     att_model *model = NULL;
     att_weights *weights = NULL;
-    att_safetensors *file = open_file(f, name);
+    att_tensors *file = open_file(f, name);
     assert_int_equal(att_model_identify(f->context, file, path_in(f, name, path), NULL, NULL, &identity), ATT_OK);
     assert_string_equal(identity.name, "vit_tiny_patch16_224");
     assert_int_equal(att_model_create(f->context, identity.name, &identity.options, ATT_F32, &model), ATT_OK);
@@ -37,7 +37,7 @@ static float *load(const fixture *f, const char *name, bool average, int64_t *co
     float *values = values_of(weights, NULL, count);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     return values;
 }
 
@@ -71,7 +71,7 @@ static void they_say_where_the_training_stood(void **state)
     att_train_result result;
     options.seed = UINT64_MAX;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_OK);
-    att_safetensors *file = open_file(f, "run/last.safetensors");
+    att_tensors *file = open_file(f, "run/last.safetensors");
     att_checkpoint_info info;
     assert_int_equal(att_checkpoint_describe(f->context, file, &info), ATT_OK);
     assert_true(info.training && info.ema);
@@ -82,7 +82,7 @@ static void they_say_where_the_training_stood(void **state)
     assert_true(info.metric == result.eval_top1);
     assert_true(info.best_metric == result.best_metric);
     assert_int_equal(info.best_epoch, result.best_epoch);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
 }
 
 static void exports_hold_weights_only(void **state)
@@ -92,13 +92,13 @@ static void exports_hold_weights_only(void **state)
     att_train_options options = small_training();
     assert_trains(f, &options);
     assert_int_equal(att_checkpoint_export(f->model, f->weights, path_in(f, "out.safetensors", path)), ATT_OK);
-    att_safetensors *file = open_file(f, "out.safetensors");
-    assert_int_equal(att_safetensors_count(file), att_weights_count(f->weights));
+    att_tensors *file = open_file(f, "out.safetensors");
+    assert_int_equal(att_tensors_count(file), att_weights_count(f->weights));
     att_checkpoint_info info;
     assert_int_equal(att_checkpoint_describe(f->context, file, &info), ATT_OK);
     assert_false(info.training || info.ema);
     assert_int_equal(att_checkpoint_load_ema(f->model, file, f->weights), ATT_ERR_NOT_FOUND);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     assert_loads(f, "out.safetensors", NULL);
 }
 

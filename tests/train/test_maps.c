@@ -32,25 +32,25 @@ static void sharpen(const fixture *f)
     }
 }
 
-static att_safetensors *open_maps(const fixture *f)
+static att_tensors *open_maps(const fixture *f)
 {
     char path[160];
-    att_safetensors *file;
-    must(f, att_safetensors_open(f->context, path_in(f, "maps.safetensors", path), &file));
+    att_tensors *file;
+    must(f, att_tensors_open(f->context, path_in(f, "maps.safetensors", path), &file));
     return file;
 }
 
-static void read_tensor(const fixture *f, const att_safetensors *file, const char *name, att_safetensors_dtype dtype,
+static void read_tensor(const fixture *f, const att_tensors *file, const char *name, att_safetensors_dtype dtype,
                         att_shape shape, void *out)
 {
-    int index = att_safetensors_find(file, name);
+    int index = att_tensors_find(file, name);
     if (index < 0)
         fail_msg("no tensor %s", name);
-    assert_true(att_shape_equal(att_safetensors_at(file, index).shape, shape));
-    must(f, att_safetensors_read(file, index, dtype, out, att_shape_count(shape)));
+    assert_true(att_shape_equal(att_tensors_at(file, index).shape, shape));
+    must(f, att_tensors_read(file, index, dtype, out, att_shape_count(shape)));
 }
 
-static void check_pixels(const fixture *f, const att_safetensors *file)
+static void check_pixels(const fixture *f, const att_tensors *file)
 {
     uint8_t pixels[SHOWN][PIXELS];
     read_tensor(f, file, "image", ATT_SAFETENSORS_U8, att_shape_of(SHOWN, SIDE, SIDE, 1), pixels);
@@ -107,7 +107,7 @@ static void compare_map(const fixture *f, const direct *d, const char *node, con
     }
 }
 
-static void check_maps(const fixture *f, const att_safetensors *file)
+static void check_maps(const fixture *f, const att_tensors *file)
 {
     static const char *const nodes[NODES] = {"blocks.0.attn", "blocks.1.attn"};
     static uint8_t map[NODES][SHOWN][HEADS * TOKENS * TOKENS];
@@ -145,17 +145,17 @@ static void the_file_holds_the_maps(void **state)
     att_maps_options options = att_maps_options_defaults();
     options.count = SHOWN;
     must(f, write_maps(f, &options));
-    att_safetensors *file = open_maps(f);
-    assert_int_equal(att_safetensors_count(file), 3 + 2 * NODES);
-    assert_string_equal(att_safetensors_metadata(file, "model"), "vit_tiny_patch16_224");
-    assert_string_equal(att_safetensors_metadata(file, "nodes"), "[\"blocks.0.attn\",\"blocks.1.attn\"]");
-    assert_string_equal(att_safetensors_metadata(file, "prefix"), "1");
-    assert_string_equal(att_safetensors_metadata(file, "grid_h"), "2");
-    assert_string_equal(att_safetensors_metadata(file, "grid_w"), "2");
-    assert_string_equal(att_safetensors_metadata(file, "classes"), "[\"0\",\"1\",\"2\",\"3\"]");
+    att_tensors *file = open_maps(f);
+    assert_int_equal(att_tensors_count(file), 3 + 2 * NODES);
+    assert_string_equal(att_tensors_metadata(file, "model"), "vit_tiny_patch16_224");
+    assert_string_equal(att_tensors_metadata(file, "nodes"), "[\"blocks.0.attn\",\"blocks.1.attn\"]");
+    assert_string_equal(att_tensors_metadata(file, "prefix"), "1");
+    assert_string_equal(att_tensors_metadata(file, "grid_h"), "2");
+    assert_string_equal(att_tensors_metadata(file, "grid_w"), "2");
+    assert_string_equal(att_tensors_metadata(file, "classes"), "[\"0\",\"1\",\"2\",\"3\"]");
     check_pixels(f, file);
     check_maps(f, file);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
 }
 
 static bool stop(void *user, const att_progress *progress)
@@ -173,10 +173,10 @@ static void refusals_leave_the_file(void **state)
     must(f, write_maps(f, &options));
     size_t size, size_after;
     char *before = read_all(f, "maps.safetensors", &size);
-    att_safetensors *file = open_maps(f);
-    assert_int_equal(att_safetensors_count(file), 3 + 2);
-    assert_int_equal(att_safetensors_at(file, att_safetensors_find(file, "label")).count, EVAL_IMAGES);
-    att_safetensors_close(&file);
+    att_tensors *file = open_maps(f);
+    assert_int_equal(att_tensors_count(file), 3 + 2);
+    assert_int_equal(att_tensors_at(file, att_tensors_find(file, "label")).count, EVAL_IMAGES);
+    att_tensors_close(&file);
     options.nodes = "blocks.7.attn";
     assert_int_equal(write_maps(f, &options), ATT_ERR_NOT_FOUND);
     assert_message_has(f, "blocks.7.attn");

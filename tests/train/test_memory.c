@@ -33,12 +33,12 @@ static att_status rehearse(fixture *f)
 static att_status evaluate_average(fixture *f)
 {
     char path[160];
-    att_safetensors *file = NULL;
+    att_tensors *file = NULL;
     att_evaluation found;
-    att_status status = att_safetensors_open(f->context, path_in(f, "run/last.safetensors", path), &file);
+    att_status status = att_tensors_open(f->context, path_in(f, "run/last.safetensors", path), &file);
     if (status == ATT_OK)
         status = att_checkpoint_load_ema(f->model, file, f->weights);
-    att_safetensors_close(&file);
+    att_tensors_close(&file);
     if (status == ATT_OK)
         status = att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found);
     return status;

@@ -1,9 +1,10 @@
-"""Names, shapes, weight decay and preprocessing of timm's plain ViTs: one line for each model of our list.
+"""Names, shapes, weight decay and preprocessing of timm's plain ViTs and residual networks: one line for each model of
+our list that timm has.
 
 name parameters hash decayed classes img_size mean[3] std[3] crop_pct interpolation
 
-hash: sum modulo 2^64 of FNV-1a (64 bit) of "<tensor><shape as a Python list>" over the state dict; decayed: elements that
-timm gives weight decay.
+hash: sum modulo 2^64 of FNV-1a (64 bit) of "<tensor><shape as a Python list>" over the state dict, counts of batches
+aside; decayed: elements that timm gives weight decay.
 """
 import re
 import sys
@@ -16,6 +17,10 @@ TENSOR = re.compile(r"(cls_token|pos_embed|patch_embed\.proj\.(weight|bias)|(fc_
                     r"|mlp\.fc[12]\.(weight|bias)))")
 # Plain, but without a classifier in timm, or not under a ViT's or DeiT's name.
 OTHERS = re.compile(r".*(siglip|dinov2|intern|eva|_gap_448|giant_patch16_gap|huge_patch14_gap)")
+
+
+# Blurred or averaged strides, other norms, stems and widths.
+OTHER_RESNETS = re.compile(r".*(aa\d|blur|rs\d|_gn|pruned|\ds$|senet154|test_)")
 
 
 def fnv(text):
@@ -33,12 +38,14 @@ def line(name):
     config = timm.get_pretrained_cfg(name)
     classes = config.num_classes or 1000
     model = timm.create_model(name, device="meta", num_classes=classes)
-    if not is_plain(model):
-        return None
-    assert model.blocks[0].norm1.eps == 1e-6 and model.blocks[0].mlp.act.approximate == "none", name
-    tensors = model.state_dict()
-    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=model.no_weight_decay())
-    fields = [name, sum(t.numel() for t in tensors.values()),
+    if hasattr(model, "blocks"):
+        if not is_plain(model):
+            return None
+        assert model.blocks[0].norm1.eps == 1e-6 and model.blocks[0].mlp.act.approximate == "none", name
+    tensors = {n: t for n, t in model.state_dict().items() if not n.endswith("num_batches_tracked")}
+    no_decay = model.no_weight_decay() if hasattr(model, "no_weight_decay") else ()
+    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=no_decay)
+    fields = [name, sum(p.numel() for p in model.parameters()),
               f"{sum(fnv(n + str(list(t.shape))) for n, t in tensors.items()) % 2**64:016x}",
               sum(p.numel() for g in groups if g["weight_decay"] for p in g["params"]),
               classes, config.input_size[1], *config.mean, *config.std, config.crop_pct, config.interpolation]
@@ -46,6 +53,7 @@ def line(name):
 
 
 names = [n for m in ("vision_transformer", "deit") for n in timm.list_models(module=m) if not OTHERS.match(n)]
+names += [n for n in timm.list_models(module="resnet") if not OTHER_RESNETS.match(n)]
 with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):
         try:

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "core/error.h"
 #include "core/memory.h"
 #include "kernels/cpu/list.h"
@@ -8,84 +6,6 @@
 #include "kernels/cpu/tiered.h"
 
 enum { DY, X, IN };
-
-/* --- by 1 x 1: the weight gradient of a linear layer ----------------------------------------------------------------
- */
-
-typedef struct pointwise {
-    const att_kernel *kernel;
-    att_problem problem; /* of linear_weight_grad, which has a second output that nobody reads */
-    att_desc out[2];
-    void *state;
-} pointwise;
-
-static const att_kernel *find_kernel(const att_problem *problem)
-{
-    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(problem->context) &&
-            (!(*kernel)->accepts || (*kernel)->accepts(problem)))
-            return *kernel;
-    return NULL;
-}
-
-static att_status pointwise_prepare(const att_problem *problem, att_prepared *prepared)
-{
-    pointwise *p = att_allocate(problem->context, sizeof *p);
-    if (!p)
-        return att_fail_memory(problem->context, sizeof *p, "a weight's gradient");
-    int64_t outputs = att_columns(&problem->in[DY]), inputs = att_columns(&problem->in[X]);
-    p->out[0] = (att_desc){problem->out[0].dtype, ATT_SUMMED, att_shape_of(outputs, inputs)};
-    p->out[1] = (att_desc){problem->out[0].dtype, ATT_SUMMED, {.rank = -1}};
-    p->problem = *problem;
-    p->problem.op = "linear_weight_grad";
-    p->problem.out = p->out;
-    p->problem.out_count = 2;
-    p->kernel = find_kernel(&p->problem);
-    att_prepared inner = {0};
-    att_status status = p->kernel->prepare ? p->kernel->prepare(&p->problem, &inner) : ATT_OK;
-    if (status != ATT_OK) {
-        att_free(problem->context, p);
-        return status;
-    }
-    p->state = inner.state;
-    *prepared = (att_prepared){.state = p, .scratch_bytes = inner.scratch_bytes};
-    return ATT_OK;
-}
-
-static att_status pointwise_run(const att_call *call)
-{
-    const pointwise *p = call->state;
-    void *out[] = {call->out[0], NULL};
-    att_call inner = *call;
-    inner.problem = &p->problem;
-    inner.out = out;
-    inner.state = p->state;
-    return p->kernel->run(&inner);
-}
-
-static void pointwise_release(att_context *context, void *state)
-{
-    pointwise *p = state;
-    if (p->kernel->release)
-        p->kernel->release(context, p->state);
-    att_free(context, p);
-}
-
-static bool is_pointwise(const att_problem *problem)
-{
-    const att_conv_attrs *attrs = &problem->attrs->conv;
-    return attrs->kernel_h == 1 && attrs->kernel_w == 1 && attrs->stride == 1 && attrs->padding == 0 &&
-           attrs->groups == 1 && att_takes_narrow(problem, 1u << DY | 1u << X, 0);
-}
-
-const att_kernel att_cpu_conv2d_weight_grad_pointwise = {.op = "conv2d_weight_grad",
-                                                         .name = "simd",
-                                                         .accepts = is_pointwise,
-                                                         .prepare = pointwise_prepare,
-                                                         .run = pointwise_run,
-                                                         .release = pointwise_release};
-
-/* --- others ------------------------------------------------------------------------------------------------------- */
 
 typedef struct weight_grad {
     att_conv *conv;
@@ -200,7 +120,7 @@ const att_kernel att_cpu_conv2d_weight_grad_bf16 = {.op = "conv2d_weight_grad",
 
 static bool takes_narrow(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1u << DY | 1u << X, 0);
+    return att_takes_narrow(problem, 1u << DY | 1u << X, 0) && !att_takes_f32(problem);
 }
 
 /* On copies of its inputs: where the processor has no products in bf16, or one of them is f32. */

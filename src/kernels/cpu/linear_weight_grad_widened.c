@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "core/error.h"
 #include "core/memory.h"
 #include "kernels/cpu/list.h"
@@ -20,15 +18,6 @@ typedef struct widened {
     size_t at[IN]; /* of the copies, in scratch */
 } widened;
 
-static const att_kernel *find_kernel(const att_problem *problem)
-{
-    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(problem->context) &&
-            (!(*kernel)->accepts || (*kernel)->accepts(problem)))
-            return *kernel;
-    return NULL;
-}
-
 static void describe(const att_problem *problem, widened *w)
 {
     w->problem = *problem;
@@ -37,7 +26,7 @@ static void describe(const att_problem *problem, widened *w)
         w->in[i] = problem->in[i];
         w->in[i].dtype = ATT_F32;
     }
-    w->kernel = find_kernel(&w->problem);
+    w->kernel = att_cpu_kernel_for(&w->problem);
     w->functions = att_cpu_functions(problem->context);
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/cpu/list.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "kernels/cpu/tiered.h"
 
@@ -9,6 +10,15 @@
 
 const att_kernel *const att_kernels_cpu[] = {ATT_CPU_KERNELS(ADDRESS) ATT_TIER_KERNELS(TIERED_ADDRESSES)
                                                  ATT_CPU_WIDENED_KERNELS(ADDRESS) NULL};
+
+const att_kernel *att_cpu_kernel_for(const att_problem *problem)
+{
+    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(problem->context) &&
+            (!(*kernel)->accepts || (*kernel)->accepts(problem)))
+            return *kernel;
+    return NULL;
+}
 
 const att_tier_functions *att_cpu_functions(const att_context *context)
 {

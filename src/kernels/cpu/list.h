@@ -5,32 +5,32 @@
 #include "graph/kernel.h"
 
 /* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
-#define ATT_CPU_KERNELS(X)          \
-    X(linear)                       \
-    X(linear_bf16)                  \
-    X(patchify_grad)                \
-    X(prepend_tokens)               \
-    X(slice_tokens)                 \
-    X(slice_tokens_grad)            \
-    X(loss_seed)                    \
-    X(conv2d)                       \
-    X(conv2d_bf16)                  \
-    X(conv2d_data_grad)             \
-    X(conv2d_data_grad_bf16)        \
-    X(conv2d_weight_grad_pointwise) \
-    X(conv2d_weight_grad)           \
-    X(conv2d_weight_grad_bf16)      \
-    X(concat)                       \
-    X(concat_grad)                  \
-    X(shortcut_pad)                 \
-    X(shortcut_pad_grad)            \
-    X(merge_moments)                \
-    X(running_stats)                \
-    X(batch_mean)                   \
-    X(channel_conv)                 \
-    X(channel_conv_weight_grad)     \
-    X(channel_linear)               \
-    X(channel_linear_grad)          \
+#define ATT_CPU_KERNELS(X)        \
+    X(linear)                     \
+    X(linear_bf16)                \
+    X(patchify_grad)              \
+    X(prepend_tokens)             \
+    X(slice_tokens)               \
+    X(slice_tokens_grad)          \
+    X(loss_seed)                  \
+    X(conv2d)                     \
+    X(conv2d_bf16)                \
+    X(conv2d_data_grad)           \
+    X(conv2d_data_grad_bf16)      \
+    X(conv2d_weight_grad_columns) \
+    X(conv2d_weight_grad)         \
+    X(conv2d_weight_grad_bf16)    \
+    X(concat)                     \
+    X(concat_grad)                \
+    X(shortcut_pad)               \
+    X(shortcut_pad_grad)          \
+    X(merge_moments)              \
+    X(running_stats)              \
+    X(batch_mean)                 \
+    X(channel_conv)               \
+    X(channel_conv_weight_grad)   \
+    X(channel_linear)             \
+    X(channel_linear_grad)        \
     X(channel_linear_weight_grad)
 
 /* For bf16 operands of products on processors that multiply none: they come last. */
@@ -48,6 +48,9 @@ ATT_CPU_WIDENED_KERNELS(ATT_CPU_DECLARE)
 
 /* NULL-terminated, each op's highest tier first. */
 extern const att_kernel *const att_kernels_cpu[];
+
+/* The first that takes the problem on its context's tier; NULL where none does. */
+const att_kernel *att_cpu_kernel_for(const att_problem *problem);
 
 /* What the bits depend on besides the tier: "onednn-2.6.3". */
 extern const char att_cpu_version[];

@@ -1,5 +1,5 @@
-/* kernels/cpu/onednn.h - matrix products by oneDNN 2.x or 3.x: onednn.c and onednn_inner.h alone know which, and onednn.c
- * alone touches what oneDNN and libgomp keep per process and per thread.
+/* kernels/cpu/onednn.h - matrix products by oneDNN 2.x or 3.x: onednn.c and onednn_inner.h alone know which, and
+ * onednn.c alone touches what oneDNN and libgomp keep per process and per thread.
  *
  * Primitives are made under one OpenMP thread (they latch the number) and run under one; the caller's number is
  * restored. A context whose tier was capped caps oneDNN's instruction set as well, for the whole process and only

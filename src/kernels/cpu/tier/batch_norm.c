@@ -31,7 +31,7 @@ ATT_INLINE void norm_as(const att_call *call, norm n, bool narrow_x, bool narrow
                        .slope = slope,
                        .shift = shift,
                        .floor = attrs->activation == ATT_ACT_RELU ? 0 : -INFINITY};
-    channel_form form = {.centred = true, .shifted = true, .narrow_x = narrow_x, .narrow_y = narrow_y};
+    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .narrow_x = narrow_x, .narrow_y = narrow_y};
     channels_map(&map, form, &c, part.begin, part.end);
 }
 

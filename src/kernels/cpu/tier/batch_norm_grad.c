@@ -182,7 +182,7 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool narrow_dy, bool nar
                        .other = other,
                        .shift = shift,
                        .floor = -INFINITY};
-    channel_form form = {true, true, true, true, narrow_x, narrow_dy, narrow_dx};
+    channel_form form = {true, CHANNELS_Z_OTHER_SHIFT, narrow_x, narrow_dy, narrow_dx};
     channels_map(&map, form, &c, part.begin, part.end);
 }
 

@@ -67,7 +67,7 @@ static inline size_t channels_scratch(const att_desc *x, int rows)
 
 /* --- maps --------------------------------------------------------------------------------------------------------- */
 
-/* y = max((x - centre) slope + z other + shift, floor), with wide rows of coefficients. */
+/* y = max(x slope + the rest, floor), x less its centre where the form says so, with wide rows of coefficients. */
 typedef struct channel_map {
     const void *x, *z;
     void *y;
@@ -75,9 +75,12 @@ typedef struct channel_map {
     float floor; /* 0 or minus infinity; NaN stays NaN */
 } channel_map;
 
-/* Which terms there are (z without `scaled` is added as it is), and which floats are bf16. */
+typedef enum channel_rest { CHANNELS_NONE, CHANNELS_SHIFT, CHANNELS_Z, CHANNELS_Z_OTHER_SHIFT } channel_rest;
+
+/* What there is to be computed, and which floats are bf16. */
 typedef struct channel_form {
-    bool centred, shifted, added, scaled;
+    bool centred;
+    channel_rest rest; /* 0, shift, z, or z other + shift */
     bool narrow_x, narrow_z, narrow_y;
 } channel_form;
 
@@ -85,32 +88,51 @@ typedef struct channel_coefficients {
     vf centre, slope, other, shift;
 } channel_coefficients;
 
+ATT_INLINE bool channels_shifts(channel_form f)
+{
+    return f.rest == CHANNELS_SHIFT || f.rest == CHANNELS_Z_OTHER_SHIFT;
+}
+
+ATT_INLINE bool channels_reads_z(channel_form f)
+{
+    return f.rest == CHANNELS_Z || f.rest == CHANNELS_Z_OTHER_SHIFT;
+}
+
+/* Of columns [i, i + count). */
 ATT_INLINE channel_coefficients channels_coefficients(const channel_map *m, channel_form f, int64_t i, int64_t count)
 {
     channel_coefficients k = {.slope = v_get_until(m->slope, i, i + count, false)};
     if (f.centred)
         k.centre = v_get_until(m->centre, i, i + count, false);
-    if (f.scaled)
+    if (f.rest == CHANNELS_Z_OTHER_SHIFT)
         k.other = v_get_until(m->other, i, i + count, false);
-    if (f.shifted)
+    if (channels_shifts(f))
         k.shift = v_get_until(m->shift, i, i + count, false);
     return k;
 }
 
-ATT_INLINE vf channels_value(const channel_map *m, channel_form f, channel_coefficients k, vf x, vf z)
+ATT_INLINE vf channels_value(channel_form f, channel_coefficients k, vf x, vf z)
 {
     x = f.centred ? x - k.centre : x;
-    vf rest = f.shifted ? k.shift : (vf){0};
-    if (f.added)
-        rest = f.scaled && f.shifted ? v_fma(z, k.other, rest) : f.scaled ? z * k.other : f.shifted ? z + rest : z;
-    return v_max(v_set(m->floor), f.added || f.shifted ? v_fma(x, k.slope, rest) : x * k.slope);
+    switch (f.rest) {
+    case CHANNELS_NONE:
+        return x * k.slope;
+    case CHANNELS_SHIFT:
+        return v_fma(x, k.slope, k.shift);
+    case CHANNELS_Z:
+        return v_fma(x, k.slope, z);
+    case CHANNELS_Z_OTHER_SHIFT:
+        return v_fma(x, k.slope, v_fma(z, k.other, k.shift));
+    }
+    return x;
 }
 
 /* Element e and those behind it, `count` of them at most. */
 ATT_INLINE vf channels_at(const channel_map *m, channel_form f, channel_coefficients k, int64_t e, int64_t count)
 {
     vf x = v_get_until(m->x, e, e + count, f.narrow_x);
-    return channels_value(m, f, k, x, f.added ? v_get_until(m->z, e, e + count, f.narrow_z) : x);
+    vf z = channels_reads_z(f) ? v_get_until(m->z, e, e + count, f.narrow_z) : x;
+    return v_max(v_set(m->floor), channels_value(f, k, x, z));
 }
 
 /* Whole blocks of `rows` wide rows from element `first` on. */

@@ -16,7 +16,10 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool narrow_x, bool na
                        .y = call->out[0],
                        .slope = slope,
                        .floor = problem->attrs->gate.activation == ATT_ACT_RELU ? 0 : -INFINITY};
-    channel_form form = {.added = added, .narrow_x = narrow_x, .narrow_z = narrow_residual, .narrow_y = narrow_y};
+    channel_form form = {.rest = added ? CHANNELS_Z : CHANNELS_NONE,
+                         .narrow_x = narrow_x,
+                         .narrow_z = narrow_residual,
+                         .narrow_y = narrow_y};
     for (int64_t sample = 0; sample < problem->group; sample++) {
         channels_spread(&c, (const float *)call->in[GATE] + sample * c.columns, slope);
         channels_map(&map, form, &c, sample * rows + part.begin, sample * rows + part.end);

@@ -96,7 +96,7 @@ ATT_INLINE void style_grad_as(const att_call *call, bool narrow_x, bool narrow_d
     att_range part = att_part_of(call, rows, c.fold);
     channel_map map = {
         .x = call->in[1], .y = call->out[0], .centre = centre, .slope = slope, .shift = shift, .floor = -INFINITY};
-    channel_form form = {.centred = true, .shifted = true, .narrow_x = narrow_x, .narrow_y = narrow_dx};
+    channel_form form = {.centred = true, .rest = CHANNELS_SHIFT, .narrow_x = narrow_x, .narrow_y = narrow_dx};
     for (int64_t sample = 0; sample < problem->group; sample++) {
         const float *dy = (const float *)call->in[0] + sample * 2 * c.columns;
         const float *style = (const float *)call->in[2] + sample * 2 * c.columns;

@@ -255,7 +255,18 @@ static att_status mean_run(const att_call *call, bool adaptive)
     return ATT_OK;
 }
 
-/* Parts share the pixels of dx: each is the sum over the windows that hold it. */
+/* sum [channels], or what was there, plus share dy. */
+ATT_INLINE void add_share(const void *dy, int64_t from, int64_t channels, float share, bool first, float *sum,
+                          bool narrow_dy)
+{
+    for (int64_t c = 0; c < channels; c += VW) {
+        vf old = first ? (vf){0} : v_get_until(sum, c, channels, false);
+        v_put_until(sum, c, channels, v_fma(v_get_until(dy, from + c, from + channels, narrow_dy), v_set(share), old),
+                    false);
+    }
+}
+
+/* Parts share the pixels of dx: each is the sum over the windows that hold it, made in scratch where dx is bf16. */
 ATT_INLINE void mean_grad_as(const att_call *call, const pool *p, bool narrow_dy, bool narrow_dx)
 {
     att_range part = att_part_of(call, p->group * p->down.size * p->across.size, 1);
@@ -263,18 +274,28 @@ ATT_INLINE void mean_grad_as(const att_call *call, const pool *p, bool narrow_dy
         int64_t row = pixel / p->across.size, sample = row / p->down.size;
         att_range down = places_of(&p->down, row % p->down.size);
         att_range across = places_of(&p->across, pixel % p->across.size);
-        for (int64_t c = 0; c < p->channels; c += VW) {
-            vf sum = {0};
-            for (int64_t i = down.begin; i < down.end; i++)
-                for (int64_t j = across.begin; j < across.end; j++) {
-                    int64_t window = (sample * p->down.places + i) * p->across.places + j;
-                    int64_t count = span_of(&p->down, i).count * span_of(&p->across, j).count;
-                    vf dy = v_get_until(call->in[0], window * p->channels + c, (window + 1) * p->channels, narrow_dy);
-                    sum = v_fma(dy, v_set(1 / (float)count), sum);
-                }
-            v_put_until(call->out[0], pixel * p->channels + c, (pixel + 1) * p->channels, sum, narrow_dx);
-        }
+        float *sum = narrow_dx ? call->scratch : (float *)call->out[0] + pixel * p->channels;
+        bool none = down.begin >= down.end || across.begin >= across.end;
+        if (none)
+            memset(sum, 0, (size_t)p->channels * sizeof *sum);
+        for (int64_t i = down.begin; i < down.end; i++)
+            for (int64_t j = across.begin; j < across.end; j++) {
+                int64_t window = (sample * p->down.places + i) * p->across.places + j;
+                int64_t count = span_of(&p->down, i).count * span_of(&p->across, j).count;
+                add_share(call->in[0], window * p->channels, p->channels, 1 / (float)count,
+                          i == down.begin && j == across.begin, sum, narrow_dy);
+            }
+        for (int64_t c = 0; narrow_dx && c < p->channels; c += VW)
+            v_put_until(call->out[0], pixel * p->channels + c, (pixel + 1) * p->channels,
+                        v_get_until(sum, c, p->channels, false), true);
     }
+}
+
+static att_status mean_grad_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    if (att_is_narrow(&problem->out[0]))
+        prepared->scratch_bytes = (size_t)att_columns(&problem->out[0]) * sizeof(float);
+    return ATT_OK;
 }
 
 static att_status mean_grad_run(const att_call *call, bool adaptive)
@@ -313,10 +334,14 @@ static bool mean_accepts(const att_problem *problem)
     return att_takes_narrow(problem, 1, 1);
 }
 
-#define MEAN(op_)                                  \
-    const att_kernel ATT_TIERED(att_cpu_##op_) = { \
-        .op = #op_, .name = "simd", .tier = ATT_TIER_VALUE, .accepts = mean_accepts, .run = op_##_run};
-MEAN(avg_pool)
-MEAN(avg_pool_grad)
-MEAN(adaptive_avg_pool)
-MEAN(adaptive_avg_pool_grad)
+#define MEAN(op_, prepare_)                                                \
+    const att_kernel ATT_TIERED(att_cpu_##op_) = {.op = #op_,              \
+                                                  .name = "simd",          \
+                                                  .tier = ATT_TIER_VALUE,  \
+                                                  .accepts = mean_accepts, \
+                                                  .prepare = (prepare_),   \
+                                                  .run = op_##_run};
+MEAN(avg_pool, NULL)
+MEAN(avg_pool_grad, mean_grad_prepare)
+MEAN(adaptive_avg_pool, NULL)
+MEAN(adaptive_avg_pool_grad, mean_grad_prepare)

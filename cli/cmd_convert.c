@@ -1,0 +1,238 @@
+/* attscope convert: a checkpoint's weights as safetensors. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "flags.h"
+
+static const char ema_prefix[] = "ema.", suffix[] = ".safetensors";
+static const char own_metadata[] = "attscope", classes_key[] = "attscope.train.classes",
+                  origin_key[] = "attscope.origin";
+
+typedef struct choice {
+    bool use_ema;
+} choice;
+
+typedef struct settings {
+    choice choice;
+    cli_network network;
+    cli_output output;
+} settings;
+
+static const cli_option choice_options[] = {
+    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(choice, use_ema)},
+};
+static const cli_group choice_group = {"Weights", choice_options, sizeof choice_options / sizeof *choice_options, NULL};
+
+static const cli_use uses[] = {
+    {&choice_group, offsetof(settings, choice)},
+    {&cli_group_network, offsetof(settings, network)},
+    {&cli_group_output, offsetof(settings, output)},
+};
+
+/* From a file to a file. */
+typedef struct job {
+    cli_app *cli;
+    const settings *settings;
+    const char *path, *out;
+    att_tensors *file;
+    bool identified;
+    att_identity identity;
+    att_safetensors_tensor *tensors;
+    int *indices; /* of each tensor in `file` */
+    att_safetensors_pair *metadata;
+    int count, metadata_count;
+    int dropped; /* tensors of the file that are not written */
+    int64_t elements, bytes;
+} job;
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* --- what is written ---------------------------------------------------------------------------------------------- */
+
+/* The name under which a tensor is written, NULL where it is not. */
+static const char *name_of(const job *j, const char *name)
+{
+    bool beside = att_checkpoint_owns(j->file, name);
+    if (j->settings->choice.use_ema)
+        return beside && has_prefix(name, ema_prefix) ? name + strlen(ema_prefix) : NULL;
+    return beside ? NULL : name;
+}
+
+static int choose_tensors(job *j)
+{
+    int count = att_tensors_count(j->file);
+    j->tensors = calloc((size_t)count + 1, sizeof *j->tensors);
+    j->indices = calloc((size_t)count + 1, sizeof *j->indices);
+    if (!j->tensors || !j->indices)
+        return cli_failure("no memory for the list of tensors");
+    for (int i = 0; i < count; i++) {
+        att_tensors_info info = att_tensors_at(j->file, i);
+        const char *name = name_of(j, info.name);
+        if (!name) {
+            j->dropped++;
+            continue;
+        }
+        j->tensors[j->count] = (att_safetensors_tensor){.name = name, .dtype = info.dtype, .shape = info.shape};
+        j->indices[j->count++] = i;
+        j->elements += info.count;
+        j->bytes += info.count * (int64_t)att_safetensors_dtype_size(info.dtype);
+    }
+    if (j->settings->choice.use_ema && j->count == 0)
+        return cli_failure("%s holds no averaged weights beside its weights", j->path);
+    return CLI_OK;
+}
+
+static att_status fill(void *user, int index, void *out, size_t bytes)
+{
+    const job *j = user;
+    const att_safetensors_tensor *tensor = &j->tensors[index];
+    int64_t count = (int64_t)(bytes / att_safetensors_dtype_size(tensor->dtype));
+    return att_tensors_read(j->file, j->indices[index], tensor->dtype, out, count);
+}
+
+/* --- what is said beside it --------------------------------------------------------------------------------------- */
+
+static void say(job *j, const char *key, const char *value)
+{
+    j->metadata[j->metadata_count++] = (att_safetensors_pair){key, value};
+}
+
+/* What others said of the file stays, of ours what is true of weights alone. */
+static int choose_metadata(job *j, const char *origin, const char *identity)
+{
+    enum { OWN = 3 };
+    int count = att_tensors_metadata_count(j->file);
+    j->metadata = calloc((size_t)count + OWN, sizeof *j->metadata);
+    if (!j->metadata)
+        return cli_failure("no memory for the metadata");
+    for (int i = 0; i < count; i++) {
+        const char *key = att_tensors_metadata_key(j->file, i);
+        if (!has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0)
+            say(j, key, att_tensors_metadata(j->file, key));
+    }
+    if (!att_tensors_metadata(j->file, "format"))
+        say(j, "format", "pt");
+    say(j, origin_key, origin);
+    if (j->identified)
+        say(j, ATT_IDENTITY_KEY, identity);
+    return CLI_OK;
+}
+
+/* Which network it is, where that is known: it need not be. */
+static int identify(job *j)
+{
+    const cli_network *network = &j->settings->network;
+    att_status status =
+        att_model_identify(j->cli->context, j->file, j->path, network->model, &network->options, &j->identity);
+    j->identified = status == ATT_OK;
+    if (network->model || j->identified)
+        return cli_check(j->cli, status);
+    cli_note(j->cli, "which network it is will not be said in %s: %s", j->out, att_context_message(j->cli->context));
+    return CLI_OK;
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+static void print_result(const job *j, const char *origin)
+{
+    printf("from         %s\n", origin);
+    printf("tensors      %d, %d left out\n", j->count, j->dropped);
+    printf("elements     %lld\n", (long long)j->elements);
+    printf("bytes        %lld\n", (long long)j->bytes);
+    printf("network      %s\n", j->identified ? j->identity.name : "not said");
+    printf("written      %s\n", j->out);
+}
+
+static int write_json(const job *j, const char *origin)
+{
+    att_json_writer *w;
+    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &w));
+    if (code != CLI_OK)
+        return code;
+    att_json_begin_object(w);
+    cli_json_text(w, "file", j->out);
+    cli_json_text(w, "origin", origin);
+    cli_json_integer(w, "tensors", j->count);
+    cli_json_integer(w, "tensors_left_out", j->dropped);
+    cli_json_integer(w, "elements", j->elements);
+    cli_json_integer(w, "bytes", j->bytes);
+    if (j->identified)
+        cli_json_text(w, "model", j->identity.name);
+    att_json_end_object(w);
+    return cli_json_write(j->cli, w, j->settings->output.json);
+}
+
+static int write_file(job *j)
+{
+    char origin[2048], identity[ATT_IDENTITY_TEXT];
+    const char *slash = strrchr(j->path, '/'), *taken = att_tensors_origin(j->file);
+    snprintf(origin, sizeof origin, "%.255s%s%.1500s%s", slash ? slash + 1 : j->path, *taken ? ": " : "", taken,
+             j->settings->choice.use_ema ? "; the averaged weights" : "");
+    int code = CLI_OK;
+    if (j->identified)
+        code = cli_check(j->cli, att_model_identity_text(j->cli->context, &j->identity, identity, sizeof identity));
+    if (code == CLI_OK)
+        code = choose_metadata(j, origin, identity);
+    att_safetensors_content content = {.tensors = j->tensors,
+                                       .tensor_count = j->count,
+                                       .metadata = j->metadata,
+                                       .metadata_count = j->metadata_count,
+                                       .fill = fill,
+                                       .fill_user = j};
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_safetensors_write(j->cli->context, j->out, &content));
+    if (code == CLI_OK && cli_prints(j->settings->output.json))
+        print_result(j, origin);
+    return code == CLI_OK && j->settings->output.json ? write_json(j, origin) : code;
+}
+
+static int convert(job *j)
+{
+    int code = cli_check(j->cli, att_tensors_open(j->cli->context, j->path, &j->file));
+    if (code == CLI_OK)
+        code = choose_tensors(j);
+    if (code == CLI_OK)
+        code = identify(j);
+    if (code == CLI_OK)
+        code = write_file(j);
+    att_tensors_close(&j->file);
+    free(j->tensors);
+    free(j->indices);
+    free(j->metadata);
+    return code;
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    (void)count;
+    size_t length = strlen(operands[1]), end = strlen(suffix);
+    if (length <= end || strcmp(operands[1] + length - end, suffix) != 0)
+        return cli_usage("convert writes safetensors: \"%s\" should end in %s", operands[1], suffix);
+    job j = {.cli = cli, .settings = user, .path = operands[0], .out = operands[1]};
+    int code = cli_open(cli, 1);
+    return code == CLI_OK ? convert(&j) : code;
+}
+
+const cli_command cli_command_convert = {
+    .name = "convert",
+    .summary = "writes a checkpoint's weights as safetensors",
+    .operands = "CHECKPOINT OUT.safetensors",
+    .least_operands = 2,
+    .most_operands = 2,
+    .about =
+        "Reads what torch.save() wrote (.pth, .pt, .pth.tar, .th, .bin) without running\n"
+        "any code, or safetensors. Of a training only the weights are kept: no optimiser,\n"
+        "and their average (EMA) only in their place, with --use-ema. Prefixes that all\n"
+        "names have, such as module., are taken off.",
+    .example =
+        "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
+        "      --model deit_tiny_patch16_224",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,357 @@
+/* attscope sweep: a recipe over seeds and settings.
+ *
+ * Every step of a run, attscope train and then attscope measure, is a process of its own: a sweep's run is by
+ * definition what that command line gives, memory starts anew each time, and one that crashes, is killed or does not
+ * fit costs this run only. What stands between two calls is in the runs' folders: nothing else is to be kept to go on.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "flags.h"
+#include "stop.h"
+#include "sweep_child.h"
+#include "sweep_plan.h"
+#include "sweep_table.h"
+
+typedef struct settings {
+    sweep_asked asked;
+    const char *measure;
+    cli_output output;
+} settings;
+
+typedef struct job {
+    cli_app *cli;
+    const settings *settings;
+    sweep_plan *plan;
+    att_sweep *sweep; /* of the runs that are measured; NULL before */
+} job;
+
+static const cli_option sweep_options[] = {
+    {"seeds", .kind = CLI_TEXT, .value = "LIST", .help = "one run each of every setting", CLI_AT(sweep_asked, seeds)},
+    {"vary", .kind = CLI_TEXTS, .value = "FLAG=LIST",
+     .help = "an option of attscope train and its values, by commas (a comma in a value: \\,); given several times: "
+             "every combination",
+     CLI_AT(sweep_asked, vary), .once = true},
+    {"set", .kind = CLI_TEXTS, .value = "FLAG=VALUE", .help = "an option of attscope train, over the recipe, for all",
+     CLI_AT(sweep_asked, set), .once = true},
+    {"output", .kind = CLI_TEXT, .value = "FOLDER", .help = "where sweeps lie", CLI_AT(sweep_asked, output)},
+    {"experiment", .kind = CLI_TEXT, .value = "NAME",
+     .help = "the sweep's folder in there; without it the recipe's name", CLI_AT(sweep_asked, experiment)},
+};
+
+static void sweep_defaults(void *values)
+{
+    sweep_asked *asked = values;
+    asked->seeds = "1,2,3";
+    asked->output = "output/sweep";
+}
+
+static const cli_option measure_options[] = {
+    {"measure", .kind = CLI_TEXT, .value = "LIST",
+     .help = "instruments for the last checkpoint, by commas, on the test split; all: every one",
+     CLI_AT(settings, measure)},
+};
+
+static void measure_defaults(void *values)
+{
+    ((settings *)values)->measure = "accuracy,nsi,tns";
+}
+
+static const cli_group sweep_group = {"Sweep", sweep_options, sizeof sweep_options / sizeof *sweep_options,
+                                      sweep_defaults};
+static const cli_group measure_group = {"Sweep", measure_options, 1, measure_defaults};
+static const cli_use uses[] = {
+    {&sweep_group, offsetof(settings, asked)}, {&measure_group, 0}, {&cli_group_output, offsetof(settings, output)}};
+
+/* --- the records -------------------------------------------------------------------------------------------------- */
+
+static int read_measured(job *j)
+{
+    att_sweep_run runs[ATT_SWEEP_MOST_RUNS];
+    int count = 0;
+    for (int i = 0; i < j->plan->run_count; i++) {
+        const sweep_run *run = &j->plan->runs[i];
+        if (strcmp(run->status, "measured") == 0)
+            runs[count++] = (att_sweep_run){run->folder, run->setting, run->seed};
+    }
+    att_sweep_destroy(&j->sweep);
+    return cli_check(j->cli, att_sweep_read(j->cli->context, runs, count, 0, &j->sweep));
+}
+
+static void write_runs(att_json_writer *writer, const sweep_plan *plan)
+{
+    att_json_key(writer, "runs");
+    att_json_begin_array(writer);
+    for (int i = 0; i < plan->run_count; i++) {
+        att_json_begin_object(writer);
+        cli_json_text(writer, "name", plan->runs[i].name);
+        cli_json_text(writer, "setting", plan->runs[i].setting);
+        cli_json_integer(writer, "seed", (int64_t)plan->runs[i].seed);
+        cli_json_text(writer, "status", plan->runs[i].status);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
+static void write_texts(att_json_writer *writer, const char *key, const cli_texts *texts)
+{
+    att_json_key(writer, key);
+    att_json_begin_array(writer);
+    for (int i = 0; i < texts->count; i++)
+        att_json_string(writer, texts->values[i]);
+    att_json_end_array(writer);
+}
+
+static int write_json(const job *j, const char *path)
+{
+    const sweep_asked *asked = &j->settings->asked;
+    att_json_writer *writer;
+    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
+    if (code != CLI_OK)
+        return code;
+    att_json_begin_object(writer);
+    cli_json_text(writer, "attscope", att_version());
+    cli_json_text(writer, "folder", j->plan->folder);
+    cli_json_text(writer, "recipe", asked->recipe);
+    cli_json_text(writer, "data", j->plan->settings.data.data_dir);
+    cli_json_text(writer, "split", "test");
+    cli_json_text(writer, "measure", j->settings->measure);
+    write_texts(writer, "vary", &asked->vary);
+    write_texts(writer, "set", &asked->set);
+    write_runs(writer, j->plan);
+    sweep_table_json(writer, j->sweep);
+    att_json_end_object(writer);
+    return cli_json_write(j->cli, writer, path);
+}
+
+/* After every run, so that the folder can be shown at any moment. */
+static int write_sweep(job *j)
+{
+    char path[CLI_PATH];
+    int code = read_measured(j);
+    return code == CLI_OK ? write_json(j, cli_join(j->plan->folder, "sweep.json", path, sizeof path)) : code;
+}
+
+/* --- one run ------------------------------------------------------------------------------------------------------ */
+
+static int train(const sweep_run *run)
+{
+    char recipe[CLI_PATH];
+    cli_join(run->folder, "recipe.yaml", recipe, sizeof recipe);
+    const char *const arguments[] = {"attscope", "train", "--config", recipe, "--resume", "auto", NULL};
+    return sweep_child(arguments);
+}
+
+/* The last checkpoint: the best one would be chosen by the images that it is measured on, where there is no third
+ * split. */
+static int measure(const job *j, const sweep_run *run)
+{
+    const train_settings *s = &j->plan->settings;
+    char last[CLI_PATH], threads[16], workers[16], cache[24];
+    cli_join(run->folder, "last.safetensors", last, sizeof last);
+    snprintf(threads, sizeof threads, "%d", s->engine.threads);
+    snprintf(workers, sizeof workers, "%d", s->recipe.workers);
+    snprintf(cache, sizeof cache, "%" PRId64, s->data.cache_bytes);
+    const char *arguments[32] = {
+        "attscope",           "measure",   last,        s->data.data_dir, "--split", "test",      "--with",
+        j->settings->measure, "--samples", "64",        "--threads",      threads,   "--workers", workers,
+        "--cache-bytes",      cache,       "--backend", s->engine.backend};
+    int count = 18;
+    if (s->recipe.skip_corrupt)
+        arguments[count++] = "--skip-corrupt";
+    if (s->data.class_map) {
+        arguments[count++] = "--class-map";
+        arguments[count++] = s->data.class_map;
+    }
+    return sweep_child(arguments);
+}
+
+static int read_state(const job *j, const sweep_run *run, att_run_state *state)
+{
+    return cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, j->settings->measure, state));
+}
+
+/* Brings the run as far as it goes, from wherever it stands. */
+static int run_steps(const job *j, int index)
+{
+    sweep_run *run = &j->plan->runs[index];
+    att_run_state state;
+    int code = read_state(j, run, &state);
+    if (code != CLI_OK)
+        return code;
+    cli_note(j->cli, "[%d/%d] %s%s", index + 1, j->plan->run_count, run->name, state.measured ? ": done already" : "");
+    if (!state.trained)
+        code = train(run);
+    run->status = code == CLI_OK ? "trained" : run->status;
+    if (code == CLI_OK && !state.measured)
+        code = measure(j, run);
+    if (code == CLI_OK)
+        code = read_state(j, run, &state);
+    if (code == CLI_OK && !state.measured)
+        code = cli_failure("%s: its records do not say that it was measured", run->folder);
+    run->status = code == CLI_OK ? "measured" : run->status;
+    return code;
+}
+
+/* CLI_OK, CLI_FAILURE where the run failed and the others may go on, CLI_STOPPED. */
+static int run_one(job *j, int index)
+{
+    sweep_run *run = &j->plan->runs[index];
+    int code = sweep_plan_settle(j->plan, run);
+    if (code == CLI_OK)
+        code = run_steps(j, index);
+    if (code == CLI_STOPPED) {
+        run->status = "stopped";
+        return CLI_STOPPED;
+    }
+    if (code == CLI_OK)
+        return CLI_OK;
+    run->status = "failed";
+    if (code > 128)
+        cli_say("%s was ended by signal %d; the others go on", run->name, code - 128);
+    else
+        cli_say("%s failed, for the reason above (exit status %d); the others go on", run->name, code);
+    return CLI_FAILURE;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static int run_all(job *j)
+{
+    int failed = 0;
+    for (int i = 0; i < j->plan->run_count; i++) {
+        int code = cli_stop_asked() ? CLI_STOPPED : run_one(j, i);
+        failed += code == CLI_FAILURE;
+        int written = write_sweep(j);
+        if (code == CLI_STOPPED) {
+            cli_say("stopped; the same command goes on where it was");
+            return CLI_STOPPED;
+        }
+        if (written != CLI_OK)
+            return written;
+    }
+    return failed > 0 ? CLI_FAILURE : CLI_OK;
+}
+
+static void say_failed(const sweep_plan *plan)
+{
+    int failed = 0;
+    for (int i = 0; i < plan->run_count; i++)
+        failed += strcmp(plan->runs[i].status, "failed") == 0;
+    if (failed == 0)
+        return;
+    cli_say("%d of %d runs failed; the same command tries them again:", failed, plan->run_count);
+    for (int i = 0; i < plan->run_count; i++)
+        if (strcmp(plan->runs[i].status, "failed") == 0)
+            fprintf(stderr, "  %s\n", plan->runs[i].folder);
+}
+
+static const char *instrument_name(const void *user, int index)
+{
+    (void)user;
+    return att_instrument_at(index).name;
+}
+
+/* Names only, before hours of training; which nodes they find is seen when they measure. */
+static int check_instruments(const char *list)
+{
+    for (const char *at = list;; at++) {
+        char name[64];
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ",:"), at);
+        bool found = strcmp(name, "all") == 0;
+        for (int i = 0; !found && i < att_instrument_count(); i++)
+            found = strcmp(name, instrument_name(NULL, i)) == 0;
+        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count());
+        if (!found && nearest)
+            return cli_usage("--measure: there is no instrument \"%s\"; did you mean \"%s\"?", name, nearest);
+        if (!found)
+            return cli_usage("--measure: there is no instrument \"%s\"; attscope measure --help lists them", name);
+        at += length;
+        if (!*at)
+            return CLI_OK;
+    }
+}
+
+/* Every folder, before anything runs: what is refused is refused at once, and what is done already counts from the
+ * beginning. Damaged records are said when their run's turn comes. */
+static int prepare_folders(job *j)
+{
+    for (int i = 0; i < j->plan->run_count; i++) {
+        sweep_run *run = &j->plan->runs[i];
+        att_run_state state;
+        int code = sweep_plan_write(j->cli, j->plan, run);
+        if (code != CLI_OK)
+            return code;
+        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &state) == ATT_OK)
+            run->status = state.measured ? "measured" : state.trained ? "trained" : run->status;
+    }
+    return CLI_OK;
+}
+
+static int sweep(job *j)
+{
+    int code = prepare_folders(j);
+    if (code == CLI_OK)
+        code = run_all(j);
+    const char *json = j->settings->output.json;
+    if (code == CLI_STOPPED || !j->sweep)
+        return code;
+    if (cli_prints(json) && att_sweep_setting_count(j->sweep) > 0) {
+        sweep_table_print(j->sweep);
+        printf("\n%s\n", j->plan->folder);
+    }
+    int written = json ? write_json(j, json) : CLI_OK;
+    say_failed(j->plan);
+    return code != CLI_OK ? code : written;
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    settings *s = user;
+    sweep_plan plan = {0};
+    job j = {.cli = cli, .settings = s, .plan = &plan};
+    s->asked.recipe = operands[0];
+    s->asked.data = count > 1 ? operands[1] : NULL;
+    int code = check_instruments(s->measure);
+    if (code == CLI_OK)
+        code = cli_open(cli, 1);
+    if (code == CLI_OK)
+        code = sweep_plan_make(cli, &s->asked, &plan);
+    if (code == CLI_OK)
+        code = sweep(&j);
+    att_sweep_destroy(&j.sweep);
+    sweep_plan_free(&plan);
+    return code;
+}
+
+const cli_command cli_command_sweep = {
+    .name = "sweep",
+    .summary = "runs a recipe over seeds and settings and takes the results together",
+    .operands = "RECIPE DATA",
+    .least_operands = 1,
+    .most_operands = 2,
+    .about =
+        "RECIPE: a YAML file of attscope train's options, such as a run's args.yaml; DATA\n"
+        "may stand in it as data_dir. Every combination of values that --vary names is a\n"
+        "setting, and each setting is trained once with each seed: what\n"
+        "  attscope train DATA --config RECIPE --FLAG VALUE --seed S\n"
+        "does, in OUTPUT/EXPERIMENT/FLAG=VALUE-seedS. Then attscope measure looks at its\n"
+        "last checkpoint on the test split.\n\n"
+        "What is done already is not done again: the same command continues a sweep that\n"
+        "was stopped (Ctrl-C: a checkpoint, exit status 130) or killed, tries again what\n"
+        "failed, and with more seeds or values adds runs. A run that fails leaves the\n"
+        "others alone; the exit status is then 1.\n\n"
+        "The table has a column a setting: accuracy, NSI of each block in both readings,\n"
+        "zeta*, mu, TNS and whatever else was measured, mean ± deviation over seeds; and\n"
+        "the rank correlation of accuracy with TNS. sweep.json in the folder has all of\n"
+        "it; attscope report OUTPUT/EXPERIMENT shows it.",
+    .example =
+        "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
+        "      --seeds 1,2,3 --vary broadcast=none,cb,cb_s --experiment broadcast\n"
+        "  attscope report output/sweep/broadcast",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

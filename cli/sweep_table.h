@@ -1,0 +1,13 @@
+/* sweep_table.h - what the runs of a sweep found, for people and as JSON. */
+#ifndef CLI_SWEEP_TABLE_H
+#define CLI_SWEEP_TABLE_H
+
+#include "cli.h"
+
+/* A column a setting, a row a figure; then accuracy against TNS; formulas and readings beside them. */
+void sweep_table_print(const att_sweep *sweep);
+
+/* Members of the object that is open: settings, correlations, and what all of them mean. */
+void sweep_table_json(att_json_writer *writer, const att_sweep *sweep);
+
+#endif

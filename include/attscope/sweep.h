@@ -1,0 +1,87 @@
+/* attscope/sweep.h - runs of one recipe over seeds and settings, taken together.
+ *
+ * A run is a folder as attscope/store.h has it: a training with metrics.jsonl and what was measured of its checkpoint,
+ * measure.jsonl. Runs of one setting differ in their seed only. A sweep's own folder holds its runs' and
+ *
+ *   sweep.json   an object: runs, an array of name (of the run's folder in there), setting, seed, status ("measured":
+ *                trained and measured; anything else: not yet, or "failed"); settings and correlations as
+ *                att_sweep_write_json() writes them; what it was started with
+ */
+#ifndef ATTSCOPE_SWEEP_H
+#define ATTSCOPE_SWEEP_H
+
+#include <attscope/correlation.h>
+#include <attscope/event.h>
+#include <attscope/json.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ATT_SWEEP_MOST_RUNS = ATT_CORRELATE_MOST };
+
+/* --- one run ------------------------------------------------------------------------------------------------------ */
+
+typedef struct att_run_state {
+    bool trained;  /* to its end */
+    bool measured; /* then, with the instruments that were asked about */
+} att_run_state;
+
+/* Where the run in `folder` stands. with: the list of instruments as attscope measure was given it. A folder that is
+ * missing or holds no records stands at neither. Errors: ERR_FORMAT where a record is damaged; ERR_IO, ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_run_state_read(att_context *context, const char *folder, const char *with,
+                                                     att_run_state *state);
+
+/* --- all of them -------------------------------------------------------------------------------------------------- */
+
+typedef struct att_sweep_run {
+    const char *folder, *setting;
+    uint64_t seed;
+} att_sweep_run;
+
+typedef struct att_sweep_setting {
+    const char *name;
+    int runs;
+    const uint64_t *seeds;             /* of each */
+    double parameters;                 /* of the network; NaN where the training does not say */
+    double seconds, seconds_deviation; /* of training, over runs */
+    int figure_count;
+} att_sweep_setting;
+
+/* Accuracy (top-1 of the measured images) against a reading of TNS, over runs. */
+typedef struct att_sweep_correlation {
+    const char *statistic; /* of instrument "tns": "tns attention", "tns unit" */
+    const char *setting;   /* NULL: over the runs of all settings */
+    att_correlation of;
+} att_sweep_correlation;
+
+typedef struct att_sweep att_sweep;
+
+/* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and takes them together by setting, settings in the order in which they
+ * come. seed: of the correlations. On success *sweep is the caller's; nothing of `runs` is needed any longer. Errors:
+ * ERR_ARGUMENT (count), and as att_report_write() says of folders. */
+ATT_API ATT_MUST_CHECK att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count,
+                                                 uint64_t seed, att_sweep **sweep);
+ATT_API void att_sweep_destroy(att_sweep **sweep);
+
+ATT_API int att_sweep_setting_count(const att_sweep *sweep);
+ATT_API att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int setting);
+/* Figure 0..figure_count-1 of a setting, in the order in which its first run has them, without single heads: mean,
+ * standard deviation (n - 1; NaN for one run) and count are over runs, each with its mean over images. */
+ATT_API att_measurement att_sweep_figure_at(const att_sweep *sweep, int setting, int index);
+/* The figure of that name; count 0 where the setting has none. */
+ATT_API att_measurement att_sweep_figure_find(const att_sweep *sweep, int setting, const char *instrument,
+                                              const char *node, const char *statistic);
+
+/* For each reading of TNS: over all runs, then, where there are several settings, within each. Runs without both
+ * figures, or with NaN, are left out. */
+ATT_API int att_sweep_correlation_count(const att_sweep *sweep);
+ATT_API att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index);
+
+/* Members of the object that is open: settings, correlations, methods (what the correlations are). */
+ATT_API void att_sweep_write_json(const att_sweep *sweep, att_json_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* attscope/tensors.h - the named tensors of a file: safetensors, or a checkpoint of PyTorch.
+ *
+ * The kind is found from the contents, never from the name. What torch.save() writes (.pth, .pt, .pth.tar, .th, .bin:
+ * a zip archive, or the pickles of PyTorch before 1.6) is read by a machine that builds tensors and containers and
+ * nothing else: no code runs, whatever the file says. Of such a file these are its tensors:
+ *
+ *   1. the dictionary under the first of these keys that holds tensors, looked for again in what was found:
+ *      state_dict, model_state_dict, model, module, net, network, weights, params, teacher, student; where there is
+ *      none, what the file holds itself (a dictionary, a list or one tensor, which is named "tensor");
+ *   2. names of what is nested are joined by dots;
+ *   3. prefixes that all names have (module., _orig_mod., model., backbone., ...) are taken off.
+ *
+ * An average of the weights (state_dict_ema, model_ema, ...) is found in the same way. Where it lies beside them its
+ * tensors are called "ema.<name>" and come after the others; where it is all there is, it is the weights.
+ */
+#ifndef ATTSCOPE_TENSORS_H
+#define ATTSCOPE_TENSORS_H
+
+#include <attscope/safetensors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An open file. Reading is thread-safe except for the context's message. */
+typedef struct att_tensors att_tensors;
+
+/* Maps the file and checks all of it but the tensors' contents. On success *file is the caller's, freed by
+ * att_tensors_close(). Errors, each naming the file, and the tensor where there is one: ERR_FORMAT (what was found and
+ * what was expected; what would have to be called to read a pickle); ERR_UNSUPPORTED (a tensor of more than
+ * ATT_MAX_RANK dims, quantised or sparse, a compressed archive, a program); ERR_NOT_FOUND, ERR_IO, ERR_MEMORY.
+ */
+ATT_API ATT_MUST_CHECK att_status att_tensors_open(att_context *context, const char *path, att_tensors **file);
+ATT_API void att_tensors_close(att_tensors **file);
+
+ATT_API const char *att_tensors_path(const att_tensors *file);
+
+/* What of a checkpoint of PyTorch its tensors are, and what was left out, in words: "PyTorch's state_dict without the
+ * prefix module.; left out: epoch, optimizer". "" for safetensors, of which they are all. Lives as long as `file`. */
+ATT_API const char *att_tensors_origin(const att_tensors *file);
+/* Whether the tensors "ema.<name>" are the average that a checkpoint of PyTorch keeps beside its weights. */
+ATT_API bool att_tensors_has_average(const att_tensors *file);
+
+/* Tensors in the order of their bytes in the file (safetensors) or of their names in it (PyTorch); name lives as long
+ * as `file`. */
+typedef struct att_tensors_info {
+    const char *name;
+    att_safetensors_dtype dtype;
+    att_shape shape;
+    int64_t count; /* elements */
+} att_tensors_info;
+ATT_API int att_tensors_count(const att_tensors *file);
+ATT_API att_tensors_info att_tensors_at(const att_tensors *file, int index);
+/* Index of a name, -1 where there is none. */
+ATT_API int att_tensors_find(const att_tensors *file, const char *name);
+
+/* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have none. */
+ATT_API const char *att_tensors_metadata(const att_tensors *file, const char *key);
+ATT_API int att_tensors_metadata_count(const att_tensors *file);
+/* Key `index` in the header's order. */
+ATT_API const char *att_tensors_metadata_key(const att_tensors *file, int index);
+
+/* Copies tensor `index`, row-major, to out[0..count-1], from F32, F16, BF16 or F64 (rounded to nearest). Errors:
+ * ERR_ARGUMENT where the tensor does not have `count` elements; ERR_UNSUPPORTED where it has another type. */
+ATT_API att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count);
+/* Copies tensor `index`, row-major, which must be of type `dtype` (ERR_MISMATCH), unchanged. */
+ATT_API att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_dtype dtype, void *out,
+                                    int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,132 @@
+/* io/pickle.h - a machine for Python's pickles that builds texts, numbers, containers and descriptions of tensors.
+ *
+ * It runs no code. A name of Python's (a "global") is looked up in a fixed list (pickle_globals.c) that says what takes
+ * its place; one that is not in it is refused. The objects of names that only describe a training (argparse.Namespace,
+ * numpy's scalars) become opaque: whatever goes into them is forgotten.
+ *
+ * Values are numbered; a container is a chain of cells. Nothing is recursive, and each opcode makes at most one value,
+ * so that memory is bounded by the pickle's length, and by MOST_VALUES. Values may contain themselves: who walks over
+ * them must bound its depth and its steps. Opcodes: Lib/pickletools.py of CPython 3.12, protocols 2 to 5.
+ */
+#ifndef ATT_IO_PICKLE_H
+#define ATT_IO_PICKLE_H
+
+#include <attscope/safetensors.h>
+
+typedef uint32_t att_pickle_ref;
+
+typedef enum att_pickle_kind {
+    ATT_PICKLE_NONE,
+    ATT_PICKLE_BOOL,
+    ATT_PICKLE_INT,
+    ATT_PICKLE_LONG, /* of more than 64 bits */
+    ATT_PICKLE_REAL, /* its value is not kept */
+    ATT_PICKLE_TEXT, /* str and bytes */
+    ATT_PICKLE_TUPLE,
+    ATT_PICKLE_LIST,
+    ATT_PICKLE_DICT, /* its cells: key, value, key, value... */
+    ATT_PICKLE_GLOBAL,
+    ATT_PICKLE_STORAGE,
+    ATT_PICKLE_TENSOR,
+    ATT_PICKLE_OPAQUE,
+} att_pickle_kind;
+
+/* In the bytes that were read. */
+typedef struct att_pickle_text {
+    const char *bytes;
+    size_t length;
+} att_pickle_text;
+
+typedef struct att_pickle_value {
+    att_pickle_kind kind;
+    union {
+        int64_t number;       /* BOOL, INT */
+        att_pickle_text text; /* TEXT, LONG (little-endian) */
+        struct {
+            uint32_t first, last, count; /* cells; first and last count where count > 0 */
+        } cells;
+        const struct att_pickle_global *global; /* GLOBAL; OPAQUE: whose object it is, NULL: a set's */
+        uint32_t index;                         /* STORAGE, TENSOR: of the list below */
+    };
+} att_pickle_value;
+
+typedef struct att_pickle_cell {
+    att_pickle_ref value;
+    uint32_t next;
+} att_pickle_cell;
+
+/* Bytes that a pickle says lie beside it. */
+typedef struct att_pickle_storage {
+    att_pickle_text key;
+    bool typed; /* dtype counts; otherwise each tensor says its own, and count is of bytes */
+    att_safetensors_dtype dtype;
+    int64_t count;       /* elements, >= 0 */
+    int64_t view_offset; /* where the elements meant begin, >= 0 */
+    const uint8_t *data; /* for the container's reader to set */
+} att_pickle_storage;
+
+/* A tensor as the pickle describes it. Only rank, and that dims, strides and offset are not negative, was checked. */
+typedef struct att_pickle_tensor {
+    uint32_t storage;
+    att_safetensors_dtype dtype;
+    int64_t offset; /* in elements */
+    att_shape shape;
+    int64_t strides[ATT_MAX_RANK];
+} att_pickle_tensor;
+
+typedef struct att_pickle {
+    att_context *context;
+    const char *path;     /* for messages; the caller's */
+    const uint8_t *bytes; /* the pickle that is being read: `size` bytes, `at` of them are done */
+    size_t size, at;
+    att_pickle_value *values;
+    att_pickle_cell *cells;
+    att_pickle_ref *stack, *memo;
+    int *marks;
+    att_pickle_storage *storages;
+    att_pickle_tensor *tensors;
+    int value_count, cell_count, stack_count, memo_count, mark_count, storage_count, tensor_count;
+    int value_capacity, cell_capacity, stack_capacity, memo_capacity, mark_capacity, storage_capacity, tensor_capacity;
+} att_pickle;
+
+/* Reads the pickle that begins at `bytes`, which must live as long as the values: zero-initialise *pickle and set
+ * context and path before the first one; several may follow each other into the same lists. *root is what it holds,
+ * pickle->at its length. Errors: ERR_FORMAT, ERR_UNSUPPORTED, ERR_MEMORY, each in a sentence that names the file. */
+att_status att_pickle_read(att_pickle *pickle, const uint8_t *bytes, size_t size, att_pickle_ref *root);
+void att_pickle_free(att_pickle *pickle);
+
+static inline const att_pickle_value *att_pickle_at(const att_pickle *pickle, att_pickle_ref ref)
+{
+    return &pickle->values[ref];
+}
+/* Copies the values of a TUPLE or LIST, at most `most`, to items; returns how many there are. */
+uint32_t att_pickle_items(const att_pickle *pickle, const att_pickle_value *value, att_pickle_ref *items,
+                          uint32_t most);
+/* As memcmp(); a text that only ends earlier comes first. */
+int att_pickle_text_compare(att_pickle_text a, att_pickle_text b);
+bool att_pickle_text_is(const att_pickle_value *value, const char *text);
+/* At most 80 bytes of a text from the file, safe to be shown. Returns `shown`. */
+enum { ATT_PICKLE_SHOWN = 88 };
+char *att_pickle_show(att_pickle_text text, char shown[ATT_PICKLE_SHOWN]);
+
+/* --- for pickle.c and pickle_globals.c ---------------------------------------------------------------------------- */
+
+/* What takes the place of a name of Python's. */
+typedef struct att_pickle_global att_pickle_global;
+/* NULL: it is not let through. */
+const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pickle_text name);
+/* Whether its objects hold tensors in ways that are not read; `what` is "a quantised tensor" then. */
+bool att_pickle_global_hides_tensors(const att_pickle_global *global, const char **what);
+/* What calling `function` with the tuple `arguments` gives. */
+att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pickle_ref arguments,
+                           att_pickle_ref *result);
+/* The storage that a persistent id stands for. */
+att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pickle_ref *result);
+
+/* ERR_FORMAT with the file and the place. */
+att_status att_pickle_refuse(const att_pickle *pickle, const char *what);
+att_status att_pickle_add(att_pickle *pickle, att_pickle_value value, att_pickle_ref *ref);
+/* Puts an item at the end of a container's chain. */
+att_status att_pickle_append(att_pickle *pickle, att_pickle_ref container, att_pickle_ref item);
+
+#endif

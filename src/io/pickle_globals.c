@@ -1,0 +1,448 @@
+/* The names that a pickle may use, and what takes their place. */
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/pickle.h"
+
+typedef enum action {
+    FORGET,         /* its objects become opaque */
+    HIDE,           /* as FORGET, but a tensor is lost that way */
+    MAKE_DICT,      /* a dictionary: empty, or of a list of pairs */
+    MAKE_TUPLE,     /* of one tuple or list */
+    TENSOR,         /* (storage, offset, size, stride, ...) */
+    TENSOR_OF_TYPE, /* (storage, offset, size, stride, requires_grad, hooks, dtype, metadata) */
+    FIRST,          /* its first argument: (tensor, requires_grad, hooks, ...) */
+    FROM_TYPE,      /* (function, class, arguments, state) */
+    STORAGE,        /* of dtype's elements */
+    BYTES,          /* storage without a type */
+    DTYPE,
+} action;
+
+struct att_pickle_global {
+    const char *module, *name; /* name "*": any */
+    action action;
+    att_safetensors_dtype dtype;
+    const char *what; /* HIDE: "a quantised tensor" */
+};
+
+static const char QUANTISED[] = "a quantised tensor", COMPLEX[] = "a tensor of complex128";
+
+#define STORAGES(type, dtype)                              \
+    {"torch", type "Storage", STORAGE, dtype, NULL},       \
+    {                                                      \
+        "torch.cuda", type "Storage", STORAGE, dtype, NULL \
+    }
+#define DTYPES(name, dtype)               \
+    {                                     \
+        "torch", name, DTYPE, dtype, NULL \
+    }
+#define INERT(module, name)                             \
+    {                                                   \
+        module, name, FORGET, ATT_SAFETENSORS_F32, NULL \
+    }
+#define HIDDEN(module, name, what)                    \
+    {                                                 \
+        module, name, HIDE, ATT_SAFETENSORS_F32, what \
+    }
+#define ACTION(module, name, action)                    \
+    {                                                   \
+        module, name, action, ATT_SAFETENSORS_F32, NULL \
+    }
+
+/* Both spellings: fix_imports writes Python 2's. */
+#define BUILTIN(name) INERT("builtins", name), INERT("__builtin__", name)
+
+static const att_pickle_global globals[] = {
+    ACTION("collections", "OrderedDict", MAKE_DICT),
+    ACTION("collections", "defaultdict", MAKE_DICT),
+    ACTION("torch", "Size", MAKE_TUPLE),
+    ACTION("torch._utils", "_rebuild_tensor", TENSOR),
+    ACTION("torch._utils", "_rebuild_tensor_v2", TENSOR),
+    ACTION("torch._utils", "_rebuild_tensor_v3", TENSOR_OF_TYPE),
+    ACTION("torch._utils", "_rebuild_parameter", FIRST),
+    ACTION("torch._utils", "_rebuild_parameter_with_state", FIRST),
+    ACTION("torch._tensor", "_rebuild_from_type_v2", FROM_TYPE),
+
+    STORAGES("Double", ATT_SAFETENSORS_F64),
+    STORAGES("Float", ATT_SAFETENSORS_F32),
+    STORAGES("Half", ATT_SAFETENSORS_F16),
+    STORAGES("BFloat16", ATT_SAFETENSORS_BF16),
+    STORAGES("Long", ATT_SAFETENSORS_I64),
+    STORAGES("Int", ATT_SAFETENSORS_I32),
+    STORAGES("Short", ATT_SAFETENSORS_I16),
+    STORAGES("Char", ATT_SAFETENSORS_I8),
+    STORAGES("Byte", ATT_SAFETENSORS_U8),
+    STORAGES("Bool", ATT_SAFETENSORS_BOOL),
+    STORAGES("ComplexFloat", ATT_SAFETENSORS_C64),
+    ACTION("torch.storage", "UntypedStorage", BYTES),
+    ACTION("torch", "UntypedStorage", BYTES),
+
+    DTYPES("float64", ATT_SAFETENSORS_F64),
+    DTYPES("float32", ATT_SAFETENSORS_F32),
+    DTYPES("float16", ATT_SAFETENSORS_F16),
+    DTYPES("bfloat16", ATT_SAFETENSORS_BF16),
+    DTYPES("int64", ATT_SAFETENSORS_I64),
+    DTYPES("int32", ATT_SAFETENSORS_I32),
+    DTYPES("int16", ATT_SAFETENSORS_I16),
+    DTYPES("int8", ATT_SAFETENSORS_I8),
+    DTYPES("uint64", ATT_SAFETENSORS_U64),
+    DTYPES("uint32", ATT_SAFETENSORS_U32),
+    DTYPES("uint16", ATT_SAFETENSORS_U16),
+    DTYPES("uint8", ATT_SAFETENSORS_U8),
+    DTYPES("bool", ATT_SAFETENSORS_BOOL),
+    DTYPES("float8_e5m2", ATT_SAFETENSORS_F8_E5M2),
+    DTYPES("float8_e4m3fn", ATT_SAFETENSORS_F8_E4M3),
+    DTYPES("float8_e8m0fnu", ATT_SAFETENSORS_F8_E8M0),
+    DTYPES("complex64", ATT_SAFETENSORS_C64),
+
+    HIDDEN("torch", "ComplexDoubleStorage", COMPLEX),
+    HIDDEN("torch", "complex128", COMPLEX),
+    HIDDEN("torch", "QInt8Storage", QUANTISED),
+    HIDDEN("torch", "QUInt8Storage", QUANTISED),
+    HIDDEN("torch", "QInt32Storage", QUANTISED),
+    HIDDEN("torch", "qint8", QUANTISED),
+    HIDDEN("torch", "quint8", QUANTISED),
+    HIDDEN("torch", "qint32", QUANTISED),
+    HIDDEN("torch._utils", "_rebuild_qtensor", QUANTISED),
+    HIDDEN("torch._utils", "_rebuild_sparse_tensor", "a sparse tensor"),
+    HIDDEN("torch._utils", "_rebuild_nested_tensor", "a nested tensor"),
+    HIDDEN("torch._utils", "_rebuild_meta_tensor_no_storage", "a tensor without values"),
+    HIDDEN("torch._utils", "_rebuild_device_tensor_from_numpy", "a tensor kept by way of numpy"),
+    HIDDEN("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", "a tensor of another device"),
+    HIDDEN("torch._utils", "_rebuild_wrapper_subclass", "a tensor of a class of its own"),
+    HIDDEN("torch", "Tensor", "a tensor kept in an old way"),
+    HIDDEN("torch.nn.parameter", "Parameter", "a parameter kept in an old way"),
+
+    INERT("torch", "device"),
+    INERT("torch", "strided"),
+    INERT("torch", "per_tensor_affine"),
+    INERT("torch", "per_channel_affine"),
+    INERT("torch.serialization", "_get_layout"),
+    INERT("argparse", "Namespace"),
+    INERT("collections", "Counter"),
+    INERT("_codecs", "encode"),
+    INERT("numpy", "dtype"),
+    INERT("numpy", "ndarray"),
+    INERT("numpy", "bool_"),
+    INERT("numpy", "float32"),
+    INERT("numpy", "float64"),
+    INERT("numpy", "int64"),
+    INERT("numpy.dtypes", "*"),
+    INERT("numpy.core.multiarray", "scalar"),
+    INERT("numpy.core.multiarray", "_reconstruct"),
+    INERT("numpy._core.multiarray", "scalar"),
+    INERT("numpy._core.multiarray", "_reconstruct"),
+    INERT("numpy.core.numeric", "_frombuffer"),
+    INERT("numpy._core.numeric", "_frombuffer"),
+    INERT("pathlib", "PosixPath"),
+    INERT("pathlib", "PurePosixPath"),
+    INERT("pathlib", "WindowsPath"),
+    INERT("pathlib", "PureWindowsPath"),
+    INERT("pathlib", "Path"),
+    INERT("pathlib._local", "PosixPath"),
+    INERT("pathlib._local", "WindowsPath"),
+    INERT("datetime", "datetime"),
+    INERT("datetime", "timedelta"),
+    INERT("omegaconf.base", "*"),
+    INERT("omegaconf.nodes", "*"),
+    INERT("omegaconf.dictconfig", "DictConfig"),
+    INERT("omegaconf.listconfig", "ListConfig"),
+    INERT("typing", "Any"),
+    INERT("yacs.config", "CfgNode"),
+    INERT("easydict", "EasyDict"),
+    INERT("addict.addict", "Dict"),
+    INERT("ml_collections.config_dict.config_dict", "ConfigDict"),
+    BUILTIN("set"),
+    BUILTIN("frozenset"),
+    BUILTIN("bytearray"),
+    BUILTIN("bytes"),
+    BUILTIN("complex"),
+    BUILTIN("slice"),
+    BUILTIN("range"),
+    BUILTIN("xrange"),
+    BUILTIN("object"),
+    BUILTIN("int"),
+    BUILTIN("long"),
+    BUILTIN("float"),
+    BUILTIN("bool"),
+    BUILTIN("str"),
+    BUILTIN("unicode"),
+    BUILTIN("list"),
+    BUILTIN("tuple"),
+    BUILTIN("dict"),
+};
+
+/* Made by rebuilding, not by a name. */
+static const att_pickle_global too_many_dimensions = HIDDEN("", "", "a tensor of more than 5 dimensions");
+static const att_pickle_global flagged = HIDDEN("", "", "a conjugated or negated view");
+_Static_assert(ATT_MAX_RANK == 5, "too_many_dimensions says so");
+
+static bool equals(att_pickle_text text, const char *known)
+{
+    return strlen(known) == text.length && memcmp(text.bytes, known, text.length) == 0;
+}
+
+const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pickle_text name)
+{
+    for (const att_pickle_global *global = globals; global < globals + sizeof globals / sizeof *globals; global++)
+        if (equals(module, global->module) && (equals(name, global->name) || strcmp(global->name, "*") == 0))
+            return global;
+    return NULL;
+}
+
+bool att_pickle_global_hides_tensors(const att_pickle_global *global, const char **what)
+{
+    if (!global || global->action != HIDE)
+        return false;
+    *what = global->what;
+    return true;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+
+enum { STORAGE_ITEM, OFFSET_ITEM, SIZE_ITEM, STRIDE_ITEM, DTYPE_ITEM = 6, MOST_ARGUMENTS = 8 };
+
+/* The items of a call's tuple; `count` of them were given. */
+typedef struct arguments {
+    const att_pickle_value *items[MOST_ARGUMENTS];
+    att_pickle_ref refs[MOST_ARGUMENTS];
+    uint32_t count;
+} arguments;
+
+static att_status take_arguments(const att_pickle *pickle, att_pickle_ref tuple, arguments *taken)
+{
+    const att_pickle_value *value = att_pickle_at(pickle, tuple);
+    if (value->kind != ATT_PICKLE_TUPLE)
+        return att_pickle_refuse(pickle, "a call whose arguments are no tuple");
+    taken->count = att_pickle_items(pickle, value, taken->refs, MOST_ARGUMENTS);
+    for (uint32_t i = 0; i < taken->count && i < MOST_ARGUMENTS; i++)
+        taken->items[i] = att_pickle_at(pickle, taken->refs[i]);
+    return ATT_OK;
+}
+
+static bool is_count(const att_pickle_value *value)
+{
+    return value->kind == ATT_PICKLE_INT && value->number >= 0;
+}
+
+/* A tuple of numbers >= 0; -1 where it is something else. Those past ATT_MAX_RANK are counted only. */
+static int64_t take_dims(const att_pickle *pickle, const att_pickle_value *tuple, int64_t dims[ATT_MAX_RANK])
+{
+    att_pickle_ref refs[ATT_MAX_RANK];
+    if (tuple->kind != ATT_PICKLE_TUPLE && tuple->kind != ATT_PICKLE_LIST)
+        return -1;
+    uint32_t count = att_pickle_items(pickle, tuple, refs, ATT_MAX_RANK);
+    for (uint32_t i = 0; i < count && i < ATT_MAX_RANK; i++) {
+        const att_pickle_value *value = att_pickle_at(pickle, refs[i]);
+        if (!is_count(value))
+            return -1;
+        dims[i] = value->number;
+    }
+    return count;
+}
+
+static att_status make_opaque(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref *result)
+{
+    return att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_OPAQUE, .global = global}, result);
+}
+
+static att_status add_tensor(att_pickle *pickle, const att_pickle_tensor *tensor, att_pickle_ref *result)
+{
+    if (!att_list_grow(pickle->context, &pickle->tensors, pickle->tensor_count, &pickle->tensor_capacity,
+                       sizeof *tensor))
+        return att_fail_memory(pickle->context, (size_t)pickle->tensor_count * 2 * sizeof *tensor, pickle->path);
+    att_pickle_value value = {.kind = ATT_PICKLE_TENSOR, .index = (uint32_t)pickle->tensor_count};
+    pickle->tensors[pickle->tensor_count++] = *tensor;
+    return att_pickle_add(pickle, value, result);
+}
+
+/* Views that are conjugated or negated on the fly say so in a dictionary, the last argument. */
+static bool is_flagged(const arguments *given, uint32_t metadata)
+{
+    return given->count > metadata && given->items[metadata]->kind == ATT_PICKLE_DICT &&
+           given->items[metadata]->cells.count > 0;
+}
+
+/* dtype: NULL where the storage says it; metadata: the place of the dictionary above. */
+static att_status rebuild(att_pickle *pickle, const arguments *given, const att_pickle_value *dtype, uint32_t metadata,
+                          att_pickle_ref *result)
+{
+    static const char wrong[] = "a tensor that is not (storage, offset, size, stride, ...)";
+    if (given->count <= STRIDE_ITEM || given->count > metadata + 1)
+        return att_pickle_refuse(pickle, wrong);
+    const att_pickle_value *storage = given->items[STORAGE_ITEM];
+    if (storage->kind == ATT_PICKLE_OPAQUE) {
+        *result = given->refs[STORAGE_ITEM];
+        return ATT_OK;
+    }
+    if (storage->kind != ATT_PICKLE_STORAGE || !is_count(given->items[OFFSET_ITEM]))
+        return att_pickle_refuse(pickle, wrong);
+    const att_pickle_storage *bytes = &pickle->storages[storage->index];
+    att_pickle_tensor tensor = {
+        .storage = storage->index, .dtype = bytes->dtype, .offset = given->items[OFFSET_ITEM]->number};
+    int64_t rank = take_dims(pickle, given->items[SIZE_ITEM], tensor.shape.dims);
+    if (rank < 0 || take_dims(pickle, given->items[STRIDE_ITEM], tensor.strides) != rank)
+        return att_pickle_refuse(pickle, "a tensor whose size and strides are not as many numbers from 0");
+    if (rank > ATT_MAX_RANK)
+        return make_opaque(pickle, &too_many_dimensions, result);
+    if (is_flagged(given, metadata))
+        return make_opaque(pickle, &flagged, result);
+    tensor.shape.rank = (int)rank;
+    if (!dtype && !bytes->typed)
+        return att_pickle_refuse(pickle, "a tensor without a type");
+    if (dtype && bytes->typed && dtype->global->dtype != bytes->dtype)
+        return att_pickle_refuse(pickle, "a tensor of another type than its storage");
+    if (dtype)
+        tensor.dtype = dtype->global->dtype;
+    return add_tensor(pickle, &tensor, result);
+}
+
+static att_status rebuild_typed(att_pickle *pickle, const arguments *given, att_pickle_ref *result)
+{
+    if (given->count <= DTYPE_ITEM || given->items[DTYPE_ITEM]->kind != ATT_PICKLE_GLOBAL)
+        return att_pickle_refuse(pickle, "a tensor without a type");
+    const att_pickle_value *dtype = given->items[DTYPE_ITEM];
+    if (dtype->global->action == HIDE)
+        return make_opaque(pickle, dtype->global, result);
+    if (dtype->global->action != DTYPE)
+        return att_pickle_refuse(pickle, "a tensor without a type");
+    return rebuild(pickle, given, dtype, DTYPE_ITEM + 1, result);
+}
+
+static att_status take_first(const att_pickle *pickle, const arguments *given, att_pickle_ref *result)
+{
+    if (given->count == 0 || (given->items[0]->kind != ATT_PICKLE_TENSOR && given->items[0]->kind != ATT_PICKLE_OPAQUE))
+        return att_pickle_refuse(pickle, "a parameter without a tensor");
+    *result = given->refs[0];
+    return ATT_OK;
+}
+
+/* --- containers --------------------------------------------------------------------------------------------------- */
+
+/* Python 2 writes an OrderedDict as a list of pairs. */
+static att_status add_pairs(att_pickle *pickle, att_pickle_ref list, att_pickle_ref dict)
+{
+    uint32_t cell = pickle->values[list].cells.first, count = pickle->values[list].cells.count;
+    for (uint32_t i = 0; i < count; i++, cell = pickle->cells[cell].next) {
+        const att_pickle_value *pair = att_pickle_at(pickle, pickle->cells[cell].value);
+        att_pickle_ref items[2];
+        if ((pair->kind != ATT_PICKLE_LIST && pair->kind != ATT_PICKLE_TUPLE) ||
+            att_pickle_items(pickle, pair, items, 2) != 2)
+            return att_pickle_refuse(pickle, "a dictionary of something else than pairs");
+        ATT_TRY(att_pickle_append(pickle, dict, items[0]));
+        ATT_TRY(att_pickle_append(pickle, dict, items[1]));
+    }
+    return ATT_OK;
+}
+
+static att_status make_dict(att_pickle *pickle, const arguments *given, att_pickle_ref *result)
+{
+    bool has_pairs = given->count == 1 && given->items[0]->kind == ATT_PICKLE_LIST;
+    att_pickle_ref pairs = given->refs[0];
+    ATT_TRY(att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_DICT}, result));
+    return has_pairs ? add_pairs(pickle, pairs, *result) : ATT_OK;
+}
+
+static att_status make_tuple(const att_pickle *pickle, const arguments *given, att_pickle_ref *result)
+{
+    if (given->count != 1 || (given->items[0]->kind != ATT_PICKLE_TUPLE && given->items[0]->kind != ATT_PICKLE_LIST))
+        return att_pickle_refuse(pickle, "a size that is no tuple");
+    *result = given->refs[0];
+    return ATT_OK;
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+static att_status call(att_pickle *pickle, const att_pickle_global *global, const arguments *given,
+                       att_pickle_ref *result)
+{
+    switch (global->action) {
+    case FORGET:
+    case HIDE:
+        return make_opaque(pickle, global, result);
+    case MAKE_DICT:
+        return make_dict(pickle, given, result);
+    case MAKE_TUPLE:
+        return make_tuple(pickle, given, result);
+    case TENSOR:
+        return rebuild(pickle, given, NULL, DTYPE_ITEM, result);
+    case TENSOR_OF_TYPE:
+        return rebuild_typed(pickle, given, result);
+    case FIRST:
+        return take_first(pickle, given, result);
+    default:
+        return att_pickle_refuse(pickle, "it calls something that is no function");
+    }
+}
+
+/* A tensor with attributes of its own, which are not read. */
+static att_status call_from_type(att_pickle *pickle, const arguments *given, att_pickle_ref *result)
+{
+    arguments inner = {.count = 0};
+    if (given->count != 4 || given->items[0]->kind != ATT_PICKLE_GLOBAL)
+        return att_pickle_refuse(pickle, "a tensor without a function that rebuilds it");
+    const att_pickle_global *function = given->items[0]->global;
+    ATT_TRY(take_arguments(pickle, given->refs[2], &inner));
+    return call(pickle, function, &inner, result);
+}
+
+att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pickle_ref tuple, att_pickle_ref *result)
+{
+    const att_pickle_value *callee = att_pickle_at(pickle, function);
+    arguments given = {.count = 0};
+    if (callee->kind != ATT_PICKLE_GLOBAL)
+        return att_pickle_refuse(pickle, "it calls something that is no function");
+    const att_pickle_global *global = callee->global;
+    ATT_TRY(take_arguments(pickle, tuple, &given));
+    return global->action == FROM_TYPE ? call_from_type(pickle, &given, result) : call(pickle, global, &given, result);
+}
+
+/* --- storages ----------------------------------------------------------------------------------------------------- */
+
+/* Before PyTorch 1.0, storages that are part of another: (key, offset, size). */
+static att_status take_view(const att_pickle *pickle, const att_pickle_value *view, att_pickle_storage *storage)
+{
+    att_pickle_ref items[3];
+    if (view->kind == ATT_PICKLE_NONE)
+        return ATT_OK;
+    if (view->kind != ATT_PICKLE_TUPLE || att_pickle_items(pickle, view, items, 3) != 3 ||
+        !is_count(att_pickle_at(pickle, items[1])))
+        return att_pickle_refuse(pickle, "a part of a storage that is not (key, offset, size)");
+    storage->view_offset = att_pickle_at(pickle, items[1])->number;
+    return ATT_OK;
+}
+
+/* ("storage", type, key, location, elements), and a view in PyTorch's files before 1.6. */
+att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pickle_ref *result)
+{
+    enum { WORD, TYPE, KEY, LOCATION, ELEMENTS, VIEW };
+    arguments given = {.count = 0};
+    ATT_TRY(take_arguments(pickle, id, &given));
+    if (given.count > 0 && att_pickle_text_is(given.items[WORD], "module"))
+        return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
+                        "%s: it holds a whole network with its program; attscope runs no code (in Python: save the "
+                        "state_dict)",
+                        pickle->path);
+    if (given.count <= ELEMENTS || given.count > VIEW + 1 || !att_pickle_text_is(given.items[WORD], "storage") ||
+        given.items[TYPE]->kind != ATT_PICKLE_GLOBAL || given.items[KEY]->kind != ATT_PICKLE_TEXT ||
+        !is_count(given.items[ELEMENTS]))
+        return att_pickle_refuse(pickle, "a storage that is not (\"storage\", type, key, location, elements)");
+    const att_pickle_global *type = given.items[TYPE]->global;
+    if (type->action == HIDE)
+        return make_opaque(pickle, type, result);
+    if (type->action != STORAGE && type->action != BYTES)
+        return att_pickle_refuse(pickle, "a storage of no known type");
+    att_pickle_storage storage = {.key = given.items[KEY]->text,
+                                  .typed = type->action == STORAGE,
+                                  .dtype = type->dtype,
+                                  .count = given.items[ELEMENTS]->number};
+    if (given.count > VIEW)
+        ATT_TRY(take_view(pickle, given.items[VIEW], &storage));
+    if (!att_list_grow(pickle->context, &pickle->storages, pickle->storage_count, &pickle->storage_capacity,
+                       sizeof storage))
+        return att_fail_memory(pickle->context, (size_t)pickle->storage_count * 2 * sizeof storage, pickle->path);
+    att_pickle_value value = {.kind = ATT_PICKLE_STORAGE, .index = (uint32_t)pickle->storage_count};
+    pickle->storages[pickle->storage_count++] = storage;
+    return att_pickle_add(pickle, value, result);
+}

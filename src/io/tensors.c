@@ -1,0 +1,242 @@
+#include "io/tensors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "io/safetensors.h"
+
+struct att_tensors_name {
+    const char *name;
+    int index;
+};
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+/* Where the header's length is followed by '{' it is safetensors: neither a zip's first file nor a pickle of
+ * torch.save() has that there. */
+static bool begins_header(const att_file_map *map)
+{
+    return map->size > ATT_SAFETENSORS_LENGTH_BYTES && map->bytes[ATT_SAFETENSORS_LENGTH_BYTES] == '{';
+}
+
+static bool is_zip(const att_file_map *map)
+{
+    static const uint8_t local_file[] = {'P', 'K', 3, 4};
+    return map->size >= sizeof local_file && memcmp(map->bytes, local_file, sizeof local_file) == 0 &&
+           !begins_header(map);
+}
+
+/* Opcode PROTO, then the version. */
+static bool is_pickle(const att_file_map *map)
+{
+    return map->size >= 2 && map->bytes[0] == 0x80 && map->bytes[1] >= 2 && map->bytes[1] <= 5 && !begins_header(map);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct att_tensors_name *)a)->name, ((const struct att_tensors_name *)b)->name);
+}
+
+static att_status sort_names(att_tensors *file)
+{
+    if (file->count == 0)
+        return ATT_OK;
+    size_t count = (size_t)file->count;
+    file->names = att_allocate_array(file->context, count, sizeof *file->names);
+    if (!file->names)
+        return att_fail_memory(file->context, count * sizeof *file->names, file->path);
+    for (int i = 0; i < file->count; i++)
+        file->names[i] = (struct att_tensors_name){file->items[i].info.name, i};
+    qsort(file->names, count, sizeof *file->names, compare_names);
+    for (int i = 1; i < file->count; i++)
+        if (strcmp(file->names[i - 1].name, file->names[i].name) == 0)
+            return att_fail(file->context, ATT_ERR_FORMAT, "%s: two tensors are called %.200s", file->path,
+                            file->names[i].name);
+    return ATT_OK;
+}
+
+static att_status open_file(att_tensors *file, const char *path)
+{
+    file->path = att_arena_string(&file->arena, path);
+    if (!file->path)
+        return att_fail_memory(file->context, strlen(path) + 1, path);
+    ATT_TRY(att_file_map_open(file->context, path, &file->map));
+    if (is_zip(&file->map))
+        ATT_TRY(att_tensors_read_torch_zip(file));
+    else if (is_pickle(&file->map))
+        ATT_TRY(att_tensors_read_torch_pickles(file));
+    else
+        ATT_TRY(att_tensors_read_safetensors(file));
+    return sort_names(file);
+}
+
+att_status att_tensors_open(att_context *context, const char *path, att_tensors **file)
+{
+    att_tensors *made = att_allocate(context, sizeof *made);
+    if (!made)
+        return att_fail_memory(context, sizeof *made, path);
+    made->context = made->arena.context = context;
+    made->origin = "";
+    att_status status = open_file(made, path);
+    if (status != ATT_OK)
+        att_tensors_close(&made);
+    else
+        *file = made;
+    return status;
+}
+
+void att_tensors_close(att_tensors **file)
+{
+    if (!file || !*file)
+        return;
+    att_tensors *done = *file;
+    att_file_map_close(&done->map);
+    att_arena_free(&done->arena);
+    att_free(done->context, done->items);
+    att_free(done->context, done->names);
+    att_free(done->context, done->metadata);
+    att_free(done->context, done);
+    *file = NULL;
+}
+
+/* --- what there is ------------------------------------------------------------------------------------------------ */
+
+const char *att_tensors_path(const att_tensors *file)
+{
+    return file->path;
+}
+
+const char *att_tensors_origin(const att_tensors *file)
+{
+    return file->origin;
+}
+
+bool att_tensors_has_average(const att_tensors *file)
+{
+    return file->has_average;
+}
+
+int att_tensors_count(const att_tensors *file)
+{
+    return file->count;
+}
+
+att_tensors_info att_tensors_at(const att_tensors *file, int index)
+{
+    return file->items[index].info;
+}
+
+int att_tensors_find(const att_tensors *file, const char *name)
+{
+    if (file->count == 0)
+        return -1;
+    struct att_tensors_name key = {.name = name};
+    const struct att_tensors_name *found =
+        bsearch(&key, file->names, (size_t)file->count, sizeof *file->names, compare_names);
+    return found ? found->index : -1;
+}
+
+const char *att_tensors_metadata(const att_tensors *file, const char *key)
+{
+    for (int i = 0; i < file->metadata_count; i++)
+        if (strcmp(file->metadata[i].key, key) == 0)
+            return file->metadata[i].value;
+    return NULL;
+}
+
+int att_tensors_metadata_count(const att_tensors *file)
+{
+    return file->metadata_count;
+}
+
+const char *att_tensors_metadata_key(const att_tensors *file, int index)
+{
+    return file->metadata[index].key;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static att_status check_read(const att_tensors *file, int index, int64_t count)
+{
+    if (index < 0 || index >= file->count)
+        return att_fail(file->context, ATT_ERR_ARGUMENT, "%s has %d tensors; number %d was asked for", file->path,
+                        file->count, index);
+    const att_tensors_info *info = &file->items[index].info;
+    if (info->count != count)
+        return att_fail(file->context, ATT_ERR_ARGUMENT,
+                        "%s: tensor %s has %" PRId64 " elements; %" PRId64 " were asked for", file->path, info->name,
+                        info->count, count);
+    return ATT_OK;
+}
+
+/* Walks over a tensor's elements in row-major order. */
+typedef struct walker {
+    const att_tensors_item *item;
+    int64_t index[ATT_MAX_RANK];
+    int64_t place; /* in elements from `data` */
+} walker;
+
+static void step(walker *w)
+{
+    const att_shape *shape = &w->item->info.shape;
+    for (int d = shape->rank; d-- > 0;) {
+        w->place += w->item->strides[d];
+        if (++w->index[d] < shape->dims[d])
+            return;
+        w->place -= w->index[d] * w->item->strides[d];
+        w->index[d] = 0;
+    }
+}
+
+/* The next `count` elements, side by side. */
+static void gather(walker *w, uint8_t *out, int64_t count)
+{
+    size_t size = att_safetensors_dtype_size(w->item->info.dtype);
+    for (int64_t i = 0; i < count; i++, step(w))
+        memcpy(out + (size_t)i * size, w->item->data + (size_t)w->place * size, size);
+}
+
+static bool gather_f32(const att_tensors_item *item, float *out, int64_t count)
+{
+    enum { CHUNK = 256, LARGEST_ELEMENT = 8 };
+    uint8_t chunk[CHUNK * LARGEST_ELEMENT];
+    walker w = {.item = item};
+    for (int64_t done = 0; done < count; done += CHUNK) {
+        int64_t some = count - done < CHUNK ? count - done : CHUNK;
+        gather(&w, chunk, some);
+        if (!att_safetensors_to_f32(item->info.dtype, chunk, out + done, some))
+            return false;
+    }
+    return true;
+}
+
+att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count)
+{
+    ATT_TRY(check_read(file, index, count));
+    const att_tensors_item *item = &file->items[index];
+    bool done =
+        item->packed ? att_safetensors_to_f32(item->info.dtype, item->data, out, count) : gather_f32(item, out, count);
+    if (!done)
+        return att_fail(file->context, ATT_ERR_UNSUPPORTED,
+                        "%s: tensor %s is %s; only F32, F16, BF16 and F64 can be read as f32", file->path,
+                        item->info.name, att_safetensors_dtype_name(item->info.dtype));
+    return ATT_OK;
+}
+
+att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_dtype dtype, void *out, int64_t count)
+{
+    ATT_TRY(check_read(file, index, count));
+    const att_tensors_item *item = &file->items[index];
+    if (item->info.dtype != dtype)
+        return att_fail(file->context, ATT_ERR_MISMATCH, "%s: tensor %s is %s; expected %s", file->path,
+                        item->info.name, att_safetensors_dtype_name(item->info.dtype),
+                        att_safetensors_dtype_name(dtype));
+    walker w = {.item = item};
+    if (count > 0 && item->packed)
+        memcpy(out, item->data, (size_t)count * att_safetensors_dtype_size(dtype));
+    else
+        gather(&w, out, count);
+    return ATT_OK;
+}

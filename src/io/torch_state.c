@@ -1,0 +1,411 @@
+#include "io/torch_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/json.h"
+
+enum { MOST_DEPTH = 16, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };
+
+/* Of expanded tensors the file holds fewer bytes than they have; beyond this they are an attack. */
+enum { MOST_EXPANSION = 8, FREE_BYTES = 1 << 24 };
+
+static const char *const weight_keys[] = {"state_dict", "model_state_dict", "model",  "module",  "net",
+                                          "network",    "weights",          "params", "teacher", "student"};
+static const char *const average_keys[] = {"state_dict_ema", "model_ema", "ema_state_dict", "ema", "params_ema"};
+static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", "backbone.", "net.", "network."};
+enum {
+    WEIGHT_KEYS = sizeof weight_keys / sizeof *weight_keys,
+    AVERAGE_KEYS = sizeof average_keys / sizeof *average_keys,
+    PREFIXES = sizeof prefixes / sizeof *prefixes
+};
+
+typedef struct taking {
+    att_tensors *file;
+    const att_pickle *pickle;
+    int steps;    /* left for walking over containers */
+    int capacity; /* of file->items */
+    uint64_t bytes_left;
+    att_text name;         /* of what is being walked over */
+    att_text origin, left; /* left: what is no weight */
+    int left_count;
+    const char *name_prefix; /* "", "ema." */
+} taking;
+
+static att_status refuse(const taking *t, const char *what)
+{
+    return att_fail(t->file->context, ATT_ERR_FORMAT, "%s: %s", t->file->path, what);
+}
+
+static bool is_container(const att_pickle_value *value)
+{
+    return value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
+}
+
+static void list_left(taking *t, att_pickle_text name)
+{
+    char shown[ATT_PICKLE_SHOWN];
+    if (name.length == 0)
+        return;
+    if (t->left_count < LISTED)
+        att_text_append(&t->left, "%s%s", t->left_count ? ", " : "", att_pickle_show(name, shown));
+    else if (t->left_count == LISTED)
+        att_text_append(&t->left, ", ...");
+    t->left_count++;
+}
+
+/* --- finding the weights ------------------------------------------------------------------------------------------ */
+
+/* False too where it would take too long to find out; whoever walks there next finds that out as well. */
+static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, ref);
+    const char *what;
+    if (value->kind == ATT_PICKLE_OPAQUE)
+        return att_pickle_global_hides_tensors(value->global, &what);
+    if (!is_container(value) || depth == MOST_DEPTH)
+        return value->kind == ATT_PICKLE_TENSOR;
+    uint32_t cell = value->cells.first;
+    for (uint32_t i = 0; i < value->cells.count && t->steps > 0; i++, cell = t->pickle->cells[cell].next) {
+        t->steps--;
+        if (holds_tensors(t, t->pickle->cells[cell].value, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* The value of `key` in a dictionary, where it is a container that holds tensors. */
+static bool find_key(taking *t, att_pickle_ref dict, const char *key, att_pickle_ref *found)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, dict);
+    const att_pickle_cell *cells = t->pickle->cells;
+    uint32_t cell = value->cells.first;
+    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
+        att_pickle_ref item = cells[cells[cell].next].value;
+        if (att_pickle_text_is(att_pickle_at(t->pickle, cells[cell].value), key) &&
+            is_container(att_pickle_at(t->pickle, item)) && holds_tensors(t, item, 0)) {
+            *found = item;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first of the keys under which `dict` holds tensors; NULL where there is none. */
+static const char *find_keys(taking *t, att_pickle_ref dict, const char *const *keys, int count, att_pickle_ref *found)
+{
+    if (att_pickle_at(t->pickle, dict)->kind != ATT_PICKLE_DICT)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        if (find_key(t, dict, keys[i], found))
+            return keys[i];
+    return NULL;
+}
+
+/* Lists a dictionary's keys but these two (NULL: none) as left out. */
+static void list_others(taking *t, att_pickle_ref dict, const char *taken, const char *average)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, dict);
+    const att_pickle_cell *cells = t->pickle->cells;
+    uint32_t cell = value->cells.first;
+    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
+        const att_pickle_value *key = att_pickle_at(t->pickle, cells[cell].value);
+        if (key->kind == ATT_PICKLE_TEXT && !(taken && att_pickle_text_is(key, taken)) &&
+            !(average && att_pickle_text_is(key, average)))
+            list_left(t, key->text);
+    }
+}
+
+/* --- one tensor --------------------------------------------------------------------------------------------------- */
+
+int64_t att_torch_storage_bytes(const att_pickle_storage *storage)
+{
+    int64_t size = storage->typed ? (int64_t)att_safetensors_dtype_size(storage->dtype) : 1;
+    return storage->count <= INT64_MAX / size ? storage->count * size : -1;
+}
+
+static att_status refuse_tensor(const taking *t, const char *name, const char *what)
+{
+    return att_fail(t->file->context, ATT_ERR_FORMAT, "%s: tensor %s: %s", t->file->path, name, what);
+}
+
+/* a + b c, all >= 0; -1 where that is too large. */
+static int64_t add_product(int64_t a, int64_t b, int64_t c)
+{
+    return a < 0 || (c > 0 && b > (INT64_MAX - a) / c) ? -1 : a + b * c;
+}
+
+/* The place in the storage of the tensor's last element, -1 where it is too large; it has at least one. */
+static int64_t last_place(const att_pickle_storage *storage, const att_pickle_tensor *tensor)
+{
+    int64_t place = add_product(storage->view_offset, tensor->offset, 1);
+    for (int d = 0; d < tensor->shape.rank; d++)
+        place = add_product(place, tensor->shape.dims[d] - 1, tensor->strides[d]);
+    return place;
+}
+
+/* Sets strides, 0 along axes of one element, and whether the elements lie packed. */
+static void set_strides(att_tensors_item *item, const att_pickle_tensor *tensor)
+{
+    int64_t packed = 1;
+    item->packed = true;
+    for (int d = tensor->shape.rank; d-- > 0;) {
+        if (tensor->shape.dims[d] == 1)
+            continue;
+        item->strides[d] = tensor->strides[d];
+        item->packed &= tensor->strides[d] == packed;
+        packed *= tensor->shape.dims[d];
+    }
+}
+
+static att_status place_tensor(taking *t, const att_pickle_tensor *tensor, att_tensors_item *item)
+{
+    const att_pickle_storage *storage = &t->pickle->storages[tensor->storage];
+    const char *name = item->info.name;
+    int64_t count = att_shape_count(tensor->shape), size = (int64_t)att_safetensors_dtype_size(tensor->dtype);
+    item->info.dtype = tensor->dtype;
+    item->info.shape = tensor->shape;
+    item->info.count = count;
+    if (count < 0)
+        return refuse_tensor(t, name, "its size has more elements than can be counted");
+    item->packed = true;
+    item->data = t->file->map.bytes;
+    if (count == 0)
+        return ATT_OK;
+    int64_t last = last_place(storage, tensor);
+    if (last < 0 || last >= att_torch_storage_bytes(storage) / size)
+        return att_fail(t->file->context, ATT_ERR_FORMAT,
+                        "%s: tensor %s: its last element would be number %" PRId64 " of a storage of %" PRId64,
+                        t->file->path, name, last, att_torch_storage_bytes(storage) / size);
+    if ((uint64_t)count * (uint64_t)size > t->bytes_left)
+        return refuse_tensor(t, name, "the file is too small for tensors as large as it says");
+    t->bytes_left -= (uint64_t)count * (uint64_t)size;
+    item->data = storage->data + (storage->view_offset + tensor->offset) * size;
+    set_strides(item, tensor);
+    return ATT_OK;
+}
+
+static att_status check_name(const taking *t)
+{
+    const char *name = t->name.data;
+    if (t->name.failed)
+        return att_fail_memory(t->file->context, t->name.capacity, t->file->path);
+    if (!name || !*name || strlen(name) != t->name.length || t->name.length > MOST_NAME || !att_utf8_valid(name))
+        return refuse(t, "a tensor's name is empty, longer than 1024 bytes, or no text in UTF-8");
+    return ATT_OK;
+}
+
+static att_status add_item(taking *t, const att_pickle_tensor *tensor)
+{
+    att_tensors *file = t->file;
+    ATT_TRY(check_name(t));
+    if (strcmp(t->name.data, "n_averaged") == 0) { /* the counter of torch.optim.swa_utils.AveragedModel */
+        list_left(t, (att_pickle_text){t->name.data, t->name.length});
+        return ATT_OK;
+    }
+    if (!att_list_grow(file->context, &file->items, file->count, &t->capacity, sizeof *file->items))
+        return att_fail_memory(file->context, (size_t)t->capacity * 2 * sizeof *file->items, file->path);
+    att_tensors_item *item = &file->items[file->count];
+    *item = (att_tensors_item){.info.name = att_arena_string(&file->arena, t->name.data)};
+    if (!item->info.name)
+        return att_fail_memory(file->context, t->name.length + 1, file->path);
+    file->count++;
+    return place_tensor(t, tensor, item);
+}
+
+/* --- walking ------------------------------------------------------------------------------------------------------ */
+
+static att_status take(taking *t, att_pickle_ref ref, int depth);
+
+static att_status take_named(taking *t, att_pickle_text name, att_pickle_ref ref, int depth)
+{
+    size_t length = t->name.length;
+    if (name.length > MOST_NAME)
+        return refuse(t, "a name of more than 1024 bytes");
+    if (length > 0)
+        att_text_append(&t->name, ".");
+    att_text_append_bytes(&t->name, name.bytes, name.length);
+    att_status status = take(t, ref, depth + 1);
+    t->name.length = length;
+    return status;
+}
+
+static att_status take_numbered(taking *t, int64_t number, att_pickle_ref ref, int depth)
+{
+    char text[32];
+    int length = snprintf(text, sizeof text, "%" PRId64, number);
+    return take_named(t, (att_pickle_text){text, (size_t)length}, ref, depth);
+}
+
+/* Keys that are neither text nor a number name no tensor of a network. */
+static att_status take_member(taking *t, const att_pickle_value *key, att_pickle_ref ref, int depth)
+{
+    if (key->kind == ATT_PICKLE_TEXT)
+        return take_named(t, key->text, ref, depth);
+    return key->kind == ATT_PICKLE_INT ? take_numbered(t, key->number, ref, depth) : ATT_OK;
+}
+
+static att_status take_container(taking *t, const att_pickle_value *value, int depth)
+{
+    const att_pickle_cell *cells = t->pickle->cells;
+    if (depth == MOST_DEPTH)
+        return refuse(t, "its containers are nested deeper than 16 levels, or hold themselves");
+    uint32_t cell = value->cells.first, width = value->kind == ATT_PICKLE_DICT ? 2 : 1;
+    for (uint32_t i = 0; i < value->cells.count; i += width) {
+        if (t->steps-- <= 0)
+            return refuse(t, "its containers, one inside the other, hold more than 4194304 values");
+        att_pickle_ref first = cells[cell].value;
+        if (width == 2) {
+            cell = cells[cell].next;
+            ATT_TRY(take_member(t, att_pickle_at(t->pickle, first), cells[cell].value, depth));
+        } else {
+            ATT_TRY(take_numbered(t, i, first, depth));
+        }
+        cell = cells[cell].next;
+    }
+    return ATT_OK;
+}
+
+/* Adds the tensors of a value, which is called t->name. */
+static att_status take(taking *t, att_pickle_ref ref, int depth)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, ref);
+    const char *what;
+    char shown[ATT_PICKLE_SHOWN];
+    att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
+    if (value->kind == ATT_PICKLE_TENSOR)
+        return add_item(t, &t->pickle->tensors[value->index]);
+    if (is_container(value))
+        return take_container(t, value, depth);
+    if (value->kind == ATT_PICKLE_OPAQUE && att_pickle_global_hides_tensors(value->global, &what))
+        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which cannot be read", t->file->path,
+                        att_pickle_show(name, shown), what);
+    list_left(t, name);
+    return ATT_OK;
+}
+
+/* --- prefixes ----------------------------------------------------------------------------------------------------- */
+
+static bool all_have(const att_tensors *file, int first, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    for (int i = first; i < file->count; i++)
+        if (strncmp(file->items[i].info.name, prefix, length) != 0 || file->items[i].info.name[length] == '\0')
+            return false;
+    return file->count > first;
+}
+
+/* Takes prefixes off the names from `first` on, for as long as all of them have one, and says so. */
+static void strip(taking *t, int first)
+{
+    const char *word = " without the prefix ";
+    for (int p = 0; p < PREFIXES; p++) {
+        if (!all_have(t->file, first, prefixes[p]))
+            continue;
+        for (int i = first; i < t->file->count; i++)
+            t->file->items[i].info.name += strlen(prefixes[p]);
+        att_text_append(&t->origin, "%s%s", word, prefixes[p]);
+        word = "";
+        p = -1;
+    }
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+/* Takes the weights under `root`; key: the one that led there, NULL: none. */
+static att_status take_weights(taking *t, att_pickle_ref root, const char *key)
+{
+    int first = t->file->count;
+    const char *inner = NULL;
+    att_text_append(&t->origin, "%s", key ? key : "");
+    for (int level = 0; level < MOST_LEVELS; level++) {
+        att_pickle_ref found;
+        inner = find_keys(t, root, weight_keys, WEIGHT_KEYS, &found);
+        if (!inner)
+            break;
+        att_text_append(&t->origin, "%s%s", key ? "." : "", inner);
+        list_others(t, root, inner, NULL);
+        root = found;
+        key = inner;
+    }
+    if (!key)
+        att_text_append(&t->origin, "tensors");
+    bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
+    t->name.length = 0;
+    ATT_TRY(single ? take_named(t, (att_pickle_text){"tensor", 6}, root, 0) : take(t, root, 0));
+    strip(t, first);
+    return ATT_OK;
+}
+
+static att_status name_average(taking *t, int first)
+{
+    att_tensors *file = t->file;
+    for (int i = first; i < file->count; i++) {
+        t->name.length = 0;
+        att_text_append(&t->name, "ema.%s", file->items[i].info.name);
+        const char *name = t->name.failed ? NULL : att_arena_string(&file->arena, t->name.data);
+        if (!name)
+            return att_fail_memory(file->context, MOST_NAME, file->path);
+        file->items[i].info.name = name;
+    }
+    file->has_average = true;
+    return ATT_OK;
+}
+
+/* Weights, and beside them an average; or what else there is. */
+static att_status take_all(taking *t, att_pickle_ref root)
+{
+    att_pickle_ref weights = root, average = root;
+    const char *key = find_keys(t, root, weight_keys, WEIGHT_KEYS, &weights);
+    const char *average_key = find_keys(t, root, average_keys, AVERAGE_KEYS, &average);
+    if (!key && !average_key)
+        return take_weights(t, root, NULL);
+    list_others(t, root, key, average_key);
+    if (!key)
+        return take_weights(t, average, average_key);
+    ATT_TRY(take_weights(t, weights, key));
+    if (!average_key)
+        return ATT_OK;
+    int first = t->file->count;
+    att_text_append(&t->origin, "; averaged weights: ");
+    ATT_TRY(take_weights(t, average, average_key));
+    return name_average(t, first);
+}
+
+static att_status finish(taking *t)
+{
+    att_tensors *file = t->file;
+    if (file->count == 0)
+        return att_fail(file->context, ATT_ERR_FORMAT, "%s: a file of PyTorch's in which no tensors were found%s%s",
+                        file->path, t->left_count ? "; it holds " : "", t->left_count ? t->left.data : "");
+    if (t->left_count)
+        att_text_append(&t->origin, "; left out: %s", t->left.data);
+    const char *origin = t->origin.failed || t->left.failed ? NULL : att_arena_string(&file->arena, t->origin.data);
+    if (!origin)
+        return att_fail_memory(file->context, t->origin.length, file->path);
+    file->origin = origin;
+    return ATT_OK;
+}
+
+att_status att_torch_state_take(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+{
+    att_context *context = file->context;
+    taking t = {.file = file,
+                .pickle = pickle,
+                .steps = MOST_STEPS,
+                .bytes_left = (uint64_t)file->map.size * MOST_EXPANSION + FREE_BYTES,
+                .name.context = context,
+                .origin.context = context,
+                .left.context = context};
+    att_text_append(&t.origin, "PyTorch's ");
+    att_status status = take_all(&t, root);
+    if (status == ATT_OK)
+        status = finish(&t);
+    att_text_free(&t.name);
+    att_text_free(&t.origin);
+    att_text_free(&t.left);
+    return status;
+}

@@ -1,0 +1,286 @@
+/* What PyTorch since 1.6 writes: a zip archive, nothing in it packed, with NAME/data.pkl, NAME/data/KEY for each
+ * storage, NAME/byteorder. Zip: PKWARE's APPNOTE 6.3.9, sections 4.3 (layout) and 4.5.3 (sizes of 64 bits). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/torch_state.h"
+
+enum {
+    LOCAL_BYTES = 30,
+    CENTRAL_BYTES = 46,
+    END_BYTES = 22,
+    END64_BYTES = 56,
+    LOCATOR_BYTES = 20,
+    MOST_COMMENT = 65535,
+    MOST_RECORD_NAME = 300,
+};
+
+/* A file in the archive; its name is not terminated. */
+typedef struct record {
+    att_pickle_text name;
+    uint64_t begin;      /* of its header in the file */
+    const uint8_t *data; /* size bytes */
+    uint64_t size;
+    bool packed;
+} record;
+
+typedef struct archive {
+    att_tensors *file;
+    uint64_t directory, directory_bytes, entries; /* the central directory's place and length */
+    record *records;
+    size_t count;
+    att_pickle_text prefix; /* "NAME/" */
+} archive;
+
+static att_status refuse(const archive *a, const char *what)
+{
+    return att_fail(a->file->context, ATT_ERR_FORMAT, "%s: %s", a->file->path, what);
+}
+
+static att_status refuse_record(const archive *a, att_pickle_text name, att_status status, const char *what)
+{
+    char shown[ATT_PICKLE_SHOWN];
+    return att_fail(a->file->context, status, "%s: %s in it %s", a->file->path, att_pickle_show(name, shown), what);
+}
+
+static uint64_t number(const uint8_t *bytes, int count)
+{
+    uint64_t value = 0;
+    for (int i = count; i-- > 0;)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static bool has_signature(const uint8_t *bytes, uint8_t third, uint8_t fourth)
+{
+    return bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == third && bytes[3] == fourth;
+}
+
+/* --- the directory ------------------------------------------------------------------------------------------------ */
+
+/* Where the record of the archive's end is; NULL where there is none. */
+static const uint8_t *find_end(const att_file_map *map)
+{
+    if (map->size < END_BYTES)
+        return NULL;
+    const uint8_t *last = map->bytes + map->size - END_BYTES;
+    const uint8_t *first = map->size - END_BYTES > MOST_COMMENT ? last - MOST_COMMENT : map->bytes;
+    for (const uint8_t *at = last;; at--) {
+        if (has_signature(at, 5, 6) && number(at + 20, 2) == (uint64_t)(last - at))
+            return at;
+        if (at == first)
+            return NULL;
+    }
+}
+
+static att_status find_directory(archive *a)
+{
+    const att_file_map *map = &a->file->map;
+    const uint8_t *end = find_end(map);
+    if (!end)
+        return refuse(a, "a zip archive without its end: truncated?");
+    a->entries = number(end + 10, 2);
+    a->directory_bytes = number(end + 12, 4);
+    a->directory = number(end + 16, 4);
+    if (end - map->bytes >= LOCATOR_BYTES && has_signature(end - LOCATOR_BYTES, 6, 7)) {
+        uint64_t place = number(end - LOCATOR_BYTES + 8, 8);
+        if (place > map->size || map->size - place < END64_BYTES || !has_signature(map->bytes + place, 6, 6))
+            return refuse(a, "a zip archive whose end is damaged");
+        a->entries = number(map->bytes + place + 32, 8);
+        a->directory_bytes = number(map->bytes + place + 40, 8);
+        a->directory = number(map->bytes + place + 48, 8);
+    }
+    if (a->directory > map->size || a->directory_bytes > map->size - a->directory ||
+        a->entries > a->directory_bytes / CENTRAL_BYTES)
+        return refuse(a, "a zip archive whose directory is damaged");
+    return ATT_OK;
+}
+
+/* Numbers of 64 bits stand in an extra field, in this order, for those of 32 bits that are all ones. */
+static bool widen(const uint8_t *extra, uint64_t length, uint64_t *const numbers[3])
+{
+    while (length >= 4) {
+        uint64_t size = number(extra + 2, 2);
+        if (size > length - 4)
+            return false;
+        if (number(extra, 2) == 1) {
+            const uint8_t *at = extra + 4;
+            for (int i = 0; i < 3; i++) {
+                if (*numbers[i] != UINT32_MAX)
+                    continue;
+                if (extra + 4 + size - at < 8)
+                    return false;
+                *numbers[i] = number(at, 8);
+                at += 8;
+            }
+        }
+        extra += 4 + size;
+        length -= 4 + size;
+    }
+    return true;
+}
+
+/* Finds a record's bytes behind the header of its own. */
+static att_status place_record(const archive *a, record *made)
+{
+    const att_file_map *map = &a->file->map;
+    if (made->begin > a->directory || a->directory - made->begin < LOCAL_BYTES ||
+        !has_signature(map->bytes + made->begin, 3, 4))
+        return refuse_record(a, made->name, ATT_ERR_FORMAT, "does not begin where the directory says");
+    const uint8_t *local = map->bytes + made->begin;
+    uint64_t data = made->begin + LOCAL_BYTES + number(local + 26, 2) + number(local + 28, 2);
+    if (data > a->directory || made->size > a->directory - data)
+        return refuse_record(a, made->name, ATT_ERR_FORMAT, "reaches beyond the archive");
+    made->data = map->bytes + data;
+    return ATT_OK;
+}
+
+/* The entry at `entry`, of which `left` bytes are there; *length: of all of it. */
+static att_status read_entry(const archive *a, const uint8_t *entry, uint64_t left, uint64_t *length, record *made)
+{
+    if (left < CENTRAL_BYTES || !has_signature(entry, 1, 2))
+        return refuse(a, "a zip archive whose directory is damaged");
+    uint64_t name = number(entry + 28, 2), extra = number(entry + 30, 2);
+    *length = CENTRAL_BYTES + name + extra + number(entry + 32, 2);
+    if (*length > left)
+        return refuse(a, "a zip archive whose directory is damaged");
+    uint64_t packed = number(entry + 20, 4);
+    *made = (record){.name = {(const char *)entry + CENTRAL_BYTES, (size_t)name},
+                     .begin = number(entry + 42, 4),
+                     .size = number(entry + 24, 4)};
+    if (!widen(entry + CENTRAL_BYTES + name, extra, (uint64_t *const[]){&made->size, &packed, &made->begin}))
+        return refuse_record(a, made->name, ATT_ERR_FORMAT, "has sizes that cannot be read");
+    made->packed = number(entry + 10, 2) != 0 || packed != made->size || number(entry + 8, 2) & 1;
+    made->size = packed;
+    return place_record(a, made);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return att_pickle_text_compare(((const record *)a)->name, ((const record *)b)->name);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const record *left = a, *right = b;
+    return (left->begin > right->begin) - (left->begin < right->begin);
+}
+
+/* No byte belongs to two records, no name to two. Leaves them sorted by name. */
+static att_status check_records(archive *a)
+{
+    qsort(a->records, a->count, sizeof *a->records, compare_places);
+    for (size_t i = 1; i < a->count; i++)
+        if (a->records[i - 1].data + a->records[i - 1].size > a->file->map.bytes + a->records[i].begin)
+            return refuse_record(a, a->records[i].name, ATT_ERR_FORMAT, "lies over another file's bytes");
+    qsort(a->records, a->count, sizeof *a->records, compare_names);
+    for (size_t i = 1; i < a->count; i++)
+        if (compare_names(&a->records[i - 1], &a->records[i]) == 0)
+            return refuse_record(a, a->records[i].name, ATT_ERR_FORMAT, "is there twice");
+    return ATT_OK;
+}
+
+static att_status read_directory(archive *a)
+{
+    ATT_TRY(find_directory(a));
+    if (a->entries == 0)
+        return refuse(a, "an empty zip archive");
+    a->records = att_allocate_array(a->file->context, (size_t)a->entries, sizeof *a->records);
+    if (!a->records)
+        return att_fail_memory(a->file->context, (size_t)a->entries * sizeof *a->records, a->file->path);
+    const uint8_t *entry = a->file->map.bytes + a->directory;
+    uint64_t left = a->directory_bytes, length;
+    for (; a->count < a->entries; a->count++, entry += length, left -= length)
+        ATT_TRY(read_entry(a, entry, left, &length, &a->records[a->count]));
+    /* The folder that everything lies in is the first file's. */
+    att_pickle_text first = a->records[0].name;
+    const char *slash = memchr(first.bytes, '/', first.length);
+    a->prefix = (att_pickle_text){first.bytes, slash ? (size_t)(slash - first.bytes) + 1 : 0};
+    return check_records(a);
+}
+
+/* --- the checkpoint ----------------------------------------------------------------------------------------------- */
+
+/* The file "<prefix><folder><name>"; NULL where there is none. */
+static const record *find_record(const archive *a, const char *folder, att_pickle_text name)
+{
+    char path[MOST_RECORD_NAME];
+    size_t middle = strlen(folder);
+    if (a->prefix.length > sizeof path - middle || name.length > sizeof path - middle - a->prefix.length)
+        return NULL;
+    memcpy(path, a->prefix.bytes, a->prefix.length);
+    memcpy(path + a->prefix.length, folder, middle);
+    memcpy(path + a->prefix.length + middle, name.bytes, name.length);
+    record key = {.name = {path, a->prefix.length + middle + name.length}};
+    return bsearch(&key, a->records, a->count, sizeof *a->records, compare_names);
+}
+
+static const record *find_file(const archive *a, const char *name)
+{
+    return find_record(a, "", (att_pickle_text){name, strlen(name)});
+}
+
+static att_status check_plain(const archive *a, const record *found)
+{
+    if (!found->packed)
+        return ATT_OK;
+    return refuse_record(a, found->name, ATT_ERR_UNSUPPORTED,
+                         "is compressed or encrypted, as torch.save() never does, and is not read");
+}
+
+static att_status place_storages(const archive *a, att_pickle *pickle)
+{
+    for (int i = 0; i < pickle->storage_count; i++) {
+        att_pickle_storage *storage = &pickle->storages[i];
+        const record *found = find_record(a, "data/", storage->key);
+        if (!found)
+            return refuse_record(a, storage->key, ATT_ERR_FORMAT, "is a storage that is missing");
+        ATT_TRY(check_plain(a, found));
+        int64_t bytes = att_torch_storage_bytes(storage);
+        if (bytes < 0 || (uint64_t)bytes != found->size)
+            return refuse_record(a, found->name, ATT_ERR_FORMAT, "is not as large as its tensors say");
+        storage->data = found->data;
+    }
+    return ATT_OK;
+}
+
+static att_status check_kind(const archive *a)
+{
+    static const char little[] = "little";
+    const record *order = find_file(a, "byteorder");
+    if (!find_file(a, "data.pkl"))
+        return refuse(a, "a zip archive, but no checkpoint of PyTorch: it has no data.pkl");
+    if (find_file(a, "constants.pkl"))
+        return att_fail(a->file->context, ATT_ERR_UNSUPPORTED,
+                        "%s: a program of TorchScript; attscope runs no code (in Python: save the state_dict)",
+                        a->file->path);
+    if (order && (order->size != strlen(little) || memcmp(order->data, little, strlen(little)) != 0))
+        return att_fail(a->file->context, ATT_ERR_UNSUPPORTED, "%s: its byte order is not little-endian",
+                        a->file->path);
+    return ATT_OK;
+}
+
+static att_status read_checkpoint(archive *a, att_pickle *pickle)
+{
+    ATT_TRY(read_directory(a));
+    ATT_TRY(check_kind(a));
+    const record *data = find_file(a, "data.pkl");
+    ATT_TRY(check_plain(a, data));
+    att_pickle_ref root;
+    ATT_TRY(att_pickle_read(pickle, data->data, (size_t)data->size, &root));
+    ATT_TRY(place_storages(a, pickle));
+    return att_torch_state_take(a->file, pickle, root);
+}
+
+att_status att_tensors_read_torch_zip(att_tensors *file)
+{
+    archive a = {.file = file};
+    att_pickle pickle = {.context = file->context, .path = file->path};
+    att_status status = read_checkpoint(&a, &pickle);
+    att_free(file->context, a.records);
+    att_pickle_free(&pickle);
+    return status;
+}

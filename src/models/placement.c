@@ -1,0 +1,178 @@
+#include "models/placement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+
+int att_stages_total(const att_stages *stages)
+{
+    int total = 0;
+    for (int s = 0; s < stages->count; s++)
+        total += stages->blocks[s];
+    return total;
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------------- */
+
+typedef struct reading {
+    att_context *context;
+    const char *text;
+    const att_stages *stages;
+    int stage; /* 0: the whole network */
+    bool *chosen;
+} reading;
+
+static att_status fail_item(const reading *r, const char *item)
+{
+    return att_fail(r->context, ATT_ERR_ARGUMENT,
+                    "attn_blocks \"%s\": \"%s\" is none of all, none, every:K, a block as 3 and blocks as 5-7, with or "
+                    "without a stage before it as in layer2:all",
+                    r->text, item);
+}
+
+/* Digits up to `end`; false where there is anything else, or too much. */
+static bool read_number(const char *text, const char *end, int *number)
+{
+    if (text == end || end - text > 4)
+        return false;
+    int value = 0;
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        value = 10 * value + (*text - '0');
+    }
+    *number = value;
+    return true;
+}
+
+/* Where the blocks of r->stage begin, and how many they are. */
+static int first_block(const reading *r, int *count)
+{
+    int first = 0;
+    *count = r->stage ? r->stages->blocks[r->stage - 1] : att_stages_total(r->stages);
+    for (int s = 0; s < r->stage - 1; s++)
+        first += r->stages->blocks[s];
+    return first;
+}
+
+/* Takes "layer3:" or "3:" off the item's front, where that is there. */
+static att_status read_stage(reading *r, const char **item)
+{
+    const char *colon = strchr(*item, ':'), *digits = *item;
+    if (strncmp(digits, "layer", 5) == 0)
+        digits += 5;
+    int stage;
+    if (!colon || !read_number(digits, colon, &stage))
+        return ATT_OK;
+    if (stage < 1 || stage > r->stages->count)
+        return att_fail(r->context, ATT_ERR_ARGUMENT,
+                        "attn_blocks \"%s\": there is no stage %d; the network has layer1 to layer%d", r->text, stage,
+                        r->stages->count);
+    r->stage = stage;
+    *item = colon + 1;
+    return ATT_OK;
+}
+
+static att_status fail_range(const reading *r, int from, int to, int count)
+{
+    char place[32] = "the network";
+    if (r->stage)
+        snprintf(place, sizeof place, "layer%d", r->stage);
+    if (from > to)
+        return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": %d-%d runs backwards", r->text, from, to);
+    return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": there is no block %d; %s has blocks 0 to %d",
+                    r->text, to, place, count - 1);
+}
+
+static att_status choose(reading *r, int from, int to, int step)
+{
+    int count, first = first_block(r, &count);
+    if (from > to || to >= count)
+        return fail_range(r, from, to, count);
+    for (int b = from; b <= to; b += step)
+        r->chosen[first + b] = true;
+    return ATT_OK;
+}
+
+static att_status read_choice(reading *r, const char *item)
+{
+    int count, from, to;
+    first_block(r, &count);
+    const char *end = item + strlen(item), *dash = strchr(item, '-');
+    if (strcmp(item, "none") == 0)
+        return ATT_OK;
+    if (strcmp(item, "all") == 0)
+        return choose(r, 0, count - 1, 1);
+    if (strncmp(item, "every:", 6) == 0 && read_number(item + 6, end, &from) && from > 0)
+        return choose(r, 0, count - 1, from);
+    if (read_number(item, dash ? dash : end, &from) && (!dash || read_number(dash + 1, end, &to)))
+        return choose(r, from, dash ? to : from, 1);
+    return fail_item(r, item);
+}
+
+att_status att_placement_parse(att_context *context, const char *text, const att_stages *stages,
+                               bool chosen[ATT_BLOCKS])
+{
+    reading r = {.context = context, .text = text, .stages = stages, .chosen = chosen};
+    memset(chosen, 0, ATT_BLOCKS * sizeof *chosen);
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char item[32];
+        size_t length = strcspn(at, ",");
+        snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item), at);
+        const char *choice = item;
+        ATT_TRY(read_stage(&r, &choice));
+        ATT_TRY(read_choice(&r, choice));
+    }
+    return ATT_OK;
+}
+
+/* --- writing ----------------------------------------------------------------------------------------------------- */
+
+/* The K of every:K (1: all); 0 where that is not how blocks are chosen. */
+static int period_of(const bool *chosen, int total)
+{
+    int period = 1;
+    while (period < total && !chosen[period])
+        period++;
+    for (int b = 0; b < total; b++)
+        if (chosen[b] != (b % period == 0))
+            return 0;
+    return period < total || total == 1 ? period : 0;
+}
+
+static bool append(char *text, size_t size, int first, int last)
+{
+    size_t length = strlen(text);
+    const char *comma = length ? "," : "";
+    int wanted = first == last ? snprintf(text + length, size - length, "%s%d", comma, first)
+                               : snprintf(text + length, size - length, "%s%d-%d", comma, first, last);
+    return wanted > 0 && (size_t)wanted < size - length;
+}
+
+static bool list_blocks(const bool *chosen, int total, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int b = 0; b < total; b++) {
+        if (!chosen[b])
+            continue;
+        int first = b;
+        while (b + 1 < total && chosen[b + 1])
+            b++;
+        if (!append(text, size, first, b))
+            return false;
+    }
+    return true;
+}
+
+bool att_placement_format(const bool *chosen, const att_stages *stages, char *text, size_t size)
+{
+    int total = att_stages_total(stages), period = period_of(chosen, total);
+    if (period > 1)
+        return snprintf(text, size, "every:%d", period) < (int)size;
+    if (!list_blocks(chosen, total, text, size))
+        return false;
+    const char *word = period == 1 ? "all" : "none";
+    return (period == 0 && text[0]) || snprintf(text, size, "%s", word) < (int)size;
+}

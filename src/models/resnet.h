@@ -1,0 +1,46 @@
+/* models/resnet.h - what the files of the residual networks' family share. */
+#ifndef ATT_MODELS_RESNET_H
+#define ATT_MODELS_RESNET_H
+
+#include <attscope/nn.h>
+
+#include "models/family.h"
+#include "models/placement.h"
+
+/* Each in the order of its names in resnet_options.c. */
+typedef enum att_resnet_block { ATT_BASIC, ATT_BOTTLENECK, ATT_PREACT } att_resnet_block;
+typedef enum att_resnet_stem { ATT_CONV7, ATT_DEEP, ATT_DEEP_TIERED, ATT_CONV3 } att_resnet_stem;
+typedef enum att_resnet_shortcut { ATT_CONV, ATT_AVG_CONV, ATT_PAD } att_resnet_shortcut;
+
+/* What options say, read. */
+typedef struct att_resnet {
+    const att_model_options *options;
+    att_resnet_block block;
+    att_resnet_stem stem;
+    att_resnet_shortcut shortcut;
+    att_stages stages;
+    att_module_choice attn;
+    bool attn_at[ATT_BLOCKS];
+} att_resnet;
+
+/* ERR_ARGUMENT where the options do not go together. *net refers to them. */
+att_status att_resnet_read(att_context *context, const att_model_options *options, att_resnet *net);
+
+/* Layers with weights, shortcuts aside. */
+int att_resnet_depth(att_resnet_block block, const att_stages *stages);
+/* A block's convolutions, and its outputs over the channels of its stage. */
+int att_resnet_convs(att_resnet_block block);
+int att_resnet_expansion(att_resnet_block block);
+/* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */
+int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
+/* Scope of the classifier: "linear" where shortcuts are padded, as CIFAR networks have it; "fc". */
+const char *att_resnet_classifier(const att_model_options *options);
+
+/* att_family.complete, build, recognise, is_added, alias */
+att_status att_resnet_complete(att_context *context, att_model_options *options);
+att_value att_resnet_build(att_graph *graph, const att_model_options *options);
+att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_model_options *found);
+bool att_resnet_is_added(const char *name);
+bool att_resnet_alias(const char *name, int index, char *other, size_t size);
+
+#endif

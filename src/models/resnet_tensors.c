@@ -1,0 +1,305 @@
+/* What tensors say of a residual network, by timm's names, and by those of the public codes for CIFAR. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "models/checkpoint.h"
+#include "models/resnet.h"
+
+/* The scope that modules have in the public codes of residual networks for CIFAR. */
+static const char OTHER_SCOPE[] = "attention_module";
+
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+static const char *const norm_names[] = {"weight", "bias", "running_mean", "running_var"};
+
+static bool is_norm(const char *name, const char *norm)
+{
+    size_t length = strlen(norm);
+    if (strncmp(name, norm, length) != 0 || name[length] != '.')
+        return false;
+    for (int i = 0; i < COUNT(norm_names); i++)
+        if (strcmp(name + length + 1, norm_names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_outer(const char *name)
+{
+    static const char *const others[] = {"conv1.weight", "conv1.0.weight", "conv1.3.weight", "conv1.6.weight",
+                                         "fc.weight",    "fc.bias",        "linear.weight",  "linear.bias"};
+    static const char *const norms[] = {"bn1", "bn", "conv1.1", "conv1.4"};
+    for (int i = 0; i < COUNT(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    for (int i = 0; i < COUNT(norms); i++)
+        if (is_norm(name, norms[i]))
+            return true;
+    return false;
+}
+
+static bool is_inner(const char *name)
+{
+    static const char *const convs[] = {"conv1.weight",        "conv2.weight",        "conv3.weight",
+                                        "downsample.0.weight", "downsample.1.weight", "downsample.1.bias"};
+    static const char *const norms[] = {"bn1", "bn2", "bn3", "downsample.1", "downsample.2"};
+    for (int i = 0; i < COUNT(convs); i++)
+        if (strcmp(name, convs[i]) == 0)
+            return true;
+    for (int i = 0; i < COUNT(norms); i++)
+        if (is_norm(name, norms[i]))
+            return true;
+    return false;
+}
+
+/* Digits before a dot: the number, up to 999 without leading zeros, and what follows; false otherwise. */
+static bool read_number(const char **at, int *number)
+{
+    size_t count = strspn(*at, "0123456789");
+    if (count < 1 || count > 3 || (*at)[count] != '.' || ((*at)[0] == '0' && count > 1))
+        return false;
+    *number = 0;
+    for (size_t i = 0; i < count; i++)
+        *number = 10 * *number + ((*at)[i] - '0');
+    *at += count + 1;
+    return true;
+}
+
+/* "layer<stage>.<block>.<rest>": the stage from 1; false for other names. */
+static bool read_place(const char *name, int *stage, int *block, const char **rest)
+{
+    if (strncmp(name, "layer", 5) != 0)
+        return false;
+    *rest = name + 5;
+    return read_number(rest, stage) && *stage >= 1 && *stage <= ATT_STAGES && read_number(rest, block) &&
+           *block < ATT_BLOCKS;
+}
+
+/* What follows "<scope>." in `name`; NULL for other names. */
+static const char *behind(const char *name, const char *scope)
+{
+    size_t length = strlen(scope);
+    return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
+}
+
+/* What follows the scope of a module of feature maps, its own; NULL for others. */
+static const char *behind_module(const char *rest, int index)
+{
+    const att_module *module = att_module_at(index);
+    return module->place == ATT_ON_MAPS ? behind(rest, module->scope) : NULL;
+}
+
+static bool is_in_module(const char *rest)
+{
+    bool is = behind(rest, OTHER_SCOPE) != NULL;
+    for (int i = 0; i < att_module_count() && !is; i++)
+        is = behind_module(rest, i) != NULL;
+    return is;
+}
+
+/* The module that the parameter `rest` of a block tells; NULL for others. */
+static const att_module *module_of(const char *rest)
+{
+    const char *other = behind(rest, OTHER_SCOPE);
+    for (int i = 0; i < att_module_count(); i++) {
+        const att_module *module = att_module_at(i);
+        const char *own = behind_module(rest, i);
+        if (module->parameter && ((own && att_text_matches(module->parameter, own)) ||
+                                  (other && module->place == ATT_ON_MAPS && strcmp(module->parameter, other) == 0)))
+            return module;
+    }
+    return NULL;
+}
+
+bool att_resnet_is_added(const char *name)
+{
+    int stage, block;
+    const char *rest;
+    return read_place(name, &stage, &block, &rest) && is_in_module(rest);
+}
+
+bool att_resnet_alias(const char *name, int index, char *other, size_t size)
+{
+    static const char *const heads[] = {"fc", "linear"};
+    int stage, block;
+    const char *rest, *own = NULL;
+    if (index > 0)
+        return false;
+    for (int h = 0; h < 2; h++)
+        if ((own = behind(name, heads[h])))
+            return snprintf(other, size, "%s.%s", heads[1 - h], own) < (int)size;
+    if (!read_place(name, &stage, &block, &rest))
+        return false;
+    for (int i = 0; i < att_module_count() && !own; i++)
+        own = behind_module(rest, i);
+    return own && snprintf(other, size, "layer%d.%d.%s.%s", stage, block, OTHER_SCOPE, own) < (int)size;
+}
+
+/* --- reading all names ------------------------------------------------------------------------------------------- */
+
+typedef struct seen {
+    att_context *context;
+    const att_tensors *file;
+    int blocks[ATT_STAGES];
+    const att_module *module;
+    bool bears[ATT_STAGES][ATT_BLOCKS]; /* blocks with the module */
+} seen;
+
+static att_status refuse(const seen *s, const char *name)
+{
+    bool prefixed = att_text_matches("module.*", name) || att_text_matches("backbone.*", name);
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no residual network here%s",
+                    att_tensors_path(s->file), name, prefixed ? ": its names bear a prefix" : "");
+}
+
+static att_status read_name(seen *s, const char *name)
+{
+    int stage, block;
+    const char *rest;
+    if (att_checkpoint_passes_over(s->file, name) || is_outer(name))
+        return ATT_OK;
+    if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(rest)))
+        return refuse(s, name);
+    if (block >= s->blocks[stage - 1])
+        s->blocks[stage - 1] = block + 1;
+    const att_module *module = module_of(rest);
+    if (module && s->module && module != s->module)
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: some blocks have the module %s, others %s",
+                        att_tensors_path(s->file), s->module->name, module->name);
+    if (module) {
+        s->module = module;
+        s->bears[stage - 1][block] = true;
+    }
+    return ATT_OK;
+}
+
+static bool has(const seen *s, const char *name)
+{
+    return att_tensors_find(s->file, name) >= 0;
+}
+
+/* The shape of a tensor of this rank, its dims in 1..2^24; rank 0 where it is otherwise. */
+static att_shape shape_of(const seen *s, const char *name, int rank)
+{
+    static const att_shape none = {.rank = 0};
+    int index = att_tensors_find(s->file, name);
+    if (index < 0)
+        return none;
+    att_shape shape = att_tensors_at(s->file, index).shape;
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.dims[i] < 1 || shape.dims[i] > 1 << 24)
+            return none;
+    return shape.rank == rank ? shape : none;
+}
+
+/* --- what they say ----------------------------------------------------------------------------------------------- */
+
+static att_status fail_shape(const seen *s, const char *name, const char *expected)
+{
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: there is no residual network here without \"%s\" %s",
+                    att_tensors_path(s->file), name, expected);
+}
+
+#define SAY(found, member, text) snprintf((found)->member, sizeof(found)->member, "%s", text)
+
+static att_status read_stem(const seen *s, att_model_options *found)
+{
+    att_shape first = shape_of(s, "conv1.weight", 4), deep = shape_of(s, "conv1.0.weight", 4),
+              second = shape_of(s, "conv1.3.weight", 4);
+    if (deep.rank && second.rank)
+        SAY(found, stem_type, deep.dims[0] == second.dims[0] ? "deep" : "deep_tiered");
+    else if (first.rank && (first.dims[2] == 3 || first.dims[2] == 7))
+        SAY(found, stem_type, first.dims[2] == 3 ? "conv3" : "conv7");
+    else
+        return fail_shape(s, "conv1.weight", "[channels, colours, 3 or 7, the same]");
+    found->in_chans = (int)(first.rank ? first : deep).dims[1];
+    return ATT_OK;
+}
+
+static att_status read_blocks(const seen *s, att_model_options *found)
+{
+    att_shape last = shape_of(s, "layer1.0.conv3.weight", 4), middle = shape_of(s, "layer1.0.conv2.weight", 4);
+    if (!middle.rank)
+        return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
+    bool bottleneck = last.rank != 0;
+    SAY(found, block, !bottleneck ? "basic" : has(s, "bn1.weight") ? "bottleneck" : "preact");
+    int64_t width = bottleneck ? last.dims[0] / 4 : middle.dims[0];
+    int64_t groups = middle.dims[0] % middle.dims[1] == 0 ? middle.dims[0] / middle.dims[1] : 0;
+    int64_t base = bottleneck && width && groups ? 64 * middle.dims[0] / (width * groups) : 64;
+    if (width < 1 || width > 1 << 16 || groups < 1 || base < 1 || base > 1 << 16 ||
+        (bottleneck && att_resnet_inner(width, (int)groups, (int)base) != middle.dims[0]))
+        return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
+    found->width = (int)width;
+    found->cardinality = bottleneck ? (int)groups : 1;
+    found->base_width = (int)base;
+    return ATT_OK;
+}
+
+/* Shapes change from the first stage to the second. */
+static void read_shortcut(const seen *s, att_model_options *found)
+{
+    bool pools = shape_of(s, "layer2.0.downsample.1.weight", 4).rank != 0;
+    SAY(found, shortcut, pools ? "avg_conv" : has(s, "layer2.0.downsample.0.weight") ? "conv" : "pad");
+}
+
+static att_status read_stages(const seen *s, att_model_options *found, att_stages *stages)
+{
+    *stages = (att_stages){.count = strcmp(found->stem_type, "conv3") == 0 ? 3 : 4};
+    memcpy(stages->blocks, s->blocks, sizeof stages->blocks);
+    for (int i = 0; i < ATT_STAGES; i++)
+        if ((i < stages->count) != (s->blocks[i] > 0))
+            return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                            "%s: a residual network with its first convolution has %d stages",
+                            att_tensors_path(s->file), stages->count);
+    if (att_stages_total(stages) > ATT_BLOCKS)
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: there are more than %d blocks", att_tensors_path(s->file),
+                        ATT_BLOCKS);
+    found->depth = att_resnet_depth(strcmp(found->block, "basic") == 0 ? ATT_BASIC : ATT_BOTTLENECK, stages);
+    found->layers[0] = '\0';
+    for (int i = 0; i < stages->count; i++) {
+        size_t length = strlen(found->layers);
+        snprintf(found->layers + length, sizeof found->layers - length, "%s%d", i ? "," : "", stages->blocks[i]);
+    }
+    return ATT_OK;
+}
+
+static att_status read_module(const seen *s, const att_stages *stages, att_model_options *found)
+{
+    bool chosen[ATT_BLOCKS] = {false};
+    int count = 0;
+    SAY(found, attn, s->module ? s->module->name : "none");
+    if (!s->module)
+        return ATT_OK;
+    for (int i = 0; i < stages->count; i++)
+        for (int b = 0; b < stages->blocks[i]; b++)
+            chosen[count++] = s->bears[i][b];
+    if (!att_placement_format(chosen, stages, found->attn_blocks, sizeof found->attn_blocks))
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                        "%s: the blocks with modules are too scattered to be said in %zu bytes",
+                        att_tensors_path(s->file), sizeof found->attn_blocks - 1);
+    return ATT_OK;
+}
+
+static att_status read_all(seen *s, att_model_options *found)
+{
+    for (int i = 0; i < att_tensors_count(s->file); i++)
+        ATT_TRY(read_name(s, att_tensors_at(s->file, i).name));
+    ATT_TRY(read_stem(s, found));
+    ATT_TRY(read_blocks(s, found));
+    read_shortcut(s, found);
+    att_stages stages;
+    ATT_TRY(read_stages(s, found, &stages));
+    att_shape head = shape_of(s, has(s, "fc.weight") ? "fc.weight" : "linear.weight", 2);
+    if (head.rank)
+        found->num_classes = (int)head.dims[0];
+    return read_module(s, &stages, found);
+}
+
+att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_model_options *found)
+{
+    seen s = {.context = context, .file = file};
+    return read_all(&s, found);
+}

@@ -1,0 +1,251 @@
+#include <attscope/correlation.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/random.h"
+
+enum { MEASURES = 2, FEWEST = 3, FEWEST_RESAMPLED = 5 }; /* tau and rho; pairs for a p, for an interval */
+
+/* Pairs at work: values stand for themselves in tau and as ranks in rho. */
+typedef struct pairs {
+    int count;
+    const double *x, *y;
+    double *rank_x, *rank_y;
+} pairs;
+
+/* --- the two correlations of given pairs -------------------------------------------------------------------------- */
+
+static int sign_of(double value)
+{
+    return (value > 0) - (value < 0);
+}
+
+static double tau_b(const double *x, const double *y, int count)
+{
+    int64_t balance = 0, apart_x = 0, apart_y = 0;
+    for (int i = 1; i < count; i++)
+        for (int j = 0; j < i; j++) {
+            int a = sign_of(x[i] - x[j]), b = sign_of(y[i] - y[j]);
+            balance += a * b;
+            apart_x += a != 0;
+            apart_y += b != 0;
+        }
+    return apart_x > 0 && apart_y > 0 ? (double)balance / sqrt((double)apart_x * (double)apart_y) : NAN;
+}
+
+/* Twice the mean rank, so that ties stay whole numbers. */
+static void rank(const double *values, int count, double *ranks)
+{
+    for (int i = 0; i < count; i++) {
+        int below = 0, equal = 0;
+        for (int j = 0; j < count; j++) {
+            below += values[j] < values[i];
+            equal += values[j] == values[i];
+        }
+        ranks[i] = 2 * below + equal + 1;
+    }
+}
+
+/* Of such ranks, whose mean is count + 1. */
+static double pearson(const double *x, const double *y, int count)
+{
+    double xy = 0, xx = 0, yy = 0;
+    for (int i = 0; i < count; i++) {
+        double a = x[i] - (count + 1), b = y[i] - (count + 1);
+        xy += a * b;
+        xx += a * a;
+        yy += b * b;
+    }
+    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
+}
+
+/* --- p ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct permuting {
+    const pairs *observed;
+    double size[MEASURES]; /* of the observed correlations */
+    double *y, *rank_y;    /* permuted alike */
+    int64_t all, as_large[MEASURES];
+} permuting;
+
+/* Equal correlations may differ in their last bits. */
+static bool reaches(double correlation, double size)
+{
+    return fabs(correlation) >= size * (1 - 1e-12);
+}
+
+static void look(permuting *p)
+{
+    const pairs *o = p->observed;
+    p->all++;
+    p->as_large[0] += reaches(tau_b(o->x, p->y, o->count), p->size[0]);
+    p->as_large[1] += reaches(pearson(o->rank_x, p->rank_y, o->count), p->size[1]);
+}
+
+static void swap(double *values, int a, int b)
+{
+    double kept = values[a];
+    values[a] = values[b];
+    values[b] = kept;
+}
+
+static void swap_both(permuting *p, int a, int b)
+{
+    swap(p->y, a, b);
+    swap(p->rank_y, a, b);
+}
+
+static void look_at_all(permuting *p, int fixed)
+{
+    if (fixed == p->observed->count) {
+        look(p);
+        return;
+    }
+    for (int i = fixed; i < p->observed->count; i++) {
+        swap_both(p, fixed, i);
+        look_at_all(p, fixed + 1);
+        swap_both(p, fixed, i);
+    }
+}
+
+static void look_at_some(permuting *p, uint64_t seed)
+{
+    att_random random = att_random_from(att_random_key(seed, att_random_hash("permutation"), 0));
+    for (int i = 0; i < ATT_CORRELATE_PERMUTATIONS; i++) {
+        for (int last = p->observed->count - 1; last > 0; last--)
+            swap_both(p, last, (int)att_random_below(&random, last + 1));
+        look(p);
+    }
+}
+
+static void permute(const pairs *o, double *room, uint64_t seed, att_correlation *c)
+{
+    permuting p = {
+        .observed = o, .size = {fabs(c->kendall.value), fabs(c->spearman.value)}, .y = room, .rank_y = room + o->count};
+    memcpy(p.y, o->y, (size_t)o->count * sizeof *p.y);
+    memcpy(p.rank_y, o->rank_y, (size_t)o->count * sizeof *p.rank_y);
+    c->exact = o->count <= ATT_CORRELATE_EXACT;
+    if (c->exact)
+        look_at_all(&p, 0);
+    else
+        look_at_some(&p, seed);
+    double observed = c->exact ? 0 : 1; /* which is one of all, but none of those that were drawn */
+    c->permutations = p.all;
+    c->kendall.p = ((double)p.as_large[0] + observed) / ((double)p.all + observed);
+    c->spearman.p = ((double)p.as_large[1] + observed) / ((double)p.all + observed);
+}
+
+/* --- intervals ---------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Linear between neighbours, as most programs do it (Hyndman and Fan's type 7). */
+static double quantile(const double *sorted, int count, double share)
+{
+    double place = share * (count - 1);
+    int below = (int)place, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+}
+
+static void interval(double *values, int count, att_rank_correlation *correlation)
+{
+    if (2 * count < ATT_CORRELATE_RESAMPLES)
+        return;
+    qsort(values, (size_t)count, sizeof *values, compare);
+    correlation->low = quantile(values, count, 0.025);
+    correlation->high = quantile(values, count, 0.975);
+}
+
+static void resample(const pairs *o, double *room, uint64_t seed, att_correlation *c)
+{
+    int n = o->count, kept = 0;
+    double *x = room, *y = x + n, *rank_x = y + n, *rank_y = rank_x + n;
+    double *tau = rank_y + n, *rho = tau + ATT_CORRELATE_RESAMPLES;
+    att_random random = att_random_from(att_random_key(seed, att_random_hash("bootstrap"), 0));
+    for (int i = 0; i < ATT_CORRELATE_RESAMPLES; i++) {
+        for (int k = 0; k < n; k++) {
+            int64_t drawn = att_random_below(&random, n);
+            x[k] = o->x[drawn];
+            y[k] = o->y[drawn];
+        }
+        tau[kept] = tau_b(x, y, n);
+        if (isnan(tau[kept]))
+            continue;
+        rank(x, n, rank_x);
+        rank(y, n, rank_y);
+        rho[kept++] = pearson(rank_x, rank_y, n);
+    }
+    c->resamples = kept;
+    interval(tau, kept, &c->kendall);
+    interval(rho, kept, &c->spearman);
+}
+
+/* --- together ----------------------------------------------------------------------------------------------------- */
+
+static att_status check(att_context *context, const double *x, const double *y, int count)
+{
+    if (count < 0 || count > ATT_CORRELATE_MOST)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a correlation of %d pairs; from 0 to %d are possible", count,
+                        (int)ATT_CORRELATE_MOST);
+    for (int i = 0; i < count; i++)
+        if (!isfinite(x[i]) || !isfinite(y[i]))
+            return att_fail(context, ATT_ERR_NONFINITE, "pair %d of a correlation is (%g, %g), which has no rank", i,
+                            x[i], y[i]);
+    return ATT_OK;
+}
+
+att_status att_correlate(att_context *context, const double *x, const double *y, int count, uint64_t seed,
+                         att_correlation *correlation)
+{
+    const att_rank_correlation none = {NAN, NAN, NAN, NAN};
+    ATT_TRY(check(context, x, y, count));
+    size_t n = (size_t)count, room = 6 * n + MEASURES * ATT_CORRELATE_RESAMPLES;
+    double *values = att_allocate_array(context, room, sizeof *values);
+    if (!values)
+        return att_fail_memory(context, room * sizeof *values, "a correlation");
+    pairs o = {count, x, y, values, values + n};
+    rank(x, count, o.rank_x);
+    rank(y, count, o.rank_y);
+    att_correlation c = {.count = count, .kendall = none, .spearman = none};
+    c.kendall.value = tau_b(x, y, count);
+    c.spearman.value = pearson(o.rank_x, o.rank_y, count);
+    if (count >= FEWEST && !isnan(c.kendall.value))
+        permute(&o, values + 2 * n, seed, &c);
+    if (count >= FEWEST_RESAMPLED && !isnan(c.kendall.value))
+        resample(&o, values + 2 * n, seed, &c);
+    att_free(context, values);
+    *correlation = c;
+    return ATT_OK;
+}
+
+static const att_correlation_method methods[] = {
+    {"tau-b",
+     "(C - D) / sqrt((P - X)(P - Y)): of the P = n (n - 1) / 2 pairs of points C are concordant, D discordant, X tied "
+     "in x, Y in y",
+     "Kendall, Biometrika 1945"},
+    {"rho", "Pearson's correlation of the ranks; ties have their mean rank", "Spearman 1904"},
+    {"p",
+     "share of the permutations of y whose |correlation| is at least the observed one: of all n! for n <= 8, else (1 + "
+     "such) / (1 + 10,000) of 10,000 drawn ones",
+     "Phipson and Smyth 2010"},
+    {"interval",
+     "percentiles 2.5 and 97.5 of 2,000 resamples of the points with replacement; none for fewer than 5 points",
+     "Efron 1979"}};
+
+int att_correlation_method_count(void)
+{
+    return sizeof methods / sizeof *methods;
+}
+
+att_correlation_method att_correlation_method_at(int index)
+{
+    return methods[index];
+}

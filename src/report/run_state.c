@@ -1,0 +1,59 @@
+#include <attscope/sweep.h>
+
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "store/lines.h"
+
+typedef struct reading {
+    const char *with;
+    att_run_state state;
+    int64_t end; /* the step at which the training ended */
+} reading;
+
+static bool says(const att_line_event *event, const char *member, const char *text)
+{
+    const json_t *value = json_object_get(event->object, member);
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+static att_status visit_training(void *user, const att_line_event *event)
+{
+    reading *r = user;
+    if (strcmp(event->kind, "run_end") == 0) {
+        r->state.trained = says(event, "status", att_status_name(ATT_OK));
+        r->end = event->step;
+    }
+    return ATT_OK;
+}
+
+static att_status visit_measured(void *user, const att_line_event *event)
+{
+    reading *r = user;
+    if (strcmp(event->kind, "measure") == 0 && event->step == r->end && says(event, "with", r->with))
+        r->state.measured = r->state.trained;
+    return ATT_OK;
+}
+
+static att_status read_file(att_context *context, const char *folder, const char *name,
+                            att_status (*visit)(void *user, const att_line_event *event), reading *r)
+{
+    att_text path = {.context = context};
+    att_text_append(&path, "%s/%s", folder, name);
+    att_status status = path.failed                  ? att_fail_memory(context, strlen(folder), folder)
+                        : att_file_exists(path.data) ? att_lines_read(context, path.data, visit, r)
+                                                     : ATT_OK;
+    att_text_free(&path);
+    return status;
+}
+
+att_status att_run_state_read(att_context *context, const char *folder, const char *with, att_run_state *state)
+{
+    reading r = {.with = with};
+    ATT_TRY(read_file(context, folder, "metrics.jsonl", visit_training, &r));
+    ATT_TRY(read_file(context, folder, "measure.jsonl", visit_measured, &r));
+    *state = r.state;
+    return ATT_OK;
+}

@@ -1,0 +1,419 @@
+#include <attscope/sweep.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <attscope/measure.h>
+
+#include "core/error.h"
+#include "report/sweep.h"
+
+typedef struct spread {
+    double mean, squares;
+    int64_t count;
+} spread;
+
+typedef struct setting {
+    const char *name;
+    int runs;
+    uint64_t *seeds;
+    double parameters;
+    spread seconds;
+    att_measurement *figures;
+    int figure_count;
+} setting;
+
+struct att_sweep {
+    att_context *context;
+    att_arena arena; /* of everything below */
+    setting *settings;
+    int setting_count;
+    att_sweep_correlation *correlations;
+    int correlation_count;
+};
+
+/* --- mean and deviation (Welford 1962) ---------------------------------------------------------------------------- */
+
+static void add(spread *s, double value)
+{
+    s->count++;
+    double change = value - s->mean;
+    s->mean += change / (double)s->count;
+    s->squares += change * (value - s->mean);
+}
+
+static double mean_of(const spread *s)
+{
+    return s->count > 0 ? s->mean : NAN;
+}
+
+static double deviation_of(const spread *s)
+{
+    return s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN;
+}
+
+/* --- what one run says -------------------------------------------------------------------------------------------- */
+
+static double number_of(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Clocks begin anew where a training was continued. */
+static double seconds_of(const att_report_run *run)
+{
+    double all = 0, before = 0;
+    for (int i = 0; i <= run->epochs.count; i++) {
+        const json_t *event = i < run->epochs.count ? run->epochs.records[i] : run->end;
+        double seconds = number_of(event, "seconds");
+        if (isnan(seconds))
+            continue;
+        all += seconds >= before ? seconds - before : seconds;
+        before = seconds;
+    }
+    return all;
+}
+
+/* Of a checkpoint on a data set: what was seen while training is of moving weights. */
+static const att_measurement *figure_of(const att_report_run *run, const att_measurement *wanted)
+{
+    const att_measurement *found = NULL;
+    for (int i = 0; run->measured_apart && !found && i < run->measured.count; i++)
+        found = att_figures_find(run->measured.records[i], wanted);
+    return found;
+}
+
+static double value_of(const att_report_run *run, const char *instrument, const char *statistic)
+{
+    const att_measurement wanted = {.instrument = instrument, .node = "", .statistic = statistic, .head = -1};
+    const att_measurement *found = figure_of(run, &wanted);
+    return found ? found->mean : NAN;
+}
+
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+static att_status out_of_memory(const att_sweep *sweep)
+{
+    return att_fail_memory(sweep->context, sizeof(setting), "a sweep's figures");
+}
+
+static att_status name_settings(att_sweep *sweep, const att_sweep_member *members, int count)
+{
+    sweep->settings = att_arena_allocate(&sweep->arena, ((size_t)count + 1) * sizeof *sweep->settings);
+    if (!sweep->settings)
+        return out_of_memory(sweep);
+    for (int i = 0; i < count; i++) {
+        int at = 0;
+        while (at < sweep->setting_count && strcmp(sweep->settings[at].name, members[i].setting) != 0)
+            at++;
+        setting *s = &sweep->settings[at];
+        if (at == sweep->setting_count) {
+            s->name = att_arena_string(&sweep->arena, members[i].setting);
+            s->seeds = att_arena_allocate(&sweep->arena, (size_t)count * sizeof *s->seeds);
+            s->parameters = NAN;
+            if (!s->name || !s->seeds)
+                return out_of_memory(sweep);
+            sweep->setting_count++;
+        }
+        s->seeds[s->runs++] = members[i].seed;
+        if (members[i].run->epochs.count > 0)
+            add(&s->seconds, seconds_of(members[i].run));
+        double parameters = number_of(members[i].run->begin, "parameters");
+        s->parameters = isnan(s->parameters) ? parameters : s->parameters;
+    }
+    return ATT_OK;
+}
+
+static const char *unit_of(const char *instrument)
+{
+    for (int i = 0; i < att_instrument_count(); i++)
+        if (strcmp(att_instrument_at(i).name, instrument) == 0)
+            return att_instrument_at(i).unit;
+    return "";
+}
+
+/* Over the runs of the setting; false where memory is out. */
+static bool take_together(att_sweep *sweep, const att_sweep_member *members, int count, const setting *s,
+                          const att_measurement *wanted, att_measurement *figure)
+{
+    spread over = {0};
+    for (int i = 0; i < count; i++) {
+        const att_measurement *found =
+            strcmp(members[i].setting, s->name) == 0 ? figure_of(members[i].run, wanted) : NULL;
+        if (found && !isnan(found->mean))
+            add(&over, found->mean);
+    }
+    *figure = (att_measurement){.instrument = att_arena_string(&sweep->arena, wanted->instrument),
+                                .node = att_arena_string(&sweep->arena, wanted->node),
+                                .statistic = att_arena_string(&sweep->arena, wanted->statistic),
+                                .unit = unit_of(wanted->instrument),
+                                .head = -1,
+                                .mean = mean_of(&over),
+                                .deviation = deviation_of(&over),
+                                .count = over.count};
+    return figure->instrument && figure->node && figure->statistic;
+}
+
+static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members, int count, setting *s)
+{
+    const att_report_run *first = NULL;
+    size_t most = 1;
+    for (int i = 0; !first && i < count; i++)
+        if (strcmp(members[i].setting, s->name) == 0 && members[i].run->measured_apart)
+            first = members[i].run;
+    for (int e = 0; first && e < first->measured.count; e++)
+        most += (size_t)((att_figures *)first->measured.records[e])->count;
+    s->figures = att_arena_allocate(&sweep->arena, most * sizeof *s->figures);
+    if (!s->figures)
+        return out_of_memory(sweep);
+    for (int e = 0; first && e < first->measured.count; e++) {
+        const att_figures *figures = first->measured.records[e];
+        for (int i = 0; i < figures->count; i++) {
+            if (figures->items[i].head >= 0)
+                continue;
+            if (!take_together(sweep, members, count, s, &figures->items[i], &s->figures[s->figure_count]))
+                return out_of_memory(sweep);
+            s->figure_count++;
+        }
+    }
+    return ATT_OK;
+}
+
+/* --- correlations ------------------------------------------------------------------------------------------------- */
+
+static att_status correlate(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed,
+                            const char *statistic, const char *within)
+{
+    double x[ATT_SWEEP_MOST_RUNS], y[ATT_SWEEP_MOST_RUNS];
+    int pairs = 0;
+    for (int i = 0; i < count; i++) {
+        x[pairs] = value_of(members[i].run, "tns", statistic);
+        y[pairs] = value_of(members[i].run, "accuracy", "top1");
+        pairs += isfinite(x[pairs]) && isfinite(y[pairs]) && (!within || strcmp(members[i].setting, within) == 0);
+    }
+    att_sweep_correlation *c = &sweep->correlations[sweep->correlation_count];
+    *c = (att_sweep_correlation){.statistic = statistic, .setting = within};
+    ATT_TRY(att_correlate(sweep->context, x, y, pairs, seed, &c->of));
+    sweep->correlation_count += pairs > 0;
+    return ATT_OK;
+}
+
+static att_status correlate_all(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed)
+{
+    static const char *const readings[] = {"tns attention", "tns unit"};
+    size_t most = 2 * ((size_t)sweep->setting_count + 1);
+    sweep->correlations = att_arena_allocate(&sweep->arena, most * sizeof *sweep->correlations);
+    if (!sweep->correlations)
+        return out_of_memory(sweep);
+    for (int r = 0; r < 2; r++) {
+        ATT_TRY(correlate(sweep, members, count, seed, readings[r], NULL));
+        for (int s = 0; sweep->setting_count > 1 && s < sweep->setting_count; s++)
+            ATT_TRY(correlate(sweep, members, count, seed, readings[r], sweep->settings[s].name));
+    }
+    return ATT_OK;
+}
+
+/* --- making one --------------------------------------------------------------------------------------------------- */
+
+att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, uint64_t seed,
+                        att_sweep **out)
+{
+    att_sweep *sweep = att_allocate(context, sizeof *sweep);
+    if (!sweep)
+        return att_fail_memory(context, sizeof *sweep, "a sweep");
+    sweep->context = sweep->arena.context = context;
+    att_status status = name_settings(sweep, members, count);
+    for (int i = 0; status == ATT_OK && i < sweep->setting_count; i++)
+        status = fill_setting(sweep, members, count, &sweep->settings[i]);
+    if (status == ATT_OK)
+        status = correlate_all(sweep, members, count, seed);
+    if (status != ATT_OK)
+        att_sweep_destroy(&sweep);
+    else
+        *out = sweep;
+    return status;
+}
+
+att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count, uint64_t seed, att_sweep **sweep)
+{
+    if (count < 0 || count > ATT_SWEEP_MOST_RUNS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a sweep of %d runs; from 0 to %d are possible", count,
+                        (int)ATT_SWEEP_MOST_RUNS);
+    att_report_run *read = att_allocate_array(context, (size_t)count + 1, sizeof *read);
+    att_sweep_member *members = att_allocate_array(context, (size_t)count + 1, sizeof *members);
+    att_status status = read && members ? ATT_OK : att_fail_memory(context, (size_t)count * sizeof *read, "a sweep");
+    int done = 0;
+    while (status == ATT_OK && done < count) {
+        members[done] = (att_sweep_member){&read[done], runs[done].setting, runs[done].seed};
+        status = att_report_run_read(context, runs[done].folder, &read[done]);
+        done += status == ATT_OK;
+    }
+    if (status == ATT_OK)
+        status = att_sweep_of(context, members, count, seed, sweep);
+    for (int i = 0; i < done; i++)
+        att_report_run_free(&read[i]);
+    att_free(context, members);
+    att_free(context, read);
+    return status;
+}
+
+void att_sweep_destroy(att_sweep **sweep)
+{
+    if (!sweep || !*sweep)
+        return;
+    att_sweep *it = *sweep;
+    att_arena_free(&it->arena);
+    att_free(it->context, it);
+    *sweep = NULL;
+}
+
+/* --- asking it ---------------------------------------------------------------------------------------------------- */
+
+int att_sweep_setting_count(const att_sweep *sweep)
+{
+    return sweep->setting_count;
+}
+
+att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int index)
+{
+    const setting *s = &sweep->settings[index];
+    return (att_sweep_setting){.name = s->name,
+                               .runs = s->runs,
+                               .seeds = s->seeds,
+                               .parameters = s->parameters,
+                               .seconds = mean_of(&s->seconds),
+                               .seconds_deviation = deviation_of(&s->seconds),
+                               .figure_count = s->figure_count};
+}
+
+att_measurement att_sweep_figure_at(const att_sweep *sweep, int index, int figure)
+{
+    return sweep->settings[index].figures[figure];
+}
+
+att_measurement att_sweep_figure_find(const att_sweep *sweep, int index, const char *instrument, const char *node,
+                                      const char *statistic)
+{
+    const setting *s = &sweep->settings[index];
+    for (int i = 0; i < s->figure_count; i++)
+        if (strcmp(s->figures[i].instrument, instrument) == 0 && strcmp(s->figures[i].node, node) == 0 &&
+            strcmp(s->figures[i].statistic, statistic) == 0)
+            return s->figures[i];
+    return (att_measurement){.mean = NAN, .deviation = NAN, .head = -1};
+}
+
+int att_sweep_correlation_count(const att_sweep *sweep)
+{
+    return sweep->correlation_count;
+}
+
+att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index)
+{
+    return sweep->correlations[index];
+}
+
+/* --- as JSON ------------------------------------------------------------------------------------------------------ */
+
+static void write_text(att_json_writer *json, const char *key, const char *text)
+{
+    att_json_key(json, key);
+    att_json_string(json, text);
+}
+
+static void write_number(att_json_writer *json, const char *key, double value)
+{
+    att_json_key(json, key);
+    att_json_number(json, value);
+}
+
+static void write_integer(att_json_writer *json, const char *key, int64_t value)
+{
+    att_json_key(json, key);
+    att_json_integer(json, value);
+}
+
+static void write_figure(att_json_writer *json, const att_measurement *figure)
+{
+    att_json_begin_object(json);
+    write_text(json, "instrument", figure->instrument);
+    write_text(json, "node", figure->node);
+    write_text(json, "statistic", figure->statistic);
+    write_text(json, "unit", figure->unit);
+    write_number(json, "mean", figure->mean);
+    write_number(json, "deviation", figure->deviation);
+    write_integer(json, "n", figure->count);
+    att_json_end_object(json);
+}
+
+static void write_setting(att_json_writer *json, const setting *s)
+{
+    att_json_begin_object(json);
+    write_text(json, "setting", s->name);
+    write_integer(json, "n", s->runs);
+    att_json_key(json, "seeds");
+    att_json_begin_array(json);
+    for (int i = 0; i < s->runs; i++)
+        att_json_integer(json, (int64_t)s->seeds[i]);
+    att_json_end_array(json);
+    write_number(json, "parameters", s->parameters);
+    write_number(json, "seconds", mean_of(&s->seconds));
+    write_number(json, "seconds_deviation", deviation_of(&s->seconds));
+    att_json_key(json, "figures");
+    att_json_begin_array(json);
+    for (int i = 0; i < s->figure_count; i++)
+        write_figure(json, &s->figures[i]);
+    att_json_end_array(json);
+    att_json_end_object(json);
+}
+
+static void write_ranks(att_json_writer *json, const char *key, const att_rank_correlation *c)
+{
+    att_json_key(json, key);
+    att_json_begin_object(json);
+    write_number(json, "value", c->value);
+    write_number(json, "p", c->p);
+    write_number(json, "low", c->low);
+    write_number(json, "high", c->high);
+    att_json_end_object(json);
+}
+
+static void write_correlation(att_json_writer *json, const att_sweep_correlation *c)
+{
+    att_json_begin_object(json);
+    write_text(json, "statistic", c->statistic);
+    write_text(json, "setting", c->setting);
+    write_integer(json, "n", c->of.count);
+    write_ranks(json, "kendall", &c->of.kendall);
+    write_ranks(json, "spearman", &c->of.spearman);
+    write_integer(json, "permutations", c->of.permutations);
+    att_json_key(json, "exact");
+    att_json_bool(json, c->of.exact);
+    write_integer(json, "resamples", c->of.resamples);
+    att_json_end_object(json);
+}
+
+void att_sweep_write_json(const att_sweep *sweep, att_json_writer *json)
+{
+    att_json_key(json, "settings");
+    att_json_begin_array(json);
+    for (int i = 0; i < sweep->setting_count; i++)
+        write_setting(json, &sweep->settings[i]);
+    att_json_end_array(json);
+    att_json_key(json, "correlations");
+    att_json_begin_array(json);
+    for (int i = 0; i < sweep->correlation_count; i++)
+        write_correlation(json, &sweep->correlations[i]);
+    att_json_end_array(json);
+    att_json_key(json, "methods");
+    att_json_begin_array(json);
+    for (int i = 0; i < att_correlation_method_count(); i++) {
+        att_correlation_method method = att_correlation_method_at(i);
+        att_json_begin_object(json);
+        write_text(json, "name", method.name);
+        write_text(json, "formula", method.formula);
+        write_text(json, "source", method.source);
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# attscope convert, and PyTorch's files in the other commands.
+. "$(dirname "$0")/lib.sh"
+goldens=$here/../goldens/checkpoints
+
+run 0 convert "$goldens/kinds_zip.pth" kinds.safetensors
+out_is <<'END'
+from         kinds_zip.pth: PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema; left out: epoch, optimizer, args, metric, history, huge, names, blob, ...
+tensors      21, 1 left out
+elements     114
+bytes        412
+network      not said
+written      kinds.safetensors
+END
+err_has 'which network it is will not be said in kinds.safetensors'
+run 0 inspect kinds.safetensors --json -
+out_has '"name": "transposed"'
+out_has '"param_count": 114'
+run 0 convert "$goldens/kinds_old.pth" average.safetensors --use-ema --json -
+out_has '"tensors": 1'
+out_has '"elements": 6'
+# What is converted once more is the same tensors.
+run 0 convert kinds.safetensors again.safetensors
+out_has 'tensors      21, 0 left out'
+
+run 1 convert average.safetensors x.safetensors --use-ema
+err_has 'holds no averaged weights beside its weights'
+usage "convert writes safetensors: \"x.pth\" should end in .safetensors" convert kinds.safetensors x.pth
+printf 'PK\3\4' >cut.pth
+run 1 convert cut.pth x.safetensors
+err_has 'cut.pth: a zip archive without its end: truncated?'
+[ ! -e x.safetensors ] || fail 'a file was written of one that cannot be read'
+
+# A network: the same answers from the file as it is and converted, which then says itself what it is.
+vit='--model vit_tiny_patch16_224 --num-heads 2'
+idx data
+run 0 inspect "$goldens/vit_old.pth" $vit
+out_has "tensors      PyTorch's model without the prefix _orig_mod.; left out: epoch"
+out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 8, depth 1, heads 2, classes 4'
+run 0 validate data --checkpoint "$goldens/vit_old.pth" $vit --threads 1 --json before.json
+err_has "weights: PyTorch's model without the prefix _orig_mod."
+run 0 convert "$goldens/vit_old.pth" vit.safetensors $vit
+out_has 'network      vit_tiny_patch16_224'
+run 0 validate data --checkpoint vit.safetensors --threads 1 --json after.json
+figures() { grep -E '"(top1|top5|loss)"' "$1"; }
+[ "$(figures before.json)" = "$(figures after.json)" ] || fail 'converted weights answer otherwise'
+[ -n "$(figures after.json)" ] || fail 'there are no figures'
+run 0 measure "$goldens/vit_old.pth" data $vit --with entropy --threads 1
+run 0 train data $vit --initial-checkpoint "$goldens/vit_old.pth" $recipe --epochs 1 --output output --experiment from_pth
+run 1 train data --resume "$goldens/vit_old.pth" $vit $recipe --epochs 1
+run 1 validate data --checkpoint "$goldens/kinds_zip.pth" $vit
+err_has 'tensor "plain" belongs to no plain ViT'
+finish

@@ -1,0 +1,127 @@
+#!/bin/bash
+# A recipe over seeds and settings: what a run is, done once, taken together; stopped, killed and failing runs.
+. "$(dirname "$0")/lib.sh"
+idx data
+cat >tiny.yaml <<'YAML'
+model: vit_tiny_patch16_224
+img_size: 8
+patch_size: 4
+in_chans: 1
+num_classes: 4
+embed_dim: 16
+depth: 2
+num_heads: 2
+batch_size: 16
+opt: adamw
+lr: 3.0e-3
+warmup_epochs: 0
+no_aug: true
+threads: 2
+epochs: 2
+YAML
+
+# --- what it says is wrong, before anything runs
+usage 'sweep needs RECIPE DATA; see attscope sweep --help' sweep
+usage 'unknown option --depht; did you mean --depth?' sweep tiny.yaml data --vary depht=1,2
+usage '--broadcast: there is no "cbs"; did you mean cb?' sweep tiny.yaml data --vary broadcast=none,cbs
+usage '--depth: "0" is not a whole number from 1 to 1024' sweep tiny.yaml data --vary depth=1,0
+usage '--vary: "depth" is not of the form FLAG=VALUE' sweep tiny.yaml data --vary depth
+usage '--vary: depth is varied twice; one list holds all its values' sweep tiny.yaml data --vary depth=1 --vary depth=2
+usage '--vary: a sweep says --seed of each run itself (see --seeds, --output, --experiment and DATA)' \
+    sweep tiny.yaml data --vary seed=1,2
+usage '--set: a sweep says --output of each run itself (see --seeds, --output, --experiment and DATA)' \
+    sweep tiny.yaml data --set output=x
+usage '--vary: two settings would share the folder depth=1-seed1' sweep tiny.yaml data --vary depth=1,1
+usage '--seeds: "1,x" is no list of whole numbers by commas, as 1,2,3' sweep tiny.yaml data --seeds 1,x
+usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
+usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
+usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
+run 1 sweep absent.yaml data
+echo 'dept: 3' >wrong.yaml
+usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
+[ ! -e output ] || fail 'a refused sweep made a folder'
+
+# --- two settings, two seeds: the table, the folder
+run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out --json result.json
+out_has '  setting                     broadcast=none          broadcast=cb_s'
+out_has '  runs, n                     2                       2'
+out_has '  seeds                       1,2                     1,2'
+out_has '  parameters                  7028                    7060'
+grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+ *$' stdout || fail 'no accuracy with its deviation'
+[ "$(grep -c '^  blocks.0.add1 ' stdout)" = 2 ] || fail 'no NSI in both readings'
+for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
+    'C are concordant, D discordant' 'n is small'; do out_has "$line"; done
+grep -qE '^  all settings +tns attention +4 ' stdout || fail 'no correlation over all runs'
+grep -qE '^  broadcast=cb_s +tns unit +2 ' stdout || fail 'no correlation within a setting'
+[ "$(ls out/tiny | tr '\n' ' ')" = 'broadcast=cb_s-seed1 broadcast=cb_s-seed2 broadcast=none-seed1 broadcast=none-seed2 runs.sqlite sweep.json ' ] ||
+    fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
+cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
+[ "$(grep -c '"status": "measured"' result.json)" = 4 ] || fail 'four runs are not measured'
+grep -q '"samples":\[' out/tiny/broadcast=cb_s-seed2/measure.jsonl || fail 'no NSI of single samples'
+
+# A run is what train does.
+run 0 train data --config tiny.yaml --seed 2 --broadcast cb_s --output out --experiment alone
+cmp out/alone/last.safetensors out/tiny/broadcast=cb_s-seed2/last.safetensors || fail 'a run is not what train does'
+
+# Done once; more instruments are measured without training again; another seed is added.
+cp -rp out/tiny before
+run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
+[ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs are done again'
+diff -r before out/tiny || fail 'a sweep that was done changes its folder'
+run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy --json -
+[ "$(grep -c '^epoch 2/2' stderr)" = 2 ] || fail 'other than the new runs were trained'
+out_has '"instrument": "entropy"'
+[ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'six runs are not measured'
+
+# What was begun with other settings is left alone.
+run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
+err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
+run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
+
+# --- a run that fails leaves the others alone
+run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
+err_has 'attscope: num-classes=3-seed1 failed, for the reason above (exit status 1); the others go on'
+err_has 'attscope: 1 of 2 runs failed; the same command tries them again:'
+out_has 'num-classes=4'
+! grep -q 'num-classes=3' stdout || fail 'a failed run has a column'
+grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
+
+# --- stopped and killed: the bits of a sweep that never was
+long='--set epochs=60 --seeds 1,2 --output out'
+# shellcheck disable=SC2086
+run 0 sweep tiny.yaml data $long --experiment whole
+interrupt() { # SIGNAL NAME
+    # shellcheck disable=SC2086
+    "$ATTSCOPE" sweep tiny.yaml data $long --experiment "$2" >stdout 2>stderr &
+    child=$!
+    until [ -e "out/$2/tiny-seed1/checkpoint-1.safetensors" ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+    kill "-$1" $child
+    wait $child
+    status=$?
+    command_line="attscope sweep, $1"
+}
+interrupt INT cut
+[ $status -eq 130 ] || fail "interrupted: exit status $status"
+err_has 'attscope: stopped; the same command goes on where it was'
+grep -q '"status": "stopped"' out/cut/sweep.json || fail 'sweep.json does not say that it was stopped'
+interrupt KILL killed 2>/dev/null
+[ $status -eq 137 ] || fail "killed: exit status $status"
+sleep 0.3
+for name in cut killed; do
+    [ ! -e out/$name/tiny-seed2/last.safetensors ] || fail "$name: was not cut"
+    # shellcheck disable=SC2086
+    run 0 sweep tiny.yaml data $long --experiment $name
+    err_has "out/$name/tiny-seed1/last.safetensors: goes on in epoch"
+    for seed in 1 2; do
+        cmp out/whole/tiny-seed$seed/last.safetensors out/$name/tiny-seed$seed/last.safetensors || fail "$name: other weights"
+    done
+done
+
+# --- a page of it
+run 0 report out/tiny -o sweep.html
+out_has 'sweep.html: 6 runs'
+
+run 0 sweep --help
+for word in '--vary FLAG=LIST' '--seeds LIST' 'done already' 'exit status 130' 'Example:'; do out_has "$word"; done
+
+finish

@@ -1,0 +1,200 @@
+/* Pickles that mean harm, or hold more than tensors, in files that are otherwise as they should be. */
+#include "io/torch_file.h"
+
+/* --- pickles that do harm ----------------------------------------------------------------------------------------- */
+
+typedef struct hostile {
+    const char *bytes;
+    size_t size;
+    att_status status;
+    const char *reason;
+} hostile;
+#define HOSTILE(text, status, reason)          \
+    {                                          \
+        text, sizeof(text) - 1, status, reason \
+    }
+
+static void test_hostile_pickles(void **state)
+{
+    scratch *self = *state;
+    static const hostile cases[] = {
+        HOSTILE("cos\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "asks for os.system to be called"),
+        HOSTILE("cposix\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "runs no code, whatever the file says"),
+        HOSTILE("cbuiltins\neval\n(X\x01\0\0\0 tR", ATT_ERR_UNSUPPORTED, "builtins.eval"),
+        HOSTILE("c__builtin__\nexec\n.", ATT_ERR_UNSUPPORTED, "__builtin__.exec"),
+        HOSTILE("cbuiltins\ngetattr\n", ATT_ERR_UNSUPPORTED, "builtins.getattr"),
+        HOSTILE("\x8c\x02os\x8c\x06system\x93", ATT_ERR_UNSUPPORTED, "os.system"),
+        HOSTILE("}\x8c\x06system\x93", ATT_ERR_FORMAT, "a name that is no text"),
+        HOSTILE("cos\x1b[2J\nsystem\n", ATT_ERR_UNSUPPORTED, "os?[2J.system"),
+        HOSTILE("ctorch.storage\n_load_from_bytes\n", ATT_ERR_UNSUPPORTED, "_load_from_bytes"),
+        HOSTILE("(ios\nsystem\n", ATT_ERR_FORMAT, "opcode 0x69"),
+        HOSTILE("\x82\x01", ATT_ERR_FORMAT, "opcode 0x82"),
+        HOSTILE("P1\n", ATT_ERR_FORMAT, "opcode 0x50"),
+        HOSTILE("\xff", ATT_ERR_FORMAT, "opcode 0xff"),
+        HOSTILE("(X\x06\0\0\0moduleNNNtQ", ATT_ERR_UNSUPPORTED, "a whole network with its program"),
+        HOSTILE("X\x01\0\0\0aQ", ATT_ERR_FORMAT, "arguments are no tuple"),
+        HOSTILE("))R", ATT_ERR_FORMAT, "calls something that is no function"),
+        HOSTILE("ctorch\nfloat32\n)R", ATT_ERR_FORMAT, "calls something that is no function"),
+        HOSTILE("ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nN)NtR", ATT_ERR_FORMAT,
+                "calls something that is no function"),
+        HOSTILE("ctorch._utils\n_rebuild_tensor_v2\n)R", ATT_ERR_FORMAT, "a tensor that is not"),
+        HOSTILE("ctorch._utils\n_rebuild_parameter\n)R", ATT_ERR_FORMAT, "a parameter without a tensor"),
+        HOSTILE("ctorch\nSize\n(K\1tR", ATT_ERR_FORMAT, "a size that is no tuple"),
+        HOSTILE("ccollections\nOrderedDict\n](K\1e\x85R", ATT_ERR_FORMAT, "something else than pairs"),
+        HOSTILE("X\xff\xff\xff\xff", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("\x8b\xff\xff\xff\xff", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("}r\xff\xff\xff\xff", ATT_ERR_FORMAT, "keeps more values than it can have"),
+        HOSTILE("j\0\0\0\1", ATT_ERR_FORMAT, "recalls a value that it has not kept"),
+        HOSTILE("q\0", ATT_ERR_FORMAT, "takes values that are not there"),
+        HOSTILE("0", ATT_ERR_FORMAT, "a mark that is not there"),
+        HOSTILE("u", ATT_ERR_FORMAT, "a mark that is not there"),
+        HOSTILE("(u", ATT_ERR_FORMAT, "nothing to put values into"),
+        HOSTILE("K\1(NNu", ATT_ERR_FORMAT, "something that holds none"),
+        HOSTILE("}(Nu", ATT_ERR_FORMAT, "a key without a value"),
+        HOSTILE("]((K\1e", ATT_ERR_FORMAT, "nothing to put values into"),
+        HOSTILE("K\1Nb", ATT_ERR_FORMAT, "a state to something that has none"),
+        HOSTILE("NN", ATT_ERR_FORMAT, "something else than one value"),
+        HOSTILE("(N", ATT_ERR_FORMAT, "something else than one value"),
+        HOSTILE("", ATT_ERR_FORMAT, "something else than one value"),
+        HOSTILE("\x80\x06", ATT_ERR_FORMAT, "a protocol above 5"),
+        HOSTILE("N", ATT_ERR_FORMAT, "no tensors were found"),
+        /* A list in itself. */
+        HOSTILE("]q\0h\0a", ATT_ERR_FORMAT, "hold themselves"),
+        HOSTILE("}q\0X\1\0\0\0ah\0s", ATT_ERR_FORMAT, "hold themselves"),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bytes *object = calloc(1, sizeof *object);
+        put(object, cases[i].bytes, cases[i].size);
+        write_old(self, object, NULL, 0);
+        refused(self, cases[i].status, cases[i].reason);
+        free(object);
+    }
+}
+
+/* Opaque objects swallow what is put into them, calls and tensors included; containers are none of theirs. */
+static void test_inert(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}(");
+    text(object, "args");
+    global(object, "argparse", "Namespace");
+    ops(object, ")\x81}(");
+    text(object, "w");
+    tensor(object, &plain);
+    ops(object, "ub");
+    text(object, "metric");
+    global(object, "numpy.core.multiarray", "scalar");
+    global(object, "numpy", "dtype");
+    ops(object, "(");
+    text(object, "f8");
+    ops(object, "K");
+    put_number(object, 1, 1);
+    ops(object, "tR");
+    global(object, "_codecs", "encode");
+    ops(object, "(");
+    text(object, "12345678");
+    text(object, "latin1");
+    ops(object, "tR\x86R");
+    text(object, "model");
+    put_state(object, &plain);
+    ops(object, "u");
+    write_old(self, object, &plain_storage, 1);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 1);
+    assert_string_equal(att_tensors_origin(file), "PyTorch's model; left out: args, metric");
+    att_tensors_close(&file);
+    free(object);
+}
+
+/* Nested a hundred thousand times; nothing recurses, and only 16 levels are looked into. */
+static void test_nesting(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    for (int i = 0; i < 30000; i++)
+        ops(object, "]");
+    for (int i = 1; i < 30000; i++)
+        ops(object, "a");
+    write_old(self, object, NULL, 0);
+    refused(self, ATT_ERR_FORMAT, "nested deeper than 16 levels");
+    object->size = 0;
+    for (int i = 0; i < 60000; i++)
+        ops(object, "(");
+    write_old(self, object, NULL, 0);
+    refused(self, ATT_ERR_FORMAT, "something else than one value");
+    free(object);
+}
+
+/* Fourteen dictionaries, each ten times in the next: 10^14 ways to the one in the middle. */
+static void test_sharing(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "N");
+    for (int level = 0; level < 14; level++) {
+        uint8_t memo[] = {'q', (uint8_t)level, '0', '}'};
+        put(object, memo, sizeof memo);
+        for (char key = '0'; key <= '9'; key++) {
+            text(object, (char[]){key, '\0'});
+            put(object, (uint8_t[]){'h', (uint8_t)level, 's'}, 3);
+        }
+    }
+    write_old(self, object, NULL, 0);
+    refused(self, ATT_ERR_FORMAT, "hold more than 4194304 values");
+    free(object);
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+/* {<name>: <tensor>, <other>: <tensor>} */
+static void write_names(scratch *self, const char *name, const char *other)
+{
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}(");
+    text(object, name);
+    tensor(object, &plain);
+    text(object, other);
+    tensor(object, &plain);
+    ops(object, "u");
+    write_old(self, object, &plain_storage, 1);
+    free(object);
+}
+
+static void test_names(void **state)
+{
+    scratch *self = *state;
+    write_names(self, "a", "a");
+    refused(self, ATT_ERR_FORMAT, "two tensors are called a");
+    write_names(self, "", "b");
+    refused(self, ATT_ERR_FORMAT, "name is empty");
+    write_names(self, "a\xff", "b");
+    refused(self, ATT_ERR_FORMAT, "no text in UTF-8");
+    static const struct {
+        const char *given[2], *found[2];
+    } cases[] = {
+        {{"module.a", "module.b"}, {"a", "b"}},
+        {{"module.a", "b"}, {"module.a", "b"}},
+        {{"module.", "module.b"}, {"module.", "module.b"}},
+        {{"_orig_mod.module.model.a", "_orig_mod.module.model.b"}, {"a", "b"}},
+        {{"module._orig_mod.a", "module._orig_mod.b.c"}, {"a", "b.c"}},
+        {{"backbone.a", "backbone.b"}, {"a", "b"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_names(self, cases[i].given[0], cases[i].given[1]);
+        att_tensors *file = open_path(self, self->path);
+        for (int n = 0; n < 2; n++)
+            assert_string_equal(att_tensors_at(file, n).name, cases[i].found[n]);
+        att_tensors_close(&file);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_hostile_pickles), scratch_test(test_inert), scratch_test(test_nesting),
+        scratch_test(test_sharing),         scratch_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

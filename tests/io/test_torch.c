@@ -1,0 +1,374 @@
+/* Checkpoints of PyTorch: what it wrote is read to the bit, what is hostile is refused in a sentence. */
+#include "io/golden.h"
+#include "io/torch_file.h"
+
+/* --- what torch.save() wrote -------------------------------------------------------------------------------------- */
+
+static att_tensors *open_golden(scratch *self, const char *name)
+{
+    char path[4096], inner[64];
+    snprintf(inner, sizeof inner, "checkpoints/%s", name);
+    golden_path(inner, path, sizeof path);
+    return open_path(self, path);
+}
+
+static void assert_bytes(att_tensors *file, const char *name, att_safetensors_dtype dtype, const void *expected)
+{
+    uint8_t out[256];
+    int index = att_tensors_find(file, name);
+    assert_true(index >= 0);
+    att_tensors_info info = att_tensors_at(file, index);
+    assert_int_equal(info.dtype, dtype);
+    assert_int_equal(att_tensors_read(file, index, dtype, out, info.count), ATT_OK);
+    assert_memory_equal(out, expected, (size_t)info.count * att_safetensors_dtype_size(dtype));
+}
+
+/* tools/goldens/checkpoints.py, kinds(). */
+static void assert_floats(att_tensors *file)
+{
+    static const double up[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+    static const double turned[] = {0, 3, 1, 4, 2, 5}, thirds[] = {2, 5, 8, 11},
+                        half_turned[] = {0, 1.5, 0.5, 2, 1, 2.5};
+    static const double rows[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}, halves[] = {0, 0.5, 1, 1.5, 2, 2.5};
+    static const double quarters[] = {0, 0.25, 0.5};
+    assert_f32(file, "plain", att_shape_of(2, 3), up);
+    assert_f32(file, "transposed", att_shape_of(3, 2), turned);
+    assert_f32(file, "every_third", att_shape_of(4), thirds);
+    assert_f32(file, "expanded", att_shape_of(3, 4), rows);
+    assert_f32(file, "channels_last", att_shape_of(1, 2, 3, 4), up);
+    assert_f32(file, "first_shared", att_shape_of(2, 5), up);
+    assert_f32(file, "second_shared", att_shape_of(10), up + 5);
+    assert_f32(file, "scalar", (att_shape){.rank = 0}, halves + 1);
+    assert_f32(file, "empty", att_shape_of(0, 3), up);
+    assert_f32(file, "f64", att_shape_of(3), quarters);
+    assert_f32(file, "f16", att_shape_of(3, 2), half_turned);
+    assert_f32(file, "bf16", att_shape_of(4), halves);
+    assert_f32(file, "parameter", att_shape_of(4), up);
+}
+
+static void assert_integers(att_tensors *file)
+{
+    assert_bytes(file, "i64", ATT_SAFETENSORS_I64, (const int64_t[]){-1, 0, 1});
+    assert_bytes(file, "i32", ATT_SAFETENSORS_I32, (const int32_t[]){0, 1, 2});
+    assert_bytes(file, "i16", ATT_SAFETENSORS_I16, (const int16_t[]){0, 1, 2});
+    assert_bytes(file, "i8", ATT_SAFETENSORS_I8, (const int8_t[]){-1, 0, 1});
+    assert_bytes(file, "u8", ATT_SAFETENSORS_U8, (const uint8_t[]){0, 1, 2});
+    assert_bytes(file, "bool", ATT_SAFETENSORS_BOOL, (const uint8_t[]){1, 0, 1});
+    /* -1 does not turn into a float unasked, and what is transposed is laid out anew for others than f32, too. */
+    assert_bytes(file, "f16", ATT_SAFETENSORS_F16, (const uint16_t[]){0, 0x3e00, 0x3800, 0x4000, 0x3c00, 0x4100});
+    float out[3];
+    assert_int_equal(att_tensors_read_f32(file, att_tensors_find(file, "i64"), out, 3), ATT_ERR_UNSUPPORTED);
+}
+
+static void assert_average(att_tensors *file)
+{
+    assert_true(att_tensors_has_average(file));
+    assert_f32(file, "ema.plain", att_shape_of(2, 3), (const double[]){1, 2, 3, 4, 5, 6});
+}
+
+static const char beside[] =
+    "PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema; left "
+    "out: epoch, optimizer, args, metric, history, huge, names, blob, ...";
+
+static void test_goldens(void **state)
+{
+    static const struct {
+        const char *name, *origin;
+        int count;
+    } files[] = {
+        {"kinds_zip.pth", beside, 22}, {"kinds_old.pth", beside, 20}, {"kinds_protocol5.pth", "PyTorch's tensors", 21}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        att_tensors *file = open_golden(*state, files[i].name);
+        assert_string_equal(att_tensors_origin(file), files[i].origin);
+        assert_int_equal(att_tensors_count(file), files[i].count);
+        assert_string_equal(att_tensors_at(file, 0).name, "plain");
+        assert_string_equal(att_tensors_at(file, 18).name, "parameter");
+        assert_int_equal(att_tensors_metadata_count(file), 0);
+        assert_floats(file);
+        assert_integers(file);
+        if (strcmp(files[i].origin, beside) == 0)
+            assert_average(file);
+        else
+            assert_false(att_tensors_has_average(file));
+        if (att_tensors_find(file, "u16") >= 0) { /* with the type beside the storage, not in it */
+            assert_bytes(file, "u16", ATT_SAFETENSORS_U16, (const uint16_t[]){0, 1, 2});
+            assert_bytes(file, "f8", ATT_SAFETENSORS_F8_E4M3, (const uint8_t[]){0, 0x38, 0x40});
+        }
+        att_tensors_close(&file);
+    }
+}
+
+/* "Trained ResNet on CIFAR-10 by akamaster", of the format before 1.6; figures by torch.load() of PyTorch 2.15. */
+static void test_resnet20(void **state)
+{
+    scratch *self = *state;
+    char path[4096];
+    const char *shared = getenv("ATT_SHARED");
+    snprintf(path, sizeof path, "%s/data/weights/resnet20-12fca82f.th", shared ? shared : "../shared");
+    if (access(path, R_OK) != 0) {
+        print_message("skipped: %s is not there\n", path);
+        skip();
+    }
+    att_tensors *file = open_path(self, path);
+    assert_int_equal(att_tensors_count(file), 97);
+    assert_string_equal(att_tensors_origin(file),
+                        "PyTorch's state_dict without the prefix module.; left out: best_prec1");
+    int index = att_tensors_find(file, "linear.weight");
+    assert_true(att_shape_equal(att_tensors_at(file, index).shape, att_shape_of(10, 64)));
+    float *weight = malloc(640 * sizeof *weight);
+    assert_non_null(weight);
+    assert_int_equal(att_tensors_read_f32(file, index, weight, 640), ATT_OK);
+    assert_true(weight[0] == -0x1.0f4fe0p+0F && weight[639] == 0x1.d03c04p-3F);
+    free(weight);
+    att_tensors_close(&file);
+}
+
+/* --- made by hand ------------------------------------------------------------------------------------------------- */
+
+static void test_by_hand(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    put_state(object, &plain);
+    write_old(self, object, &plain_storage, 1);
+    att_tensors *file = open_path(self, self->path);
+    assert_f32(file, "w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
+    att_tensors_close(&file);
+    free(object);
+}
+
+static void test_tensors_that_do_not_fit(void **state)
+{
+    scratch *self = *state;
+    const int64_t huge = INT64_MAX;
+    const struct {
+        described tensor;
+        att_status status;
+        const char *reason;
+    } cases[] = {
+        {{"FloatStorage", "0", 4, 1, {2, 2}, {2, 1}, 2, 2}, ATT_ERR_FORMAT, "would be number 4 of a storage of 4"},
+        {{"FloatStorage", "0", 4, 0, {2, 2}, {3, 1}, 2, 2}, ATT_ERR_FORMAT, "would be number 4 of a storage of 4"},
+        {{"FloatStorage", "0", 4, 0, {2, 2}, {huge, huge}, 2, 2}, ATT_ERR_FORMAT, "its last element"},
+        {{"FloatStorage", "0", 4, huge, {2}, {huge}, 1, 1}, ATT_ERR_FORMAT, "its last element"},
+        {{"FloatStorage", "0", 4, -1, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not (storage, offset, size, stride, ...)"},
+        {{"FloatStorage", "0", 4, 0, {2}, {-1}, 1, 1}, ATT_ERR_FORMAT, "not as many numbers from 0"},
+        {{"FloatStorage", "0", 4, 0, {-2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not as many numbers from 0"},
+        {{"FloatStorage", "0", 4, 0, {2, 2}, {2}, 2, 1}, ATT_ERR_FORMAT, "not as many numbers from 0"},
+        {{"FloatStorage", "0", 4, 0, {huge, huge}, {0, 0}, 2, 2}, ATT_ERR_FORMAT, "more elements than can be counted"},
+        {{"FloatStorage", "0", 4, 0, {1LL << 40}, {0}, 1, 1}, ATT_ERR_FORMAT, "the file is too small"},
+        {{"FloatStorage", "0", 4, 0, {1, 1, 1, 1, 1, 1}, {0}, 6, 6}, ATT_ERR_UNSUPPORTED, "more than 5 dimensions"},
+        {{"FloatStorage", "0", 5, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not as large as its tensors say"},
+        {{"FloatStorage", "0", 3, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "another number of elements"},
+        {{"FloatStorage", "0", huge, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not as large as its tensors say"},
+        {{"FloatStorage", "0", -4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage that is not"},
+        {{"FloatStorage", "1", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "storage \"0\" belongs to no tensor"},
+        {{"QInt8Storage", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "storage \"0\" belongs to no tensor"},
+        {{"NoStorage", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_UNSUPPORTED, "torch.NoStorage to be called"},
+        {{"Size", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage of no known type"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bytes *object = calloc(1, sizeof *object);
+        put_state(object, &cases[i].tensor);
+        write_old(self, object, &plain_storage, 1);
+        refused(self, cases[i].status, cases[i].reason);
+        free(object);
+    }
+}
+
+/* A step over one element leaves the storage; it is never taken. */
+static void test_strides_of_single_elements(void **state)
+{
+    scratch *self = *state;
+    const described odd = {"FloatStorage", "0", 4, 0, {1, 4}, {INT64_MAX, 1}, 2, 2};
+    bytes *object = calloc(1, sizeof *object);
+    put_state(object, &odd);
+    write_old(self, object, &plain_storage, 1);
+    att_tensors *file = open_path(self, self->path);
+    assert_f32(file, "w", att_shape_of(1, 4), (const double[]){1, 2, 3, 4});
+    att_tensors_close(&file);
+    free(object);
+}
+
+static void test_storages(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    put_state(object, &plain);
+    const stored twice[] = {plain_storage, plain_storage}, other = {"x", four, sizeof four, 4};
+    write_old(self, object, twice, 2);
+    refused(self, ATT_ERR_FORMAT, "storage \"0\" is there twice");
+    write_old(self, object, twice, 0);
+    refused(self, ATT_ERR_FORMAT, "storage \"0\" is missing");
+    write_old(self, object, &other, 1);
+    refused(self, ATT_ERR_FORMAT, "storage \"x\" belongs to no tensor");
+    /* One storage, of which two tensors say different things. */
+    const described wider = {"FloatStorage", "0", 2, 0, {2}, {1}, 1, 1};
+    text(object, "v");
+    tensor(object, &wider);
+    ops(object, "s");
+    write_old(self, object, &plain_storage, 1);
+    refused(self, ATT_ERR_FORMAT, "another number of elements");
+    free(object);
+}
+
+/* --- archives ----------------------------------------------------------------------------------------------------- */
+
+static void write_zip(scratch *self, const zipped *files, int count)
+{
+    bytes *file = calloc(1, sizeof *file);
+    assert_non_null(file);
+    zip_file(file, files, count);
+    scratch_write(self, file->data, file->size);
+    free(file);
+}
+
+typedef struct zip_case {
+    zipped files[4];
+    int count;
+    att_status status;
+    const char *reason;
+} zip_case;
+
+static void test_archives(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "\x80\x02");
+    put_state(object, &plain);
+    ops(object, ".");
+    const zipped data = {"a/data.pkl", object->data, object->size, 0, 0, 0, 0};
+    const zipped numbers = {"a/data/0", four, sizeof four, 0, 0, 0, 0};
+    zipped packed = numbers, locked = numbers, short_one = numbers, long_one = numbers, far = numbers, over = numbers;
+    packed.method = 8, locked.flags = 1, short_one.size_off = -4, long_one.size_off = 1 << 20;
+    far.place_off = 1 << 20, over.place_off = -(int64_t)(30 + strlen("a/data.pkl") + object->size);
+    zipped big_data = data, longer = data;
+    big_data.method = 8, longer.size_off = 10;
+    const zip_case cases[] = {
+        {{data, numbers}, 2, ATT_OK, ""},
+        {{data, numbers, {"a/byteorder", "little", 6, 0, 0, 0, 0}}, 3, ATT_OK, ""},
+        {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
+        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "a program of TorchScript"},
+        {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
+        {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
+        {{{"a/x", "", 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0}}, 2, ATT_ERR_FORMAT, "it has no data.pkl"},
+        {{{"a/x", "", 0, 0, 0, 0, 0}}, 0, ATT_ERR_FORMAT, "damaged"},
+        {{data, packed}, 2, ATT_ERR_UNSUPPORTED, "a/data/0 in it is compressed"},
+        {{big_data, numbers}, 2, ATT_ERR_UNSUPPORTED, "a/data.pkl in it is compressed"},
+        {{data, locked}, 2, ATT_ERR_UNSUPPORTED, "encrypted"},
+        {{data, numbers, numbers}, 3, ATT_ERR_FORMAT, "is there twice"},
+        {{data, short_one}, 2, ATT_ERR_FORMAT, "not as large as its tensors say"},
+        {{data, long_one}, 2, ATT_ERR_FORMAT, "reaches beyond the archive"},
+        {{data, far}, 2, ATT_ERR_FORMAT, "does not begin where the directory says"},
+        {{data, over}, 2, ATT_ERR_FORMAT, "lies over another file's bytes"},
+        {{longer, numbers}, 2, ATT_ERR_FORMAT, "lies over another file's bytes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_zip(self, cases[i].files, cases[i].count);
+        if (cases[i].status != ATT_OK) {
+            refused(self, cases[i].status, cases[i].reason);
+            continue;
+        }
+        att_tensors *file = open_path(self, self->path);
+        assert_f32(file, "w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
+        att_tensors_close(&file);
+    }
+    free(object);
+}
+
+/* --- damage ------------------------------------------------------------------------------------------------------- */
+
+static uint8_t *read_golden(const char *name, size_t *size)
+{
+    char path[4096], inner[64];
+    snprintf(inner, sizeof inner, "checkpoints/%s", name);
+    golden_path(inner, path, sizeof path);
+    uint8_t *data = malloc(1 << 16);
+    FILE *file = fopen(path, "rb");
+    assert_true(data && file);
+    *size = fread(data, 1, 1 << 16, file);
+    fclose(file);
+    return data;
+}
+
+static const char *const golden_names[] = {"kinds_zip.pth", "kinds_old.pth"};
+
+/* Every byte counts: the old format ends with its last storage, a zip with its directory. */
+static void test_truncated(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        uint8_t *data = read_golden(golden_names[i], &size);
+        for (size_t left = 0; left < size; left += 7) {
+            scratch_write(self, data, left);
+            att_tensors *file = NULL;
+            assert_int_equal(att_tensors_open(self->context, self->path, &file), ATT_ERR_FORMAT);
+            assert_message_has(self, self->path);
+        }
+        free(data);
+    }
+}
+
+/* Whatever a byte is changed to, what comes back can be read to its end. */
+static void test_flipped(void **state)
+{
+    scratch *self = *state;
+    float *out = malloc(1 << 20);
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        uint8_t *data = read_golden(golden_names[i], &size);
+        for (size_t at = 0; at < size; at += 3) {
+            data[at] ^= (uint8_t)(1u << at % 8);
+            scratch_write(self, data, size);
+            data[at] ^= (uint8_t)(1u << at % 8);
+            att_tensors *file = NULL;
+            if (att_tensors_open(self->context, self->path, &file) != ATT_OK)
+                continue;
+            for (int t = 0; t < att_tensors_count(file); t++) {
+                att_tensors_info info = att_tensors_at(file, t);
+                if (info.count <= 1 << 17)
+                    assert_int_equal(att_tensors_read(file, t, info.dtype, out, info.count), ATT_OK);
+            }
+            att_tensors_close(&file);
+        }
+        free(data);
+    }
+    free(out);
+}
+
+static att_status open_path_of(scratch *self)
+{
+    att_tensors *file = NULL;
+    att_status status = att_tensors_open(self->context, self->path, &file);
+    att_tensors_close(&file);
+    return status;
+}
+
+static void test_lack_of_memory(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        uint8_t *data = read_golden(golden_names[i], &size);
+        scratch_write(self, data, size);
+        free(data);
+        assert_survives_lack_of_memory(self, open_path_of);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(test_goldens),
+        scratch_test(test_resnet20),
+        scratch_test(test_by_hand),
+        scratch_test(test_tensors_that_do_not_fit),
+        scratch_test(test_strides_of_single_elements),
+        scratch_test(test_storages),
+        scratch_test(test_archives),
+        scratch_test(test_truncated),
+        scratch_test(test_flipped),
+        scratch_test(test_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* Stiffness in residual networks: which values a step is made of, against the same values taken out of the network. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/measure.h>
+#include <attscope/models.h>
+#include <attscope/plan.h>
+
+#include "graph/graph.h"
+
+enum { SIDE = 8, CLASSES = 5, BATCH = 3, STAGES = 3, BLOCKS = 2, LOGITS = BATCH * CLASSES };
+
+static att_context *context;
+static float images[BATCH * SIDE * SIDE * 3];
+
+static void must(att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+}
+
+static att_model *make(const char *name, const char *attn)
+{
+    att_model_options options = att_model_options_defaults();
+    options.depth = 20, options.width = 4, options.img_size = SIDE, options.num_classes = CLASSES;
+    snprintf(options.attn, sizeof options.attn, "%s", attn);
+    att_model *model;
+    must(att_model_create(context, name, &options, ATT_F32, &model));
+    return model;
+}
+
+typedef struct network {
+    att_model *model;
+    att_measure *measure;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    float logits[LOGITS];
+} network;
+
+/* Runs all images through the model, which is the network's from then on, as `measure` is (may be NULL). */
+static network run(att_model *model, att_measure *measure)
+{
+    network n = {.model = model, .measure = measure};
+    att_plan_options options = att_plan_options_defaults();
+    must(att_plan_compile(att_model_graph(model), &options, &n.plan));
+    must(att_weights_create(att_model_graph(model), &n.weights));
+    must(att_weights_initialise(n.weights, 11));
+    must(att_session_create(n.plan, n.weights, BATCH, &n.session));
+    must(att_session_bind(n.session, "image", images));
+    must(att_session_run(n.session, BATCH));
+    must(att_session_output(n.session, "logits", 0, BATCH, n.logits));
+    if (measure)
+        must(att_measure_observe(measure, n.session, BATCH, NULL));
+    return n;
+}
+
+static network watch(const char *name, const char *attn)
+{
+    att_model *model = make(name, attn);
+    att_measure *measure;
+    must(att_measure_create(att_model_graph(model), "nsi,tns", "*", &measure));
+    return run(model, measure);
+}
+
+static void end(network *n)
+{
+    att_session_destroy(&n->session);
+    att_weights_destroy(&n->weights);
+    att_plan_destroy(&n->plan);
+    att_measure_destroy(&n->measure);
+    att_model_destroy(&n->model);
+}
+
+static double figure(att_measure *measure, const char *instrument, const char *node, const char *statistic)
+{
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        if (!strcmp(m.instrument, instrument) && !strcmp(m.node, node) && !strcmp(m.statistic, statistic))
+            return m.mean;
+    }
+    fail_msg("no figure %s %s %s", instrument, node, statistic);
+    return NAN;
+}
+
+/* --- the same from the network's own values ------------------------------------------------------------------------
+ */
+
+static const att_node *node_at(const att_graph *graph, const char *op, const char *scope)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (!strcmp(graph->nodes.items[i].op->name, op) && !strcmp(graph->nodes.items[i].scope, scope))
+            return &graph->nodes.items[i];
+    return NULL;
+}
+
+typedef struct block {
+    char name[32];
+    int64_t count; /* elements of x */
+} block;
+
+/* Names x_{t+1} and f of every block as outputs, and x_t of those that begin a stage: elsewhere it is the block's
+ * before.
+ */
+static void take_out(att_graph *graph, bool has_relu, block blocks[STAGES * BLOCKS])
+{
+    for (int b = 0; b < STAGES * BLOCKS; b++) {
+        char scope[64], name[96];
+        snprintf(blocks[b].name, sizeof blocks[b].name, "layer%d.%d", b / BLOCKS + 1, b % BLOCKS);
+        snprintf(scope, sizeof scope, "%.31s.add", blocks[b].name);
+        const att_node add = *node_at(graph, "add", scope);
+        snprintf(scope, sizeof scope, "%.31s.act3", blocks[b].name);
+        const att_value after = has_relu ? node_at(graph, "relu", scope)->out[0] : add.out[0];
+        snprintf(scope, sizeof scope, "%.31s.se.gate", blocks[b].name);
+        const att_node *gate = node_at(graph, "gate", scope);
+        blocks[b].count = att_shape_count(att_value_shape(graph, add.in[0]));
+        const att_value values[] = {add.in[0], after, gate ? gate->in[0] : add.in[1]};
+        for (int i = b % BLOCKS ? 1 : 0; i < 3; i++) {
+            snprintf(name, sizeof name, "%.31s %d", blocks[b].name, i);
+            att_graph_output(graph, name, values[i]);
+        }
+    }
+}
+
+typedef struct zeta {
+    double attention, unit;
+} zeta;
+
+static zeta zeta_of(att_session *session, const block *blocks, int number, int image)
+{
+    const block *b = &blocks[number];
+    bool begins = number % BLOCKS == 0;
+    float *rows[3];
+    char name[96];
+    for (int i = 0; i < 3; i++) {
+        rows[i] = malloc((size_t)b->count * sizeof(float));
+        bool carried = i == 0 && !begins;
+        snprintf(name, sizeof name, "%.31s %d", carried ? b[-1].name : b->name, carried ? 1 : i);
+        must(att_session_output(session, name, image, 1, rows[i]));
+    }
+    double before = 0, step = 0, branch = 0;
+    for (int64_t e = 0; e < b->count; e++) {
+        before += pow(rows[0][e], 2);
+        step += pow((double)rows[1][e] - rows[0][e], 2);
+        branch += pow(rows[2][e], 2);
+    }
+    for (int i = 0; i < 3; i++)
+        free(rows[i]);
+    return (zeta){sqrt(branch / before), sqrt(step / before)};
+}
+
+static void same(const char *what, double value, double expected)
+{
+    if (!(fabs(value - expected) <= 2e-6 * fabs(expected)))
+        fail_msg("%s is %.9g instead of %.9g", what, value, expected);
+}
+
+/* The mean over images of TNS, by its closed form over the blocks that begin no stage. */
+static zeta tns_of(att_session *session, const block *blocks)
+{
+    zeta sum = {0, 0};
+    for (int i = 0; i < BATCH; i++) {
+        zeta largest = {0, 0}, mean = {0, 0};
+        for (int b = 0; b < STAGES * BLOCKS; b++) {
+            if (b % BLOCKS == 0)
+                continue;
+            zeta z = zeta_of(session, blocks, b, i);
+            largest = (zeta){fmax(largest.attention, z.attention), fmax(largest.unit, z.unit)};
+            mean.attention += z.attention / (STAGES * (BLOCKS - 1));
+            mean.unit += z.unit / (STAGES * (BLOCKS - 1));
+        }
+        sum.attention += largest.attention * (largest.attention / mean.attention - 1) / BATCH;
+        sum.unit += largest.unit * (largest.unit / mean.unit - 1) / BATCH;
+    }
+    return sum;
+}
+
+static void check_nsi(network *watched, att_session *session, const block *blocks, int b)
+{
+    zeta mean = {0, 0};
+    char node[64];
+    snprintf(node, sizeof node, "%.31s.add", blocks[b].name);
+    for (int i = 0; i < BATCH; i++) {
+        zeta z = zeta_of(session, blocks, b, i);
+        mean.attention += z.attention / BATCH, mean.unit += z.unit / BATCH;
+    }
+    same(node, figure(watched->measure, "nsi", node, "attention"), mean.attention);
+    same(node, figure(watched->measure, "nsi", node, "unit"), mean.unit);
+}
+
+static void check(const char *name, const char *attn, bool has_relu)
+{
+    block blocks[STAGES * BLOCKS];
+    network watched = watch(name, attn);
+    att_model *bare = make(name, attn);
+    take_out(att_model_graph(bare), has_relu, blocks);
+    network plain = run(bare, NULL);
+    for (int b = 0; b < STAGES * BLOCKS; b++)
+        check_nsi(&watched, plain.session, blocks, b);
+    zeta tns = tns_of(plain.session, blocks);
+    same("tns attention", figure(watched.measure, "tns", "", "tns attention"), tns.attention);
+    same("tns unit", figure(watched.measure, "tns", "", "tns unit"), tns.unit);
+    end(&plain);
+    end(&watched);
+}
+
+static void branches_are_read_before_gates_and_states_after_relus(void **state)
+{
+    (void)state;
+    check("resnet164", "none", true);
+    check("resnet164", "se:ratio=4", true);
+    check("preresnet164", "se:ratio=4", false);
+}
+
+/* StepNet adds the branch once more to guess the next state: that is no step. */
+static void guesses_are_no_steps(void **state)
+{
+    (void)state;
+    network n = watch("resnet164", "step:adaptor=style,input=x_t1");
+    int steps = 0;
+    for (int i = 0; i < att_measure_count(n.measure); i++) {
+        att_measurement m = att_measure_at(n.measure, i);
+        if (strcmp(m.instrument, "nsi") != 0 || strcmp(m.statistic, "unit") != 0)
+            continue;
+        assert_non_null(strstr(m.node, ".add"));
+        steps++;
+    }
+    assert_int_equal(steps, STAGES * BLOCKS);
+    end(&n);
+}
+
+/* A watched branch is computed by itself where an inference plan without instruments has it inside a convolution that
+ * adds x_t: measured 3e-7 of the largest logit. */
+static void watching_changes_logits_by_rounding(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"resnet164", "preresnet164"};
+    for (int n = 0; n < 2; n++) {
+        network watched = watch(names[n], "se:ratio=4"), plain = run(make(names[n], "se:ratio=4"), NULL);
+        double largest = 0, worst = 0;
+        for (int i = 0; i < LOGITS; i++) {
+            largest = fmax(largest, fabs(plain.logits[i]));
+            worst = fmax(worst, fabs((double)watched.logits[i] - plain.logits[i]));
+        }
+        print_message("%s: %g\n", names[n], worst / largest);
+        assert_true(worst <= 2e-6 * largest);
+        end(&watched);
+        end(&plain);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        images[i] = (float)sin(0.7 * (double)i);
+    return att_context_create(NULL, &context) == ATT_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_context_destroy(&context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches_are_read_before_gates_and_states_after_relus),
+        cmocka_unit_test(guesses_are_no_steps),
+        cmocka_unit_test(watching_changes_logits_by_rounding),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

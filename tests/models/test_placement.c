@@ -1,0 +1,107 @@
+/* Where modules go: the grammar of attn_blocks, read and written. */
+#include "models/fixture.h"
+#include "models/placement.h"
+
+static const att_stages stages = {.count = 3, .blocks = {3, 4, 5}};
+
+static void chooses(att_context *context, const char *text, const char *expected)
+{
+    bool chosen[ATT_BLOCKS];
+    char found[13] = "";
+    CHECK(context, att_placement_parse(context, text, &stages, chosen));
+    for (int b = 0; b < 12; b++)
+        found[b] = chosen[b] ? 'x' : '.';
+    assert_string_equal(found, expected);
+}
+
+static void every_form_is_read(void **state)
+{
+    chooses(*state, "all", "xxxxxxxxxxxx");
+    chooses(*state, "none", "............");
+    chooses(*state, "every:1", "xxxxxxxxxxxx");
+    chooses(*state, "every:5", "x....x....x.");
+    chooses(*state, "every:99", "x...........");
+    chooses(*state, "0", "x...........");
+    chooses(*state, "11,0,2,5-7", "x.x..xxx...x");
+    chooses(*state, "layer3:all", ".......xxxxx");
+    chooses(*state, "2:all", "...xxxx.....");
+    chooses(*state, "1:all,3:every:2", "xxx....x.x.x");
+    chooses(*state, "layer2:0,2-3,layer3:4", "...x.xx....x");
+    chooses(*state, "11,layer1:1", ".x.........x");
+    chooses(*state, "layer1:all,none", "xxx.........");
+}
+
+static void refuses(att_context *context, const char *text, const char *words)
+{
+    bool chosen[ATT_BLOCKS];
+    assert_int_equal(att_placement_parse(context, text, &stages, chosen), ATT_ERR_ARGUMENT);
+    if (!strstr(att_context_message(context), words))
+        fail_msg("\"%s\" does not say \"%s\"", att_context_message(context), words);
+}
+
+static void what_is_none_of_them_is_refused(void **state)
+{
+    refuses(*state, "", "\"\" is none of all, none, every:K");
+    refuses(*state, "al", "\"al\" is none of");
+    refuses(*state, "0,", "\"\" is none of");
+    refuses(*state, "every:0", "\"every:0\" is none of");
+    refuses(*state, "every:", "\"every:\" is none of");
+    refuses(*state, "-1", "\"-1\" is none of");
+    refuses(*state, "1-", "\"1-\" is none of");
+    refuses(*state, "1 ", "\"1 \" is none of");
+    refuses(*state, "stage1:all", "is none of");
+    refuses(*state, "layer1:", "\"\" is none of");
+    refuses(*state, "00000000000000000000000000000000000000000001", "is none of");
+    refuses(*state, "7-5", "7-5 runs backwards");
+    refuses(*state, "12", "there is no block 12; the network has blocks 0 to 11");
+    refuses(*state, "0-99", "there is no block 99");
+    refuses(*state, "layer2:4", "there is no block 4; layer2 has blocks 0 to 3");
+    refuses(*state, "layer4:all", "there is no stage 4; the network has layer1 to layer3");
+    refuses(*state, "0:all", "there is no stage 0");
+}
+
+static void writes(att_context *context, const char *text, const char *expected)
+{
+    bool chosen[ATT_BLOCKS];
+    char found[32];
+    CHECK(context, att_placement_parse(context, text, &stages, chosen));
+    assert_true(att_placement_format(chosen, &stages, found, sizeof found));
+    assert_string_equal(found, expected);
+}
+
+static void what_is_written_is_short(void **state)
+{
+    writes(*state, "1:all,2:all,3:all", "all");
+    writes(*state, "none", "none");
+    writes(*state, "0,5,10", "every:5");
+    writes(*state, "0", "0");
+    writes(*state, "3,2,1,7", "1-3,7");
+    writes(*state, "layer3:all", "7-11");
+    bool chosen[ATT_BLOCKS];
+    char narrow[4];
+    CHECK(*state, att_placement_parse(*state, "1,3", &stages, chosen));
+    assert_true(att_placement_format(chosen, &stages, narrow, sizeof narrow));
+    CHECK(*state, att_placement_parse(*state, "1,3,7", &stages, chosen));
+    assert_false(att_placement_format(chosen, &stages, narrow, sizeof narrow));
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_form_is_read),
+        cmocka_unit_test(what_is_none_of_them_is_refused),
+        cmocka_unit_test(what_is_written_is_short),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

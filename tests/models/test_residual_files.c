@@ -1,0 +1,276 @@
+/* Checkpoints of residual networks: what their tensors say, other names for them, what is refused. */
+#include "models/made.h"
+
+static att_model_options tiny(const char *attn, const char *blocks)
+{
+    att_model_options options = att_model_options_defaults();
+    options.depth = 20, options.width = 4, options.img_size = 8, options.num_classes = 7;
+    strcpy(options.attn, attn);
+    strcpy(options.attn_blocks, blocks);
+    return options;
+}
+
+static void identifies(const place *p, const char *name, att_identity *identity)
+{
+    CHECK(p->context, identify(p, name, NULL, identity));
+}
+
+static void tensors_tell_the_network(void **state)
+{
+    const place *p = *state;
+    att_model_options options = tiny("se:ratio=4", "layer1:1,layer3:all");
+    options.in_chans = 1;
+    write_model(p, "resnet164", &options, false);
+    att_identity found;
+    identifies(p, "resnet164", &found);
+    const att_model_options *o = &found.options;
+    assert_int_equal(o->depth, 20);
+    assert_int_equal(o->width, 4);
+    assert_int_equal(o->in_chans, 1);
+    assert_int_equal(o->num_classes, 7);
+    assert_string_equal(o->layers, "2,2,2");
+    assert_string_equal(o->block, "bottleneck");
+    assert_string_equal(o->shortcut, "conv");
+    assert_string_equal(o->stem_type, "conv3");
+    assert_string_equal(o->attn, "se"); /* its options cannot be seen */
+    assert_string_equal(o->attn_blocks, "1,4-5");
+    assert_int_equal(o->img_size, 32);
+}
+
+static void metadata_tells_what_tensors_do_not(void **state)
+{
+    const place *p = *state;
+    att_model_options options = tiny("se:ratio=4", "every:3");
+    write_model(p, "preresnet164", &options, true);
+    att_identity found;
+    identifies(p, NULL, &found);
+    assert_string_equal(found.name, "preresnet164");
+    assert_string_equal(found.options.attn, "se:ratio=4");
+    assert_string_equal(found.options.attn_blocks, "every:3");
+    assert_int_equal(found.options.img_size, 8);
+}
+
+static void says_dimensions(const place *p, const char *name, const char *block, const char *stem, const char *shortcut)
+{
+    att_model_options options = att_model_options_defaults();
+    options.width = 8, options.img_size = 32;
+    strcpy(options.layers, "1,2,1,1");
+    write_model(p, name, &options, false);
+    att_identity found;
+    identifies(p, name, &found);
+    assert_string_equal(found.options.layers, "1,2,1,1");
+    assert_string_equal(found.options.block, block);
+    assert_string_equal(found.options.stem_type, stem);
+    assert_string_equal(found.options.shortcut, shortcut);
+    assert_int_equal(found.options.width, 8);
+}
+
+static void every_kind_is_told_apart(void **state)
+{
+    const place *p = *state;
+    says_dimensions(p, "resnet18", "basic", "conv7", "conv");
+    says_dimensions(p, "resnet18d", "basic", "deep", "avg_conv");
+    says_dimensions(p, "resnet50", "bottleneck", "conv7", "conv");
+    says_dimensions(p, "resnet50c", "bottleneck", "deep", "conv");
+    says_dimensions(p, "ecaresnet50t", "bottleneck", "deep_tiered", "avg_conv");
+}
+
+static void groups_and_widths_are_seen(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *name;
+        int cardinality, base_width;
+    } cases[] = {{"wide_resnet50_2", 1, 128}, {"resnext50_32x4d", 32, 4}, {"resnext101_32x8d", 32, 8}};
+    for (int i = 0; i < 3; i++) {
+        att_model_options options = att_model_options_defaults();
+        strcpy(options.layers, "1,1,1,1");
+        write_model(p, cases[i].name, &options, false);
+        att_identity found;
+        identifies(p, "resnet50", &found);
+        assert_int_equal(found.options.cardinality, cases[i].cardinality);
+        assert_int_equal(found.options.base_width, cases[i].base_width);
+        assert_int_equal(found.options.width, 64);
+    }
+}
+
+static void a_nameless_file_lists_what_fits(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    options.num_classes = 3;
+    write_model(p, "resnet32", &options, false);
+    att_identity found;
+    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context), "its tensors fit resnet32, which");
+    options.width = 8;
+    write_model(p, "resnet32", &options, false);
+    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context),
+         "depth 32, block basic, stem_type conv3, shortcut pad, layers 5,5,5, width 8");
+}
+
+/* Loads the file into a network with options; every parameter must hold the formula's numbers for the file's name. */
+static att_status load_into(const place *p, const char *name, const att_model_options *options)
+{
+    att_model *model = make(p, name, options);
+    att_weights *weights;
+    att_tensors *file;
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    att_status status = att_model_load(model, file, weights);
+    att_tensors_close(&file);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    return status;
+}
+
+/* Public codes name the module "attention_module", its layers linear, and count batches. */
+static void other_names_are_understood(void **state)
+{
+    const place *p = *state;
+    static char names[MOST][96];
+    att_model_options options = tiny("se:ratio=4", "layer2:all");
+    att_model *model = make(p, "resnet164", &options);
+    tensors t = tensors_of(model);
+    int renamed = 0;
+    for (int i = 0; i < t.count; i++) {
+        const char *own = strstr(t.items[i].name, ".se.");
+        if (!own)
+            continue;
+        snprintf(names[i], sizeof names[i], "%.*s.attention_module.%s", (int)(own - t.items[i].name), t.items[i].name,
+                 own + 4);
+        t.items[i].name = names[i];
+        t.items[i].shape.rank = t.items[i].shape.rank == 4 ? 2 : 1;
+        renamed++;
+    }
+    assert_int_equal(renamed, 8);
+    for (int i = 0; i < t.count; i++)
+        if (strcmp(t.items[i].name, "fc.weight") == 0)
+            t.items[i].name = "linear.weight";
+    add_tensor(&t, "layer1.0.bn1.num_batches_tracked", (att_shape){.rank = 0});
+    write_tensors(p, &t, NULL);
+    att_identity found;
+    identifies(p, "resnet164", &found);
+    assert_string_equal(found.options.attn, "se");
+    assert_string_equal(found.options.attn_blocks, "2-3");
+    CHECK(p->context, load_into(p, "resnet164", &options));
+    add_tensor(&t, "layer2.0.attention_module.fc3.weight", att_shape_of(2, 2));
+    write_tensors(p, &t, NULL);
+    assert_int_equal(load_into(p, "resnet164", &options), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "1 extra: layer2.0.attention_module.fc3.weight");
+    att_model_destroy(&model);
+}
+
+static void refused_with(const place *p, const char *name, const char *words)
+{
+    att_identity found;
+    assert_int_equal(identify(p, name, NULL, &found), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context), words);
+}
+
+static void other_tensors_are_refused(void **state)
+{
+    const place *p = *state;
+    att_model_options options = tiny("none", "all");
+    att_model *model = make(p, "resnet164", &options);
+    static const char *const strange[] = {"layer1.0.bn4.weight",    "layer4.0.conv1.weight", "layer1.x.conv1.weight",
+                                          "layer1.01.conv1.weight", "layer9.0.conv1.weight", "cls_token"};
+    for (int i = 0; i < 6; i++) {
+        tensors t = tensors_of(model);
+        add_tensor(&t, strange[i], att_shape_of(4));
+        write_tensors(p, &t, NULL);
+        refused_with(p, "resnet164", i == 1 ? "has 3 stages" : strange[i]);
+    }
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++)
+        if (strcmp(t.items[i].name, "layer1.0.conv2.weight") == 0)
+            t.items[i].shape = att_shape_of(4, 3, 3, 3);
+    write_tensors(p, &t, NULL);
+    refused_with(p, "resnet164", "layer1.0.conv2.weight");
+    att_model_destroy(&model);
+}
+
+static void cannot_be_built(const place *p, const char *name, const att_model_options *options, const char *words)
+{
+    att_model *model = NULL;
+    assert_int_equal(att_model_create(p->context, name, options, ATT_F32, &model), ATT_ERR_ARGUMENT);
+    assert_null(model);
+    says(att_context_message(p->context), words);
+}
+
+static void what_does_not_go_together_is_said(void **state)
+{
+    const place *p = *state;
+    att_model_options o = att_model_options_defaults();
+    o.depth = 30;
+    cannot_be_built(p, "resnet164", &o, "9 n + 2 layers deep (11, 20, 29, ...)");
+    cannot_be_built(p, "resnet20", &o, "6 n + 2");
+    cannot_be_built(p, "resnet50", &o, "depth 30 does not go with layers 3,4,6,3, which are 50 deep");
+    o = att_model_options_defaults(), strcpy(o.layers, "3,4,6");
+    cannot_be_built(p, "resnet50", &o, "4 stages");
+    strcpy(o.layers, "3,0,6,3");
+    cannot_be_built(p, "resnet50", &o, "not \"3,0,6,3\"");
+    strcpy(o.layers, "500,4,6,3");
+    cannot_be_built(p, "resnet50", &o, "at most 512");
+    o = att_model_options_defaults(), o.img_size = 31;
+    cannot_be_built(p, "resnet50", &o, "img_size 31");
+    o = att_model_options_defaults(), o.cardinality = 2;
+    cannot_be_built(p, "resnet18", &o, "bottleneck's");
+    o = att_model_options_defaults(), o.zero_init_last = 1;
+    cannot_be_built(p, "preresnet29", &o, "zero_init_last");
+    o = att_model_options_defaults(), strcpy(o.global_pool, "token");
+    cannot_be_built(p, "resnet50", &o, "global_pool");
+    o = att_model_options_defaults(), strcpy(o.attn_blocks, "18");
+    cannot_be_built(p, "resnet50", &o, "there is no block 18");
+    o = att_model_options_defaults(), o.patch_size = 16;
+    cannot_be_built(p, "resnet50", &o, "patch_size is an option of the family \"vit\", not of \"resnet\"");
+    o = att_model_options_defaults(), strcpy(o.attn, "se");
+    cannot_be_built(p, "vit_tiny_patch16_224", &o, "attn is an option of the family \"resnet\", not of \"vit\"");
+    o = att_model_options_defaults(), strcpy(o.shortcut, "B");
+    cannot_be_built(p, "resnet50", &o, "shortcut must be one of \"conv\", \"avg_conv\", \"pad\", not \"B\"");
+}
+
+static void starts_at(const att_graph *graph, const char *name, double value)
+{
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(graph, i);
+        if (strcmp(parameter.name, name) != 0)
+            continue;
+        assert_true(parameter.init.value == value);
+        return;
+    }
+    fail_msg("there is no %s", name);
+}
+
+static void last_norms_start_at_zero_where_timms_do(void **state)
+{
+    const place *p = *state;
+    for (int own = 0; own < 2; own++) {
+        att_model_options options = att_model_options_defaults();
+        options.zero_init_last = own ? -1 : 0;
+        att_model *model = make(p, "resnet50", &options);
+        starts_at(att_model_graph(model), "layer1.0.bn3.weight", own ? 0 : 1);
+        starts_at(att_model_graph(model), "layer1.0.bn2.weight", 1);
+        att_model_destroy(&model);
+    }
+    att_model *model = make(p, "resnet20", NULL);
+    starts_at(att_model_graph(model), "layer1.0.bn2.weight", 1);
+    att_model_destroy(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(tensors_tell_the_network),
+        TEST(metadata_tells_what_tensors_do_not),
+        TEST(every_kind_is_told_apart),
+        TEST(groups_and_widths_are_seen),
+        TEST(a_nameless_file_lists_what_fits),
+        TEST(other_names_are_understood),
+        TEST(other_tensors_are_refused),
+        TEST(what_does_not_go_together_is_said),
+        TEST(last_norms_start_at_zero_where_timms_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

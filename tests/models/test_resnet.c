@@ -1,0 +1,290 @@
+/* Small residual networks against PyTorch's in f64 (tools/goldens/residual.py): logits with running statistics, the
+ * losses of three updates, and of the first one every gradient's norm and every buffer's afterwards. */
+#include <math.h>
+
+#include <attscope/plan.h>
+
+#include "models/fixture.h"
+
+enum { STEPS = 3, BATCH = 8, CLASSES = 10, PIXELS = 44 * 44 * 3, FACTS = 160 };
+
+typedef struct fact {
+    char name[64];
+    double value;
+} fact;
+
+typedef struct golden {
+    double logits[CLASSES], losses[STEPS];
+    fact norms[FACTS], buffers[FACTS];
+    int logit_count, loss_count, norm_count, buffer_count;
+} golden;
+
+static void read_fact(FILE *file, fact *facts, int *count)
+{
+    assert_in_range(*count, 0, FACTS - 1);
+    assert_int_equal(fscanf(file, "%63s %lf", facts[*count].name, &facts[*count].value), 2);
+    ++*count;
+}
+
+static void read_value(FILE *file, double *values, int *count, int most)
+{
+    assert_in_range(*count, 0, most - 1);
+    assert_int_equal(fscanf(file, "%lf", &values[(*count)++]), 1);
+}
+
+static void golden_read(const char *name, golden *g)
+{
+    FILE *file = golden_open("residual.txt");
+    char word[64];
+    bool mine = false;
+    memset(g, 0, sizeof *g);
+    while (fscanf(file, "%63s", word) == 1)
+        if (strcmp(word, "case") == 0)
+            mine = fscanf(file, "%63s", word) == 1 && strcmp(word, name) == 0;
+        else if (mine && strcmp(word, "logit") == 0)
+            read_value(file, g->logits, &g->logit_count, CLASSES);
+        else if (mine && strcmp(word, "loss") == 0)
+            read_value(file, g->losses, &g->loss_count, STEPS);
+        else if (mine && strcmp(word, "norm") == 0)
+            read_fact(file, g->norms, &g->norm_count);
+        else if (mine && strcmp(word, "buffer") == 0)
+            read_fact(file, g->buffers, &g->buffer_count);
+    fclose(file);
+    assert_int_equal(g->logit_count, CLASSES);
+    assert_int_equal(g->loss_count, STEPS);
+    assert_true(g->norm_count > 0 && g->buffer_count > 0);
+}
+
+typedef struct numbers {
+    const char *backend;
+    att_dtype dtype;
+    double logits, losses, norms; /* largest relative errors allowed */
+} numbers;
+
+typedef struct network {
+    att_context *context;
+    const numbers *how;
+    att_model *model;
+    att_weights *weights;
+    int side;
+    double worst[3];
+} network;
+
+static double element(const numbers *how, const void *values, int64_t i)
+{
+    return how->dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+static void fill(const network *n)
+{
+    for (int i = 0; i < att_weights_count(n->weights); i++) {
+        att_parameter_info parameter = att_weights_at(n->weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        bool flat = parameter.shape.rank == 1;
+        bool gain = flat && (ends_in(parameter.name, "weight") || ends_in(parameter.name, "running_var"));
+        double *wide = malloc((size_t)count * sizeof *wide);
+        float *narrow = malloc((size_t)count * sizeof *narrow);
+        for (int64_t e = 0; e < count; e++)
+            wide[e] = narrow[e] = (float)((gain ? 1 : 0) + (flat ? 0.2 : 0.8) * formula(parameter.name, (uint32_t)e));
+        const void *host = n->how->dtype == ATT_F64 ? (const void *)wide : (const void *)narrow;
+        CHECK(n->context, att_weights_set(n->weights, -1, i, host, count));
+        free(wide);
+        free(narrow);
+    }
+}
+
+static void bind_batch(const network *n, att_session *session, int step)
+{
+    static double wide[BATCH * PIXELS];
+    static float narrow[BATCH * PIXELS];
+    static int32_t labels[BATCH];
+    uint32_t count = (uint32_t)(BATCH * n->side * n->side * 3), first = (uint32_t)step * count;
+    for (uint32_t i = 0; i < count; i++)
+        wide[i] = narrow[i] = (float)(4 * formula("image", first + i));
+    for (uint32_t i = 0; i < BATCH; i++)
+        labels[i] = (int32_t)floor((formula("label", (uint32_t)step * BATCH + i) + 0.5) * CLASSES);
+    const void *images = n->how->dtype == ATT_F64 ? (const void *)wide : (const void *)narrow;
+    CHECK(n->context, att_session_bind(session, "image", images));
+    CHECK(n->context, att_session_bind(session, "target", labels));
+}
+
+/* Not (error <= tolerance), so that NaN fails. */
+static void check_close(network *n, int kind, const char *what, double value, double expected, double scale)
+{
+    const double tolerances[] = {n->how->logits, n->how->losses, n->how->norms};
+    double error = fabs(value - expected) / scale;
+    if (!(error <= tolerances[kind]))
+        fail_msg("%s is %.12g instead of %.12g: relative error %g", what, value, expected, error);
+    n->worst[kind] = error > n->worst[kind] ? error : n->worst[kind];
+}
+
+static void check_logits(network *n, const golden *g)
+{
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = ATT_INFER, options.backend = n->how->backend;
+    att_plan *plan;
+    att_session *session;
+    CHECK(n->context, att_plan_compile(att_model_graph(n->model), &options, &plan));
+    CHECK(n->context, att_session_create(plan, n->weights, BATCH, &session));
+    bind_batch(n, session, 0);
+    CHECK(n->context, att_session_run(session, BATCH));
+    double logits[CLASSES], largest = 0;
+    CHECK(n->context, att_session_output(session, "logits", 0, 1, logits));
+    for (int i = 0; i < CLASSES; i++)
+        largest = fmax(largest, fabs(g->logits[i]));
+    for (int i = 0; i < CLASSES; i++)
+        check_close(n, 0, "a logit", element(n->how, logits, i), g->logits[i], largest);
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+}
+
+static double norm_of(const network *n, const void *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += element(n->how, values, i) * element(n->how, values, i);
+    return sqrt(sum);
+}
+
+static void check_facts(network *n, att_session *session, const fact *facts, int count, bool buffers)
+{
+    for (int i = 0; i < count; i++) {
+        int index = att_weights_find(n->weights, facts[i].name);
+        if (index < 0)
+            fail_msg("there is no %s", facts[i].name);
+        att_parameter_info parameter = att_weights_at(n->weights, index);
+        assert_int_equal(parameter.buffer, buffers);
+        int64_t elements = att_shape_count(parameter.shape);
+        double *values = malloc((size_t)elements * sizeof *values);
+        if (buffers)
+            CHECK(n->context, att_weights_get(n->weights, -1, index, values, elements));
+        else
+            CHECK(n->context, att_session_gradient(session, index, values, elements));
+        check_close(n, 2, facts[i].name, norm_of(n, values, elements), facts[i].value, fabs(facts[i].value));
+        free(values);
+    }
+}
+
+static double train_step(const network *n, att_session *session, int step)
+{
+    bind_batch(n, session, step);
+    CHECK(n->context, att_session_accumulate(session, BATCH, 1.0 / BATCH, 1, step, 0));
+    CHECK(n->context, att_session_reduce(session, NULL));
+    double losses[BATCH], sum = 0;
+    CHECK(n->context, att_session_output(session, "loss", 0, BATCH, losses));
+    for (int i = 0; i < BATCH; i++)
+        sum += element(n->how, losses, i) / BATCH;
+    return sum;
+}
+
+static void check_training(network *n, const golden *g)
+{
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = ATT_TRAIN, options.backend = n->how->backend, options.optimizer = "sgd", options.lanes = 2;
+    att_plan *plan;
+    att_session *session;
+    CHECK(n->context, att_plan_compile(att_model_graph(n->model), &options, &plan));
+    CHECK(n->context, att_session_create(plan, n->weights, BATCH, &session));
+    att_hyper hyper = {.lr = 0.005, .weight_decay = 1e-2, .momentum = 0.9};
+    for (int step = 0; step < STEPS; step++) {
+        char what[32];
+        snprintf(what, sizeof what, "loss %d", step);
+        check_close(n, 1, what, train_step(n, session, step), g->losses[step], fabs(g->losses[step]));
+        if (step == 0)
+            check_facts(n, session, g->norms, g->norm_count, false);
+        hyper.update = step + 1;
+        CHECK(n->context, att_session_update(session, &hyper));
+        if (step == 0)
+            check_facts(n, session, g->buffers, g->buffer_count, true);
+    }
+    assert_int_equal(g->norm_count + g->buffer_count, att_weights_count(n->weights));
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+}
+
+static void check(att_context *context, const char *name, const char *variant, att_model_options options,
+                  const numbers *how)
+{
+    static golden g;
+    golden_read(name, &g);
+    network n = {.context = context, .how = how, .side = options.img_size};
+    options.num_classes = CLASSES, options.loss = true;
+    CHECK(context, att_model_create(context, variant, &options, how->dtype, &n.model));
+    CHECK(context, att_weights_create(att_model_graph(n.model), &n.weights));
+    fill(&n);
+    check_logits(&n, &g);
+    check_training(&n, &g);
+    print_message("%s, %s %s: relative errors up to %.2g (logits), %.2g (losses), %.2g (norms)\n", name, how->backend,
+                  att_dtype_name(how->dtype), n.worst[0], n.worst[1], n.worst[2]);
+    att_weights_destroy(&n.weights);
+    att_model_destroy(&n.model);
+}
+
+static att_model_options cifar(int depth, int width, int side)
+{
+    att_model_options options = att_model_options_defaults();
+    options.depth = depth, options.width = width, options.img_size = side;
+    return options;
+}
+
+static att_model_options imagenet(const char *layers, int side)
+{
+    att_model_options options = att_model_options_defaults();
+    strcpy(options.layers, layers);
+    options.width = 8, options.img_size = side;
+    return options;
+}
+
+static void check_all(att_context *context, const numbers *how)
+{
+    check(context, "cifar_a", "resnet20", cifar(14, 8, 9), how);
+    att_model_options options = cifar(20, 4, 8);
+    strcpy(options.attn, "se:ratio=4");
+    strcpy(options.attn_blocks, "1,layer2:0,layer3:1");
+    check(context, "after_se", "resnet164", options, how);
+    check(context, "before", "preresnet164", cifar(11, 4, 8), how);
+    check(context, "basic", "resnet18", imagenet("1,1,2,1", 40), how);
+    check(context, "bottleneck", "resnet50", imagenet("1,1,2,1", 33), how);
+    options = imagenet("1,2,1,1", 44);
+    options.cardinality = 2, options.base_width = 32;
+    check(context, "tiered_eca_groups", "ecaresnet50t", options, how);
+    check(context, "deep", "resnet50d", imagenet("1,2,1,1", 36), how);
+}
+
+static void reference_in_f64(void **state)
+{
+    /* Measured: 3.3e-12, 1.9e-12 and 4.5e-9, what the goldens' 12 and 9 digits leave. */
+    static const numbers how = {"ref", ATT_F64, 1e-11, 1e-11, 1e-8};
+    check_all(*state, &how);
+}
+
+static void cpu_in_f32(void **state)
+{
+    /* Measured: 5.7e-7, 2.2e-6 and 3.6e-6. Gradients jump by 1e-3 where rounding moves a ReLU's argument past 0: the
+     * sizes of images are such that none lies that near. */
+    static const numbers how = {"cpu", ATT_F32, 5e-6, 1e-5, 2e-5};
+    check_all(*state, &how);
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reference_in_f64), cmocka_unit_test(cpu_in_f32)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,235 @@
+/* Runs taken together: means and deviations over seeds, where a run stands, a sweep's folder on a page. */
+#include <attscope/report.h>
+#include <attscope/sweep.h>
+
+#include <math.h>
+
+#include "io/json.h"
+#include "io/scratch.h"
+#include "report/sweep.h"
+
+enum { RUNS = 6 };
+
+static const struct {
+    const char *setting;
+    uint64_t seed;
+    double top1, tns, nsi, seconds;
+} made[RUNS] = {{"a", 1, 90, 0.5, 0.25, 10},  {"a", 2, 92, 0.75, 0.5, 14}, {"a", 3, 94, 0.25, 0.75, 12},
+                {"b", 1, 91, 1.5, 1.25, 100}, {"b", 2, 93, 1.75, 1.5, 90}, {"b", 3, 96, 1.25, NAN, 95}};
+
+static void must(const scratch *self, att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+}
+
+static char *path_of(const scratch *self, const char *folder, const char *name, char path[256])
+{
+    snprintf(path, 256, "%s/%s%s%s", self->folder, folder, *folder ? "/" : "", name);
+    return path;
+}
+
+static void write_text(const scratch *self, const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    path_of(self, folder, "", path);
+    mkdir(path, 0777);
+    FILE *file = fopen(path_of(self, folder, name, path), "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const char *number(double value, char text[32])
+{
+    snprintf(text, 32, isnan(value) ? "null" : "%.17g", value);
+    return text;
+}
+
+#define BEGIN "{\"event\":\"run_begin\",\"parameters\":1000}\n"
+#define OTHER "\"deviation\":3,\"n\":64"
+
+/* A training that was stopped after its first epoch, whose clock began anew; then its measurement. */
+static void write_run(const scratch *self, int i)
+{
+    char folder[32], text[2048], numbers[4][32];
+    snprintf(folder, sizeof folder, "run%d", i);
+    snprintf(text, sizeof text,
+             BEGIN
+             "{\"event\":\"epoch\",\"epoch\":0,\"step\":6,\"seconds\":%s}\n"
+             "{\"event\":\"epoch\",\"epoch\":1,\"step\":12,\"seconds\":1}\n"
+             "{\"event\":\"run_end\",\"epoch\":2,\"step\":12,\"seconds\":2,\"status\":\"OK\"}\n",
+             number(made[i].seconds - 2, numbers[0]));
+    write_text(self, folder, "metrics.jsonl", text);
+    snprintf(
+        text, sizeof text,
+        "{\"event\":\"run_begin\"}\n{\"event\":\"measure\",\"step\":12,\"with\":\"accuracy,nsi,tns\","
+        "\"measurements\":[{\"instrument\":\"accuracy\",\"node\":\"\",\"statistic\":\"top1\",\"mean\":%s," OTHER
+        "},"
+        "{\"instrument\":\"nsi\",\"node\":\"layer1.0.add\",\"statistic\":\"attention\",\"mean\":%s," OTHER
+        ",\"samples\":[0.5,null,0.25]},"
+        "{\"instrument\":\"nsi\",\"node\":\"layer1.0.add\",\"head\":0,\"statistic\":\"attention\",\"mean\":7," OTHER
+        "},{\"instrument\":\"tns\",\"node\":\"\",\"statistic\":\"tns attention\",\"mean\":%s," OTHER "}]}\n",
+        number(made[i].top1, numbers[0]), number(made[i].nsi, numbers[1]), number(made[i].tns, numbers[2]));
+    write_text(self, folder, "measure.jsonl", text);
+}
+
+static void write_runs(const scratch *self, att_sweep_run runs[RUNS], char folders[RUNS][256])
+{
+    for (int i = 0; i < RUNS; i++) {
+        write_run(self, i);
+        snprintf(folders[i], 256, "%s/run%d", self->folder, i);
+        runs[i] = (att_sweep_run){folders[i], made[i].setting, made[i].seed};
+    }
+}
+
+static void near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-13 * fabs(expected)))
+        fail_msg("%.17g, expected %.17g", value, expected);
+}
+
+static void test_settings(void **state)
+{
+    scratch *self = *state;
+    att_sweep_run runs[RUNS];
+    char folders[RUNS][256];
+    write_runs(self, runs, folders);
+    att_sweep *sweep = NULL;
+    must(self, att_sweep_read(self->context, runs, RUNS, 0, &sweep));
+    assert_int_equal(att_sweep_setting_count(sweep), 2);
+    att_sweep_setting a = att_sweep_setting_at(sweep, 0), b = att_sweep_setting_at(sweep, 1);
+    assert_string_equal(a.name, "a");
+    assert_string_equal(b.name, "b");
+    assert_true(b.runs == 3 && b.seeds[0] == 1 && b.seeds[2] == 3 && a.parameters == 1000);
+    assert_int_equal(a.figure_count, 3); /* no single heads */
+    near(a.seconds, 12);
+    near(a.seconds_deviation, 2);
+    att_measurement top1 = att_sweep_figure_find(sweep, 0, "accuracy", "", "top1");
+    near(top1.mean, 92);
+    near(top1.deviation, 2);
+    assert_int_equal(top1.count, 3);
+    att_measurement nsi = att_sweep_figure_find(sweep, 1, "nsi", "layer1.0.add", "attention");
+    near(nsi.mean, 1.375); /* NaN is no figure */
+    near(nsi.deviation, 0.25 / sqrt(2));
+    assert_int_equal(nsi.count, 2);
+    assert_int_equal(att_sweep_figure_find(sweep, 1, "nsi", "", "attention").count, 0);
+    att_sweep_destroy(&sweep);
+    assert_null(sweep);
+}
+
+static void test_correlations(void **state)
+{
+    scratch *self = *state;
+    att_sweep_run runs[RUNS];
+    char folders[RUNS][256];
+    write_runs(self, runs, folders);
+    att_sweep *sweep = NULL;
+    must(self, att_sweep_read(self->context, runs, RUNS, 0, &sweep));
+    assert_int_equal(att_sweep_correlation_count(sweep), 3); /* no run has the other reading */
+    att_sweep_correlation all = att_sweep_correlation_at(sweep, 0), a = att_sweep_correlation_at(sweep, 1);
+    assert_null(all.setting);
+    assert_string_equal(all.statistic, "tns attention");
+    assert_int_equal(all.of.count, RUNS);
+    near(all.of.kendall.value, 1.0 / 15); /* 8 of 15 pairs concordant */
+    assert_string_equal(a.setting, "a");
+    near(a.of.kendall.value, -1.0 / 3);
+    assert_true(isnan(a.of.kendall.low));
+    att_sweep_destroy(&sweep);
+
+    must(self, att_sweep_read(self->context, runs, 3, 0, &sweep)); /* one setting: not twice the same */
+    assert_int_equal(att_sweep_correlation_count(sweep), 1);
+    att_sweep_destroy(&sweep);
+    must(self, att_sweep_read(self->context, runs, 0, 0, &sweep));
+    assert_int_equal(att_sweep_setting_count(sweep) + att_sweep_correlation_count(sweep), 0);
+    att_sweep_destroy(&sweep);
+    assert_int_equal(att_sweep_read(self->context, runs, ATT_SWEEP_MOST_RUNS + 1, 0, &sweep), ATT_ERR_ARGUMENT);
+    runs[2].folder = "/nowhere";
+    assert_int_equal(att_sweep_read(self->context, runs, RUNS, 0, &sweep), ATT_ERR_NOT_FOUND);
+}
+
+static att_run_state state_of(const scratch *self, const char *folder, const char *with)
+{
+    char path[256];
+    att_run_state state = {true, true};
+    must(self, att_run_state_read(self->context, path_of(self, folder, "", path), with, &state));
+    return state;
+}
+
+static void test_state(void **state)
+{
+    scratch *self = *state;
+    att_run_state s = state_of(self, "absent", "nsi");
+    assert_true(!s.trained && !s.measured);
+    write_run(self, 0);
+    s = state_of(self, "run0", "accuracy,nsi,tns");
+    assert_true(s.trained && s.measured);
+    s = state_of(self, "run0", "accuracy");
+    assert_true(s.trained && !s.measured);
+    write_text(self, "run0", "metrics.jsonl", BEGIN "{\"event\":\"run_end\",\"step\":13,\"status\":\"OK\"}\n");
+    s = state_of(self, "run0", "accuracy,nsi,tns"); /* measured at an earlier update */
+    assert_true(s.trained && !s.measured);
+    write_text(self, "run0", "metrics.jsonl", BEGIN "{\"event\":\"run_end\",\"step\":12,\"status\":\"ERR_STOPPED\"}\n");
+    s = state_of(self, "run0", "accuracy,nsi,tns");
+    assert_true(!s.trained && !s.measured);
+}
+
+static att_status report(scratch *self)
+{
+    const char *folders[] = {self->folder};
+    char page[256];
+    return att_report_write(self->context, folders, 1, NULL, path_of(self, "", "page.html", page), NULL);
+}
+
+#define RUN(name, status) "{\"name\":\"" name "\",\"setting\":\"a\",\"seed\":1,\"status\":\"" status "\"}"
+
+static void test_folder(void **state)
+{
+    scratch *self = *state;
+    att_report_result result;
+    const char *folders[] = {self->folder};
+    char page[256];
+    write_run(self, 0);
+    write_run(self, 1);
+    write_text(self, "", "sweep.json",
+               "{\"runs\":[" RUN("run0", "measured") "," RUN("run1", "measured") "," RUN("run2", "failed") "]}");
+    must(self, att_report_write(self->context, folders, 1, NULL, path_of(self, "", "page.html", page), &result));
+    assert_int_equal(result.runs, 2);
+
+    static const char *const refused[] = {
+        "",
+        "[]",
+        "{\"runs\":3}",
+        "{\"runs\":[3]}",
+        "{\"runs\":[{}]}",
+        "{\"runs\":[" RUN("..", "measured") "]}",
+        "{\"runs\":[" RUN("", "measured") "]}",
+        "{\"runs\":[" RUN("../run0", "measured") "]}",
+        "{\"runs\":[" RUN("/etc", "measured") "]}",
+        "{\"runs\":[{\"name\":\"run0\",\"setting\":\"a\",\"seed\":-1,\"status\":\"measured\"}]}",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        write_text(self, "", "sweep.json", refused[i]);
+        assert_int_equal(report(self), ATT_ERR_FORMAT);
+        assert_message_has(self, "sweep.json");
+    }
+    write_text(self, "", "sweep.json", "{\"runs\":[" RUN("run2", "failed") "]}");
+    assert_int_equal(report(self), ATT_ERR_NOT_FOUND);
+}
+
+static void test_lack_of_memory(void **state)
+{
+    scratch *self = *state;
+    write_run(self, 0);
+    write_run(self, 1);
+    write_text(self, "", "sweep.json", "{\"runs\":[" RUN("run0", "measured") "," RUN("run1", "measured") "]}");
+    assert_survives_lack_of_memory(self, report);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+    const struct CMUnitTest tests[] = {TEST(test_settings), TEST(test_correlations), TEST(test_state),
+                                       TEST(test_folder), TEST(test_lack_of_memory)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

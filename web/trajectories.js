@@ -1,0 +1,201 @@
+"use strict";
+/* Sweeps: settings over their seeds, stiffness along the network image by image, accuracy against stiffness. */
+
+/* Runs by setting, in order; runs that no sweep made are in none. */
+function settingGroups() {
+  return [...d3.group(runs.filter((run) => run.setting !== null), (run) => run.setting).entries()]
+    .map(([name, group], index) => ({ name, group, index }));
+}
+/* The same, with every run of no sweep as a setting of its own. */
+function groupsOf(among) {
+  return [...d3.group(among, (run) => run.setting ?? run.name).entries()]
+    .map(([name, group], index) => ({ name, group, index, look: group[0].setting === null ? group[0] : { index } }));
+}
+
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+const READINGS = [["attention", "dt is the gate"], ["unit", "dt = 1"]];
+
+function settingRow(setting, [reading, label]) {
+  const figure = (instrument, statistic) => {
+    const f = setting.figures.find((g) => g.instrument === instrument && g.node === "" && g.statistic === statistic);
+    return numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
+  };
+  return [element("td", {}, setting.setting), element("td", { class: "text" }, setting.seeds.join(", ")),
+    element("td", {}, count(setting.n)), element("td", {}, millions(setting.parameters)),
+    numberCell(setting.seconds, setting.seconds_deviation), figure("accuracy", "top1"),
+    element("td", { class: "text" }, label),
+    ...STIFFNESS.map(([name]) => figure("tns", `${name} ${reading}`))];
+}
+
+function settingsSection() {
+  const names = new Set(settingGroups().map(({ name }) => name));
+  const settings = report.sweep.settings.filter(({ setting }) => names.has(setting));
+  const part = section("settings", "Settings",
+    "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ in the seed only; a run’s figure is " +
+    "its mean over images.");
+  part.append(element("div", { class: "scroll whole" }, table(["setting", "seeds", "runs, n", "parameters",
+    "seconds of training", "top-1 %", "reading", ...STIFFNESS.map(([, title]) => title)],
+    settings.flatMap((setting) => READINGS.map((reading) => settingRow(setting, reading))), "headline")),
+  method("tns"));
+  return part;
+}
+
+/* --- stiffness along the network ---------------------------------------------------------------------------------- */
+
+const MOST_LINES = 32;
+
+function samplesOf(run, statistic) {
+  return meansOf(run, "nsi", statistic).filter((f) => f.samples?.length);
+}
+function sampledRuns() {
+  return runs.filter((run) => run.measured_apart && statisticsOf("nsi").some((s) => samplesOf(run, s).length));
+}
+
+/* "layer2" and 5 of "layer2.5.add", "blocks" and 7 of "blocks.7.add1": what stands before a block's number is its
+   stage. */
+function stepAt(node) {
+  const found = node.match(/^(.*)\.(\d+)(\.[^.]*)?$/);
+  return { stage: found?.[1] ?? "", block: found?.[2] ?? node };
+}
+
+/* [stage, its figures in the network's order] */
+function stagesOf(figures) {
+  return [...d3.group(figures, (f) => stepAt(f.node).stage).entries()];
+}
+
+/* Of one run in one stage: a line an image, and the least and largest of all images that were kept. */
+function trajectorySeries(run, figures, look) {
+  const kept = d3.min(figures, (f) => f.samples.length);
+  const line = (values, more) => ({ run, look, bare: true, ...more,
+    points: figures.map((f, x) => ({ x, y: values(f.samples), figure: f })) });
+  const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}`;
+  return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
+    line((samples) => samples[k], { faint: true, tell: tell(`image ${k}`) })),
+  line((samples) => d3.min(samples), { dashed: true, tell: tell(`least of ${kept} images`) }),
+  line((samples) => d3.max(samples), { dashed: true, tell: tell(`largest of ${kept} images`) })];
+}
+
+function stageTicks(figures) {
+  const blocks = figures.map((f) => stepAt(f.node).block);
+  return new Set(blocks).size === blocks.length ? blocks : blocks.map((_, i) => String(i));
+}
+
+/* One row of panels: a stage, setting beside setting on one scale. */
+function stageRow(title, columns, log) {
+  const all = columns.map(({ run, figures, look }) => trajectorySeries(run, figures, look));
+  return [element("h3", { class: "kind" }, title),
+    element("div", { class: "charts close" }, ...columns.map(({ name, run, figures }, i) => chart({
+      title: name === run.name ? name : `${name}, seed ${run.facts.seed ?? "–"}`, pad: 0.4, log,
+      xLabel: new Set(figures.map((f) => stepAt(f.node).block)).size === figures.length ? "block"
+        : "residual addition of the stage",
+      xTicks: stageTicks(figures), series: all[i], beside: all.flat(),
+      caption: `${Math.min(MOST_LINES, all[i].length - 2)} lines, one image each; dashed: least and largest of the ` +
+        `${d3.min(figures, (f) => f.samples.length)} images kept.`,
+    })))];
+}
+
+function trajectoryRows(groups, statistic, seed, log) {
+  const columns = groups.map(({ name, group, look }) => {
+    const run = group.find((r) => String(r.facts.seed) === seed) ?? group[0];
+    return { name, run, look, stages: new Map(stagesOf(samplesOf(run, statistic))) };
+  });
+  const stages = [...new Set(columns.flatMap(({ stages: own }) => [...own.keys()]))];
+  return stages.flatMap((stage) => stageRow(stages.length > 1 ? `Stage ${stage}` : "One stage", columns.filter(({ stages: own }) => own.has(stage))
+    .map(({ stages: own, ...column }) => ({ ...column, figures: own.get(stage) })), log));
+}
+
+function trajectorySection() {
+  const among = sampledRuns(), groups = groupsOf(among);
+  const spec = DEPTHS.find(({ instrument }) => instrument === "nsi");
+  const statistics = statisticsOf("nsi").filter((s) => among.some((run) => samplesOf(run, s).length));
+  const seeds = [...new Set(among.map((run) => String(run.facts.seed)))];
+  const place = element("div", { class: "kinds" });
+  const shown = { statistic: statistics[0], seed: seeds[0], log: false };
+  function show(change) {
+    Object.assign(shown, change);
+    place.replaceChildren(...trajectoryRows(groups, shown.statistic, shown.seed, shown.log));
+  }
+  const several = groups.some(({ group }) => group.length > 1);
+  const part = section("trajectories", "Stiffness along the network",
+    "How ζ goes from residual step to residual step, a line an image: a row a stage, setting beside setting on one " +
+    "scale.",
+    element("div", { class: "tools" },
+      statistics.length > 1 ? choice("Reading", statistics.map((s) => [s, spec.labels[s] ?? s]), shown.statistic,
+        (statistic) => show({ statistic })) : null,
+      several ? choice("Seed", seeds.map((seed) => [seed, seed]), shown.seed, (seed) => show({ seed })) : null,
+      scaleChoice(false, (log) => show({ log }))));
+  part.append(place, method("nsi"));
+  show({});
+  return part;
+}
+
+/* --- accuracy against stiffness ----------------------------------------------------------------------------------- */
+
+const FEW_RUNS = 10;
+
+function correlationsOf() {
+  return report.sweep.correlations.some((c) => c.setting === null && c.n >= 3)
+    ? report.sweep.correlations.filter((c) => c.n >= 2) : [];
+}
+
+/* Of runs with both figures. */
+function pointOf(run, statistic) {
+  const x = figureNamed(run, "tns", statistic)?.mean, y = figureNamed(run, "accuracy", "top1")?.mean;
+  return run.measured_apart && isNumber(x) && isNumber(y) ? { x, y } : null;
+}
+
+function scatter(statistic, title) {
+  const groups = groupsOf(runs.filter((run) => pointOf(run, statistic)));
+  const overall = report.sweep.correlations.find((c) => c.setting === null && c.statistic === statistic);
+  const points = groups.flatMap(({ group }) => group.map((run) => pointOf(run, statistic).x));
+  return chart({
+    title, xLabel: "TNS", measured: true, pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
+    key: element("div", { class: "key" }, ...groups.map(({ name, look }) =>
+      element("span", {}, emblem(look), name))),
+    caption: `One point a run; τ-b ${number(overall.kendall.value, 3)} ` +
+      `(p ${number(overall.kendall.p, 2)}), ρ ${number(overall.spearman.value, 3)} ` +
+      `(p ${number(overall.spearman.p, 2)}), n = ${overall.n} runs.`,
+    series: groups.flatMap(({ name, group, look }) => group.map((run) => ({
+      run, look, apart: true, points: [pointOf(run, statistic)],
+      tell: (p) => `${run.name}\n${name}\nTNS ${number(p.x)}, top-1 ${number(p.y)} %`,
+    }))),
+  });
+}
+
+function intervalCell({ low, high }) {
+  return element("td", { class: "text" }, isNumber(low) ? `${number(low, 3)} … ${number(high, 3)}` : "–");
+}
+function correlationTable() {
+  const rows = correlationsOf().map((c) => [
+    element("td", {}, c.setting ?? "all settings"), element("td", { class: "text" }, c.statistic.split(" ").at(-1)),
+    element("td", {}, count(c.n)), numberCell(c.kendall.value), numberCell(c.kendall.p), intervalCell(c.kendall),
+    numberCell(c.spearman.value), numberCell(c.spearman.p), intervalCell(c.spearman)]);
+  return element("div", { class: "scroll whole" }, table(["runs of", "reading", "runs, n", "τ-b", "p", "95 %", "ρ", "p",
+    "95 %"], rows, "headline"));
+}
+function methodOfCorrelations() {
+  return element("dl", { class: "method" }, ...report.sweep.methods.flatMap(({ name, formula, source }) =>
+    [element("dt", {}, name), element("dd", {}, element("code", {}, formula), ` (${source})`)]));
+}
+
+function smallSentence() {
+  const fewest = d3.min(correlationsOf(), (c) => c.n);
+  if (fewest >= FEW_RUNS) return null;
+  const chance = Math.min(1, 2 / d3.range(2, fewest + 1).reduce((product, k) => product * k, 1));
+  return element("p", { class: "note" }, "n is small: these figures describe the runs at hand and settle nothing. With " +
+    `n = ${fewest} even perfect agreement has p = ${number(chance, 2)}.`);
+}
+
+function correlationSection() {
+  const values = (statistic) => JSON.stringify(runs.map((run) => pointOf(run, statistic)));
+  const agree = values("tns attention") === values("tns unit");
+  const part = section("correlation", "Accuracy against stiffness",
+    "Does accuracy rise with total neural stiffness? One point a run. All settings and seeds together, then within a " +
+    "setting, whose runs differ in the seed only.");
+  part.append(...[element("div", { class: "charts" },
+    ...(agree ? [scatter("tns attention", "Top-1 % against TNS; no gates here, both readings agree")]
+      : READINGS.map(([reading, label]) => scatter(`tns ${reading}`, `Top-1 % against TNS, ${label}`)))),
+  correlationTable(), smallSentence(), methodOfCorrelations()].filter(Boolean));
+  return part;
+}
