@@ -328,7 +328,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 const cli_command cli_command_sweep = {
     .name = "sweep",
     .summary = "runs a recipe over seeds and settings and takes the results together",
-    .operands = "RECIPE DATA",
+    .operands = "RECIPE [DATA]",
     .least_operands = 1,
     .most_operands = 2,
     .about =

@@ -21,7 +21,7 @@ epochs: 2
 YAML
 
 # --- what it says is wrong, before anything runs
-usage 'sweep needs RECIPE DATA; see attscope sweep --help' sweep
+usage 'sweep needs RECIPE [DATA]; see attscope sweep --help' sweep
 usage 'unknown option --depht; did you mean --depth?' sweep tiny.yaml data --vary depht=1,2
 usage '--broadcast: there is no "cbs"; did you mean cb?' sweep tiny.yaml data --vary broadcast=none,cbs
 usage '--depth: "0" is not a whole number from 1 to 1024' sweep tiny.yaml data --vary depth=1,0
