@@ -44,13 +44,13 @@ typedef struct bare {
     float rows[SAMPLES][TOKENS][ROW];
 } bare;
 
-static void bare_make(bare *b, const char *with)
+static void bare_make(bare *b, const char *with, int height, int width)
 {
     memset(b, 0, sizeof *b);
     must(att_graph_create(context, ATT_F32, &b->graph));
     att_value qkv = att_graph_input(b->graph, "qkv", ATT_F32, att_shape_of(TOKENS, ROW));
     att_graph_scope(b->graph, "attn");
-    att_attention_options options = {.heads = HEADS, .scale = 1, .prefix = 1, .grid_h = SIDE, .grid_w = SIDE};
+    att_attention_options options = {.heads = HEADS, .scale = 1, .prefix = 1, .grid_h = height, .grid_w = width};
     att_graph_output(b->graph, "o", att_attention(b->graph, qkv, &options));
     must(att_measure_create(b->graph, with, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
@@ -86,31 +86,41 @@ static void bare_free(bare *b)
 
 static const char *const attention_instruments = "entropy,distance,jacobian";
 
-/* Mean distance between two different places of the grid, in sides; and over all places, itself included. */
-static double mean_distance(bool others_only)
+/* Mean distance between two different places of the grid, in its longer sides; and over all places, itself included. */
+static double mean_distance(int width, int longer, bool others_only)
 {
     double sum = 0;
     for (int i = 0; i < SIDE * SIDE; i++)
         for (int j = 0; j < SIDE * SIDE; j++)
-            sum += hypot(i / SIDE - j / SIDE, i % SIDE - j % SIDE) / SIDE;
+            sum += hypot(i / width - j / width, i % width - j % width) / longer;
     return sum / (SIDE * SIDE) / (others_only ? SIDE * SIDE - 1 : TOKENS);
 }
 
-static void uniform_attention(void **state)
+static void uniform_attention_over(int height, int width)
 {
-    (void)state;
     static bare b;
-    bare_make(&b, attention_instruments);
+    int longer = height > width ? height : width;
+    bare_make(&b, attention_instruments, height, width);
     bare_run(&b); /* q = k = 0 */
     for (int head = -1; head < HEADS; head++) {
         double n = TOKENS;
         assert_true(fabs(bare_figure(&b, "entropy", "mean", head) - log(n)) < 1e-6);          /* 0 to 2e-7 */
         assert_true(fabs(bare_figure(&b, "jacobian", "nuclear", head) - (1 - 1 / n)) < 1e-6); /* 3e-8 */
         assert_true(fabs(bare_figure(&b, "jacobian", "frobenius", head) - sqrt(1 / n - 1 / (n * n))) < 1e-6);
-        assert_true(fabs(bare_figure(&b, "distance", "mean", head) - mean_distance(false)) < 1e-6); /* 3e-8 */
-        assert_true(fabs(bare_figure(&b, "distance", "renormalised", head) - mean_distance(true)) < 1e-6);
+        assert_true(fabs(bare_figure(&b, "distance", "mean", head) - mean_distance(width, longer, false)) <
+                    1e-6); /* 3e-8 */
+        assert_true(fabs(bare_figure(&b, "distance", "renormalised", head) - mean_distance(width, longer, true)) <
+                    1e-6);
     }
     bare_free(&b);
+}
+
+static void uniform_attention(void **state)
+{
+    (void)state;
+    uniform_attention_over(SIDE, SIDE);
+    uniform_attention_over(SIDE * SIDE, 1);
+    uniform_attention_over(1, SIDE * SIDE);
 }
 
 /* q_i . k_j = 1000 [j = i + 1]: head 0 looks at the next token, the last at the first; head 1 at itself. */
@@ -118,7 +128,7 @@ static void one_hot_attention(void **state)
 {
     (void)state;
     static bare b;
-    bare_make(&b, attention_instruments);
+    bare_make(&b, attention_instruments, SIDE, SIDE);
     float *row = &b.rows[0][0][0];
     for (int sample = 0; sample < SAMPLES; sample++)
         for (int i = 0; i < TOKENS; i++, row += ROW)

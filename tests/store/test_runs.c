@@ -157,6 +157,26 @@ static void test_resume_anywhere(void **state)
     assert_rows(self, "SELECT folder,model,step,name FROM runs JOIN scalars ON run=id", "run|vit|6|loss\n");
 }
 
+/* Runs elsewhere are known by their whole path. */
+static void test_a_folder_beside_the_database(void **state)
+{
+    scratch *self = *state;
+    char folder[100], database[100], expected[4200];
+    att_sink sink;
+    snprintf(folder, sizeof folder, "%s/runs", self->folder);
+    mkdir(path_of(self, "elsewhere"), 0700);
+    snprintf(database, sizeof database, "%s/elsewhere/runs.sqlite", self->folder);
+    const att_store_options options = {.database = database};
+    assert_int_equal(att_store_open(self->context, folder, &options, &sink), ATT_OK);
+    emit_begin(&sink);
+    sink.close(sink.user);
+    char *whole = realpath(folder, NULL);
+    assert_int_equal(rename(database, database_of(self)), 0);
+    snprintf(expected, sizeof expected, "%s\n", whole);
+    assert_rows(self, "SELECT folder FROM runs", expected);
+    free(whole);
+}
+
 /* count: of the figures, which begin with `first`. */
 static att_status emit_some(scratch *self, int64_t step, const char *data, int first, int count, bool ends)
 {
@@ -186,6 +206,27 @@ static att_status emit_some(scratch *self, int64_t step, const char *data, int f
 static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
 {
     return emit_some(self, step, "last", 0, 2, ends);
+}
+
+/* Saved after an epoch's last step and before its end: the epoch ends again, and is there once. What was measured on a
+ * checkpoint is no part of the training. */
+static void test_resume_before_the_end_of_an_epoch(void **state)
+{
+    scratch *self = *state;
+    static const char epochs[] = "SELECT step,epoch,name,value FROM scalars WHERE event='epoch' AND name='lr'";
+    att_sink sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    emit_run(&sink, 0, STEPS_PER_EPOCH);
+    sink.close(sink.user);
+    assert_rows(self, epochs, "4|0|lr|0.1\n");
+    assert_int_equal(emit_checkpoint(self, 7, true), ATT_OK);
+    const att_store_resume resume = {.epoch = 0, .step = STEPS_PER_EPOCH};
+    sink = open_run(self, "run", &resume);
+    emit_begin(&sink);
+    sink.close(sink.user);
+    assert_rows(self, epochs, "");
+    assert_rows(self, "SELECT count(*) FROM scalars", "4\n");
+    assert_rows(self, "SELECT source,count(*) FROM measurements GROUP BY source", "measure|2\n");
 }
 
 /* Replaces what was measured earlier, whole or not at all, and leaves the training's records alone. */
@@ -296,6 +337,42 @@ static void test_foreign(void **state)
     mkdir(database_of(self), 0700);
     refuse(self, ATT_ERR_IO, "could not be written");
     rmdir(database_of(self));
+}
+
+/* An event is there whole or not at all, and the next one is none the worse. */
+static void test_a_failed_event_leaves_nothing(void **state)
+{
+    scratch *self = *state;
+    att_sink sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    run_sql(self, "CREATE UNIQUE INDEX theirs ON measurements(run, step)");
+    const att_event event = {.kind = ATT_EVENT_MEASURE, .step = 1, .measurements = figures, .measurement_count = 2};
+    assert_int_equal(sink.emit(sink.user, &event), ATT_ERR_FORMAT);
+    assert_message_has(self, "runs.sqlite does not have the tables of attscope");
+    emit_run(&sink, 1, 2);
+    sink.close(sink.user);
+    assert_rows(self, "SELECT (SELECT count(*) FROM measurements),(SELECT count(*) FROM scalars)", "0|1\n");
+}
+
+/* Code of whoever made the file does not run: no view, no function in the definition of a table. */
+static void test_hostile_tables(void **state)
+{
+    scratch *self = *state;
+    att_sink sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    sink.close(sink.user);
+    run_sql(self, "ALTER TABLE runs RENAME TO theirs");
+    run_sql(self, "CREATE VIEW runs AS SELECT * FROM theirs");
+    refuse(self, ATT_ERR_FORMAT, "access to view \"runs\" prohibited");
+    run_sql(self, "DROP VIEW runs");
+    run_sql(self, "ALTER TABLE theirs RENAME TO runs");
+    run_sql(self, "DROP TABLE scalars");
+    run_sql(self, "CREATE TABLE scalars(run,step,epoch,event,name,value,theirs DEFAULT (load_extension('theirs')))");
+    sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", 1, NULL})), ATT_ERR_FORMAT);
+    assert_message_has(self, "unsafe use of load_extension()");
+    sink.close(sink.user);
 }
 
 /* A trigger of whoever made the file does not run. */
@@ -471,12 +548,21 @@ static void test_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_contents),       scratch_test(test_resume_anywhere),
-        scratch_test(test_measured),       scratch_test(test_measured_again),
-        scratch_test(test_foreign),        scratch_test(test_trigger),
-        scratch_test(test_damage),         scratch_test(test_full_disk),
-        scratch_test(test_lack_of_memory), scratch_test(test_writers),
+        scratch_test(test_contents),
+        scratch_test(test_resume_anywhere),
+        scratch_test(test_measured),
+        scratch_test(test_measured_again),
+        scratch_test(test_foreign),
+        scratch_test(test_trigger),
+        scratch_test(test_damage),
+        scratch_test(test_full_disk),
+        scratch_test(test_lack_of_memory),
+        scratch_test(test_writers),
         scratch_test(test_kill),
+        scratch_test(test_resume_before_the_end_of_an_epoch),
+        scratch_test(test_a_folder_beside_the_database),
+        scratch_test(test_a_failed_event_leaves_nothing),
+        scratch_test(test_hostile_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
