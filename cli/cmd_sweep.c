@@ -328,7 +328,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 const cli_command cli_command_sweep = {
     .name = "sweep",
     .summary = "runs a recipe over seeds and settings and takes the results together",
-    .operands = "RECIPE DATA",
+    .operands = "RECIPE [DATA]",
     .least_operands = 1,
     .most_operands = 2,
     .about =
@@ -345,7 +345,8 @@ const cli_command cli_command_sweep = {
         "The table has a column a setting: accuracy, NSI of each block in both readings,\n"
         "zeta*, mu, TNS and whatever else was measured, mean ± deviation over seeds; and\n"
         "the rank correlation of accuracy with TNS. sweep.json in the folder has all of\n"
-        "it; attscope report OUTPUT/EXPERIMENT shows it.",
+        "it; attscope report OUTPUT/EXPERIMENT shows it. Both are of the runs that the\n"
+        "last command named.",
     .example =
         "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
         "      --seeds 1,2,3 --vary broadcast=none,cb,cb_s --experiment broadcast\n"

@@ -21,7 +21,7 @@ epochs: 2
 YAML
 
 # --- what it says is wrong, before anything runs
-usage 'sweep needs RECIPE DATA; see attscope sweep --help' sweep
+usage 'sweep needs RECIPE [DATA]; see attscope sweep --help' sweep
 usage 'unknown option --depht; did you mean --depth?' sweep tiny.yaml data --vary depht=1,2
 usage '--broadcast: there is no "cbs"; did you mean cb?' sweep tiny.yaml data --vary broadcast=none,cbs
 usage '--depth: "0" is not a whole number from 1 to 1024' sweep tiny.yaml data --vary depth=1,0
@@ -73,6 +73,10 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
 out_has '"instrument": "entropy"'
 [ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'six runs are not measured'
 
+# A page of it.
+run 0 report out/tiny -o sweep.html
+out_has 'sweep.html: 6 runs'
+
 # What was begun with other settings is left alone.
 run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
 err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
@@ -116,10 +120,6 @@ for name in cut killed; do
         cmp out/whole/tiny-seed$seed/last.safetensors out/$name/tiny-seed$seed/last.safetensors || fail "$name: other weights"
     done
 done
-
-# --- a page of it
-run 0 report out/tiny -o sweep.html
-out_has 'sweep.html: 6 runs'
 
 run 0 sweep --help
 for word in '--vary FLAG=LIST' '--seeds LIST' 'done already' 'exit status 130' 'Example:'; do out_has "$word"; done

@@ -18,6 +18,7 @@ enum {
     FIXTURE_DEPTH = 3,
     FIXTURE_CLASSES = 7,
     FIXTURE_BATCH = 9,
+    FIXTURE_SAMPLES = 6,  /* kept of each figure of NSI */
     FIXTURE_MEASURES = 4, /* of the training */
     FIXTURE_EPOCHS = 3,
     FIXTURE_STEPS = 10, /* an epoch */
@@ -46,6 +47,8 @@ static inline att_status fixture_make_session(fixture *f, uint64_t seed)
     att_graph *graph = att_model_graph(f->model);
     att_plan_options options = att_plan_options_defaults();
     att_status status = att_measure_create(graph, "all", "*", &f->measure);
+    if (status == ATT_OK)
+        status = att_measure_keep_samples(f->measure, FIXTURE_SAMPLES);
     if (status == ATT_OK)
         status = att_plan_compile(graph, &options, &f->plan);
     if (status == ATT_OK)

@@ -70,6 +70,16 @@ static void assert_same_number(const json_t *value, double expected)
         assert_true(json_is_number(value) && json_number_value(value) == expected);
 }
 
+/* Of NSI only, to five digits. */
+static void assert_same_samples(const json_t *samples, const att_measurement *m)
+{
+    assert_int_equal(m->sample_count, strcmp(m->instrument, "nsi") == 0 ? FIXTURE_SAMPLES : 0);
+    assert_int_equal(json_array_size(samples), m->sample_count);
+    for (int i = 0; i < m->sample_count; i++)
+        if (!(fabs(json_number_value(json_array_get(samples, (size_t)i)) / m->samples[i] - 1) <= 5e-5))
+            fail_msg("sample %d of %s", i, m->node);
+}
+
 static void assert_same_figures(const json_t *figures, att_measure *measure)
 {
     const att_measurement *all = att_measure_all(measure);
@@ -83,6 +93,7 @@ static void assert_same_figures(const json_t *figures, att_measure *measure)
         assert_same_number(json_array_get(row, 4), all[i].mean);
         assert_same_number(json_array_get(row, 5), all[i].deviation);
         assert_int_equal(json_integer_value(json_array_get(row, 6)), all[i].count);
+        assert_same_samples(json_array_get(row, 7), &all[i]);
     }
 }
 
@@ -156,6 +167,33 @@ static void test_every_figure(void **state)
 }
 
 /* Figures of the training stand in where nothing was measured apart. */
+static void test_samples(void **state)
+{
+    scratch *self = *state;
+    fixture f;
+    must(self, fixture_make(self->context, 1, &f));
+    assert_int_equal(att_measure_keep_samples(f.measure, -1), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_measure_keep_samples(f.measure, ATT_MEASURE_MOST_SAMPLES + 1), ATT_ERR_ARGUMENT);
+    must(self, att_measure_keep_samples(f.measure, FIXTURE_BATCH + 1));
+    must(self, fixture_observe(&f, 0));
+    int figures = 0;
+    for (int i = 0; i < att_measure_count(f.measure); i++) {
+        att_measurement m = att_measure_at(f.measure, i);
+        double sum = 0;
+        for (int k = 0; k < m.sample_count; k++)
+            sum += m.samples[k];
+        if (m.sample_count > 0 && !(fabs(sum / FIXTURE_BATCH / m.mean - 1) <= 1e-14)) /* measured: 2e-16 */
+            fail_msg("the samples of %s have another mean", m.node);
+        figures += m.sample_count == FIXTURE_BATCH;
+    }
+    assert_int_equal(figures, 2 * 2 * FIXTURE_DEPTH);
+    must(self, att_measure_keep_samples(f.measure, 0));
+    must(self, fixture_observe(&f, 0));
+    for (int i = 0; i < att_measure_count(f.measure); i++)
+        assert_int_equal(att_measure_at(f.measure, i).sample_count, 0);
+    fixture_free(&f);
+}
+
 static void test_figures_of_training(void **state)
 {
     scratch *self = *state;
@@ -444,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_figure, setup_whole, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_samples, setup_whole, scratch_teardown),
         scratch_test(test_figures_of_training),
         scratch_test(test_several_measurements),
         scratch_test(test_hostile_texts),

@@ -65,8 +65,8 @@ static const char all_rows[] =
     "folder";
 
 static const att_measurement figures[] = {
-    {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3},
-    {"tns", "", "mu unit", "1", -1, INFINITY, NAN, 1},
+    {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0},
+    {"tns", "", "mu unit", "1", -1, INFINITY, NAN, 1, NULL, 0},
 };
 
 static void emit_measure(const att_sink *sink, int64_t step)

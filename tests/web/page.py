@@ -509,6 +509,65 @@ def read(browser):
     read_two_seeds(browser)
     read_measured_beside_trained(browser)
     read_little(browser)
+    read_sweep(browser)
+
+
+READ_SWEEP = """
+({
+    settings: [...document.querySelectorAll("#settings tbody tr")].map(row =>
+        [...row.cells].map(cell => cell.dataset.value ?? cell.textContent)),
+    kinds: [...document.querySelectorAll("#trajectories .kind")].map(kind => kind.textContent),
+    charts: [...document.querySelectorAll("#trajectories figure")].map(figure => [
+        figure.querySelector("h3").textContent, figure.querySelectorAll(".line.faint").length,
+        figure.querySelectorAll(".line.dashed").length, figure.querySelector("figcaption").textContent]),
+    scatter: [...document.querySelectorAll("#correlation figure")].map(figure =>
+        [...figure.querySelectorAll(".series .mark")].map(mark =>
+            [Number(mark.dataset.x), Number(mark.dataset.value)])),
+    ranks: [...document.querySelectorAll("#correlation tbody tr")].map(row =>
+        [...row.cells].map(cell => cell.dataset.value ?? cell.textContent)),
+})
+"""
+
+
+def figure_of(name, instrument, statistic):
+    return next(m["mean"] for m in measured(name) if m["instrument"] == instrument and m["statistic"] == statistic)
+
+
+def tau_b(pairs):
+    sign = lambda v: (v > 0) - (v < 0)
+    apart = [(sign(a[0] - b[0]), sign(a[1] - b[1])) for i, a in enumerate(pairs) for b in pairs[:i]]
+    both = sum(x != 0 for x, _ in apart) * sum(y != 0 for _, y in apart)
+    return sum(x * y for x, y in apart) / math.sqrt(both) if both else None
+
+
+def read_sweep(browser):
+    """A sweep's folder: its settings, a line an image, and accuracy against stiffness."""
+    names, settings = NAMES[:3], ["none", "none", "cb"]
+    runs = [
+        {"name": name, "setting": setting, "seed": seed, "status": "measured"}
+        for name, setting, seed in zip(names, settings, (1, 2, 1))
+    ]
+    with open(os.path.join(folder, "sweep.json"), "w", encoding="utf-8") as file:
+        json.dump({"runs": runs}, file)
+    page = browser.open(report([""], "sweep.html"))
+    os.remove(os.path.join(folder, "sweep.json"))
+    found = page.evaluate(READ_SWEEP)
+    check(
+        [row[:3] for row in found["settings"]] == 2 * [["none", "1, 2", "2"]] + 2 * [["cb", "1", "1"]],
+        f"settings {found['settings']}",
+    )
+    scores = [figure_of(name, "accuracy", "top1") for name in names]
+    check(near(float(found["settings"][0][5]), (scores[0] + scores[1]) / 2), "mean accuracy over seeds")
+    check(found["kinds"] == ["One stage"], f"stages {found['kinds']}")
+    check([c[:3] for c in found["charts"]] == [["none, seed 1", 6, 2], ["cb, seed 1", 6, 2]], f"{found['charts']}")
+    check("least and largest of the 6 images" in found["charts"][0][3], found["charts"][0][3])
+    for reading, marks in zip(("attention", "unit"), found["scatter"]):
+        pairs = [(figure_of(name, "tns", f"tns {reading}"), score) for name, score in zip(names, scores)]
+        check(sorted(map(tuple, marks)) == sorted(pairs), f"scatter, {reading}: {marks}")
+        row = next(row for row in found["ranks"] if row[:3] == ["all settings", reading, "3"])
+        expected = tau_b(pairs)
+        check((row[3] == "" and expected is None) or near(float(row[3]), expected), f"tau-b {row[3]}, {expected}")
+    check(not page.complaints(), f"console, sweep: {page.complaints()}")
 
 
 with Browser() as started:
