@@ -463,7 +463,8 @@ const cli_command cli_command_train = {
     .most_operands = 1,
     .about =
         "DATA is a folder of class folders (or of split folders of such), a .tar, .tar.gz\n"
-        "or .zip of one, or a folder of IDX files. Ctrl-C writes a checkpoint; --resume\n"
+        "or .zip of one, a folder of IDX files, or CIFAR-10, CIFAR-100 or STL-10 (their\n"
+        "binary archives or folders of them). Ctrl-C writes a checkpoint; --resume\n"
         "continues to the same bits as if nothing had happened.",
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"

@@ -21,7 +21,7 @@ typedef struct att_dataset_options {
     const char *split;       /* "train", "val" ("validation") or "test"; NULL: the only one there is, else "train" */
     const char *class_map;   /* file with one class a line, its first word; the line's number, from 0, is the class */
     bool unlabelled;         /* every image below, in any folder or none and of every split: without classes, labels -1;
-                                an "idx" set is as ever */
+                                sets without files of their own for the images are as ever */
     size_t cache_bytes;      /* the most memory for the files of a .tar.gz, which cannot be sought */
     att_image_limits limits; /* what one image may ask for */
 } att_dataset_options;
@@ -38,6 +38,12 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * "tar", "tar.gz", "zip": an archive of such a folder, which may have folders around it.
  *
+ * "cifar10", "cifar100", "stl10": the binary versions' files, in a folder, in the official folder inside it
+ * (cifar-10-batches-bin, cifar-100-binary, stl10_binary) or in the official archive, plain or gzipped; names of classes
+ * from batches.meta.txt, fine_label_names.txt and class_names.txt, else their numbers. CIFAR-100's classes are the 100
+ * fine ones; STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by name.
+ * The images of the split are kept in memory.
+ *
  * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
  * runs of digits by value); others are left out. Without a class map the class folders that hold images are numbered in
  * timm's order. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split().
@@ -52,13 +58,13 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const c
                                                    const att_dataset_options *options, att_dataset **dataset);
 ATT_API void att_dataset_close(att_dataset **dataset);
 
-/* "idx", "folder", "tar", "tar.gz", "zip". */
+/* "idx", "cifar10", "cifar100", "stl10", "folder", "tar", "tar.gz", "zip". */
 ATT_API const char *att_dataset_format(const att_dataset *dataset);
-/* The split folder or file that was taken ("train", "t10k"); "" where there are none. */
+/* The split folder or file that was taken ("train", "t10k", "test"); "" where there are none. */
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
 ATT_API int64_t att_dataset_count(const att_dataset *dataset);
 ATT_API int att_dataset_class_count(const att_dataset *dataset);
-/* True where the numbers come from a class map or, for "idx", from the file; false where from the sorted names. */
+/* True where the numbers come from a class map or from the files' own labels; false where from the sorted names. */
 ATT_API bool att_dataset_class_numbers_given(const att_dataset *dataset);
 /* Name of class 0..class_count-1; "" outside. */
 ATT_API const char *att_dataset_class_name(const att_dataset *dataset, int class_index);
