@@ -163,6 +163,17 @@ static void effective_channels(cli_reals *reals, const double *values, int count
     memcpy(reals->values, values, (size_t)count * sizeof *values);
 }
 
+static int take_milestones(train_settings *s)
+{
+    s->recipe.decay_milestone_count = s->milestones.count;
+    for (int i = 0; i < s->milestones.count; i++) {
+        if (s->milestones.values[i] != rint(s->milestones.values[i]))
+            return cli_usage("--decay-milestones: %g is no whole epoch", s->milestones.values[i]);
+        s->recipe.decay_milestones[i] = (int)s->milestones.values[i];
+    }
+    return CLI_OK;
+}
+
 /* Makes the settings say what is taken where they left it open. */
 static void settle_settings(job *j, const char *data)
 {
@@ -397,6 +408,8 @@ static int prepare(job *j, const char *data)
         code = make_measure(j);
     if (code == CLI_OK)
         code = make_transforms(j);
+    if (code == CLI_OK)
+        code = take_milestones(j->settings);
     if (code == CLI_OK)
         code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, att_model_name(j->model),
                                      j->preprocess.img_size, &j->run);

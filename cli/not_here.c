@@ -32,7 +32,6 @@ static const struct {
     {"dataset", NULL},
     {"dataset-download", NULL},
     {"dataset-trust-remote-code", NULL},
-    {"decay-milestones", "*"},
     {"device", "*"},
     {"device-modules", "*"},
     {"dist-bn", "*"},

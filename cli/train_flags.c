@@ -113,7 +113,8 @@ static const cli_option recipe_options[] = {
     {"min-lr", .kind = CLI_REAL, .value = "X", .help = "the rate it falls to", RECIPE(min_lr), .low = 0, .high = 1e3},
     {"decay-epochs", .kind = CLI_REAL, .value = "X", .help = "step: epochs between two steps", RECIPE(decay_epochs),
      .low = 1e-6, .high = 1e6},
-    {"decay-rate", .kind = CLI_REAL, .value = "X", .help = "step: factor", RECIPE(decay_rate), .low = 0, .high = 1},
+    {"decay-rate", .kind = CLI_REAL, .value = "X", .help = "step, multistep: factor", RECIPE(decay_rate), .low = 0,
+     .high = 1},
     {"model-ema", .kind = CLI_FLAG, .help = "keep an average of the weights", RECIPE(model_ema)},
     {"model-ema-decay", .kind = CLI_REAL, .value = "X", .help = "of the average", RECIPE(model_ema_decay), .low = 0,
      .high = 1},
@@ -128,18 +129,24 @@ static void recipe_defaults(void *values)
 
 GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
 
-static const cli_option betas_options[] = {
+static const cli_option list_options[] = {
     {"opt-betas", .kind = CLI_REALS, .value = "X X", .help = "of adamw", CLI_AT(train_settings, betas), .low = 0,
      .high = 0.999999},
+    {"decay-milestones", .kind = CLI_REALS, .value = "N...", .help = "multistep: epochs before which the rate falls",
+     CLI_AT(train_settings, milestones), .low = 1, .high = 1e6, .most = ATT_MOST_MILESTONES},
 };
 
-static void betas_defaults(void *values)
+static void list_defaults(void *values)
 {
+    train_settings *s = values;
     att_train_options options = att_train_options_defaults();
-    ((train_settings *)values)->betas = (cli_reals){{options.beta1, options.beta2}, 2};
+    s->betas = (cli_reals){{options.beta1, options.beta2}, 2};
+    s->milestones.count = options.decay_milestone_count;
+    for (int i = 0; i < s->milestones.count; i++)
+        s->milestones.values[i] = options.decay_milestones[i];
 }
 
-GROUP(betas_group, "Recipe", betas_options, betas_defaults);
+GROUP(list_group, "Recipe", list_options, list_defaults);
 
 static const cli_option regular_options[] = {
     {"smoothing", .kind = CLI_REAL, .value = "X", .help = "of the labels", CLI_AT(att_model_options, smoothing),
@@ -228,7 +235,7 @@ const cli_use cli_train_uses[CLI_TRAIN_USES] = {
     {&image_group, offsetof(train_settings, images)},
     {&regular_group, offsetof(train_settings, network.options)},
     {&recipe_group, offsetof(train_settings, recipe)},
-    {&betas_group, 0},
+    {&list_group, 0},
     {&run_group, offsetof(train_settings, recipe)},
     {&measure_group, offsetof(train_settings, measure)},
     {&file_group, offsetof(train_settings, files)},

@@ -33,7 +33,7 @@ typedef struct train_settings {
     cli_preprocess preprocess;
     train_images images;
     att_train_options recipe;
-    cli_reals betas;
+    cli_reals betas, milestones;
     train_measure measure;
     train_files files;
     cli_engine engine;

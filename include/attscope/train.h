@@ -22,6 +22,8 @@ ATT_API att_choice att_optimizer_at(int index);
 ATT_API int att_schedule_count(void);
 ATT_API att_choice att_schedule_at(int index);
 
+enum { ATT_MOST_MILESTONES = 8 };
+
 /* Strings are only read during the call. The members up to `model_ema_decay` decide bits: a resume must give the
  * same ones. */
 typedef struct att_train_options {
@@ -44,7 +46,10 @@ typedef struct att_train_options {
     int warmup_epochs;     /* linear from warmup_lr to lr; counted within `epochs` */
     double warmup_lr, min_lr;
     double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t from the start */
-    bool model_ema;                  /* keep an average of the weights; evaluation and the best epoch go by it */
+    int decay_milestones[ATT_MOST_MILESTONES], decay_milestone_count; /* multistep, epochs in rising order: lr
+                                        decay_rate^(how many are at most t + 1), so that as in timm the rate falls one
+                                        epoch (or update) before each */
+    bool model_ema;         /* keep an average of the weights; evaluation and the best epoch go by it */
     bool model_ema_warmup;  /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
     double model_ema_decay; /* the first update copies the weights; then ema = d ema + (1 - d) weights */
 
@@ -70,7 +75,8 @@ typedef struct att_train_options {
 } att_train_options;
 
 /* timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5, lr_base 0.1, cosine over 300 epochs with 5 of
- * warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs by 0.1, ten checkpoints, log every 50 updates, seed 42.
+ * warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs (milestones 90, 180, 270) by 0.1, ten checkpoints, log
+ * every 50 updates, seed 42.
  */
 ATT_API att_train_options att_train_options_defaults(void);
 

@@ -69,8 +69,9 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
     return finish(metadata);
 }
 
-/* A line of what is compared on a resume: its key after "attscope.train." and its value. */
-typedef void (*line_fn)(void *user, const char *what, const char *value);
+/* A line of what is compared on a resume: its key after "attscope.train." and its value; and what holds for files that
+ * were written before there was such a line, NULL where there always was. */
+typedef void (*line_fn)(void *user, const char *what, const char *value, const char *before);
 
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
@@ -89,25 +90,27 @@ static char *transform_text(const att_transform_options *options, char text[VALU
 
 static void each_line(const att_train_run *run, line_fn line, void *user)
 {
-    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
-    line(user, "version", format_version);
+    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], first[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
+    const att_train_options defaults = att_train_options_defaults();
+    line(user, "version", format_version, NULL);
     for (int i = 0; i < att_train_option_count(); i++) {
         snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
-        line(user, what, att_train_option_text(run->options, i, option));
+        line(user, what, att_train_option_text(run->options, i, option), att_train_option_text(&defaults, i, first));
     }
     snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
-    line(user, "data.images", value);
-    line(user, "data.transform", transform_text(run->data->train_transform, value));
+    line(user, "data.images", value, NULL);
+    line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     att_model_options model = att_model_options_of(run->model);
-    line(user, "model.name", att_model_name(run->model));
-    line(user, "model.drop_rate", att_format_number(model.drop_rate, number));
-    line(user, "model.drop_path_rate", att_format_number(model.drop_path_rate, number));
-    line(user, "model.smoothing", att_format_number(model.smoothing, number));
-    line(user, "fingerprint", run->fingerprint);
+    line(user, "model.name", att_model_name(run->model), NULL);
+    line(user, "model.drop_rate", att_format_number(model.drop_rate, number), NULL);
+    line(user, "model.drop_path_rate", att_format_number(model.drop_path_rate, number), NULL);
+    line(user, "model.smoothing", att_format_number(model.smoothing, number), NULL);
+    line(user, "fingerprint", run->fingerprint, NULL);
 }
 
-static void put_line(void *user, const char *what, const char *value)
+static void put_line(void *user, const char *what, const char *value, const char *before)
 {
+    (void)before;
     put_text(user, what, value);
 }
 
@@ -180,10 +183,11 @@ static void first_difference(const char **a, size_t *a_length, const char **b, s
     } while (**a || **b);
 }
 
-static void compare_line(void *user, const char *what, const char *here)
+static void compare_line(void *user, const char *what, const char *here, const char *before)
 {
     comparison *c = user;
     const char *there = att_metadata_text(c->file, what);
+    there = there ? there : before;
     if (c->status != ATT_OK || (there && strcmp(there, here) == 0))
         return;
     there = there ? there : "";

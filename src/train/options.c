@@ -29,6 +29,8 @@ att_train_options att_train_options_defaults(void)
                                .warmup_lr = 1e-5,
                                .decay_epochs = 90,
                                .decay_rate = 0.1,
+                               .decay_milestones = {90, 180, 270},
+                               .decay_milestone_count = 3,
                                .model_ema_decay = 0.9998,
                                .workers = 4,
                                .eval_metric = "top1",
@@ -36,32 +38,33 @@ att_train_options att_train_options_defaults(void)
                                .checkpoint_hist = 10};
 }
 
-typedef enum kind { TEXT, INT, SEED, REAL, FLAG } kind;
+typedef enum kind { TEXT, INT, SEED, REAL, FLAG, MILESTONES } kind;
 
 /* X(kind, member) */
-#define OPTION_LIST(X)        \
-    X(SEED, seed)             \
-    X(INT, epochs)            \
-    X(INT, batch_size)        \
-    X(INT, grad_accum_steps)  \
-    X(TEXT, optimizer)        \
-    X(REAL, momentum)         \
-    X(REAL, beta1)            \
-    X(REAL, beta2)            \
-    X(REAL, eps)              \
-    X(REAL, weight_decay)     \
-    X(REAL, clip_grad)        \
-    X(REAL, lr)               \
-    X(REAL, lr_base)          \
-    X(TEXT, schedule)         \
-    X(FLAG, sched_on_updates) \
-    X(INT, warmup_epochs)     \
-    X(REAL, warmup_lr)        \
-    X(REAL, min_lr)           \
-    X(REAL, decay_epochs)     \
-    X(REAL, decay_rate)       \
-    X(FLAG, model_ema)        \
-    X(REAL, model_ema_decay)  \
+#define OPTION_LIST(X)              \
+    X(SEED, seed)                   \
+    X(INT, epochs)                  \
+    X(INT, batch_size)              \
+    X(INT, grad_accum_steps)        \
+    X(TEXT, optimizer)              \
+    X(REAL, momentum)               \
+    X(REAL, beta1)                  \
+    X(REAL, beta2)                  \
+    X(REAL, eps)                    \
+    X(REAL, weight_decay)           \
+    X(REAL, clip_grad)              \
+    X(REAL, lr)                     \
+    X(REAL, lr_base)                \
+    X(TEXT, schedule)               \
+    X(FLAG, sched_on_updates)       \
+    X(INT, warmup_epochs)           \
+    X(REAL, warmup_lr)              \
+    X(REAL, min_lr)                 \
+    X(REAL, decay_epochs)           \
+    X(REAL, decay_rate)             \
+    X(MILESTONES, decay_milestones) \
+    X(FLAG, model_ema)              \
+    X(REAL, model_ema_decay)        \
     X(FLAG, model_ema_warmup)
 
 static const struct option {
@@ -84,6 +87,16 @@ const char *att_train_option_name(int index)
     return table[index].name;
 }
 
+/* The texts of numbers up to a million fit. */
+static void write_milestones(const att_train_options *options, char text[ATT_OPTION_TEXT])
+{
+    int length = 0;
+    *text = '\0';
+    for (int i = 0; i < options->decay_milestone_count && length < ATT_OPTION_TEXT; i++)
+        length += snprintf(text + length, (size_t)(ATT_OPTION_TEXT - length), "%s%d", i ? "," : "",
+                           options->decay_milestones[i]);
+}
+
 char *att_train_option_text(const att_train_options *options, int index, char text[ATT_OPTION_TEXT])
 {
     const void *member = (const char *)options + table[index].offset;
@@ -104,8 +117,24 @@ char *att_train_option_text(const att_train_options *options, int index, char te
     case FLAG:
         snprintf(text, ATT_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");
         break;
+    case MILESTONES:
+        write_milestones(options, text);
+        break;
     }
     return text;
+}
+
+static att_status check_milestones(att_context *context, const att_train_options *options)
+{
+    const int most = 1000000, *milestones = options->decay_milestones;
+    int count = options->decay_milestone_count;
+    bool good = count >= 0 && count <= ATT_MOST_MILESTONES;
+    for (int i = 0; good && i < count; i++)
+        good = milestones[i] >= 1 && milestones[i] <= most && (i == 0 || milestones[i] > milestones[i - 1]);
+    return good ? ATT_OK
+                : att_fail(context, ATT_ERR_ARGUMENT,
+                           "decay_milestones are up to %d epochs from 1 to %d, each later than the one before",
+                           ATT_MOST_MILESTONES, most);
 }
 
 typedef struct range {
@@ -148,6 +177,7 @@ att_status att_train_options_check(att_context *context, const att_train_options
             return att_fail(context, ATT_ERR_ARGUMENT, "the training option %s is %g, expected %g to %g", r->name,
                             r->value, r->least, r->most);
     }
+    ATT_TRY(check_milestones(context, options));
     const char *metric = options->eval_metric;
     if (!metric || (strcmp(metric, "top1") != 0 && strcmp(metric, "top5") != 0 && strcmp(metric, "loss") != 0))
         return att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected top1, top5 or loss",
