@@ -88,12 +88,36 @@ typedef enum att_crop {
     ATT_CROP_PAD             /* as ATT_CROP_CENTER, then shifted by up to `pad` in both directions over black */
 } att_crop;
 
+/* timm's RandAugment (Cubuk et al. 2019; timm/data/auto_augment.py): `layers` times one of AutoContrast, Equalize,
+ * Invert, Rotate, Posterize, Solarize, SolarizeAdd, Color, Contrast, Brightness, Sharpness, ShearX, ShearY,
+ * TranslateXRel, TranslateYRel is drawn and with `probability` done, by a magnitude from N(magnitude, deviation^2) cut
+ * to 0..most, 10 being in full. Pixels are Pillow's to the byte; what comes from outside the image is the mean. */
+typedef struct att_rand_augment {
+    int layers;       /* 0: none */
+    double magnitude; /* 0..100 */
+    double deviation; /* INFINITY: the magnitude is uniform in 0..magnitude */
+    double most;
+    double probability;
+    bool increasing; /* timm's variants that do more the greater the magnitude */
+} att_rand_augment;
+/* From timm's description: "rand", then in any order -mN (magnitude, 10), -nN (layers, 2), -pP (probability, 0.5),
+ * -mstdX (deviation, 0; above 100 uniform), -mmaxX (most, 10), -inc1 (increasing). Errors: ERR_UNSUPPORTED (another of
+ * timm's policies), ERR_ARGUMENT. */
+ATT_API ATT_MUST_CHECK att_status att_rand_augment_parse(att_context *context, const char *text,
+                                                         att_rand_augment *rand_augment);
+
+/* What erased pixels become, after normalising: 0; a normal draw for each channel of a box; one for each value. */
+typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL } att_erase_mode;
+
 /* From an 8-bit image to floats [height][width][channels]. Resizing is Pillow's to the byte (antialiased, two passes).
  *
  * ATT_CROP_CENTER is timm's evaluation: with target (H, W) and scale size s = floor(target / crop_pct), the image is
  * resized so that it covers s and keeps its aspect (square targets: shorter side s, longer int(s * long / short);
  * others: sides divided by min(h / s_h, w / s_w) and rounded), then the middle is cut out (offsets rounded half to
- * even). ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest
+ * even). Then follow, where asked for and in this order: flips, RandAugment, colour jitter (torchvision's: brightness,
+ * contrast and saturation in random order, each by a factor U(max(0, 1 - j), 1 + j)), normalisation, random erasing
+ * (timm's: 1 to erase_count boxes, together U(.02, 1/3) of the area, aspects log-uniform in 0.3..1/0.3).
+ * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest
  * central box whose aspect lies in `ratio`. */
 typedef struct att_transform_options {
     int height, width, channels; /* of the result; channels 1 or 3 */
@@ -103,11 +127,17 @@ typedef struct att_transform_options {
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED */
     int pad;                   /* ATT_CROP_PAD, pixels */
     double flip;               /* probability of a left-right flip */
-    float mean[3], std[3];     /* (x / 255 - mean) / std per channel */
+    double vertical_flip;      /* probability of an upside-down flip */
+    att_rand_augment rand_augment;
+    double color_jitter[3]; /* brightness, contrast, saturation: j in 0..10; 0: none */
+    double erase;           /* probability of random erasing */
+    att_erase_mode erase_mode;
+    int erase_count;       /* 1..100, where there is erasing */
+    float mean[3], std[3]; /* (x / 255 - mean) / std per channel */
 } att_transform_options;
 
-/* Centre crop with crop_pct 1, bicubic, no flip; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them; mean
- * 0.5 and std 0.5. */
+/* Centre crop with crop_pct 1, bicubic, nothing random; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them;
+ * mean 0.5 and std 0.5. */
 ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
 
 /* Transforms one image of the options' channels to `out`, height * width * channels floats. seed, epoch and index key

@@ -114,7 +114,7 @@ static void make_at(const att_loader *loader, att_context *context, int64_t plac
     att_slot *into = slot_of(loader, batch);
     float *out = into->images + (size_t)at * loader->image_floats;
     int64_t index = index_at(loader, place);
-    att_transform_key key = {loader->options.seed, loader->epoch, index};
+    att_transform_key key = {.seed = loader->options.seed, .epoch = loader->epoch, .index = index};
     att_status status = att_make_image(loader->dataset, &loader->options.transform, context, index, &key, out);
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};

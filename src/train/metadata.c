@@ -88,6 +88,36 @@ static char *transform_text(const att_transform_options *options, char text[VALU
     return text;
 }
 
+/* What is random besides crop and flip; "" where nothing is. */
+static char *augment_text(const att_transform_options *options, char text[VALUE_SIZE])
+{
+    const att_rand_augment *how = &options->rand_augment;
+    const double reals[] = {options->vertical_flip,
+                            options->color_jitter[0],
+                            options->color_jitter[1],
+                            options->color_jitter[2],
+                            options->erase,
+                            how->layers > 0 ? how->magnitude : 0,
+                            how->layers > 0 ? how->deviation : 0,
+                            how->layers > 0 ? how->most : 0,
+                            how->layers > 0 ? how->probability : 0};
+    enum { COUNT = sizeof reals / sizeof *reals };
+    bool any = how->layers > 0;
+    int length = snprintf(text, VALUE_SIZE, "layers=%d increasing=%d erasing=%d,%d numbers=", how->layers,
+                          (int)(how->layers > 0 && how->increasing), options->erase > 0 ? (int)options->erase_mode : 0,
+                          options->erase > 0 ? options->erase_count : 0);
+    for (int i = 0; i < COUNT; i++) {
+        char number[ATT_NUMBER_TEXT];
+        any |= reals[i] > 0;
+        if (length < VALUE_SIZE)
+            length += snprintf(text + length, (size_t)(VALUE_SIZE - length), "%s%s", i ? "," : "",
+                               att_format_number(reals[i], number));
+    }
+    if (!any)
+        *text = '\0';
+    return text;
+}
+
 static void each_line(const att_train_run *run, line_fn line, void *user)
 {
     char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], first[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
@@ -100,6 +130,7 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
     line(user, "data.images", value, NULL);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
+    line(user, "data.augment", augment_text(run->data->train_transform, value), "");
     att_model_options model = att_model_options_of(run->model);
     line(user, "model.name", att_model_name(run->model), NULL);
     line(user, "model.drop_rate", att_format_number(model.drop_rate, number), NULL);

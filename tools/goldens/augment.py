@@ -3,7 +3,10 @@
 augment.txt, a line each: operation, width, height, channels, argument, filter ("-" where there is none), FNV-1a (64 bit)
 of the bytes. The picture at (x, y, c) is h / 2 + (3 x + 2 y + 20 c) mod 128, where h are the high bytes of the generator
 s = 1664525 s + 1013904223 mod 2^32 from 12345 on, row by row. Pixels from outside are (124, 116, 104), or 124.
+
+augment_arguments.txt: timm's name of an operation, magnitude, 1 where the direction is the other, the argument.
 """
+import random
 import sys
 import numpy as np
 from PIL import Image
@@ -57,3 +60,11 @@ with open(sys.argv[1] + "/augment.txt", "w") as out:
             for argument in arguments:
                 for how, resample in FILTERS.items():
                     line(name, argument, how, function(image, argument, resample=resample, fillcolor=fill))
+
+with open(sys.argv[1] + "/augment_arguments.txt", "w") as out:
+    for name in dict.fromkeys(aa._RAND_TRANSFORMS + aa._RAND_INCREASING_TRANSFORMS):
+        make = aa.LEVEL_TO_ARG[name]
+        for magnitude in (0, 0.6, 2.5, 5, 9, 10) if make else ():
+            for negate in 0, 1:
+                random.random = lambda: float(negate)
+                print(name, magnitude, negate, repr(float(make(magnitude, {})[0])), file=out)
