@@ -159,8 +159,34 @@ typedef enum att_corrupt {
                              the random choices of the one it replaces; ERR_FORMAT where there are too many in a row */
 } att_corrupt;
 
+/* Mixup (Zhang et al. 2018) and CutMix (Yun et al. 2019) as timm's Mixup: image i of a batch of n is mixed with image
+ * n - 1 - i, after each was transformed. lambda from Beta(alpha, alpha); Mixup: lambda x_i + (1 - lambda) x_j; CutMix:
+ * a box of the share 1 - lambda around a random place is taken from x_j, and lambda becomes the share that is left. The
+ * target of image i is lambda t_i + (1 - lambda) t_j, where t has 1 - smoothing + smoothing / classes for the label and
+ * smoothing / classes elsewhere. Draws depend on seed, epoch and the batch's number. */
+typedef enum att_mix_mode {
+    ATT_MIX_BATCH, /* one draw for all */
+    ATT_MIX_PAIR,  /* one for each i and n - 1 - i */
+    ATT_MIX_ELEM   /* one for each image */
+} att_mix_mode;
+typedef struct att_mix_options {
+    int classes;             /* of the targets; 0: nothing is mixed, and there are no targets */
+    double smoothing;        /* [0, 1): of the targets */
+    double mixup, cutmix;    /* alphas; 0: none of it */
+    double cutmix_minmax[2]; /* sides of CutMix's box as shares of the image's, instead of its alpha; 0, 0: none */
+    double prob;             /* of a draw to mix at all */
+    double switch_prob;      /* of CutMix where both are on */
+    att_mix_mode mode;
+    int off_epoch; /* from this epoch on nothing is mixed; 0: never */
+} att_mix_options;
+
 typedef struct att_loader_options {
     att_transform_options transform;
+    att_mix_options mix;
+    int repeats; /* 1..100; images of an epoch come so many times in a row, each with random choices of its own, from
+                    correspondingly fewer images (repeated augmentation, Hoffer et al. 2020): as timm's
+                    RepeatAugSampler for one process, an epoch has as many places as there are images, rounded down to
+                    a multiple of 256 where there are so many */
     int batch_size;
     int workers;    /* threads; 0: images are made in att_loader_next() */
     int prefetch;   /* batches held in memory at most, 2 or more (without workers one is held) */
@@ -175,7 +201,8 @@ typedef struct att_loader_options {
     void *corrupt_user;
 } att_loader_options;
 
-/* Batch 32, 2 workers, prefetch 4, corrupt images fatal, everything else off or zero; the transform's defaults at the
+/* Batch 32, 2 workers, prefetch 4, corrupt images fatal, one repeat, mixing with prob 1 and switch_prob 0.5 for those
+ * who choose it, everything else off or zero; the transform's defaults at the
  * given size. */
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
@@ -197,6 +224,7 @@ typedef struct att_batch {
     int count;              /* images in it; 0: the epoch is at its end and the rest is unset */
     const float *images;    /* [count][height][width][channels] */
     const int32_t *labels;  /* [count] */
+    const float *targets;   /* [count][mix.classes]; NULL where there are none */
     const int64_t *indices; /* [count], in the data set */
 } att_batch;
 
