@@ -31,6 +31,9 @@ att_train_options att_train_options_defaults(void)
                                .decay_rate = 0.1,
                                .decay_milestones = {90, 180, 270},
                                .decay_milestone_count = 3,
+                               .mixup_prob = 1,
+                               .mixup_switch_prob = 0.5,
+                               .mixup_mode = "batch",
                                .model_ema_decay = 0.9998,
                                .workers = 4,
                                .eval_metric = "top1",
@@ -38,7 +41,7 @@ att_train_options att_train_options_defaults(void)
                                .checkpoint_hist = 10};
 }
 
-typedef enum kind { TEXT, INT, SEED, REAL, FLAG, MILESTONES } kind;
+typedef enum kind { TEXT, INT, SEED, REAL, FLAG, RANGE, MILESTONES } kind;
 
 /* X(kind, member) */
 #define OPTION_LIST(X)              \
@@ -63,6 +66,14 @@ typedef enum kind { TEXT, INT, SEED, REAL, FLAG, MILESTONES } kind;
     X(REAL, decay_epochs)           \
     X(REAL, decay_rate)             \
     X(MILESTONES, decay_milestones) \
+    X(REAL, mixup)                  \
+    X(REAL, cutmix)                 \
+    X(RANGE, cutmix_minmax)         \
+    X(REAL, mixup_prob)             \
+    X(REAL, mixup_switch_prob)      \
+    X(TEXT, mixup_mode)             \
+    X(INT, mixup_off_epoch)         \
+    X(INT, aug_repeats)             \
     X(FLAG, model_ema)              \
     X(REAL, model_ema_decay)        \
     X(FLAG, model_ema_warmup)
@@ -100,7 +111,7 @@ static void write_milestones(const att_train_options *options, char text[ATT_OPT
 char *att_train_option_text(const att_train_options *options, int index, char text[ATT_OPTION_TEXT])
 {
     const void *member = (const char *)options + table[index].offset;
-    char number[ATT_NUMBER_TEXT];
+    char number[ATT_NUMBER_TEXT], second[ATT_NUMBER_TEXT];
     switch (table[index].kind) {
     case TEXT:
         snprintf(text, ATT_OPTION_TEXT, "%s", *(const char *const *)member);
@@ -117,11 +128,44 @@ char *att_train_option_text(const att_train_options *options, int index, char te
     case FLAG:
         snprintf(text, ATT_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");
         break;
+    case RANGE:
+        snprintf(text, ATT_OPTION_TEXT, "%s,%s", att_format_number(((const double *)member)[0], number),
+                 att_format_number(((const double *)member)[1], second));
+        break;
     case MILESTONES:
         write_milestones(options, text);
         break;
     }
     return text;
+}
+
+static const char *const mix_modes[] = {[ATT_MIX_BATCH] = "batch", [ATT_MIX_PAIR] = "pair", [ATT_MIX_ELEM] = "elem"};
+enum { MIX_MODES = sizeof mix_modes / sizeof *mix_modes };
+
+bool att_train_mixes(const att_train_options *options)
+{
+    return options->mixup > 0 || options->cutmix > 0 || options->cutmix_minmax[1] > 0;
+}
+
+static int find_mix_mode(const char *name)
+{
+    int mode = 0;
+    while (mode < MIX_MODES && (!name || strcmp(name, mix_modes[mode]) != 0))
+        mode++;
+    return mode;
+}
+
+att_mix_options att_train_mix(const att_train_options *options, int classes, double smoothing)
+{
+    return (att_mix_options){.classes = att_train_mixes(options) ? classes : 0,
+                             .smoothing = smoothing,
+                             .mixup = options->mixup,
+                             .cutmix = options->cutmix,
+                             .cutmix_minmax = {options->cutmix_minmax[0], options->cutmix_minmax[1]},
+                             .prob = options->mixup_prob,
+                             .switch_prob = options->mixup_switch_prob,
+                             .mode = (att_mix_mode)find_mix_mode(options->mixup_mode),
+                             .off_epoch = options->mixup_off_epoch};
 }
 
 static att_status check_milestones(att_context *context, const att_train_options *options)
@@ -163,6 +207,12 @@ att_status att_train_options_check(att_context *context, const att_train_options
         {"min_lr", options->min_lr, 0, 1e6},
         {"decay_epochs", options->decay_epochs, tiny, 1e6},
         {"decay_rate", options->decay_rate, 0, 1e6},
+        {"mixup", options->mixup, 0, 1e6},
+        {"cutmix", options->cutmix, 0, 1e6},
+        {"mixup_prob", options->mixup_prob, 0, 1},
+        {"mixup_switch_prob", options->mixup_switch_prob, 0, 1},
+        {"mixup_off_epoch", options->mixup_off_epoch, 0, 1e6},
+        {"aug_repeats", options->aug_repeats, 0, 100},
         {"model_ema_decay", options->model_ema_decay, 0, 1},
         {"workers", options->workers, 0, 1024},
         {"log_interval", options->log_interval, 1, INT32_MAX},
@@ -178,6 +228,9 @@ att_status att_train_options_check(att_context *context, const att_train_options
                             r->value, r->least, r->most);
     }
     ATT_TRY(check_milestones(context, options));
+    if (find_mix_mode(options->mixup_mode) == MIX_MODES)
+        return att_fail(context, ATT_ERR_ARGUMENT, "mixup_mode is \"%s\", expected batch, pair or elem",
+                        options->mixup_mode ? options->mixup_mode : "");
     const char *metric = options->eval_metric;
     if (!metric || (strcmp(metric, "top1") != 0 && strcmp(metric, "top5") != 0 && strcmp(metric, "loss") != 0))
         return att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected top1, top5 or loss",
