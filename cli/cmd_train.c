@@ -73,6 +73,7 @@ static int find_network(job *j, const char *checkpoint, const char **name, att_i
     network->options.drop_rate = training.drop_rate;
     network->options.drop_path_rate = training.drop_path_rate;
     network->options.smoothing = training.smoothing;
+    network->options.soft_target = training.soft_target;
     *name = identity->name;
     return CLI_OK;
 }
@@ -145,13 +146,39 @@ static int make_transforms(job *j)
               : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
                                                       : ATT_CROP_CENTER;
     if (images->interpolation)
-        t->interpolation = strcmp(images->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
+        t->interpolation = strcmp(images->interpolation, "bilinear") == 0  ? ATT_BILINEAR
+                           : strcmp(images->interpolation, "bicubic") == 0 ? ATT_BICUBIC
+                                                                           : ATT_RANDOM_INTERPOLATION;
     for (int i = 0; i < 2; i++) {
         t->scale[i] = images->scale.values[i];
         t->ratio[i] = images->ratio.values[i];
     }
     t->pad = images->pad;
     t->flip = images->hflip;
+    t->vertical_flip = images->vflip;
+    t->erase = images->reprob;
+    t->erase_mode = strcmp(images->remode, "const") == 0  ? ATT_ERASE_CONST
+                    : strcmp(images->remode, "rand") == 0 ? ATT_ERASE_RAND
+                                                          : ATT_ERASE_PIXEL;
+    t->erase_count = images->recount;
+    for (int i = 0; i < 3 && !images->aa; i++)
+        t->color_jitter[i] = images->color_jitter;
+    return images->aa ? cli_check(j->cli, att_rand_augment_parse(j->cli->context, images->aa, &t->rand_augment))
+                      : CLI_OK;
+}
+
+/* What couples images, or decides which ones an epoch has. */
+static int take_mixing(train_settings *s)
+{
+    const cli_reals *minmax = &s->cutmix_minmax;
+    if (minmax->count != 0 && (minmax->count != 2 || minmax->values[0] >= minmax->values[1]))
+        return cli_usage("--cutmix-minmax needs two numbers, the least and the largest");
+    for (int i = 0; i < minmax->count; i++)
+        s->recipe.cutmix_minmax[i] = minmax->values[i];
+    s->recipe.aug_repeats = (int)s->images.aug_repeats;
+    if (s->images.aug_repeats != s->recipe.aug_repeats)
+        return cli_usage("--aug-repeats: %g is no whole number", s->images.aug_repeats);
+    s->network.options.soft_target = s->recipe.mixup > 0 || s->recipe.cutmix > 0 || minmax->count > 0;
     return CLI_OK;
 }
 
@@ -307,8 +334,10 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
 {
     const train_settings *s = j->settings;
     att_bench_options options = att_bench_options_defaults();
+    att_model_options network = s->network.options;
+    network.soft_target = false;
     options.model = att_model_name(j->model);
-    options.network = &s->network.options;
+    options.network = &network;
     options.training = true;
     options.backend = s->engine.backend;
     options.precision = cli_engine_precision(&s->engine);
@@ -397,7 +426,9 @@ static int train(job *j)
 static int prepare(job *j, const char *data)
 {
     const train_settings *s = j->settings;
-    int code = open_data(j, data);
+    int code = take_mixing(j->settings);
+    if (code == CLI_OK)
+        code = open_data(j, data);
     if (code != CLI_OK)
         return code;
     /* The folder of a continued run says where the network is; that of a new one is named after the network. */

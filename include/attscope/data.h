@@ -80,7 +80,11 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, a
 
 /* --- transforms -------------------------------------------------------------------------------------------------- */
 
-typedef enum att_interpolation { ATT_BILINEAR, ATT_BICUBIC } att_interpolation;
+typedef enum att_interpolation {
+    ATT_BILINEAR,
+    ATT_BICUBIC,
+    ATT_RANDOM_INTERPOLATION /* of transforms: one of the two for each image */
+} att_interpolation;
 
 typedef enum att_crop {
     ATT_CROP_CENTER,         /* resize, then cut the middle out: evaluation */

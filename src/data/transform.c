@@ -48,7 +48,7 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "channels must be 1 or 3";
     else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_PAD)
         wrong = "unknown crop";
-    else if (options->interpolation != ATT_BILINEAR && options->interpolation != ATT_BICUBIC)
+    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_RANDOM_INTERPOLATION)
         wrong = "unknown interpolation";
     else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 1.0))
         wrong = "crop_pct must lie in 0.01..1";
@@ -200,6 +200,14 @@ static layout lay_out(const att_transform_options *options, int width, int heigh
     return made;
 }
 
+static att_interpolation interpolation_of(const att_transform_options *options, const att_transform_key *key)
+{
+    if (options->interpolation != ATT_RANDOM_INTERPOLATION)
+        return options->interpolation;
+    att_random draws = draws_for(key, "interpolation");
+    return att_random_uniform(&draws) < 0.5 ? ATT_BILINEAR : ATT_BICUBIC;
+}
+
 static bool can_be_resized(const geometry *plan)
 {
     return plan->width <= INT_MAX && plan->height <= INT_MAX;
@@ -210,7 +218,7 @@ att_box att_transform_needs(const att_transform_options *options, int width, int
     geometry plan = lay_out(options, width, height, key).plan;
     if (!can_be_resized(&plan))
         return plan.from;
-    return att_resize_needs(plan.from, options->interpolation, (int)plan.width, (int)plan.height, plan.window);
+    return att_resize_needs(plan.from, interpolation_of(options, key), (int)plan.width, (int)plan.height, plan.window);
 }
 
 /* --- bytes to bytes ---------------------------------------------------------------------------------------------- */
@@ -308,7 +316,9 @@ att_status att_transform_keyed(att_context *context, const att_transform_options
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "transform: an image of %d x %d x %d where %d channels were expected", image->height,
                         image->width, image->channels, options->channels);
-    return make_floats(context, options, image, key, out);
+    att_transform_options settled = *options;
+    settled.interpolation = interpolation_of(options, key);
+    return make_floats(context, &settled, image, key, out);
 }
 
 att_status att_transform_image(att_context *context, const att_transform_options *options, const att_image *image,

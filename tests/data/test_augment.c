@@ -198,6 +198,29 @@ static void test_jitter_keeps_to_its_range(void **state)
     assert_float_equal(deviation, 0.8 / sqrt(12), 0.01);
 }
 
+/* --- interpolation ----------------------------------------------------------------------------------------------- */
+
+static void test_interpolation_is_one_of_the_two(void **state)
+{
+    scratch *self = *state;
+    float out[BYTES / 4], bilinear[BYTES / 4], bicubic[BYTES / 4];
+    att_transform_options options = plain();
+    options.height = options.width = SIDE / 2;
+    int chosen[2] = {0};
+    for (int i = 0; i < 400; i++) {
+        options.interpolation = ATT_BILINEAR;
+        transform(self, &options, i, bilinear);
+        options.interpolation = ATT_BICUBIC;
+        transform(self, &options, i, bicubic);
+        options.interpolation = ATT_RANDOM_INTERPOLATION;
+        transform(self, &options, i, out);
+        bool is_bilinear = memcmp(out, bilinear, sizeof out) == 0, is_bicubic = memcmp(out, bicubic, sizeof out) == 0;
+        assert_true(is_bilinear != is_bicubic);
+        chosen[is_bicubic]++;
+    }
+    assert_true(abs(chosen[0] - 200) < 40); /* four deviations */
+}
+
 /* --- flips and erasing ------------------------------------------------------------------------------------------- */
 
 static void test_vertical_flip(void **state)
@@ -353,6 +376,7 @@ int main(void)
         scratch_test(test_operations_are_drawn_evenly),
         scratch_test(test_magnitudes_are_normal_and_cut),
         scratch_test(test_jitter_keeps_to_its_range),
+        scratch_test(test_interpolation_is_one_of_the_two),
         scratch_test(test_vertical_flip),
         scratch_test(test_erasing_is_of_its_share_and_kind),
         scratch_test(test_several_boxes_share_the_area),
