@@ -11,23 +11,20 @@
 #include "network.h"
 #include "progress.h"
 #include "run_folder.h"
-#include "train_flags.h"
+#include "train_network.h"
+#include "train_settle.h"
 
 typedef struct job {
     cli_app *cli;
     train_settings *settings;
     att_dataset *train, *eval;
-    att_model *model;
-    att_weights *weights;
-    att_measure *measure; /* NULL: none */
-    att_preprocess preprocess;
+    cli_train_network network;
     att_transform_options train_transform, eval_transform;
     cli_run_folder run;
-    att_checkpoint_info resumed; /* where the training stood that is continued */
-    att_sink log;                /* open from the training's first event on */
+    att_sink log; /* open from the training's first event on */
 } job;
 
-/* --- data and network --------------------------------------------------------------------------------------------- */
+/* --- data --------------------------------------------------------------------------------------------- */
 
 static int open_data(job *j, const char *path)
 {
@@ -49,137 +46,10 @@ static int open_data(job *j, const char *path)
     return code;
 }
 
-/* The network that flags and a checkpoint to start or continue from describe. */
-static int find_network(job *j, const char *checkpoint, const char **name, att_identity *identity)
+static void make_transforms(job *j)
 {
-    cli_network *network = &j->settings->network;
-    *name = network->model;
-    if (!checkpoint)
-        return *name ? CLI_OK : cli_usage("train needs --model NAME; attscope models lists them");
-    att_safetensors *file;
-    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, checkpoint, &file));
-    if (code != CLI_OK)
-        return code;
-    code = cli_check(
-        j->cli, att_model_identify(j->cli->context, file, checkpoint, network->model, &network->options, identity));
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_checkpoint_describe(j->cli->context, file, &j->resumed));
-    att_safetensors_close(&file);
-    if (code != CLI_OK)
-        return code;
-    cli_note(j->cli, "%s: %s", identity->name, identity->origin);
-    att_model_options training = network->options;
-    network->options = identity->options;
-    network->options.drop_rate = training.drop_rate;
-    network->options.drop_path_rate = training.drop_path_rate;
-    network->options.smoothing = training.smoothing;
-    network->options.soft_target = training.soft_target;
-    *name = identity->name;
-    return CLI_OK;
-}
-
-static int load_weights(job *j, const char *path)
-{
-    att_safetensors *file;
-    att_new_head head;
-    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, path, &file));
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_model_load_pretrained(j->model, file, j->weights, &head));
-    att_safetensors_close(&file);
-    if (code == CLI_OK && *head.names)
-        cli_note(j->cli, "%s start anew: the file has %lld classes, the network %d", head.names,
-                 (long long)head.classes, att_model_options_of(j->model).num_classes);
-    return code;
-}
-
-static int make_network(job *j)
-{
-    train_settings *s = j->settings;
-    att_identity identity;
-    const char *name, *checkpoint = *j->run.resume ? j->run.resume : s->files.initial_checkpoint;
-    att_model_options *options = &s->network.options;
-    bool says_classes = options->num_classes > 0;
-    int code = find_network(j, checkpoint, &name, &identity);
-    if (code != CLI_OK)
-        return code;
-    options->loss = true;
-    if (options->num_classes == 0) {
-        options->num_classes = att_dataset_class_count(j->train);
-        cli_note(j->cli, "--num-classes %d, as many as the data has", options->num_classes);
-    } else if (!says_classes && options->num_classes > att_dataset_class_count(j->train)) {
-        cli_note(j->cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", checkpoint,
-                 options->num_classes, att_dataset_class_count(j->train), att_dataset_class_count(j->train));
-    }
-    code = cli_check(j->cli, att_model_create(j->cli->context, name, options, ATT_F32, &j->model));
-    if (code != CLI_OK)
-        return code;
-    j->preprocess = checkpoint ? identity.preprocess : att_model_preprocess(j->model);
-    code = cli_preprocess_flags(&s->preprocess, &j->preprocess);
-    att_model_set_preprocess(j->model, &j->preprocess);
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_weights_create(att_model_graph(j->model), &j->weights));
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_weights_initialise(j->weights, s->recipe.seed));
-    if (code == CLI_OK && s->files.initial_checkpoint && !*j->run.resume)
-        code = load_weights(j, s->files.initial_checkpoint);
-    return code;
-}
-
-static int make_measure(job *j)
-{
-    const train_measure *m = &j->settings->measure;
-    j->settings->recipe.measure_every = m->every;
-    return m->with ? cli_check(j->cli, att_measure_create(att_model_graph(j->model), m->with, m->nodes, &j->measure))
-                   : CLI_OK;
-}
-
-static int make_transforms(job *j)
-{
-    const train_images *images = &j->settings->images;
-    j->eval_transform = j->train_transform = att_evaluate_transform(&j->preprocess);
-    if (images->no_aug)
-        return CLI_OK;
-    if (images->scale.count != 2 || images->ratio.count != 2)
-        return cli_usage("--scale and --ratio need two numbers each: the least and the largest");
-    att_transform_options *t = &j->train_transform;
-    t->crop = strcmp(images->crop_mode, "rrc") == 0   ? ATT_CROP_RANDOM_RESIZED
-              : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
-                                                      : ATT_CROP_CENTER;
-    if (images->interpolation)
-        t->interpolation = strcmp(images->interpolation, "bilinear") == 0  ? ATT_BILINEAR
-                           : strcmp(images->interpolation, "bicubic") == 0 ? ATT_BICUBIC
-                                                                           : ATT_RANDOM_INTERPOLATION;
-    for (int i = 0; i < 2; i++) {
-        t->scale[i] = images->scale.values[i];
-        t->ratio[i] = images->ratio.values[i];
-    }
-    t->pad = images->pad;
-    t->flip = images->hflip;
-    t->vertical_flip = images->vflip;
-    t->erase = images->reprob;
-    t->erase_mode = strcmp(images->remode, "const") == 0  ? ATT_ERASE_CONST
-                    : strcmp(images->remode, "rand") == 0 ? ATT_ERASE_RAND
-                                                          : ATT_ERASE_PIXEL;
-    t->erase_count = images->recount;
-    for (int i = 0; i < 3 && !images->aa; i++)
-        t->color_jitter[i] = images->color_jitter;
-    return images->aa ? cli_check(j->cli, att_rand_augment_parse(j->cli->context, images->aa, &t->rand_augment))
-                      : CLI_OK;
-}
-
-/* What couples images, or decides which ones an epoch has. */
-static int take_mixing(train_settings *s)
-{
-    const cli_reals *minmax = &s->cutmix_minmax;
-    if (minmax->count != 0 && (minmax->count != 2 || minmax->values[0] >= minmax->values[1]))
-        return cli_usage("--cutmix-minmax needs two numbers, the least and the largest");
-    for (int i = 0; i < minmax->count; i++)
-        s->recipe.cutmix_minmax[i] = minmax->values[i];
-    s->recipe.aug_repeats = (int)s->images.aug_repeats;
-    if (s->images.aug_repeats != s->recipe.aug_repeats)
-        return cli_usage("--aug-repeats: %g is no whole number", s->images.aug_repeats);
-    s->network.options.soft_target = s->recipe.mixup > 0 || s->recipe.cutmix > 0 || minmax->count > 0;
-    return CLI_OK;
+    j->eval_transform = j->train_transform = att_evaluate_transform(&j->network.preprocess);
+    cli_train_transform(&j->settings->images, &j->train_transform);
 }
 
 /* --- the run's folder --------------------------------------------------------------------------------------------- */
@@ -190,28 +60,17 @@ static void effective_channels(cli_reals *reals, const double *values, int count
     memcpy(reals->values, values, (size_t)count * sizeof *values);
 }
 
-static int take_milestones(train_settings *s)
-{
-    s->recipe.decay_milestone_count = s->milestones.count;
-    for (int i = 0; i < s->milestones.count; i++) {
-        if (s->milestones.values[i] != rint(s->milestones.values[i]))
-            return cli_usage("--decay-milestones: %g is no whole epoch", s->milestones.values[i]);
-        s->recipe.decay_milestones[i] = (int)s->milestones.values[i];
-    }
-    return CLI_OK;
-}
-
 /* Makes the settings say what is taken where they left it open. */
 static void settle_settings(job *j, const char *data)
 {
     train_settings *s = j->settings;
     s->data.data_dir = data;
-    s->network.model = att_model_name(j->model);
-    s->network.options = att_model_options_of(j->model);
-    effective_channels(&s->preprocess.mean, j->preprocess.mean, j->preprocess.in_chans);
-    effective_channels(&s->preprocess.std, j->preprocess.std, j->preprocess.in_chans);
-    s->preprocess.crop_pct = j->preprocess.crop_pct;
-    s->preprocess.interpolation = j->preprocess.interpolation;
+    s->network.model = att_model_name(j->network.model);
+    s->network.options = att_model_options_of(j->network.model);
+    effective_channels(&s->preprocess.mean, j->network.preprocess.mean, j->network.preprocess.in_chans);
+    effective_channels(&s->preprocess.std, j->network.preprocess.std, j->network.preprocess.in_chans);
+    s->preprocess.crop_pct = j->network.preprocess.crop_pct;
+    s->preprocess.interpolation = j->network.preprocess.interpolation;
     const char *slash = strrchr(j->run.folder, '/');
     s->files.experiment = slash ? slash + 1 : j->run.folder;
     s->files.resume = NULL;
@@ -245,7 +104,7 @@ static att_status write_classes(const job *j)
 static att_status open_folder(job *j)
 {
     char path[CLI_PATH];
-    att_store_resume at = {j->resumed.epoch, j->resumed.update};
+    att_store_resume at = {j->network.stood.epoch, j->network.stood.update};
     att_store_options options = {.resume = *j->run.resume ? &at : NULL, .database = j->run.database};
     att_status status = att_store_open(j->cli->context, j->run.folder, &options, &j->log);
     cli_join(j->run.folder, "args.yaml", path, sizeof path);
@@ -282,7 +141,12 @@ static att_status hear(void *user, const att_event *event)
         att_status status = open_folder(j);
         if (status != ATT_OK)
             return status;
-        if (event->step > 0)
+        if (event->epoch == j->settings->recipe.epochs)
+            cli_note(j->cli,
+                     "%s: all %lld epochs are done already, nothing is left to train; --initial-checkpoint starts "
+                     "another training from its weights",
+                     j->run.resume, (long long)event->epoch);
+        else if (event->step > 0)
             cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run.resume, (long long)event->epoch + 1,
                      (long long)event->step);
     }
@@ -293,7 +157,7 @@ static att_status hear(void *user, const att_event *event)
 
 static void print_result(const job *j, const att_train_result *r)
 {
-    printf("%s: %d epochs, %lld updates\n", att_model_name(j->model), r->epochs, (long long)r->updates);
+    printf("%s: %d epochs, %lld updates\n", att_model_name(j->network.model), r->epochs, (long long)r->updates);
     if (isfinite(r->train_loss))
         printf("training loss %.4f\n", r->train_loss);
     if (isfinite(r->eval_top1))
@@ -310,7 +174,7 @@ static int write_json(const job *j, const att_train_result *r)
     if (code != CLI_OK)
         return code;
     att_json_begin_object(w);
-    cli_json_text(w, "model", att_model_name(j->model));
+    cli_json_text(w, "model", att_model_name(j->network.model));
     cli_json_text(w, "folder", j->run.folder);
     cli_json_integer(w, "epochs", r->epochs);
     cli_json_integer(w, "updates", r->updates);
@@ -336,7 +200,7 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
     att_bench_options options = att_bench_options_defaults();
     att_model_options network = s->network.options;
     network.soft_target = false;
-    options.model = att_model_name(j->model);
+    options.model = att_model_name(j->network.model);
     options.network = &network;
     options.training = true;
     options.backend = s->engine.backend;
@@ -385,6 +249,12 @@ static int finish(const job *j, att_status status, const att_train_result *resul
         return CLI_STOPPED;
     }
     int code = cli_check(j->cli, status);
+    if (status == ATT_ERR_MISMATCH && !j->log.emit && *j->run.resume)
+        cli_note(
+            j->cli,
+            "leave that option out to continue (%s/args.yaml has it), or begin another training from these weights: "
+            "--initial-checkpoint %s --experiment NAME",
+            j->run.folder, j->run.resume);
     if (j->log.emit && !s->recipe.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         cli_note(j->cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
@@ -402,20 +272,31 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     return s->output.json ? write_json(j, result) : CLI_OK;
 }
 
+static att_train_options options_of(const job *j)
+{
+    att_train_options options = j->settings->recipe;
+    options.measure = j->network.measure;
+    return options;
+}
+
+static att_train_data data_of(const job *j)
+{
+    return (att_train_data){j->train, j->eval, &j->train_transform, &j->eval_transform};
+}
+
 static int train(job *j)
 {
     const train_settings *s = j->settings;
     cli_progress progress = cli_progress_to(j->cli, (int64_t)s->recipe.log_interval * s->recipe.grad_accum_steps);
     att_sink sink = {.emit = hear, .user = j};
-    att_train_options options = s->recipe;
-    options.measure = j->measure;
+    att_train_options options = options_of(j);
     options.sinks = &sink;
     options.sink_count = 1;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
-    att_train_data data = {j->train, j->eval, &j->train_transform, &j->eval_transform};
+    att_train_data data = data_of(j);
     att_train_result result;
-    att_status status = att_train(j->model, j->weights, &data, &options, &result);
+    att_status status = att_train(j->network.model, j->network.weights, &data, &options, &result);
     if (j->log.close)
         j->log.close(j->log.user);
     return finish(j, status, &result);
@@ -423,30 +304,36 @@ static int train(job *j)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
+/* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
+static int fill_weights(job *j)
+{
+    att_train_options options = options_of(j);
+    att_train_data data = data_of(j);
+    int code = cli_check(j->cli, att_train_check(j->network.model, j->network.weights, &data, &options));
+    return code == CLI_OK ? cli_train_network_fill(j->cli, j->settings, &j->network) : code;
+}
+
 static int prepare(job *j, const char *data)
 {
     const train_settings *s = j->settings;
-    int code = take_mixing(j->settings);
-    if (code == CLI_OK)
-        code = open_data(j, data);
-    if (code != CLI_OK)
-        return code;
+    int code = cli_train_settle(j->cli, j->settings);
     /* The folder of a continued run says where the network is; that of a new one is named after the network. */
     if (s->files.resume)
         cli_resume_path(s->files.resume, s->files.output, s->files.experiment, j->run.resume, sizeof j->run.resume);
-    code = make_network(j);
     if (code == CLI_OK)
-        code = make_measure(j);
+        code = cli_train_network_find(j->cli, j->settings, j->run.resume, &j->network);
     if (code == CLI_OK)
-        code = make_transforms(j);
+        code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, j->network.name,
+                                     j->network.img_size, &j->run);
     if (code == CLI_OK)
-        code = take_milestones(j->settings);
+        code = open_data(j, data);
     if (code == CLI_OK)
-        code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, att_model_name(j->model),
-                                     j->preprocess.img_size, &j->run);
-    if (code == CLI_OK)
-        settle_settings(j, data);
-    return code;
+        code = cli_train_network_make(j->cli, j->settings, j->train, &j->network);
+    if (code != CLI_OK)
+        return code;
+    make_transforms(j);
+    settle_settings(j, data);
+    return fill_weights(j);
 }
 
 /* The data set is named neither here nor by what is continued. */
@@ -474,9 +361,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = prepare(&j, data);
     if (code == CLI_OK)
         code = train(&j);
-    att_measure_destroy(&j.measure);
-    att_weights_destroy(&j.weights);
-    att_model_destroy(&j.model);
+    cli_train_network_free(&j.network);
     att_dataset_close(&j.eval);
     att_dataset_close(&j.train);
     return code;

@@ -15,7 +15,8 @@ typedef struct train_images {
     cli_reals scale, ratio;
     int pad;
     double hflip, vflip, color_jitter;
-    const char *aa; /* NULL: none */
+    const char *aa;                /* NULL: none */
+    att_rand_augment rand_augment; /* what that describes */
     double reprob;
     const char *remode;
     int recount;
@@ -25,6 +26,8 @@ typedef struct train_images {
 typedef struct train_files {
     const char *config, *initial_checkpoint, *resume, *output, *experiment;
 } train_files;
+
+enum { CLI_MEASURE_EVERY = 50 };
 
 typedef struct train_measure {
     const char *with; /* NULL: no instruments */

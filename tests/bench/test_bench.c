@@ -1,17 +1,20 @@
 /* Benchmarks: the matrix products are those that the graph counts, figures are what they say, nothing leaks when memory
  * runs out. */
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include <attscope/bench.h>
 
+#include "bench/clock.h"
 #include "bench/gemm.h"
 #include "bench/triad.h"
 
@@ -222,13 +225,50 @@ static void kernels_one_by_one(void **state)
     att_context_destroy(&context);
 }
 
+static void medians(void **state)
+{
+    (void)state;
+    double odd[] = {3, 1, 9}, even[] = {8, 1, 4, 2}, one[] = {5};
+    assert_true(att_clock_median(odd, 3) == 3);
+    assert_true(att_clock_median(even, 4) == 3);
+    assert_true(att_clock_median(one, 1) == 5);
+}
+
+static double resident_bytes(void)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %lld", &pages), 1);
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* What the process held once and gave back still counts, in bytes. */
+static void the_peak_stays(void **state)
+{
+    (void)state;
+    const size_t held = (size_t)200 << 20;
+    char *block = malloc(held);
+    assert_non_null(block);
+    memset(block, 1, held);
+    assert_true(block[held / 2] == 1);
+    double resident = resident_bytes();
+    free(block);
+    double peak = (double)att_clock_peak_bytes();
+    assert_true(peak >= (double)held && fabs(peak / resident - 1) < 0.01); /* the system counts pages in batches */
+}
+
 static void memory_is_read_and_written(void **state)
 {
     (void)state;
     att_context *context = make_context(3);
     att_triad *triad;
+    size_t before = att_context_allocations(context).bytes_now;
     assert_int_equal(att_triad_create(context, &triad), ATT_OK);
-    assert_true(att_triad_bytes(triad) > 0.99 * (96 << 20));
+    double held = (double)(att_context_allocations(context).bytes_now - before), passed = att_triad_bytes(triad);
+    assert_true(passed > 0.99 * (96 << 20));
+    assert_true(passed <= held && held - passed < 4096); /* two arrays read, one written, each once */
     att_triad_run(triad);
     att_triad_destroy(&triad);
     assert_null(triad);
@@ -386,12 +426,14 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_peak_stays), /* first: others take more */
         cmocka_unit_test(products_are_the_graphs),
         cmocka_unit_test(idle_threads),
         cmocka_unit_test(figures),
         cmocka_unit_test(attention_figures),
         cmocka_unit_test(runs_one_by_one),
         cmocka_unit_test(kernels_one_by_one),
+        cmocka_unit_test(medians),
         cmocka_unit_test(memory_is_read_and_written),
         cmocka_unit_test(refusals),
         cmocka_unit_test(cases_run),

@@ -82,6 +82,16 @@ static void a_group_s_limit_counts(void **state)
     assert_int_equal(att_machine_memory(*state), 0);
 }
 
+/* Statistics are a moment older or younger than what they add up to. */
+static void more_cached_than_used_is_all_of_it(void **state)
+{
+    put(*state, "/proc/self/cgroup", "0::/a\n");
+    put(*state, "/sys/fs/cgroup/a/memory.max", "1073741824\n");
+    put(*state, "/sys/fs/cgroup/a/memory.current", "536870912\n");
+    put(*state, "/sys/fs/cgroup/a/memory.stat", "inactive_file 402653184\nactive_file 402653184\n");
+    assert_int_equal(att_machine_memory(*state), GIB);
+}
+
 /* A container that sees its own group as the whole mount, under the name it has outside. */
 static void a_container_s_limit_counts(void **state)
 {
@@ -115,6 +125,7 @@ int main(void)
         TEST(the_system_says_what_is_available),
         TEST(without_such_a_file_it_is_the_machine),
         TEST(a_group_s_limit_counts),
+        TEST(more_cached_than_used_is_all_of_it),
         TEST(a_container_s_limit_counts),
         TEST(groups_of_the_first_version_count),
     };

@@ -89,12 +89,31 @@ static void large_activations_make_groups_small(void **state)
     att_context_destroy(&context);
 }
 
+/* Two values of 4 MiB a sample that only a probe asks for: a group without them is as large as one can be. */
+static void probes_do_not_make_groups_small(void **state)
+{
+    (void)state;
+    for (int watched = 0; watched < 2; watched++) {
+        att_context *context;
+        att_graph *graph;
+        make(&context, &graph);
+        att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(1 << 10, 1 << 10));
+        att_graph_output(graph, "y", att_token_mean(graph, x, 0));
+        if (watched)
+            att_graph_probe(graph, "probe", att_token_mean(graph, att_gelu(graph, att_gelu(graph, x)), 0));
+        assert_int_equal(compile(graph, ATT_INFER).group, 64);
+        att_graph_destroy(&graph);
+        att_context_destroy(&context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_dead_is_left),
         cmocka_unit_test(what_is_computed_again_is_so_once),
         cmocka_unit_test(large_activations_make_groups_small),
+        cmocka_unit_test(probes_do_not_make_groups_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

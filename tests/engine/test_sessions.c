@@ -51,6 +51,30 @@ static void weights_that_are_set_are_used(void **state)
     free_runner(&it);
 }
 
+/* What the caller reads is f32 in mixed precision too, even where every other reader takes bf16. */
+static void outputs_stay_wide(void **state)
+{
+    (void)state;
+    float in[BATCH][WIDTH], middle[2][BATCH][WIDTH];
+    for (int i = 0; i < BATCH * WIDTH; i++)
+        in[i / WIDTH][i % WIDTH] = (float)(i % 5) - 2;
+    for (int mixed = 0; mixed < 2; mixed++) {
+        att_graph *graph = make_graph();
+        att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(WIDTH));
+        x = network_linear(graph, "first", x, WIDTH);
+        att_graph_output(graph, "middle", x);
+        att_graph_output(graph, "y", network_linear(graph, "second", x, WIDTH));
+        att_plan_options options = {.purpose = ATT_INFER, .backend = "ref", .precision = mixed ? ATT_MIXED : ATT_FULL};
+        runner it = make_runner(graph, options, BATCH);
+        assert_int_equal(att_session_bind(it.session, "x", in), ATT_OK);
+        assert_int_equal(att_session_run(it.session, BATCH), ATT_OK);
+        assert_int_equal(att_session_output(it.session, "middle", 0, BATCH, middle[mixed]), ATT_OK);
+        free_runner(&it);
+    }
+    for (int i = 0; i < BATCH * WIDTH; i++) /* whole numbers are bf16 as they are */
+        assert_true(middle[1][i / WIDTH][i % WIDTH] == middle[0][i / WIDTH][i % WIDTH]);
+}
+
 /* Largest change of the head's bias in one step of plain gradient descent; the gradient's norm. */
 static double step_with_clip(double clip_norm, double *norm)
 {
@@ -96,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_are_a_node_s_own),
         cmocka_unit_test(weights_that_are_set_are_used),
+        cmocka_unit_test(outputs_stay_wide),
         cmocka_unit_test(clipping_shortens_and_never_lengthens),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);

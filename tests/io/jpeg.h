@@ -16,6 +16,7 @@ typedef struct jpeg_kind {
     int restart;      /* MCUs between two restart markers, 0: none */
     bool progressive;
     int scans; /* of one component: so many, 2 to 1 + 63 * 4; 0: the usual ones */
+    int blue;  /* samples across of the first chroma component, for one of the second; 0: one */
 } jpeg_kind;
 
 /* The constant coefficients, then one of the others at a time in four scans, from rough to exact. */
@@ -52,6 +53,8 @@ static inline void jpeg_make(const jpeg_kind *kind, uint8_t **bytes, size_t *siz
     info.restart_interval = (unsigned int)kind->restart;
     info.comp_info[0].h_samp_factor = kind->across;
     info.comp_info[0].v_samp_factor = kind->down;
+    if (kind->blue)
+        info.comp_info[1].h_samp_factor = kind->blue;
     jpeg_scan_info *scans = calloc((size_t)kind->scans + 1, sizeof *scans);
     if (kind->scans > 0)
         jpeg_script(&info, scans, kind->scans);

@@ -126,6 +126,31 @@ static void test_unsafe_members_are_skipped(void **state)
     att_archive_close(&archive);
 }
 
+/* Old tars say with a hard link that it is a plain file; of what it names it holds no byte. */
+static void test_hard_links_are_no_files(void **state)
+{
+    scratch *self = *state;
+    static uint8_t tar[4 * 512];
+    char *header = (char *)tar;
+    memcpy(header, "hard", 4);
+    memcpy(header + 100, "0100644", 8);
+    memcpy(header + 124, "00000000000", 12);
+    memcpy(header + 136, "00000000000", 12);
+    memset(header + 148, ' ', 8);
+    header[156] = '1';
+    memcpy(header + 157, "first", 6);
+    unsigned sum = 0;
+    for (int i = 0; i < 512; i++)
+        sum += tar[i];
+    snprintf(header + 148, 8, "%06o", sum);
+    scratch_write(self, tar, sizeof(tar));
+    att_archive *archive;
+    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_OK);
+    assert_int_equal(att_archive_count(archive), 0);
+    assert_int_equal(att_archive_skipped(archive), 1);
+    att_archive_close(&archive);
+}
+
 static void test_cache_has_a_limit(void **state)
 {
     scratch *self = *state;
@@ -288,6 +313,7 @@ int main(void)
         scratch_test(test_every_kind_at_random),
         scratch_test(test_threads),
         scratch_test(test_unsafe_members_are_skipped),
+        scratch_test(test_hard_links_are_no_files),
         scratch_test(test_cache_has_a_limit),
         scratch_test(test_truncation),
         scratch_test(test_damage_never_crashes),

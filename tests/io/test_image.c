@@ -113,9 +113,10 @@ static void test_scans_are_counted(void **state)
 /* --- parts of a picture ------------------------------------------------------------------------------------------- */
 
 static const jpeg_kind kinds[] = {
-    {131, 97, 3, 1, 1, 0, false, 0}, {131, 97, 3, 2, 1, 0, false, 0}, {130, 97, 3, 1, 2, 0, false, 0},
-    {131, 98, 3, 2, 2, 0, false, 0}, {64, 48, 3, 2, 2, 3, false, 0},  {131, 97, 3, 2, 2, 0, true, 0},
-    {77, 131, 1, 1, 1, 0, false, 0}, {97, 130, 3, 4, 1, 0, false, 0}, {17, 5, 3, 2, 2, 0, false, 0},
+    {131, 97, 3, 1, 1, 0, false, 0, 0}, {131, 97, 3, 2, 1, 0, false, 0, 0}, {130, 97, 3, 1, 2, 0, false, 0, 0},
+    {131, 98, 3, 2, 2, 0, false, 0, 0}, {64, 48, 3, 2, 2, 3, false, 0, 0},  {131, 97, 3, 2, 2, 0, true, 0, 0},
+    {77, 131, 1, 1, 1, 0, false, 0, 0}, {97, 130, 3, 4, 1, 0, false, 0, 0}, {17, 5, 3, 2, 2, 0, false, 0, 0},
+    {131, 98, 3, 2, 2, 0, false, 0, 2},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, BOXES = 150 };
 
@@ -179,6 +180,24 @@ static void test_a_part_is_that_of_the_whole(void **state)
             att_image_free(self->context, &whole);
             free(bytes);
         }
+}
+
+/* Of chroma that no camera writes all is decoded, whatever is needed. */
+static void test_odd_chroma_is_decoded_whole(void **state)
+{
+    scratch *self = *state;
+    static const jpeg_kind odd = {131, 98, 3, 2, 2, 0, false, 0, 2};
+    uint8_t *bytes;
+    size_t size;
+    att_image whole, part;
+    att_box corner = {0, 0, 1, 1};
+    jpeg_make(&odd, &bytes, &size);
+    assert_int_equal(decode_part(self, bytes, size, 3, NULL, &whole), ATT_OK);
+    assert_int_equal(decode_part(self, bytes, size, 3, &corner, &part), ATT_OK);
+    compare_parts(&part, &whole, (att_box){0, 0, odd.width, odd.height});
+    att_image_free(self->context, &part);
+    att_image_free(self->context, &whole);
+    free(bytes);
 }
 
 /* Damage is found wherever it is. */
@@ -294,6 +313,7 @@ int main(void)
         scratch_test(test_scans_are_counted),
         scratch_test(test_damage_never_crashes),
         scratch_test(test_a_part_is_that_of_the_whole),
+        scratch_test(test_odd_chroma_is_decoded_whole),
         scratch_test(test_a_part_is_refused_with_the_whole),
         scratch_test(test_limits),
         scratch_test(test_a_bomb_is_refused),

@@ -8,9 +8,12 @@
         .desc = {ATT_F32, ATT_SAMPLE, att_shape_of(__VA_ARGS__)}, .scale = 1 \
     }
 
-/* Three tiles of keys, the last of 52; a grid of 42 x 50. */
+/* Three tiles of keys, the last of 53; a grid too wide for a table of distances for each column, and one that is not.
+ */
 enum { TOKENS = 2101, WIDTH = 8 };
 static const att_attrs long_attrs = {.attention = {.heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .scale = 0.35}};
+static const att_attrs narrow_grid = {
+    .attention = {.heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .scale = 0.35}};
 
 /* bf16 operands of a processor that multiplies them: p and ds are rounded to bf16. */
 static bool is_rounded_inside(bool narrow)
@@ -61,13 +64,36 @@ static void several_tiles_agree_with_the_reference(void **state)
 {
     (void)state;
     const att_op *op = case_op(att_ops, "attention");
-    const att_op_case definition = {
-        .name = "long", .attrs = long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
     for (unsigned narrow = 0; narrow < 2; narrow++) {
+        const att_op_case definition = {.name = "long",
+                                        .attrs = narrow ? narrow_grid : long_attrs,
+                                        .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)},
+                                        .in_count = 1};
         case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, 0});
         compare_tiles(&drawn, narrow);
         let_keys_grow(&drawn);
         compare_tiles(&drawn, narrow);
+        case_free(&drawn);
+    }
+}
+
+/* The map and statistics only look on: what everybody reads keeps its bits. */
+static void statistics_change_no_bit(void **state)
+{
+    (void)state;
+    const att_op *op = case_op(att_ops, "attention");
+    const att_op_case definition = {
+        .name = "long", .attrs = long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
+    for (unsigned narrow = 0; narrow < 2; narrow++) {
+        case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, narrow});
+        case_result watched, alone;
+        assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 0, &watched));
+        assert_true(case_run(&drawn, tiers_kernel(context, "attention"), 1, 1u << 2 | 1u << 3, &alone));
+        for (int out = 0; out < 2; out++)
+            assert_memory_equal(watched.data[out], alone.data[out],
+                                (size_t)alone.count[out] * att_dtype_size(alone.desc[out].dtype));
+        case_result_free(&watched);
+        case_result_free(&alone);
         case_free(&drawn);
     }
 }
@@ -204,6 +230,7 @@ int main(int argc, char **argv)
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_tiles_agree_with_the_reference),
+        cmocka_unit_test(statistics_change_no_bit),
         cmocka_unit_test(gradients_of_several_tiles_agree_with_the_reference),
         cmocka_unit_test(odd_shapes_agree_with_the_reference),
         cmocka_unit_test(low_scores_leave_padding_alone),

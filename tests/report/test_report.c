@@ -115,7 +115,7 @@ static void test_every_figure(void **state)
     json_t *data = page_data(self);
     const json_t *run = run_of(data, 0);
     assert_string_equal(json_string_value(json_object_get(run, "name")), "run");
-    assert_same_figures(json_object_get(json_object_get(run, "measured"), "figures"), f.measure);
+    assert_same_figures(json_object_get(json_array_get(json_object_get(run, "measured"), 0), "figures"), f.measure);
     assert_development(run, &f);
     const json_t *steps = json_object_get(run, "steps"), *loss = json_object_get(steps, "loss");
     assert_int_equal(json_array_size(loss), FIXTURE_EPOCHS * FIXTURE_STEPS);
@@ -166,12 +166,36 @@ static void test_figures_of_training(void **state)
     const char *folders[] = {self->folder};
     must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
     json_t *data = page_data(self);
-    const json_t *measured = json_object_get(run_of(data, 0), "measured");
+    const json_t *measured = json_array_get(json_object_get(run_of(data, 0), "measured"), 0);
     assert_true(json_is_false(json_object_get(run_of(data, 0), "measured_apart")));
     const json_t *row = json_array_get(json_object_get(measured, "figures"), 0);
     assert_int_equal(json_integer_value(json_array_get(row, 2)), 1);
     assert_true(json_is_null(json_array_get(row, 4)));
     assert_int_equal(json_array_size(json_object_get(json_object_get(run_of(data, 0), "development"), "series")), 0);
+    json_decref(data);
+}
+
+/* Each measurement of a checkpoint counts, and takes the place of the training's; warnings are shown. */
+static void test_several_measurements(void **state)
+{
+    scratch *self = *state;
+#define MEASURE(instrument, nodes)                                                                   \
+    "{\"event\":\"measure\",\"nodes\":\"" nodes "\",\"measurements\":[{\"instrument\":\"" instrument \
+    "\",\"node\":\"b\",\"statistic\":\"mean\",\"mean\":1,\"deviation\":null,\"n\":1}]}\n"
+    write_text(
+        self->folder, "metrics.jsonl",
+        MEASURE("tns", "*") "{\"event\":\"warning\",\"step\":3,\"message\":\"image 7 is none\",\"set\":\"train\"}\n");
+    write_text(self->folder, "measure.jsonl", MEASURE("nsi", "*") MEASURE("entropy", "blocks.0.*"));
+    const char *folders[] = {self->folder};
+    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    json_t *data = page_data(self);
+    const json_t *measured = json_object_get(run_of(data, 0), "measured");
+    assert_int_equal(json_array_size(measured), 2);
+    const json_t *last = json_array_get(measured, 1), *row = json_array_get(json_object_get(last, "figures"), 0);
+    assert_string_equal(json_string_value(json_object_get(last, "nodes")), "blocks.0.*");
+    assert_string_equal(json_string_value(json_array_get(row, 0)), "entropy");
+    const json_t *warning = json_array_get(json_object_get(run_of(data, 0), "warnings"), 0);
+    assert_string_equal(json_string_value(json_object_get(warning, "message")), "image 7 is none");
     json_decref(data);
 }
 
@@ -300,6 +324,43 @@ static void test_long_log(void **state)
     json_decref(data);
 }
 
+static size_t base64_length(int64_t bytes)
+{
+    return (size_t)((bytes + 2) / 3 * 4);
+}
+
+/* As layers follow in the network: 2 before 10, whatever the file's order and the alphabet's. */
+static void test_maps_are_in_the_network_s_order(void **state)
+{
+    scratch *self = *state;
+    static const char *const names[][2] = {{"blocks.10.attn.map", "blocks.10.attn.max"},
+                                           {"blocks.2.attn.map", "blocks.2.attn.max"},
+                                           {"blocks.11.attn.map", "blocks.11.attn.max"}};
+    static const char *const wanted[] = {"blocks.2.attn", "blocks.10.attn", "blocks.11.attn"};
+    static const uint8_t bytes[3];
+    static const float one[1];
+    char path[100];
+    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
+    att_safetensors_tensor tensors[7] = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes}};
+    for (int i = 0; i < 3; i++) {
+        tensors[1 + 2 * i] = (att_safetensors_tensor){names[i][0], ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 1), bytes};
+        tensors[2 + 2 * i] = (att_safetensors_tensor){names[i][1], ATT_SAFETENSORS_F32, att_shape_of(1, 1, 1), one};
+    }
+    static const att_safetensors_pair metadata[] = {{"grid_h", "1"}, {"grid_w", "1"}, {"prefix", "0"}};
+    const att_safetensors_content content = {
+        .tensors = tensors, .tensor_count = 7, .metadata = metadata, .metadata_count = 3};
+    must(self, att_safetensors_write(self->context, path, &content));
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    const char *folders[] = {self->folder};
+    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    json_t *data = page_data(self);
+    const json_t *nodes = json_object_get(json_object_get(run_of(data, 0), "maps"), "nodes");
+    assert_int_equal(json_array_size(nodes), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, i), "node")), wanted[i]);
+    json_decref(data);
+}
+
 static void test_maps(void **state)
 {
     scratch *self = *state;
@@ -309,8 +370,12 @@ static void test_maps(void **state)
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
     must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2"));
     /* An image's pixels, and of each layer heads' maps and maxima. */
-    const size_t image = FIXTURE_SIDE * FIXTURE_SIDE * 3 +
-                         FIXTURE_DEPTH * FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS + sizeof(float));
+    enum {
+        pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
+        map = FIXTURE_HEADS * FIXTURE_TOKENS * FIXTURE_TOKENS,
+        max = FIXTURE_HEADS * FIXTURE_TOKENS * (int)sizeof(float)
+    };
+    const size_t image = pixels + FIXTURE_DEPTH * (map + max);
     const struct {
         size_t bytes;
         int64_t shown;
@@ -325,6 +390,11 @@ static void test_maps(void **state)
         const json_t *maps = json_object_get(run_of(data, 0), "maps");
         assert_int_equal(json_integer_value(json_object_get(maps, "images")), FIXTURE_IMAGES);
         assert_int_equal(json_array_size(json_object_get(maps, "label")), rooms[i].shown);
+        const json_t *node = json_array_get(json_object_get(maps, "nodes"), 0);
+        assert_int_equal(json_string_length(json_object_get(node, "map")), base64_length(rooms[i].shown * map));
+        assert_int_equal(json_string_length(json_object_get(node, "max")), base64_length(rooms[i].shown * max));
+        assert_int_equal(json_string_length(json_object_get(json_object_get(maps, "image"), "data")),
+                         base64_length(rooms[i].shown * pixels));
         json_decref(data);
     }
     static const char *const grids[] = {"3", "0", "-2", "x", "99999999999999999999", "1000000"};
@@ -374,10 +444,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_figure, setup_whole, scratch_teardown),
         scratch_test(test_figures_of_training),
+        scratch_test(test_several_measurements),
         scratch_test(test_hostile_texts),
         scratch_test(test_damage),
         scratch_test(test_nothing_there),
         scratch_test(test_long_log),
+        scratch_test(test_maps_are_in_the_network_s_order),
         scratch_test(test_maps),
         scratch_test(test_lack_of_memory),
     };

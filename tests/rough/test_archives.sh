@@ -16,7 +16,8 @@ cp "$pictures/grey.png" inside/evil.png
 ln -s /etc/passwd inside/box/val/a/link.png
 ln inside/box/val/a/1.jpg inside/box/val/b/hard.jpg
 (cd inside/box && tar --sort=name -cPf ../../evil.tar val ../evil.png "$work/inside/evil.png")
-run 0 validate evil.tar --checkpoint $checkpoint
+printf '%s\n' a b >classes.txt
+run 0 validate evil.tar --checkpoint $checkpoint --class-map classes.txt
 err_has 'warning: evil.tar: 4 links, devices or unsafe names were left out'
 err_has 'evil.tar, val: 2 images, 2 classes'; grep -qE '2 images$' stdout || fail "$command_line: $(cat stdout)"
 [ "$(find . -name 'evil*' | sort | tr '\n' ' ')" = './evil.tar ./inside/evil.png ' ] || fail 'something was unpacked'
@@ -28,6 +29,23 @@ tar -C bomb -czf bomb.tar.gz val
 [ "$(wc -c <bomb.tar.gz)" -lt 200000 ] || fail 'that is no bomb'
 run 1 train bomb.tar.gz --initial-checkpoint $checkpoint --epochs 1 --cache-bytes 1000000 --output out --experiment bomb
 err_has 'attscope: bomb.tar.gz: its files take more than the 1000000 bytes allowed to be kept in memory'
+
+# A zip whose one picture is 400 MB of zeros: a local header, the deflated bytes (what gzip puts between its own header
+# and its sums), the directory and its end.
+little() { # NUMBER: in 4 bytes
+    local i
+    for i in 0 8 16 24; do printf '%b' "\\x$(printf '%02x' $(($1 >> i & 255)))"; done
+}
+head -c 400000000 /dev/zero | gzip -1n >zeros.gz
+packed=$(($(wc -c <zeros.gz) - 18)) entry=val/a/1.png
+{ printf '\24\0\0\0\10\0\0\0\0\0'; tail -c 8 zeros.gz | head -c 4; little $packed; little 400000000; printf '\13\0\0\0'; } >facts
+{
+    printf 'PK\3\4'; cat facts; printf %s $entry; tail -c +11 zeros.gz | head -c $packed
+    printf 'PK\1\2\24\0'; cat facts; printf '\0\0\0\0\0\0\0\0\0\0\0\0\0\0'; printf %s $entry
+    printf 'PK\5\6\0\0\0\0\1\0\1\0'; little 57; little $((41 + packed)); printf '\0\0'
+} >bomb.zip
+run 1 validate bomb.zip --checkpoint $checkpoint
+err_has 'bomb.zip/val/a/1.png: 400000000 bytes, more than the limit of 268435456'
 
 # A gzipped IDX file that goes on behind its pictures.
 mkdir idx

@@ -157,7 +157,28 @@ static void test_resume_anywhere(void **state)
     assert_rows(self, "SELECT folder,model,step,name FROM runs JOIN scalars ON run=id", "run|vit|6|loss\n");
 }
 
-static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
+/* Runs elsewhere are known by their whole path. */
+static void test_a_folder_beside_the_database(void **state)
+{
+    scratch *self = *state;
+    char folder[100], database[100], expected[4200];
+    att_sink sink;
+    snprintf(folder, sizeof folder, "%s/runs", self->folder);
+    mkdir(path_of(self, "elsewhere"), 0700);
+    snprintf(database, sizeof database, "%s/elsewhere/runs.sqlite", self->folder);
+    const att_store_options options = {.database = database};
+    assert_int_equal(att_store_open(self->context, folder, &options, &sink), ATT_OK);
+    emit_begin(&sink);
+    sink.close(sink.user);
+    char *whole = realpath(folder, NULL);
+    assert_int_equal(rename(database, database_of(self)), 0);
+    snprintf(expected, sizeof expected, "%s\n", whole);
+    assert_rows(self, "SELECT folder FROM runs", expected);
+    free(whole);
+}
+
+/* count: of the figures, which begin with `first`. */
+static att_status emit_some(scratch *self, int64_t step, const char *data, int first, int count, bool ends)
 {
     att_sink sink;
     char folder[100];
@@ -165,21 +186,47 @@ static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
     att_status status = att_store_open_measured(self->context, folder, database_of(self), &sink);
     if (status != ATT_OK)
         return status;
-    status = emit(&sink, ATT_EVENT_RUN_BEGIN, 1, step, FIELDS({"model", 0, "vit"}, {"checkpoint", 0, "last"}));
+    status = emit(&sink, ATT_EVENT_RUN_BEGIN, 1, step, FIELDS({"model", 0, "vit"}, {"data", 0, data}));
     const att_event event = {.kind = ATT_EVENT_MEASURE,
                              .epoch = 1,
                              .step = step,
                              .seconds = 0.5,
                              .fields = (const att_field[]){{"split", 0, "val"}},
                              .field_count = 1,
-                             .measurements = figures,
-                             .measurement_count = 2};
+                             .measurements = figures + first,
+                             .measurement_count = count};
     if (status == ATT_OK)
         status = sink.emit(sink.user, &event);
     if (status == ATT_OK && ends)
         status = emit(&sink, ATT_EVENT_RUN_END, 1, step, FIELDS({"status", 0, "OK"}));
     sink.close(sink.user);
     return status;
+}
+
+static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
+{
+    return emit_some(self, step, "last", 0, 2, ends);
+}
+
+/* Saved after an epoch's last step and before its end: the epoch ends again, and is there once. What was measured on a
+ * checkpoint is no part of the training. */
+static void test_resume_before_the_end_of_an_epoch(void **state)
+{
+    scratch *self = *state;
+    static const char epochs[] = "SELECT step,epoch,name,value FROM scalars WHERE event='epoch' AND name='lr'";
+    att_sink sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    emit_run(&sink, 0, STEPS_PER_EPOCH);
+    sink.close(sink.user);
+    assert_rows(self, epochs, "4|0|lr|0.1\n");
+    assert_int_equal(emit_checkpoint(self, 7, true), ATT_OK);
+    const att_store_resume resume = {.epoch = 0, .step = STEPS_PER_EPOCH};
+    sink = open_run(self, "run", &resume);
+    emit_begin(&sink);
+    sink.close(sink.user);
+    assert_rows(self, epochs, "");
+    assert_rows(self, "SELECT count(*) FROM scalars", "4\n");
+    assert_rows(self, "SELECT source,count(*) FROM measurements GROUP BY source", "measure|2\n");
 }
 
 /* Replaces what was measured earlier, whole or not at all, and leaves the training's records alone. */
@@ -190,7 +237,8 @@ static void test_measured(void **state)
         "SELECT folder,model,settings IS NULL,source,step,split,value FROM runs LEFT JOIN "
         "measurements ON run=id ORDER BY source,step";
     assert_int_equal(emit_checkpoint(self, 7, true), ATT_OK);
-    assert_rows(self, rows, "run|vit|1|measure|7|val|1.5\nrun|vit|1|measure|7|val|Inf\n");
+    assert_rows(self, rows, "run|vit|0|measure|7|val|1.5\nrun|vit|0|measure|7|val|Inf\n");
+    assert_rows(self, "SELECT status,settings FROM runs", "OK|{\"model\":\"vit\",\"data\":\"last\"}\n");
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
     emit_measure(&sink, 1);
@@ -206,13 +254,41 @@ static void test_measured(void **state)
     assert_text_file(path_of(self, "run/metrics.jsonl"), metrics);
     assert_text_file(
         path_of(self, "run/measure.jsonl"),
-        "{\"event\":\"run_begin\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"model\":\"vit\",\"checkpoint\":\"last\"}\n"
+        "{\"event\":\"run_begin\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"model\":\"vit\",\"data\":\"last\"}\n"
         "{\"event\":\"measure\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"split\":\"val\",\"measurements\":["
         "{\"instrument\":\"entropy\",\"node\":\"blocks.3.attn\",\"head\":2,\"statistic\":\"mean\",\"mean\":1.5,"
         "\"deviation\":0.25,\"n\":3},{\"instrument\":\"tns\",\"node\":\"\",\"statistic\":\"mu unit\",\"mean\":null,"
         "\"deviation\":null,\"n\":1}]}\n"
         "{\"event\":\"run_end\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"status\":\"OK\"}\n");
     free(metrics);
+}
+
+/* Other statistics stay where checkpoint and settings are the same; a damaged file is replaced. */
+static void test_measured_again(void **state)
+{
+    scratch *self = *state;
+    static const char rows[] = "SELECT instrument,unit,split,step FROM measurements ORDER BY rowid";
+    static const char begin[] = "{\"event\":\"run_begin\",\"epoch\":1,\"step\":7,\"seconds\":0.5,";
+    assert_int_equal(emit_some(self, 7, "a", 0, 1, true), ATT_OK);
+    assert_int_equal(emit_some(self, 7, "a", 1, 1, true), ATT_OK);
+    assert_rows(self, rows, "tns|1|val|7\nentropy|nats|val|7\n");
+    assert_int_equal(emit_some(self, 7, "a", 0, 1, true), ATT_OK);
+    assert_rows(self, rows, "entropy|nats|val|7\ntns|1|val|7\n");
+    char *text = read_log(self, "run/measure.jsonl");
+    assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
+    assert_non_null(strstr(text, "\"instrument\":\"tns\",\"node\":\"\",\"statistic\":\"mu unit\",\"mean\":null"));
+    free(text);
+
+    assert_int_equal(emit_some(self, 7, "b", 1, 1, true), ATT_OK);
+    assert_rows(self, rows, "tns|1|val|7\n");
+    assert_int_equal(emit_some(self, 8, "b", 0, 1, true), ATT_OK);
+    assert_rows(self, rows, "entropy|nats|val|8\n");
+    FILE *file = fopen(path_of(self, "run/measure.jsonl"), "ab");
+    assert_non_null(file);
+    fputs("nonsense\n", file);
+    fclose(file);
+    assert_int_equal(emit_some(self, 8, "b", 1, 1, true), ATT_OK);
+    assert_rows(self, rows, "tns|1|val|8\n");
 }
 
 /* --- other people's files ----------------------------------------------------------------------------------------- */
@@ -261,6 +337,42 @@ static void test_foreign(void **state)
     mkdir(database_of(self), 0700);
     refuse(self, ATT_ERR_IO, "could not be written");
     rmdir(database_of(self));
+}
+
+/* An event is there whole or not at all, and the next one is none the worse. */
+static void test_a_failed_event_leaves_nothing(void **state)
+{
+    scratch *self = *state;
+    att_sink sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    run_sql(self, "CREATE UNIQUE INDEX theirs ON measurements(run, step)");
+    const att_event event = {.kind = ATT_EVENT_MEASURE, .step = 1, .measurements = figures, .measurement_count = 2};
+    assert_int_equal(sink.emit(sink.user, &event), ATT_ERR_FORMAT);
+    assert_message_has(self, "runs.sqlite does not have the tables of attscope");
+    emit_run(&sink, 1, 2);
+    sink.close(sink.user);
+    assert_rows(self, "SELECT (SELECT count(*) FROM measurements),(SELECT count(*) FROM scalars)", "0|1\n");
+}
+
+/* Code of whoever made the file does not run: no view, no function in the definition of a table. */
+static void test_hostile_tables(void **state)
+{
+    scratch *self = *state;
+    att_sink sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    sink.close(sink.user);
+    run_sql(self, "ALTER TABLE runs RENAME TO theirs");
+    run_sql(self, "CREATE VIEW runs AS SELECT * FROM theirs");
+    refuse(self, ATT_ERR_FORMAT, "access to view \"runs\" prohibited");
+    run_sql(self, "DROP VIEW runs");
+    run_sql(self, "ALTER TABLE theirs RENAME TO runs");
+    run_sql(self, "DROP TABLE scalars");
+    run_sql(self, "CREATE TABLE scalars(run,step,epoch,event,name,value,theirs DEFAULT (load_extension('theirs')))");
+    sink = open_run(self, "run", NULL);
+    emit_begin(&sink);
+    assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", 1, NULL})), ATT_ERR_FORMAT);
+    assert_message_has(self, "unsafe use of load_extension()");
+    sink.close(sink.user);
 }
 
 /* A trigger of whoever made the file does not run. */
@@ -436,10 +548,21 @@ static void test_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_contents),  scratch_test(test_resume_anywhere), scratch_test(test_measured),
-        scratch_test(test_foreign),   scratch_test(test_trigger),         scratch_test(test_damage),
-        scratch_test(test_full_disk), scratch_test(test_lack_of_memory),  scratch_test(test_writers),
+        scratch_test(test_contents),
+        scratch_test(test_resume_anywhere),
+        scratch_test(test_measured),
+        scratch_test(test_measured_again),
+        scratch_test(test_foreign),
+        scratch_test(test_trigger),
+        scratch_test(test_damage),
+        scratch_test(test_full_disk),
+        scratch_test(test_lack_of_memory),
+        scratch_test(test_writers),
         scratch_test(test_kill),
+        scratch_test(test_resume_before_the_end_of_an_epoch),
+        scratch_test(test_a_folder_beside_the_database),
+        scratch_test(test_a_failed_event_leaves_nothing),
+        scratch_test(test_hostile_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

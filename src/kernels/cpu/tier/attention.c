@@ -3,8 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "kernels/cpu/tier/distances.h"
 #include "kernels/cpu/tiered.h"
 
 enum { OUT, LSE, STATS, MAP };
@@ -14,8 +13,9 @@ enum { ROWS = 32, TILE = 1024 };
 
 /* What grows over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). */
 typedef struct row_sums {
-    float largest, p, p_log_p, p2, p3, distance, prefix, self;
-    int64_t argmax;
+    float largest, p, p_log_p, p2, p3, distance, prefix;
+    float self;     /* the query's own score */
+    int64_t argmax; /* below 0: to be found in this tile */
 } row_sums;
 
 static head_shape shape_of(const att_problem *problem)
@@ -37,8 +37,10 @@ typedef struct block {
     const float *keys, *values;    /* panels of all tiles; rows */
     float *taken_q, *out, *scores; /* [rows, padded] twice, [rows, tile] */
     gemm_a q;
-    float *map;             /* of the block's first query, or NULL */
-    const float *distances; /* by [vertical][horizontal + grid_w - 1], or NULL */
+    float *map;                      /* of the block's first query, or NULL */
+    const grid_distances *distances; /* NULL where nobody reads statistics */
+    float *joined;                   /* [tile] of distances */
+    float ones[2 * VW];              /* 1, then 0: the vector at VW - n is 1 in its first n lanes */
     row_sums sums[ROWS];
 } block;
 
@@ -51,55 +53,6 @@ static vf padding_after(int64_t count)
     return v_load(lane);
 }
 
-/* Index of the first lane that is `value` in whole vectors; 0 where none is (NaN). */
-static int64_t first_equal(const float *x, float value, int64_t length)
-{
-    vf wanted = v_set(value);
-    for (int64_t i = 0; i < length; i += VW) {
-        unsigned bits = v_bits(v_load(x + i) == wanted);
-        if (bits)
-            return i + __builtin_ctz(bits);
-    }
-    return 0;
-}
-
-ATT_INLINE vf add_products(const float *a, const float *b, int64_t count, vf sum)
-{
-    int64_t i = 0;
-    for (; i + VW <= count; i += VW)
-        sum = v_fma(v_load(a + i), v_load(b + i), sum);
-    return i < count ? v_fma(v_load_part(a + i, count - i), v_load_part(b + i, count - i), sum) : sum;
-}
-
-/* sum of p_j |position of query - position of j| over keys [first, first + count), whose p these are. */
-static float distance_sum(const block *b, int64_t query, const float *p, int64_t first, int64_t count)
-{
-    const att_attention_attrs *attrs = &b->call->problem->attrs->attention;
-    int64_t prefix = attrs->prefix, width = attrs->grid_w, end = first + count;
-    if (!b->distances || query < prefix)
-        return 0;
-    int64_t y = (query - prefix) / width, x = (query - prefix) % width;
-    int64_t key = first > prefix ? first : prefix, key_y = (key - prefix) / width, key_x = (key - prefix) % width;
-    vf sum = {0};
-    for (; key < end; key_y++, key_x = 0) {
-        int64_t run = width - key_x < end - key ? width - key_x : end - key;
-        const float *row = b->distances + (key_y > y ? key_y - y : y - key_y) * (2 * width - 1);
-        sum = add_products(p + key - first, row + width - 1 - x + key_x, run, sum);
-        key += run;
-    }
-    return v_sum(sum);
-}
-
-static void add_statistics(const block *b, row_sums *sums, int64_t query, const float *p, int64_t first, int64_t count)
-{
-    int64_t prefix = b->call->problem->attrs->attention.prefix;
-    for (int64_t j = first; j < prefix && j < first + count; j++)
-        sums->prefix += p[j - first];
-    if (query >= first && query < first + count)
-        sums->self += p[query - first];
-    sums->distance += distance_sum(b, query, p, first, count);
-}
-
 /* Makes everything relative to a larger score. */
 static void raise(const block *b, row_sums *sums, float largest, float *out)
 {
@@ -110,7 +63,6 @@ static void raise(const block *b, row_sums *sums, float largest, float *out)
     sums->p3 *= factor * factor * factor;
     sums->distance *= factor;
     sums->prefix *= factor;
-    sums->self *= factor;
     for (int64_t i = 0; i < b->h.padded; i += VW)
         v_store(out + i, v_load(out + i) * factor);
 }
@@ -137,19 +89,31 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
         memcpy(b->map + row * b->h.tokens + first, scores, (size_t)count * sizeof(float));
     v_store(scores + length - VW, v_load(scores + length - VW) + padding);
     float largest = largest_of(scores, length);
+    int64_t self = b->first + row - first;
+    if (self >= 0 && self < count)
+        sums->self = scores[self];
     if (first > 0 && !(largest > sums->largest))
         return;
     if (first > 0)
         raise(b, sums, largest, b->out + row * b->h.padded);
     sums->largest = largest;
-    if (b->call->out[STATS])
-        sums->argmax = first + first_equal(scores, largest, length);
+    sums->argmax = -1;
 }
 
-/* Scores become p, in place even where it is narrow. `length` is whole vectors; what pads them is p = 0. */
-ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool statistics, bool pairs)
+/* What statistics of a row want to know beside its scores. */
+typedef struct row_places {
+    const float *distances, *ones;
+    int64_t first, prefix; /* the tile's first key, and how many from there on are of the prefix */
+} row_places;
+
+/* Scores become p, in place even where it is narrow; statistics see p before it is rounded. `length` is whole vectors;
+ * what pads them is p = 0. */
+ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_places *places, bool pairs)
 {
     vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, p2_sum = {0}, p3_sum = {0};
+    vf distance_sum = {0}, prefix_sum = {0}, to_end, nearest = {0};
+    for (int64_t i = 0; i < VW; i++)
+        to_end[i] = (float)(length - i);
     for (int64_t i = 0; i < length; i += VW) {
         vf t = v_load(scores + i) - largest, p = v_exp(t);
         if (pairs)
@@ -157,37 +121,47 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, bool
         else
             v_store(scores + i, p);
         p_sum += p;
-        if (statistics) {
-            vf square = p * p;
+        if (places) {
+            vf square = p * p, distance = v_load(places->distances + i);
+            if (i < places->prefix) {
+                int64_t count = places->prefix - i < VW ? places->prefix - i : VW;
+                vf of_prefix = v_load(places->ones + VW - count);
+                prefix_sum = v_fma(of_prefix, p, prefix_sum);
+                distance -= of_prefix * distance;
+            }
             log_sum = v_fma(p, v_max(v_set(-FLT_MAX), t), log_sum);
             p2_sum += square;
             p3_sum = v_fma(square, p, p3_sum);
+            distance_sum = v_fma(distance, p, distance_sum);
+            nearest = v_max(nearest, v_where(t == 0, to_end));
+            to_end -= (float)VW;
         }
     }
     sums->p += v_sum(p_sum);
-    if (statistics) {
+    if (places) {
         sums->p_log_p += v_sum(log_sum);
         sums->p2 += v_sum(p2_sum);
         sums->p3 += v_sum(p3_sum);
+        sums->distance += v_sum(distance_sum);
+        if (places->prefix > 0)
+            sums->prefix += v_sum(prefix_sum);
+        int64_t left = (int64_t)v_largest(nearest); /* 0 where scores are NaN */
+        if (sums->argmax < 0)
+            sums->argmax = left > 0 ? places->first + length - left : 0;
     }
 }
 
-static void narrow_in_place(float *x, int64_t length)
+static void measured_exponentials(block *b, int64_t first, int64_t count)
 {
-    for (int64_t i = 0; i < length; i += VW)
-        v_put_halves(x, i, v_load(x + i));
-}
-
-/* Statistics see p before it is rounded. */
-static void p_with_statistics(block *b, int64_t first, int64_t count)
-{
-    int64_t length = whole_vectors(count);
-    for (int64_t row = 0; row < b->rows; row++)
-        exponentials(b->scores + row * b->h.tile, length, &b->sums[row], true, false);
-    for (int64_t row = 0; row < b->rows; row++)
-        add_statistics(b, &b->sums[row], b->first + row, b->scores + row * b->h.tile, first, count);
-    for (int64_t row = 0; b->h.elements == GEMM_PAIRS && row < b->rows; row++)
-        narrow_in_place(b->scores + row * b->h.tile, length);
+    row_places places = {.ones = b->ones, .first = first, .prefix = b->distances->prefix - first};
+    for (int64_t row = 0; row < b->rows; row++) {
+        float *scores = b->scores + row * b->h.tile;
+        places.distances = distances_from(b->distances, b->first + row, first, count, b->joined);
+        if (b->h.elements == GEMM_PAIRS)
+            exponentials(scores, whole_vectors(count), &b->sums[row], &places, true);
+        else
+            exponentials(scores, whole_vectors(count), &b->sums[row], &places, false);
+    }
 }
 
 /* Row after row within each step, not step after step within each row: rows do not wait for each other. */
@@ -198,13 +172,13 @@ static void softmax(block *b, int64_t first, int64_t count)
     for (int64_t row = 0; row < b->rows; row++)
         find_largest(b, row, first, count, padding);
     if (b->call->out[STATS])
-        p_with_statistics(b, first, count);
+        measured_exponentials(b, first, count);
     else if (b->h.elements == GEMM_PAIRS)
         for (int64_t row = 0; row < b->rows; row++)
-            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], false, true);
+            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, true);
     else
         for (int64_t row = 0; row < b->rows; row++)
-            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], false, false);
+            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, false);
 }
 
 static void run_tile(block *b, int64_t first, int64_t count)
@@ -226,7 +200,7 @@ static void write_statistics(const row_sums *sums, float *stats)
     stats[ATT_STAT_SUM3] = sums->p3 * share * share * share;
     stats[ATT_STAT_DISTANCE] = sums->distance * share;
     stats[ATT_STAT_PREFIX] = sums->prefix * share;
-    stats[ATT_STAT_SELF] = sums->self * share;
+    stats[ATT_STAT_SELF] = expf(sums->self - sums->largest) * share;
     stats[ATT_STAT_MAX] = share;
     stats[ATT_STAT_ARGMAX] = (float)sums->argmax;
 }
@@ -320,12 +294,15 @@ static void pack_tiles(const head_shape *h, const void *qkv, int64_t from, float
 static att_status attention_run(const att_call *call)
 {
     block b = {.call = call, .h = shape_of(call->problem), .distances = call->state};
+    for (int i = 0; i < VW; i++)
+        b.ones[i] = 1;
     const head_shape *h = &b.h;
     float *keys = call->scratch, *values = keys + head_elements(h);
     b.keys = keys, b.values = values;
     b.taken_q = values + head_elements(h);
     b.out = b.taken_q + ROWS * h->padded;
     b.scores = b.out + ROWS * h->padded;
+    b.joined = b.scores + ROWS * h->tile;
     int64_t blocks = (h->tokens + ROWS - 1) / ROWS, packed = -1;
     att_range part = att_part_of(call, call->problem->group * h->heads * blocks, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
@@ -343,24 +320,15 @@ static att_status attention_run(const att_call *call)
     return ATT_OK;
 }
 
-/* The state is the table of distances, where statistics want one. */
 static att_status attention_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    const att_attention_attrs *attrs = &problem->attrs->attention;
     head_shape h = shape_of(problem);
-    int64_t elements = 2 * head_elements(&h) + ROWS * (h.tile + 2 * h.padded);
+    int64_t elements = 2 * head_elements(&h) + ROWS * (h.tile + 2 * h.padded) + h.tile;
     prepared->scratch_bytes = (size_t)elements * sizeof(float);
-    if (!att_desc_present(&problem->out[STATS]) || attrs->grid_w < 1)
+    if (!att_desc_present(&problem->out[STATS]))
         return ATT_OK;
-    int64_t height = attrs->grid_h, width = attrs->grid_w, row = 2 * width - 1;
-    float *distances = att_allocate_array(problem->context, (size_t)(height * row), sizeof *distances);
-    if (!distances)
-        return att_fail_memory(problem->context, (size_t)(height * row) * sizeof *distances, "distances in a grid");
-    for (int64_t y = 0; y < height; y++)
-        for (int64_t x = 0; x < row; x++)
-            distances[y * row + x] = (float)hypot((double)y, (double)(x - width + 1));
-    prepared->state = distances;
-    return ATT_OK;
+    prepared->state = grid_distances_create(problem->context, &problem->attrs->attention, h.tile);
+    return prepared->state ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 static void attention_release(att_context *context, void *state)

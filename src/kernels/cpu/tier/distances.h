@@ -1,0 +1,87 @@
+/* kernels/cpu/tier/distances.h - how far apart the tokens of a grid lie, in rows that lie as attention's keys do. */
+#ifndef ATT_KERNELS_CPU_TIER_DISTANCES_H
+#define ATT_KERNELS_CPU_TIER_DISTANCES_H
+
+#include <math.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "kernels/cpu/tier/simd.h"
+
+/* Up to this width of a grid a query's row need not be put together: 8 bytes of table a token and column buy that. */
+enum { WIDEST_SLIDE = 32 };
+
+/* slides: a table for each column x of a query, [vertical + height - 1][x of the key]. A query's row lies in its
+ * column's table as it is, and begins the higher the further down the query is. Else one table for all,
+ * [vertical][horizontal + width - 1]. */
+typedef struct grid_distances {
+    int64_t prefix, height, width; /* 0 x 0: no grid */
+    bool slides;
+    float *table, *none; /* none: zeros, for queries that are on no grid */
+    float numbers[];     /* `prefix` of no meaning, the table, a row of zeros */
+} grid_distances;
+
+static inline void fill_distances(grid_distances *d)
+{
+    int64_t h = d->height, w = d->width;
+    float *to = d->table;
+    for (int64_t x = 0; d->slides && x < w; x++)
+        for (int64_t y = 1 - h; y < h; y++)
+            for (int64_t key = 0; key < w; key++)
+                *to++ = (float)hypot((double)y, (double)(key - x));
+    for (int64_t y = 0; !d->slides && y < h; y++)
+        for (int64_t x = 1 - w; x < w; x++)
+            *to++ = (float)hypot((double)y, (double)x);
+}
+
+/* For rows of up to `longest` keys, which is whole vectors. att_free() what this makes; NULL without memory. */
+static inline grid_distances *grid_distances_create(att_context *context, const att_attention_attrs *attrs,
+                                                    int64_t longest)
+{
+    int64_t h = attrs->grid_h, w = attrs->grid_w;
+    bool slides = w <= WIDEST_SLIDE;
+    int64_t count = w < 1 ? 0 : slides ? w * (2 * h - 1) * w : h * (2 * w - 1);
+    size_t bytes = sizeof(grid_distances) + (size_t)(attrs->prefix + count + longest) * sizeof(float);
+    grid_distances *d = att_allocate(context, bytes);
+    if (!d) {
+        att_fail_memory(context, bytes, "distances in a grid");
+        return NULL;
+    }
+    d->prefix = attrs->prefix, d->height = h, d->width = w, d->slides = slides;
+    memset(d->numbers, 0, bytes - sizeof *d);
+    d->table = d->numbers + d->prefix;
+    d->none = d->table + count;
+    fill_distances(d);
+    return d;
+}
+
+/* Puts a row together from the rows of a wide grid; zeros where no key of the grid is. */
+static inline void join_distances(const grid_distances *d, int64_t place, int64_t first, int64_t count, float *to)
+{
+    int64_t w = d->width, y = place / w, x = place % w, key = first - d->prefix, end = key + count;
+    memset(to, 0, (size_t)whole_vectors(count) * sizeof *to);
+    to -= key;
+    for (int64_t run, at = key > 0 ? key : 0; at < end; at += run) {
+        int64_t key_y = at / w, key_x = at % w;
+        run = w - key_x < end - at ? w - key_x : end - at;
+        const float *row = d->table + (key_y > y ? key_y - y : y - key_y) * (2 * w - 1) + w - 1 - x;
+        memcpy(to + at, row + key_x, (size_t)run * sizeof *to);
+    }
+}
+
+/* From token `query` to keys [first, first + count), finite up to whole vectors; of no meaning where a key is of the
+ * prefix. `joined` is room for the row. */
+static inline const float *distances_from(const grid_distances *d, int64_t query, int64_t first, int64_t count,
+                                          float *joined)
+{
+    int64_t place = query - d->prefix;
+    if (place < 0 || d->width < 1)
+        return d->none;
+    if (d->slides)
+        return d->table + (place % d->width * (2 * d->height - 1) + d->height - 1 - place / d->width) * d->width +
+               first - d->prefix;
+    join_distances(d, place, first, count, joined);
+    return joined;
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* What kernels are asked for, as those of a backend of the test's own see it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <attscope/ops.h>
+
+#include "core/context.h"
+#include "graph/registry.h"
+#include "ops/list.h"
+
+enum { THREADS = 8, WIDTH = 16, MOST = 2 * THREADS };
+
+static atomic_int calls_alone, calls_shared;
+
+/* y = x, however many parts there are. */
+static att_status copy(const att_call *call)
+{
+    atomic_fetch_add(call->parts == 1 ? &calls_alone : &calls_shared, 1);
+    int64_t begin, end;
+    att_share(call->problem->group * WIDTH, 1, call->part, call->parts, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        ((float *)call->out[0])[i] = ((const float *)call->in[0])[i];
+    return ATT_OK;
+}
+
+/* One layout for single samples, another for groups. */
+static att_status ask_for_packing(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->packed_bytes = 64;
+    prepared->packed_input = 1;
+    prepared->packed_key = problem->group > 1;
+    return ATT_OK;
+}
+
+static const att_kernel copies = {.op = "gelu", .name = "copies", .run = copy};
+static const att_kernel packs = {.op = "linear", .name = "packs", .prepare = ask_for_packing, .run = copy};
+static const att_kernel *const kernels[] = {&copies, &packs, NULL};
+static const att_backend backend = {.name = "cpu", .memory = &att_host_memory, .kernels = kernels};
+static const att_backend *const backends[] = {&backend, NULL};
+static const att_registry registry = {.ops = att_ops, .backends = backends};
+
+static void make(int threads, att_context **context, att_graph **graph)
+{
+    att_settings settings = att_settings_defaults();
+    settings.threads = threads;
+    assert_int_equal(att_context_create_with(&settings, &registry, context), ATT_OK);
+    assert_int_equal(att_graph_create(*context, ATT_F32, graph), ATT_OK);
+}
+
+/* Groups of 4, 2 and 1 sample, two layers with the same weight: one packing for each layout. */
+static void equal_packings_are_made_once(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph;
+    att_plan *plan;
+    make(1, &context, &graph);
+    att_value weight = att_graph_parameter(graph, "weight", att_shape_of(WIDTH, WIDTH), (att_init){0}, true);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(3, WIDTH));
+    x = att_linear(graph, x, weight, ATT_NONE);
+    att_graph_output(graph, "y", att_linear(graph, x, weight, ATT_NONE));
+    att_plan_options options = att_plan_options_defaults();
+    options.group = 4;
+    assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
+    assert_int_equal(att_plan_describe(plan).packed_bytes, 2 * 64);
+    att_plan_destroy(&plan);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
+/* Calls of one part, and those of all threads together, of a batch of `count`. */
+static void count_calls(att_session *session, int count)
+{
+    float in[MOST * WIDTH], out[MOST * WIDTH];
+    for (int i = 0; i < count * WIDTH; i++)
+        in[i] = (float)i;
+    atomic_store(&calls_alone, 0);
+    atomic_store(&calls_shared, 0);
+    assert_int_equal(att_session_bind(session, "x", in), ATT_OK);
+    assert_int_equal(att_session_run(session, count), ATT_OK);
+    assert_int_equal(att_session_output(session, "y", 0, count, out), ATT_OK);
+    assert_memory_equal(in, out, sizeof(float) * (size_t)count * WIDTH);
+}
+
+/* On eight threads a shared sample takes 1/8 + 1/16 of its time, so that sharing pays for up to five. */
+static void few_samples_are_shared_by_all_threads(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    make(THREADS, &context, &graph);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(WIDTH));
+    att_graph_output(graph, "y", att_gelu(graph, x));
+    att_plan_options options = att_plan_options_defaults();
+    assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
+    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_session_create(plan, weights, MOST, &session), ATT_OK);
+    for (int rest = 0; rest < THREADS; rest++) {
+        count_calls(session, THREADS + rest);
+        bool shared = rest <= 5;
+        assert_int_equal(atomic_load(&calls_shared), shared ? rest * THREADS : 0);
+        assert_int_equal(atomic_load(&calls_alone), THREADS + (shared ? 0 : rest));
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_packings_are_made_once),
+        cmocka_unit_test(few_samples_are_shared_by_all_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
