@@ -12,6 +12,7 @@
 #include "progress.h"
 #include "run_folder.h"
 #include "train_network.h"
+#include "train_settle.h"
 
 typedef struct job {
     cli_app *cli;
@@ -47,22 +48,8 @@ static int open_data(job *j, const char *path)
 
 static void make_transforms(job *j)
 {
-    const train_images *images = &j->settings->images;
     j->eval_transform = j->train_transform = att_evaluate_transform(&j->network.preprocess);
-    if (images->no_aug)
-        return;
-    att_transform_options *t = &j->train_transform;
-    t->crop = strcmp(images->crop_mode, "rrc") == 0   ? ATT_CROP_RANDOM_RESIZED
-              : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
-                                                      : ATT_CROP_CENTER;
-    if (images->interpolation)
-        t->interpolation = strcmp(images->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
-    for (int i = 0; i < 2; i++) {
-        t->scale[i] = images->scale.values[i];
-        t->ratio[i] = images->ratio.values[i];
-    }
-    t->pad = images->pad;
-    t->flip = images->hflip;
+    cli_train_transform(&j->settings->images, &j->train_transform);
 }
 
 /* --- the run's folder --------------------------------------------------------------------------------------------- */
@@ -211,8 +198,10 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
 {
     const train_settings *s = j->settings;
     att_bench_options options = att_bench_options_defaults();
+    att_model_options network = s->network.options;
+    network.soft_target = false;
     options.model = att_model_name(j->network.model);
-    options.network = &s->network.options;
+    options.network = &network;
     options.training = true;
     options.backend = s->engine.backend;
     options.precision = cli_engine_precision(&s->engine);
@@ -315,17 +304,6 @@ static int train(job *j)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-/* What can be refused before any image is read. */
-static int check_flags(const train_settings *s)
-{
-    const train_measure *m = &s->measure;
-    if (!m->with && (m->every != CLI_MEASURE_EVERY || strcmp(m->nodes, "*") != 0))
-        return cli_usage("--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one");
-    if (!s->images.no_aug && (s->images.scale.count != 2 || s->images.ratio.count != 2))
-        return cli_usage("--scale and --ratio need two numbers each: the least and the largest");
-    return CLI_OK;
-}
-
 /* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
 static int fill_weights(job *j)
 {
@@ -338,7 +316,7 @@ static int fill_weights(job *j)
 static int prepare(job *j, const char *data)
 {
     const train_settings *s = j->settings;
-    int code = check_flags(s);
+    int code = cli_train_settle(j->cli, j->settings);
     /* The folder of a continued run says where the network is; that of a new one is named after the network. */
     if (s->files.resume)
         cli_resume_path(s->files.resume, s->files.output, s->files.experiment, j->run.resume, sizeof j->run.resume);
@@ -414,7 +392,8 @@ const cli_command cli_command_train = {
     .most_operands = 1,
     .about =
         "DATA is a folder of class folders (or of split folders of such), a .tar, .tar.gz\n"
-        "or .zip of one, or a folder of IDX files. Ctrl-C writes a checkpoint; --resume\n"
+        "or .zip of one, a folder of IDX files, or CIFAR-10, CIFAR-100 or STL-10 (their\n"
+        "binary archives or folders of them). Ctrl-C writes a checkpoint; --resume\n"
         "continues to the same bits as if nothing had happened.",
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"

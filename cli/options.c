@@ -135,6 +135,11 @@ static const char *default_text(const cli_found *f)
     return text;
 }
 
+static int most_reals(const cli_option *option)
+{
+    return option->most > 0 ? option->most : 3;
+}
+
 /* Stores one value; a further one of CLI_REALS is added. */
 static bool store(const cli_found *f, const char *text)
 {
@@ -161,7 +166,7 @@ static bool store(const cli_found *f, const char *text)
         return true;
     case CLI_REALS: {
         cli_reals *reals = to;
-        if (reals->count == 3 || !to_real(text, &real) || !in_range(option, real))
+        if (reals->count == most_reals(option) || !to_real(text, &real) || !in_range(option, real))
             return false;
         reals->values[reals->count++] = real;
         return true;
@@ -195,11 +200,12 @@ static void describe_range(const cli_option *option, char *text, size_t size)
         [CLI_SEED] = "a whole number from 0 to 2^64 - 1",
         [CLI_REAL] = "a number",
         [CLI_TEXT] = "a text",
-        [CLI_REALS] = "up to three numbers",
+        [CLI_REALS] = "numbers",
         [CLI_WORD] = "a short name",
         [CLI_TEXTS] = "a text, given at most 32 times",
     };
-    int length = snprintf(text, size, "%s", kinds[option->kind]);
+    int length = option->kind == CLI_REALS ? snprintf(text, size, "up to %d numbers", most_reals(option))
+                                           : snprintf(text, size, "%s", kinds[option->kind]);
     if (option->low != 0 || option->high != 0) {
         bool bounded = option->high < 1e9 && isfinite(option->high);
         snprintf(text + length, size - (size_t)length, bounded ? " from %.10g to %.10g" : " from %.10g up", option->low,

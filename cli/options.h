@@ -17,14 +17,15 @@ typedef enum cli_kind {
     CLI_LONG,   /* int64_t */
     CLI_SEED,   /* uint64_t */
     CLI_REAL,   /* double */
-    CLI_REALS,  /* cli_reals, up to three numbers */
+    CLI_REALS,  /* cli_reals, up to `most` numbers */
     CLI_TEXT,   /* const char *, NULL: not given; "" stands for the default */
     CLI_WORD,   /* char[size], "": not given */
     CLI_TEXTS   /* cli_texts, one more each time the flag is given */
 } cli_kind;
 
+enum { CLI_MOST_REALS = 8 };
 typedef struct cli_reals {
-    double values[3];
+    double values[CLI_MOST_REALS];
     int count;
 } cli_reals;
 
@@ -43,6 +44,7 @@ typedef struct cli_option {
     size_t offset, size;
     double low, high; /* closed range of numbers; both 0: any */
     cli_kind kind;
+    int most;      /* CLI_REALS: how many numbers there may be; 0: three */
     char letter;   /* -b; 0: none */
     bool open;     /* numbers: the default says "not given" and is not shown */
     bool empty;    /* texts: "" is a value of its own */

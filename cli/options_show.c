@@ -42,7 +42,8 @@ static bool is_given(const cli_found *f)
 }
 
 /* A value's parts as texts; returns how many. Numbers are written to `numbers`. */
-static int value_texts(const cli_found *f, char numbers[3][CLI_NUMBER_TEXT], const char *texts[3])
+static int value_texts(const cli_found *f, char numbers[CLI_MOST_REALS][CLI_NUMBER_TEXT],
+                       const char *texts[CLI_MOST_REALS])
 {
     void *at = cli_value_of(f);
     int count = 1;
@@ -121,8 +122,8 @@ void cli_option_flag(const cli_option *option, char *text, size_t size)
 void cli_option_about(const cli_found *f, char *text, size_t size)
 {
     const cli_option *option = f->option;
-    char numbers[3][CLI_NUMBER_TEXT];
-    const char *texts[3];
+    char numbers[CLI_MOST_REALS][CLI_NUMBER_TEXT];
+    const char *texts[CLI_MOST_REALS];
     int count = is_given(f) ? value_texts(f, numbers, texts) : 0;
     int length = snprintf(text, size, "%s", option->help), choices = cli_choice_count(option);
     for (int i = 0; i < choices && choices <= CLI_MOST_CHOICES; i++)
@@ -168,8 +169,8 @@ att_status cli_options_write(const cli_table *table, att_context *context, const
     enum { MOST = 128, KEY = 64 };
     static const char *const no_values[1];
     att_yaml_entry entries[MOST];
-    char keys[MOST][KEY], numbers[MOST][3][CLI_NUMBER_TEXT];
-    const char *texts[MOST][3];
+    char keys[MOST][KEY], numbers[MOST][CLI_MOST_REALS][CLI_NUMBER_TEXT];
+    const char *texts[MOST][CLI_MOST_REALS];
     int count = 0;
     for (int i = 0; i < cli_option_count(table) && count < MOST; i++) {
         cli_found f = cli_option_at(table, i);

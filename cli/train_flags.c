@@ -35,8 +35,27 @@ static const char *choose_crop(int index)
     return index < 3 ? names[index] : NULL;
 }
 
+static const char *choose_train_interpolation(int index)
+{
+    return index == 0 ? "random" : cli_choice_interpolation(index - 1);
+}
+
+static const char *choose_remode(int index)
+{
+    static const char *const names[] = {"const", "rand", "pixel"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *choose_mixup_mode(int index)
+{
+    static const char *const names[] = {"batch", "pair", "elem"};
+    return index < 3 ? names[index] : NULL;
+}
+
 static const cli_option image_options[] = {
-    {"no-aug", .kind = CLI_FLAG, .help = "no augmentation at all: centre crop, no flip", CLI_AT(train_images, no_aug)},
+    {"no-aug", .kind = CLI_FLAG,
+     .help = "every image as evaluation sees it: nothing random, but for mixing and repeats",
+     CLI_AT(train_images, no_aug)},
     {"train-crop-mode", .kind = CLI_TEXT, .value = "NAME",
      .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
      CLI_AT(train_images, crop_mode)},
@@ -48,8 +67,24 @@ static const cli_option image_options[] = {
      .high = 65536},
     {"hflip", .kind = CLI_REAL, .value = "P", .help = "probability of a left-right flip", CLI_AT(train_images, hflip),
      .low = 0, .high = 1},
+    {"vflip", .kind = CLI_REAL, .value = "P", .help = "probability of an upside-down flip", CLI_AT(train_images, vflip),
+     .low = 0, .high = 1},
+    {"color-jitter", .kind = CLI_REAL, .value = "X",
+     .help = "brightness, contrast and saturation by factors from 1 - X to 1 + X; not with --aa",
+     CLI_AT(train_images, color_jitter), .low = 0, .high = 10},
+    {"aa", .kind = CLI_TEXT, .value = "TEXT", .help = "RandAugment, described as by timm: rand-m9-mstd0.5-inc1",
+     CLI_AT(train_images, aa)},
+    {"reprob", .kind = CLI_REAL, .value = "P", .help = "probability of random erasing", CLI_AT(train_images, reprob),
+     .low = 0, .high = 1},
+    {"remode", .kind = CLI_TEXT, .value = "NAME", .help = "what erased boxes hold: 0, one colour, or noise",
+     .choice = choose_remode, CLI_AT(train_images, remode)},
+    {"recount", .kind = CLI_INT, .value = "N", .help = "most boxes of an image", CLI_AT(train_images, recount),
+     .low = 1, .high = 100},
+    {"aug-repeats", .kind = CLI_REAL, .value = "N",
+     .help = "times that an image comes in an epoch, which has correspondingly fewer of them; 0: once",
+     CLI_AT(train_images, aug_repeats), .low = 0, .high = 100},
     {"train-interpolation", .kind = CLI_TEXT, .value = "NAME", .help = "of resizing, where not --interpolation",
-     .choice = cli_choice_interpolation, CLI_AT(train_images, interpolation)},
+     .choice = choose_train_interpolation, CLI_AT(train_images, interpolation)},
 };
 
 static void image_defaults(void *values)
@@ -64,6 +99,9 @@ static void image_defaults(void *values)
     images->scale.count = images->ratio.count = 2;
     images->pad = transform.pad;
     images->hflip = 0.5;
+    images->color_jitter = 0.4;
+    images->remode = "pixel";
+    images->recount = 1;
 }
 
 GROUP(image_group, "Augmentation", image_options, image_defaults);
@@ -113,13 +151,31 @@ static const cli_option recipe_options[] = {
     {"min-lr", .kind = CLI_REAL, .value = "X", .help = "the rate it falls to", RECIPE(min_lr), .low = 0, .high = 1e3},
     {"decay-epochs", .kind = CLI_REAL, .value = "X", .help = "step: epochs between two steps", RECIPE(decay_epochs),
      .low = 1e-6, .high = 1e6},
-    {"decay-rate", .kind = CLI_REAL, .value = "X", .help = "step: factor", RECIPE(decay_rate), .low = 0, .high = 1},
+    {"decay-rate", .kind = CLI_REAL, .value = "X", .help = "step, multistep: factor", RECIPE(decay_rate), .low = 0,
+     .high = 1},
     {"model-ema", .kind = CLI_FLAG, .help = "keep an average of the weights", RECIPE(model_ema)},
     {"model-ema-decay", .kind = CLI_REAL, .value = "X", .help = "of the average", RECIPE(model_ema_decay), .low = 0,
      .high = 1},
     {"model-ema-warmup", .kind = CLI_FLAG, .help = "the average forgets faster at first", RECIPE(model_ema_warmup)},
     {"seed", .kind = CLI_SEED, .value = "N", .help = "of weights, data order and augmentation", RECIPE(seed)},
 };
+
+static const cli_option mix_options[] = {
+    {"mixup", .kind = CLI_REAL, .value = "X", .help = "Mixup: shares from Beta(X, X); 0: none", RECIPE(mixup), .low = 0,
+     .high = 1e6},
+    {"cutmix", .kind = CLI_REAL, .value = "X", .help = "CutMix: shares from Beta(X, X); 0: none", RECIPE(cutmix),
+     .low = 0, .high = 1e6},
+    {"mixup-prob", .kind = CLI_REAL, .value = "P", .help = "probability of mixing at all", RECIPE(mixup_prob), .low = 0,
+     .high = 1},
+    {"mixup-switch-prob", .kind = CLI_REAL, .value = "P", .help = "probability of CutMix where both are on",
+     RECIPE(mixup_switch_prob), .low = 0, .high = 1},
+    {"mixup-mode", .kind = CLI_TEXT, .value = "NAME", .help = "what shares a draw", .choice = choose_mixup_mode,
+     RECIPE(mixup_mode)},
+    {"mixup-off-epoch", .kind = CLI_INT, .value = "N", .help = "epoch from which on nothing is mixed; 0: never",
+     RECIPE(mixup_off_epoch), .low = 0, .high = 1e6},
+};
+
+GROUP(mix_group, "Mixing (the training loss is then that of mixed images)", mix_options, NULL);
 
 static void recipe_defaults(void *values)
 {
@@ -128,18 +184,27 @@ static void recipe_defaults(void *values)
 
 GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
 
-static const cli_option betas_options[] = {
+static const cli_option list_options[] = {
     {"opt-betas", .kind = CLI_REALS, .value = "X X", .help = "of adamw", CLI_AT(train_settings, betas), .low = 0,
      .high = 0.999999},
+    {"decay-milestones", .kind = CLI_REALS, .value = "N...", .help = "multistep: epochs before which the rate falls",
+     CLI_AT(train_settings, milestones), .low = 1, .high = 1e6, .most = ATT_MOST_MILESTONES},
+    {"cutmix-minmax", .kind = CLI_REALS, .value = "X X",
+     .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
+     CLI_AT(train_settings, cutmix_minmax), .low = 0, .high = 1},
 };
 
-static void betas_defaults(void *values)
+static void list_defaults(void *values)
 {
+    train_settings *s = values;
     att_train_options options = att_train_options_defaults();
-    ((train_settings *)values)->betas = (cli_reals){{options.beta1, options.beta2}, 2};
+    s->betas = (cli_reals){{options.beta1, options.beta2}, 2};
+    s->milestones.count = options.decay_milestone_count;
+    for (int i = 0; i < s->milestones.count; i++)
+        s->milestones.values[i] = options.decay_milestones[i];
 }
 
-GROUP(betas_group, "Recipe", betas_options, betas_defaults);
+GROUP(list_group, "Recipe", list_options, list_defaults);
 
 static const cli_option regular_options[] = {
     {"smoothing", .kind = CLI_REAL, .value = "X", .help = "of the labels", CLI_AT(att_model_options, smoothing),
@@ -228,7 +293,8 @@ const cli_use cli_train_uses[CLI_TRAIN_USES] = {
     {&image_group, offsetof(train_settings, images)},
     {&regular_group, offsetof(train_settings, network.options)},
     {&recipe_group, offsetof(train_settings, recipe)},
-    {&betas_group, 0},
+    {&mix_group, offsetof(train_settings, recipe)},
+    {&list_group, 0},
     {&run_group, offsetof(train_settings, recipe)},
     {&measure_group, offsetof(train_settings, measure)},
     {&file_group, offsetof(train_settings, files)},

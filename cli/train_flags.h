@@ -14,7 +14,13 @@ typedef struct train_images {
     const char *crop_mode, *interpolation; /* interpolation NULL: evaluation's */
     cli_reals scale, ratio;
     int pad;
-    double hflip;
+    double hflip, vflip, color_jitter;
+    const char *aa;                /* NULL: none */
+    att_rand_augment rand_augment; /* what that describes */
+    double reprob;
+    const char *remode;
+    int recount;
+    double aug_repeats;
 } train_images;
 
 typedef struct train_files {
@@ -35,14 +41,14 @@ typedef struct train_settings {
     cli_preprocess preprocess;
     train_images images;
     att_train_options recipe;
-    cli_reals betas;
+    cli_reals betas, milestones, cutmix_minmax;
     train_measure measure;
     train_files files;
     cli_engine engine;
     cli_output output;
 } train_settings;
 
-enum { CLI_TRAIN_USES = 12 };
+enum { CLI_TRAIN_USES = 13 };
 extern const cli_use cli_train_uses[CLI_TRAIN_USES];
 
 #endif

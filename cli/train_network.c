@@ -24,6 +24,7 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     network->options.drop_rate = training.drop_rate;
     network->options.drop_path_rate = training.drop_path_rate;
     network->options.smoothing = training.smoothing;
+    network->options.soft_target = training.soft_target;
     n->name = n->identity.name;
     return CLI_OK;
 }

@@ -21,7 +21,7 @@ typedef struct att_dataset_options {
     const char *split;       /* "train", "val" ("validation") or "test"; NULL: the only one there is, else "train" */
     const char *class_map;   /* file with one class a line, its first word; the line's number, from 0, is the class */
     bool unlabelled;         /* every image below, in any folder or none and of every split: without classes, labels -1;
-                                an "idx" set is as ever */
+                                sets without files of their own for the images are as ever */
     size_t cache_bytes;      /* the most memory for the files of a .tar.gz, which cannot be sought */
     att_image_limits limits; /* what one image may ask for */
 } att_dataset_options;
@@ -38,6 +38,12 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * "tar", "tar.gz", "zip": an archive of such a folder, which may have folders around it.
  *
+ * "cifar10", "cifar100", "stl10": the binary versions' files, in a folder, in the official folder inside it
+ * (cifar-10-batches-bin, cifar-100-binary, stl10_binary) or in the official archive, plain or gzipped; names of classes
+ * from batches.meta.txt, fine_label_names.txt and class_names.txt, else their numbers. CIFAR-100's classes are the 100
+ * fine ones; STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by name.
+ * The images of the split are kept in memory.
+ *
  * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
  * runs of digits by value); others are left out. Without a class map the class folders that hold images are numbered in
  * timm's order. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split().
@@ -52,13 +58,13 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const c
                                                    const att_dataset_options *options, att_dataset **dataset);
 ATT_API void att_dataset_close(att_dataset **dataset);
 
-/* "idx", "folder", "tar", "tar.gz", "zip". */
+/* "idx", "cifar10", "cifar100", "stl10", "folder", "tar", "tar.gz", "zip". */
 ATT_API const char *att_dataset_format(const att_dataset *dataset);
-/* The split folder or file that was taken ("train", "t10k"); "" where there are none. */
+/* The split folder or file that was taken ("train", "t10k", "test"); "" where there are none. */
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
 ATT_API int64_t att_dataset_count(const att_dataset *dataset);
 ATT_API int att_dataset_class_count(const att_dataset *dataset);
-/* True where the numbers come from a class map or, for "idx", from the file; false where from the sorted names. */
+/* True where the numbers come from a class map or from the files' own labels; false where from the sorted names. */
 ATT_API bool att_dataset_class_numbers_given(const att_dataset *dataset);
 /* Name of class 0..class_count-1; "" outside. */
 ATT_API const char *att_dataset_class_name(const att_dataset *dataset, int class_index);
@@ -74,7 +80,11 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, a
 
 /* --- transforms -------------------------------------------------------------------------------------------------- */
 
-typedef enum att_interpolation { ATT_BILINEAR, ATT_BICUBIC } att_interpolation;
+typedef enum att_interpolation {
+    ATT_BILINEAR,
+    ATT_BICUBIC,
+    ATT_RANDOM_INTERPOLATION /* of transforms: one of the two for each image */
+} att_interpolation;
 
 typedef enum att_crop {
     ATT_CROP_CENTER,         /* resize, then cut the middle out: evaluation */
@@ -82,12 +92,36 @@ typedef enum att_crop {
     ATT_CROP_PAD             /* as ATT_CROP_CENTER, then shifted by up to `pad` in both directions over black */
 } att_crop;
 
+/* timm's RandAugment (Cubuk et al. 2019; timm/data/auto_augment.py): `layers` times one of AutoContrast, Equalize,
+ * Invert, Rotate, Posterize, Solarize, SolarizeAdd, Color, Contrast, Brightness, Sharpness, ShearX, ShearY,
+ * TranslateXRel, TranslateYRel is drawn and with `probability` done, by a magnitude from N(magnitude, deviation^2) cut
+ * to 0..most, 10 being in full. Pixels are Pillow's to the byte; what comes from outside the image is the mean. */
+typedef struct att_rand_augment {
+    int layers;       /* 0: none */
+    double magnitude; /* 0..100 */
+    double deviation; /* INFINITY: the magnitude is uniform in 0..magnitude */
+    double most;
+    double probability;
+    bool increasing; /* timm's variants that do more the greater the magnitude */
+} att_rand_augment;
+/* From timm's description: "rand", then in any order -mN (magnitude, 10), -nN (layers, 2), -pP (probability, 0.5),
+ * -mstdX (deviation, 0; above 100 uniform), -mmaxX (most, 10), -inc1 (increasing). Errors: ERR_UNSUPPORTED (another of
+ * timm's policies), ERR_ARGUMENT. */
+ATT_API ATT_MUST_CHECK att_status att_rand_augment_parse(att_context *context, const char *text,
+                                                         att_rand_augment *rand_augment);
+
+/* What erased pixels become, after normalising: 0; a normal draw for each channel of a box; one for each value. */
+typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL } att_erase_mode;
+
 /* From an 8-bit image to floats [height][width][channels]. Resizing is Pillow's to the byte (antialiased, two passes).
  *
  * ATT_CROP_CENTER is timm's evaluation: with target (H, W) and scale size s = floor(target / crop_pct), the image is
  * resized so that it covers s and keeps its aspect (square targets: shorter side s, longer int(s * long / short);
  * others: sides divided by min(h / s_h, w / s_w) and rounded), then the middle is cut out (offsets rounded half to
- * even). ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest
+ * even). Then follow, where asked for and in this order: flips, RandAugment, colour jitter (torchvision's: brightness,
+ * contrast and saturation in random order, each by a factor U(max(0, 1 - j), 1 + j)), normalisation, random erasing
+ * (timm's: 1 to erase_count boxes, together U(.02, 1/3) of the area, aspects log-uniform in 0.3..1/0.3).
+ * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest
  * central box whose aspect lies in `ratio`. */
 typedef struct att_transform_options {
     int height, width, channels; /* of the result; channels 1 or 3 */
@@ -97,11 +131,17 @@ typedef struct att_transform_options {
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED */
     int pad;                   /* ATT_CROP_PAD, pixels */
     double flip;               /* probability of a left-right flip */
-    float mean[3], std[3];     /* (x / 255 - mean) / std per channel */
+    double vertical_flip;      /* probability of an upside-down flip */
+    att_rand_augment rand_augment;
+    double color_jitter[3]; /* brightness, contrast, saturation: j in 0..10; 0: none */
+    double erase;           /* probability of random erasing */
+    att_erase_mode erase_mode;
+    int erase_count;       /* 1..100, where there is erasing */
+    float mean[3], std[3]; /* (x / 255 - mean) / std per channel */
 } att_transform_options;
 
-/* Centre crop with crop_pct 1, bicubic, no flip; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them; mean
- * 0.5 and std 0.5. */
+/* Centre crop with crop_pct 1, bicubic, nothing random; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them;
+ * mean 0.5 and std 0.5. */
 ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
 
 /* Transforms one image of the options' channels to `out`, height * width * channels floats. seed, epoch and index key
@@ -123,8 +163,34 @@ typedef enum att_corrupt {
                              the random choices of the one it replaces; ERR_FORMAT where there are too many in a row */
 } att_corrupt;
 
+/* Mixup (Zhang et al. 2018) and CutMix (Yun et al. 2019) as timm's Mixup: image i of a batch of n is mixed with image
+ * n - 1 - i, after each was transformed. lambda from Beta(alpha, alpha); Mixup: lambda x_i + (1 - lambda) x_j; CutMix:
+ * a box of the share 1 - lambda around a random place is taken from x_j, and lambda becomes the share that is left. The
+ * target of image i is lambda t_i + (1 - lambda) t_j, where t has 1 - smoothing + smoothing / classes for the label and
+ * smoothing / classes elsewhere. Draws depend on seed, epoch and the batch's number. */
+typedef enum att_mix_mode {
+    ATT_MIX_BATCH, /* one draw for all */
+    ATT_MIX_PAIR,  /* one for each i and n - 1 - i */
+    ATT_MIX_ELEM   /* one for each image */
+} att_mix_mode;
+typedef struct att_mix_options {
+    int classes;             /* of the targets; 0: nothing is mixed, and there are no targets */
+    double smoothing;        /* [0, 1): of the targets */
+    double mixup, cutmix;    /* alphas; 0: none of it */
+    double cutmix_minmax[2]; /* sides of CutMix's box as shares of the image's, instead of its alpha; 0, 0: none */
+    double prob;             /* of a draw to mix at all */
+    double switch_prob;      /* of CutMix where both are on */
+    att_mix_mode mode;
+    int off_epoch; /* from this epoch on nothing is mixed; 0: never */
+} att_mix_options;
+
 typedef struct att_loader_options {
     att_transform_options transform;
+    att_mix_options mix;
+    int repeats; /* 1..100; images of an epoch come so many times in a row, each with random choices of its own, from
+                    correspondingly fewer images (repeated augmentation, Hoffer et al. 2020): as timm's
+                    RepeatAugSampler for one process, an epoch has as many places as there are images, rounded down to
+                    a multiple of 256 where there are so many */
     int batch_size;
     int workers;    /* threads; 0: images are made in att_loader_next() */
     int prefetch;   /* batches held in memory at most, 2 or more (without workers one is held) */
@@ -139,7 +205,8 @@ typedef struct att_loader_options {
     void *corrupt_user;
 } att_loader_options;
 
-/* Batch 32, 2 workers, prefetch 4, corrupt images fatal, everything else off or zero; the transform's defaults at the
+/* Batch 32, 2 workers, prefetch 4, corrupt images fatal, one repeat, mixing with prob 1 and switch_prob 0.5 for those
+ * who choose it, everything else off or zero; the transform's defaults at the
  * given size. */
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
@@ -161,6 +228,7 @@ typedef struct att_batch {
     int count;              /* images in it; 0: the epoch is at its end and the rest is unset */
     const float *images;    /* [count][height][width][channels] */
     const int32_t *labels;  /* [count] */
+    const float *targets;   /* [count][mix.classes]; NULL where there are none */
     const int64_t *indices; /* [count], in the data set */
 } att_batch;
 

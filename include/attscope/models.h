@@ -1,8 +1,8 @@
 /* attscope/models.h - networks by timm's names, and the checkpoints that fit them.
  *
  * A model is a graph with its preprocessing and its names. Inputs of the graph: "image" [img_size, img_size, in_chans]
- * of the graph's type and, in graphs with a loss, "target" (I32 scalar). Outputs: "logits" [num_classes] and, with a
- * loss, "loss" (scalar).
+ * of the graph's type and, in graphs with a loss, "target" (I32 scalar, or [num_classes] with soft_target). Outputs:
+ * "logits" [num_classes] and, with a loss, "loss" (scalar).
  */
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
@@ -57,6 +57,7 @@ typedef struct att_model_options {
     double drop_path_rate; /* training: of the last block; rises linearly from 0 in the first */
     bool loss;             /* add input "target" and output "loss" */
     double smoothing;      /* of the loss's targets */
+    bool soft_target;      /* "target" is a distribution, into which whoever makes it puts the smoothing */
 } att_model_options;
 ATT_API att_model_options att_model_options_defaults(void);
 

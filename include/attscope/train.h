@@ -22,6 +22,8 @@ ATT_API att_choice att_optimizer_at(int index);
 ATT_API int att_schedule_count(void);
 ATT_API att_choice att_schedule_at(int index);
 
+enum { ATT_MOST_MILESTONES = 8 };
+
 /* Strings are only read during the call. The members up to `model_ema_decay` decide bits: a resume must give the
  * same ones. */
 typedef struct att_train_options {
@@ -43,8 +45,20 @@ typedef struct att_train_options {
     bool sched_on_updates; /* the rate changes at every update instead of every epoch */
     int warmup_epochs;     /* linear from warmup_lr to lr; counted within `epochs` */
     double warmup_lr, min_lr;
-    double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t from the start */
-    bool model_ema;                  /* keep an average of the weights; evaluation and the best epoch go by it */
+    double decay_epochs, decay_rate;           /* step: lr decay_rate^floor(t / decay_epochs), t from the start */
+    int decay_milestones[ATT_MOST_MILESTONES]; /* multistep, epochs in rising order: lr decay_rate^(how many are at
+                                                  most t + 1), so that as in timm the rate falls one epoch (with
+                                                  sched_on_updates: one update) before each */
+    int decay_milestone_count;
+    double mixup, cutmix;    /* alphas of data.h's mixing, off where 0. Where anything is mixed the model is made
+                                with soft_target, its smoothing goes into the targets, and the loss is that of
+                                the mixed images */
+    double cutmix_minmax[2]; /* sides of CutMix's box instead of its alpha; 0, 0: none */
+    double mixup_prob, mixup_switch_prob;
+    const char *mixup_mode; /* "batch", "pair", "elem" */
+    int mixup_off_epoch;    /* from this epoch on nothing is mixed; 0: never */
+    int aug_repeats;        /* images of an epoch come so often, from correspondingly fewer; 0, 1: once */
+    bool model_ema;         /* keep an average of the weights; evaluation and the best epoch go by it */
     bool model_ema_warmup;  /* d = min(model_ema_decay, 1 - (1 + u)^(-2/3)), u finished updates before this one */
     double model_ema_decay; /* the first update copies the weights; then ema = d ema + (1 - d) weights */
 
@@ -70,7 +84,8 @@ typedef struct att_train_options {
 } att_train_options;
 
 /* timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5, lr_base 0.1, cosine over 300 epochs with 5 of
- * warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs by 0.1, ten checkpoints, log every 50 updates, seed 42.
+ * warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs (milestones 90, 180, 270) by 0.1, ten checkpoints, log
+ * every 50 updates, seed 42, nothing mixed (for those who do: probability 1, of CutMix 0.5, by batches) or repeated.
  */
 ATT_API att_train_options att_train_options_defaults(void);
 
@@ -107,18 +122,19 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * of the averaged weights where there are any, and eval_plain_loss, .. are added then; left out where nothing is
  * evaluated; with skip_corrupt also train_corrupt and eval_corrupt, how many images were replaced and left out);
  * ATT_EVENT_WARNING for each image that cannot be decoded, once in a call (message, which names it and why; set:
- * "train", "eval"); ATT_EVENT_MEASURE (split = "train", images; the figures of one
- * update's images before that update, at the step that it made); ATT_EVENT_RUN_END (status, message). Nothing is
+ * "train", "eval"); ATT_EVENT_MEASURE (split = "train", images, without accuracy where images are mixed; the figures of
+ * one update's images before that update, at the step that it made); ATT_EVENT_RUN_END (status, message). Nothing is
  * emitted before all arguments were found good.
  *
  * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
  * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.
  *
  * result may be NULL; otherwise it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an
- * option out of range; fewer images than one batch; a model without loss); ERR_NOT_FOUND (optimizer, schedule: with the
- * nearest name); ERR_NONFINITE (loss or gradient: the message names the update, the first node and the last good
- * checkpoint; weights are those before that update); ERR_STOPPED (progress asked to stop: `last` was written after the
- * update in progress); ERR_IO and what a sink answers. */
+ * option out of range; fewer images than one batch; a model without loss, or whose targets are not of the kind that
+ * mixing asks for); ERR_NOT_FOUND (optimizer, schedule: with the nearest name); ERR_NONFINITE (loss or gradient: the
+ * message names the update, the first node and the last good checkpoint; weights are those before that update);
+ * ERR_STOPPED (progress asked to stop: `last` was written after the update in progress); ERR_IO and what a sink
+ * answers. */
 ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                              const att_train_options *options, att_train_result *result);
 

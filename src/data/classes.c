@@ -161,17 +161,22 @@ static att_status parse_map(att_context *context, const char *path, char *text, 
     return status;
 }
 
+att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size, att_class_list *list)
+{
+    size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
+    list->given = true;
+    if (strlen(text) != size)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: a class map is text, this holds zero bytes", origin);
+    return parse_map(context, origin, text + mark, list);
+}
+
 att_status att_class_list_read(att_context *context, const char *path, att_class_list *list)
 {
     char *text;
     size_t size;
     ATT_TRY(att_file_read(context, path, MAX_MAP_BYTES, &text, &size));
-    size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
-    att_status status = strlen(text) != size
-                            ? att_fail(context, ATT_ERR_FORMAT, "%s: a class map is text, this holds zero bytes", path)
-                            : parse_map(context, path, text + mark, list);
+    att_status status = att_class_list_parse(context, path, text, size, list);
     att_free(context, text);
-    list->given = true;
     return status;
 }
 

@@ -31,6 +31,9 @@ att_status att_class_list_make(att_context *context, const char *origin, const c
 /* From a file with one class a line, of which the first word counts. Errors: ERR_FORMAT (empty, a line without a word,
  * a class twice), those of att_file_read(). */
 att_status att_class_list_read(att_context *context, const char *path, att_class_list *list);
+/* The same from such a file's bytes, which have a NUL after the last. `text` is changed. */
+att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size,
+                                att_class_list *list);
 /* Number of a name; -1 where there is none. */
 int att_class_list_find(const att_class_list *list, const char *name);
 /* The name nearest to `name`, NULL where none is near. */

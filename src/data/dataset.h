@@ -37,7 +37,8 @@ struct att_dataset {
     const char *split; /* static, "" where there are none */
 };
 
-extern const att_data_format att_data_idx, att_data_folder, att_data_archive;
+extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_folder,
+    att_data_archive;
 
 /* As att_dataset_read(); pixels that are not needed may be undefined. need: NULL means all. */
 att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,

@@ -10,9 +10,17 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "data/make.h"
+#include "data/mix.h"
 #include "data/slot.h"
 
-enum { MAX_BATCH = 1 << 20, MAX_WORKERS = 1024, MAX_PREFETCH = 1024, MAX_REPLACED = 100 };
+enum {
+    MAX_BATCH = 1 << 20,
+    MAX_WORKERS = 1024,
+    MAX_PREFETCH = 1024,
+    MAX_REPLACED = 100,
+    MAX_REPEATS = 100,
+    REPEATS_ROUND = 256
+};
 
 /* A context belongs to one thread, so each worker has its own, on the loader's allocator. */
 typedef struct worker {
@@ -47,6 +55,8 @@ struct att_loader {
 att_loader_options att_loader_options_defaults(int height, int width, int channels)
 {
     return (att_loader_options){.transform = att_transform_options_defaults(height, width, channels),
+                                .mix = {.prob = 1, .switch_prob = 0.5},
+                                .repeats = 1,
                                 .batch_size = 32,
                                 .workers = 2,
                                 .prefetch = 4};
@@ -86,7 +96,7 @@ static bool is_corrupt(att_status status)
 /* Index of the image at `place` of the epoch; past the end it begins again. */
 static int64_t index_at(const att_loader *loader, int64_t place)
 {
-    int64_t wrapped = place % att_dataset_count(loader->dataset);
+    int64_t wrapped = place / loader->options.repeats % att_dataset_count(loader->dataset);
     return loader->order ? loader->order[wrapped] : wrapped;
 }
 
@@ -114,7 +124,10 @@ static void make_at(const att_loader *loader, att_context *context, int64_t plac
     att_slot *into = slot_of(loader, batch);
     float *out = into->images + (size_t)at * loader->image_floats;
     int64_t index = index_at(loader, place);
-    att_transform_key key = {loader->options.seed, loader->epoch, index};
+    att_transform_key key = {.seed = loader->options.seed,
+                             .epoch = loader->epoch,
+                             .index = index,
+                             .repeat = (int)(place % loader->options.repeats)};
     att_status status = att_make_image(loader->dataset, &loader->options.transform, context, index, &key, out);
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};
@@ -223,9 +236,20 @@ static att_status check_options(att_context *context, const att_loader_options *
         wrong = "prefetch must lie in 2..1024";
     else if (options->corrupt < ATT_CORRUPT_FATAL || options->corrupt > ATT_CORRUPT_REPLACED)
         wrong = "unknown treatment of corrupt images";
+    else if (options->repeats < 1 || options->repeats > MAX_REPEATS)
+        wrong = "repeats must lie in 1..100";
     if (wrong)
         return att_fail(context, ATT_ERR_ARGUMENT, "loader: %s", wrong);
+    ATT_TRY(att_mix_check(context, &options->mix));
     return att_transform_check(context, &options->transform);
+}
+
+/* Images of an epoch, repeated ones as often as they come. */
+static int64_t places_of(const att_loader_options *options, int64_t count)
+{
+    if (options->repeats > 1 && count >= REPEATS_ROUND)
+        count -= count % REPEATS_ROUND;
+    return options->drop_last ? count - count % options->batch_size : count;
 }
 
 static att_status fill_loader(att_loader *loader)
@@ -233,7 +257,7 @@ static att_status fill_loader(att_loader *loader)
     att_context *context = loader->context;
     const att_loader_options *options = &loader->options;
     int64_t count = att_dataset_count(loader->dataset);
-    loader->used = options->drop_last ? count - count % options->batch_size : count;
+    loader->used = places_of(options, count);
     loader->image_floats =
         (size_t)options->transform.height * (size_t)options->transform.width * (size_t)options->transform.channels;
     loader->ring = options->workers > 0 ? options->prefetch : 1;
@@ -245,7 +269,8 @@ static att_status fill_loader(att_loader *loader)
     if (!loader->slots || !loader->workers || (options->shuffle && !loader->order))
         return att_fail_memory(context, (size_t)count * sizeof *loader->order, "a loader");
     for (int i = 0; i < loader->ring; i++)
-        ATT_TRY(att_slot_make(context, options->batch_size, loader->image_floats, &loader->slots[i]));
+        ATT_TRY(
+            att_slot_make(context, options->batch_size, loader->image_floats, options->mix.classes, &loader->slots[i]));
     for (int i = 0; i < loader->worker_count; i++)
         ATT_TRY(make_worker(loader, &loader->workers[i]));
     ATT_TRY(att_loader_start(loader, 0, 0));
@@ -440,7 +465,11 @@ static att_status hand_out(att_loader *loader, att_batch *batch)
                          .count = size,
                          .images = made->images,
                          .labels = made->labels,
+                         .targets = made->targets,
                          .indices = made->indices};
+    if (att_mix_has_targets(&loader->options.mix))
+        att_mix_batch(&loader->options.mix, &loader->options.transform, loader->options.seed, batch, made->images,
+                      made->targets);
     return ATT_OK;
 }
 

@@ -20,7 +20,7 @@ att_status att_make_image(const att_dataset *dataset, const att_transform_option
     att_image_need need = {needed_box, &it};
     att_image image;
     ATT_TRY(att_dataset_read_needed(dataset, context, index, transform->channels, &need, &image));
-    att_status status = att_transform_image(context, transform, &image, key->seed, key->epoch, key->index, out);
+    att_status status = att_transform_keyed(context, transform, &image, key, out);
     att_image_free(context, &image);
     if (status != ATT_OK) {
         char name[ATT_DATA_MAX_NAME];

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 
-att_status att_slot_make(att_context *context, int batch_size, size_t image_floats, att_slot *slot)
+att_status att_slot_make(att_context *context, int batch_size, size_t image_floats, int classes, att_slot *slot)
 {
     size_t count = (size_t)batch_size, floats = count * image_floats;
     *slot = (att_slot){.context = context,
@@ -15,7 +15,9 @@ att_status att_slot_make(att_context *context, int batch_size, size_t image_floa
                        .labels = att_allocate_array(context, count, sizeof *slot->labels),
                        .indices = att_allocate_array(context, count, sizeof *slot->indices),
                        .failures = att_allocate_array(context, count, sizeof *slot->failures)};
-    if (!slot->images || !slot->labels || !slot->indices || !slot->failures)
+    if (classes > 0)
+        slot->targets = att_allocate_array(context, att_size_product(count, (size_t)classes), sizeof *slot->targets);
+    if ((classes > 0 && !slot->targets) || !slot->images || !slot->labels || !slot->indices || !slot->failures)
         return att_fail_memory(context, floats * sizeof *slot->images, "a batch of images");
     return ATT_OK;
 }
@@ -41,6 +43,7 @@ void att_slot_free(att_slot *slot)
     forget_failures(slot);
     att_free(slot->context, slot->images);
     att_free(slot->context, slot->labels);
+    att_free(slot->context, slot->targets);
     att_free(slot->context, slot->indices);
     att_free(slot->context, slot->failures);
 }

@@ -18,13 +18,14 @@ typedef struct att_slot {
     size_t image_floats;
     float *images; /* [batch_size][image_floats] */
     int32_t *labels;
+    float *targets; /* [batch_size][classes]; NULL without classes */
     int64_t *indices;
     att_slot_failure *failures;
     int missing; /* images not made yet */
 } att_slot;
 
 /* What failed is to be freed too. Errors: ERR_MEMORY. */
-att_status att_slot_make(att_context *context, int batch_size, size_t image_floats, att_slot *slot);
+att_status att_slot_make(att_context *context, int batch_size, size_t image_floats, int classes, att_slot *slot);
 /* Forgets what failed; `missing` images are to be made. */
 void att_slot_ready(att_slot *slot, int missing);
 void att_slot_free(att_slot *slot);

@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "data/augment.h"
+#include "data/erase.h"
 #include "data/resize.h"
 
 #if defined(__clang__)
@@ -26,6 +28,7 @@ att_transform_options att_transform_options_defaults(int height, int width, int 
                                    .scale = {0.08, 1.0},
                                    .ratio = {3.0 / 4.0, 4.0 / 3.0},
                                    .pad = 4,
+                                   .erase_count = 1,
                                    .mean = {0.5f, 0.5f, 0.5f},
                                    .std = {0.5f, 0.5f, 0.5f}};
 }
@@ -45,7 +48,7 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "channels must be 1 or 3";
     else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_PAD)
         wrong = "unknown crop";
-    else if (options->interpolation != ATT_BILINEAR && options->interpolation != ATT_BICUBIC)
+    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_RANDOM_INTERPOLATION)
         wrong = "unknown interpolation";
     else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 1.0))
         wrong = "crop_pct must lie in 0.01..1";
@@ -57,6 +60,16 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "pad must lie in 0..16384";
     else if (!(options->flip >= 0.0 && options->flip <= 1.0))
         wrong = "flip must be a probability";
+    else if (!(options->vertical_flip >= 0.0 && options->vertical_flip <= 1.0))
+        wrong = "vertical_flip must be a probability";
+    else if (!(options->erase >= 0.0 && options->erase <= 1.0))
+        wrong = "erase must be a probability";
+    else if (options->erase_mode < ATT_ERASE_CONST || options->erase_mode > ATT_ERASE_PIXEL)
+        wrong = "unknown way of erasing";
+    else if (options->erase > 0 && (options->erase_count < 1 || options->erase_count > 100))
+        wrong = "erase_count must lie in 1..100";
+    else
+        wrong = att_augment_wrong(options);
     for (int c = 0; !wrong && c < options->channels; c++)
         if (!isfinite(options->mean[c]) || !(options->std[c] > 0.0f) || !isfinite(options->std[c]))
             wrong = "mean must be finite and std positive";
@@ -152,7 +165,7 @@ static geometry random_resized_crop(const att_transform_options *options, int wi
 /* A picture of the result's size, read `right` and `down` pixels off with black outside, and mirrored or not. */
 typedef struct placing {
     int right, down;
-    bool mirrored;
+    bool mirrored, upside_down;
 } placing;
 
 typedef struct layout {
@@ -160,9 +173,21 @@ typedef struct layout {
     placing place;
 } layout;
 
+static uint64_t image_key(const att_transform_key *key)
+{
+    uint64_t image = att_random_key(key->seed, (uint64_t)key->epoch, (uint64_t)key->index);
+    return key->repeat ? att_random_key(image, (uint64_t)key->repeat, att_random_hash("repeat")) : image;
+}
+
+/* Draws of their own for each stage: what one takes changes no other. */
+static att_random draws_for(const att_transform_key *key, const char *stage)
+{
+    return att_random_from(att_random_key(image_key(key), 0, att_random_hash(stage)));
+}
+
 static layout lay_out(const att_transform_options *options, int width, int height, const att_transform_key *key)
 {
-    att_random random = att_random_from(att_random_key(key->seed, (uint64_t)key->epoch, (uint64_t)key->index));
+    att_random random = att_random_from(image_key(key));
     layout made = {.plan = options->crop == ATT_CROP_RANDOM_RESIZED
                                ? random_resized_crop(options, width, height, &random)
                                : center_crop(options, width, height)};
@@ -171,7 +196,16 @@ static layout lay_out(const att_transform_options *options, int width, int heigh
         made.place.right = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
     }
     made.place.mirrored = options->flip > 0 && att_random_uniform(&random) < options->flip;
+    made.place.upside_down = options->vertical_flip > 0 && att_random_uniform(&random) < options->vertical_flip;
     return made;
+}
+
+static att_interpolation interpolation_of(const att_transform_options *options, const att_transform_key *key)
+{
+    if (options->interpolation != ATT_RANDOM_INTERPOLATION)
+        return options->interpolation;
+    att_random draws = draws_for(key, "interpolation");
+    return att_random_uniform(&draws) < 0.5 ? ATT_BILINEAR : ATT_BICUBIC;
 }
 
 static bool can_be_resized(const geometry *plan)
@@ -184,101 +218,112 @@ att_box att_transform_needs(const att_transform_options *options, int width, int
     geometry plan = lay_out(options, width, height, key).plan;
     if (!can_be_resized(&plan))
         return plan.from;
-    return att_resize_needs(plan.from, options->interpolation, (int)plan.width, (int)plan.height, plan.window);
+    return att_resize_needs(plan.from, interpolation_of(options, key), (int)plan.width, (int)plan.height, plan.window);
 }
 
-/* --- bytes to floats --------------------------------------------------------------------------------------------- */
-
-/* What each byte of each channel becomes. */
-typedef struct value_table {
-    float of[3][256];
-} value_table;
-
-static void fill_tables(const att_transform_options *options, value_table *values)
-{
-    for (int c = 0; c < options->channels; c++)
-        for (int value = 0; value < 256; value++)
-            values->of[c][value] = ((float)value / 255.0f - options->mean[c]) / options->std[c];
-}
-
-/* Pixels that lie `step` bytes apart. */
-static void write_pixels(const value_table *values, const uint8_t *from, int step, int channels, int count, float *out)
-{
-    if (channels == 1)
-        for (int i = 0; i < count; i++)
-            out[i] = values->of[0][from[i * step]];
-    else
-        for (int i = 0; i < count; i++)
-            for (int c = 0; c < 3; c++)
-                out[3 * i + c] = values->of[c][from[i * step + c]];
-}
-
-static void write_black(const value_table *values, int channels, int count, float *out)
-{
-    static const uint8_t black[3] = {0};
-    write_pixels(values, black, 0, channels, count, out);
-}
+/* --- bytes to bytes ---------------------------------------------------------------------------------------------- */
 
 static int clamp(int value, int low, int high)
 {
     return value < low ? low : value > high ? high : value;
 }
 
-static void write_row(const value_table *values, placing place, const uint8_t *row, int channels, int width, float *out)
+static void place_row(placing place, const uint8_t *row, int channels, int width, uint8_t *out)
 {
     int shift = place.mirrored ? place.right : -place.right;
     int begin = clamp(shift, 0, width), end = clamp(width + shift, 0, width);
     int from = place.mirrored ? width - 1 - begin + place.right : begin + place.right;
-    write_black(values, channels, begin, out);
-    if (begin < end)
-        write_pixels(values, row + (ptrdiff_t)from * channels, place.mirrored ? -channels : channels, channels,
-                     end - begin, out + (size_t)begin * (size_t)channels);
-    write_black(values, channels, width - end, out + (size_t)end * (size_t)channels);
+    memset(out, 0, (size_t)begin * (size_t)channels);
+    memset(out + (size_t)end * (size_t)channels, 0, (size_t)(width - end) * (size_t)channels);
+    if (!place.mirrored && begin < end)
+        memcpy(out + (size_t)begin * (size_t)channels, row + (size_t)from * (size_t)channels,
+               (size_t)(end - begin) * (size_t)channels);
+    for (int x = begin; place.mirrored && x < end; x++)
+        for (int c = 0; c < channels; c++)
+            out[x * channels + c] = row[(from - (x - begin)) * channels + c];
 }
 
-static void write_rows(const att_transform_options *options, placing place, const uint8_t *pixels, float *out)
+static void place_rows(const att_transform_options *options, placing place, const uint8_t *pixels, uint8_t *out)
 {
     size_t stride = (size_t)options->width * (size_t)options->channels;
-    value_table values;
-    fill_tables(options, &values);
     for (int y = 0; y < options->height; y++) {
-        int from = y + place.down;
-        float *to = out + (size_t)y * stride;
+        int from = (place.upside_down ? options->height - 1 - y : y) + place.down;
+        uint8_t *to = out + (size_t)y * stride;
         if (from < 0 || from >= options->height)
-            write_black(&values, options->channels, options->width, to);
+            memset(to, 0, stride);
         else
-            write_row(&values, place, pixels + (size_t)from * stride, options->channels, options->width, to);
+            place_row(place, pixels + (size_t)from * stride, options->channels, options->width, to);
     }
 }
 
-static att_status write_floats(att_context *context, const att_transform_options *options, const att_image *image,
-                               const layout *made, float *out)
+/* --- bytes to floats --------------------------------------------------------------------------------------------- */
+
+static void normalise(const att_transform_options *options, const uint8_t *pixels, float *out)
 {
-    const geometry *plan = &made->plan;
+    float table[3][256];
+    size_t count = (size_t)options->height * (size_t)options->width, channels = (size_t)options->channels;
+    for (size_t c = 0; c < channels; c++)
+        for (int value = 0; value < 256; value++)
+            table[c][value] = ((float)value / 255.0f - options->mean[c]) / options->std[c];
+    if (channels == 1)
+        for (size_t i = 0; i < count; i++)
+            out[i] = table[0][pixels[i]];
+    else
+        for (size_t i = 0; i < 3 * count; i += 3)
+            for (size_t c = 0; c < 3; c++)
+                out[i + c] = table[c][pixels[i + c]];
+}
+
+/* `resized` and `placed` have the result's size; the first is scratch once it was placed. */
+static void finish(const att_transform_options *options, placing place, const att_transform_key *key, uint8_t *resized,
+                   uint8_t *placed, float *out)
+{
+    att_image image = {options->width, options->height, options->channels, placed};
+    place_rows(options, place, resized, placed);
+    att_random draws = draws_for(key, "augment");
+    att_augment(options, &image, &draws, resized);
+    normalise(options, placed, out);
+    draws = draws_for(key, "erase");
+    if (options->erase > 0)
+        att_erase(options, &draws, out);
+}
+
+static att_status make_floats(att_context *context, const att_transform_options *options, const att_image *image,
+                              const att_transform_key *key, float *out)
+{
+    layout made = lay_out(options, image->width, image->height, key);
+    const geometry *plan = &made.plan;
     if (!can_be_resized(plan))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized",
                         image->width, image->height);
     size_t bytes = (size_t)options->height * (size_t)options->width * (size_t)options->channels;
-    uint8_t *pixels = att_reallocate(context, NULL, bytes);
+    uint8_t *pixels = att_reallocate(context, NULL, 2 * bytes);
     if (!pixels)
-        return att_fail_memory(context, bytes, "a transformed image");
+        return att_fail_memory(context, 2 * bytes, "a transformed image");
     att_status status = att_resize(context, image, plan->from, options->interpolation, (int)plan->width,
                                    (int)plan->height, plan->window, pixels);
     if (status == ATT_OK)
-        write_rows(options, made->place, pixels, out);
+        finish(options, made.place, key, pixels, pixels + bytes, out);
     att_free(context, pixels);
     return status;
 }
 
-att_status att_transform_image(att_context *context, const att_transform_options *options, const att_image *image,
-                               uint64_t seed, int64_t epoch, int64_t index, float *out)
+att_status att_transform_keyed(att_context *context, const att_transform_options *options, const att_image *image,
+                               const att_transform_key *key, float *out)
 {
     ATT_TRY(att_transform_check(context, options));
     if (image->channels != options->channels || image->width < 1 || image->height < 1)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "transform: an image of %d x %d x %d where %d channels were expected", image->height,
                         image->width, image->channels, options->channels);
-    att_transform_key key = {seed, epoch, index};
-    layout made = lay_out(options, image->width, image->height, &key);
-    return write_floats(context, options, image, &made, out);
+    att_transform_options settled = *options;
+    settled.interpolation = interpolation_of(options, key);
+    return make_floats(context, &settled, image, key, out);
+}
+
+att_status att_transform_image(att_context *context, const att_transform_options *options, const att_image *image,
+                               uint64_t seed, int64_t epoch, int64_t index, float *out)
+{
+    att_transform_key key = {.seed = seed, .epoch = epoch, .index = index};
+    return att_transform_keyed(context, options, image, &key, out);
 }

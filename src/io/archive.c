@@ -43,6 +43,8 @@ typedef struct archive_walk {
     struct archive *reader;
     struct archive_entry *entry;
     size_t cache_bytes;
+    bool (*wanted)(void *user, const char *name); /* NULL: all are */
+    void *user;
 } archive_walk;
 
 static att_status fail_walk(const archive_walk *walk)
@@ -151,8 +153,11 @@ static att_status add_member(const archive_walk *walk)
         archive->skipped++;
         return ATT_OK;
     }
+    name = without_dot_slash(name);
+    if (walk->wanted && !walk->wanted(walk->user, name))
+        return ATT_OK;
     ATT_TRY(grow(archive));
-    member made = {.name = att_arena_string(&archive->names, without_dot_slash(name)),
+    member made = {.name = att_arena_string(&archive->names, name),
                    .size = (size_t)archive_entry_size(walk->entry),
                    .offset = archive_filter_bytes(walk->reader, 0),
                    .deflated = deflated};
@@ -204,15 +209,24 @@ static att_status walk_members(archive_walk *walk)
     return ATT_OK;
 }
 
+/* NULL where memory ran out. */
+static struct archive *make_reader(void)
+{
+    struct archive *reader = archive_read_new();
+    if (reader) {
+        archive_read_support_filter_gzip(reader);
+        archive_read_support_format_tar(reader);
+        archive_read_support_format_zip(reader);
+    }
+    return reader;
+}
+
 static att_status open_and_walk(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
-    walk->reader = archive_read_new();
+    walk->reader = make_reader();
     if (!walk->reader)
         return att_fail(archive->context, ATT_ERR_MEMORY, "%s: out of memory for reading it", archive->path);
-    archive_read_support_filter_gzip(walk->reader);
-    archive_read_support_format_tar(walk->reader);
-    archive_read_support_format_zip(walk->reader);
     if (archive_read_open_filename(walk->reader, archive->path, WALK_BLOCK) != ARCHIVE_OK)
         return fail_walk(walk);
     return walk_members(walk);
@@ -234,6 +248,12 @@ static att_status walk_in_utf8(archive_walk *walk)
 
 att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **out)
 {
+    return att_archive_open_some(context, path, cache_bytes, NULL, NULL, out);
+}
+
+att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes,
+                                 bool (*wanted)(void *user, const char *name), void *user, att_archive **out)
+{
     if (access(path, R_OK) != 0)
         return att_fail(context, errno == ENOENT ? ATT_ERR_NOT_FOUND : ATT_ERR_IO, "%s could not be opened", path);
     att_archive *archive = att_allocate(context, sizeof *archive);
@@ -243,7 +263,7 @@ att_status att_archive_open(att_context *context, const char *path, size_t cache
     archive->names.context = context;
     archive->descriptor = -1;
     archive->path = att_copy_string(context, path);
-    archive_walk walk = {.archive = archive, .cache_bytes = cache_bytes};
+    archive_walk walk = {.archive = archive, .cache_bytes = cache_bytes, .wanted = wanted, .user = user};
     att_status status = archive->path ? walk_in_utf8(&walk) : att_fail_memory(context, strlen(path) + 1, path);
     if (status == ATT_OK)
         *out = archive;
@@ -266,6 +286,22 @@ void att_archive_close(att_archive **archive)
     att_free(it->context, it->path);
     att_free(it->context, it);
     *archive = NULL;
+}
+
+bool att_archive_begins_with(const char *path, int most, bool (*fits)(void *user, const char *name), void *user)
+{
+    struct archive *reader = make_reader();
+    struct archive_entry *entry;
+    bool found = false;
+    if (reader && archive_read_open_filename(reader, path, WALK_BLOCK) == ARCHIVE_OK)
+        for (int files = 0; files < most && !found && archive_read_next_header(reader, &entry) == ARCHIVE_OK;) {
+            const char *name = archive_entry_pathname(entry);
+            bool is_file = archive_entry_filetype(entry) == AE_IFREG;
+            files += is_file;
+            found = is_file && name && fits(user, without_dot_slash(name));
+        }
+    archive_read_free(reader);
+    return found;
 }
 
 const char *att_archive_kind(const att_archive *archive)

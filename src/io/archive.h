@@ -17,7 +17,14 @@ typedef struct att_archive att_archive;
  * success *archive is the caller's. Errors: ERR_FORMAT (no archive, truncated, corrupt), ERR_UNSUPPORTED,
  * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **archive);
+/* The same with only those files whose path `wanted` says; the others are neither kept nor counted. */
+att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes,
+                                 bool (*wanted)(void *user, const char *name), void *user, att_archive **archive);
 void att_archive_close(att_archive **archive);
+
+/* Whether `fits` is true of one of the first `most` files' paths, in the archive's order; false where there is no
+ * archive. Reads no further than it must. */
+bool att_archive_begins_with(const char *path, int most, bool (*fits)(void *user, const char *name), void *user);
 
 /* "tar", "tar.gz" or "zip". */
 const char *att_archive_kind(const att_archive *archive);

@@ -104,13 +104,15 @@ static att_status check_training(att_context *context, const att_model_options *
 
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
+    bool soft = model->options.soft_target;
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
     att_value logits = model->family->build(model->graph, &model->options);
     if (model->options.loss) {
         att_graph_scope(model->graph, "loss");
-        att_value target = att_graph_input(model->graph, "target", ATT_I32, (att_shape){.rank = 0});
+        att_shape shape = {.rank = soft, .dims = {soft ? model->options.num_classes : 0}};
+        att_value target = att_graph_input(model->graph, "target", soft ? dtype : ATT_I32, shape);
         att_graph_output(model->graph, "loss",
-                         att_cross_entropy(model->graph, logits, target, model->options.smoothing));
+                         att_cross_entropy(model->graph, logits, target, soft ? 0 : model->options.smoothing));
     }
     return att_graph_status(model->graph);
 }
@@ -208,7 +210,7 @@ att_identity att_model_identity(const att_model *model)
 {
     att_identity identity = {.options = model->options, .preprocess = model->preprocess};
     snprintf(identity.name, sizeof identity.name, "%s", model->name);
-    identity.options.loss = false;
+    identity.options.loss = identity.options.soft_target = false;
     identity.options.smoothing = identity.options.drop_rate = identity.options.drop_path_rate = 0;
     return identity;
 }

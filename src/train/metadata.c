@@ -69,8 +69,9 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
     return finish(metadata);
 }
 
-/* A line of what is compared on a resume: its key after "attscope.train." and its value. */
-typedef void (*line_fn)(void *user, const char *what, const char *value);
+/* A line of what is compared on a resume: its key after "attscope.train." and its value; and what holds for files that
+ * were written before there was such a line, NULL where there always was. */
+typedef void (*line_fn)(void *user, const char *what, const char *value, const char *before);
 
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
@@ -87,27 +88,60 @@ static char *transform_text(const att_transform_options *options, char text[VALU
     return text;
 }
 
-static void each_line(const att_train_run *run, line_fn line, void *user)
+/* What is random besides crop and flip; "" where nothing is. */
+static char *augment_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
-    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
-    line(user, "version", format_version);
-    for (int i = 0; i < att_train_option_count(); i++) {
-        snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
-        line(user, what, att_train_option_text(run->options, i, option));
+    const att_rand_augment *how = &options->rand_augment;
+    const double reals[] = {options->vertical_flip,
+                            options->color_jitter[0],
+                            options->color_jitter[1],
+                            options->color_jitter[2],
+                            options->erase,
+                            how->layers > 0 ? how->magnitude : 0,
+                            how->layers > 0 ? how->deviation : 0,
+                            how->layers > 0 ? how->most : 0,
+                            how->layers > 0 ? how->probability : 0};
+    enum { COUNT = sizeof reals / sizeof *reals };
+    bool any = how->layers > 0;
+    int length = snprintf(text, VALUE_SIZE, "layers=%d increasing=%d erasing=%d,%d numbers=", how->layers,
+                          (int)(how->layers > 0 && how->increasing), options->erase > 0 ? (int)options->erase_mode : 0,
+                          options->erase > 0 ? options->erase_count : 0);
+    for (int i = 0; i < COUNT; i++) {
+        char number[ATT_NUMBER_TEXT];
+        any |= reals[i] > 0;
+        if (length < VALUE_SIZE)
+            length += snprintf(text + length, (size_t)(VALUE_SIZE - length), "%s%s", i ? "," : "",
+                               att_format_number(reals[i], number));
     }
-    snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
-    line(user, "data.images", value);
-    line(user, "data.transform", transform_text(run->data->train_transform, value));
-    att_model_options model = att_model_options_of(run->model);
-    line(user, "model.name", att_model_name(run->model));
-    line(user, "model.drop_rate", att_format_number(model.drop_rate, number));
-    line(user, "model.drop_path_rate", att_format_number(model.drop_path_rate, number));
-    line(user, "model.smoothing", att_format_number(model.smoothing, number));
-    line(user, "fingerprint", run->fingerprint);
+    if (!any)
+        *text = '\0';
+    return text;
 }
 
-static void put_line(void *user, const char *what, const char *value)
+static void each_line(const att_train_run *run, line_fn line, void *user)
 {
+    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], first[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
+    const att_train_options defaults = att_train_options_defaults();
+    line(user, "version", format_version, NULL);
+    for (int i = 0; i < att_train_option_count(); i++) {
+        snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
+        line(user, what, att_train_option_text(run->options, i, option), att_train_option_text(&defaults, i, first));
+    }
+    snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
+    line(user, "data.images", value, NULL);
+    line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
+    line(user, "data.augment", augment_text(run->data->train_transform, value), "");
+    att_model_options model = att_model_options_of(run->model);
+    line(user, "model.name", att_model_name(run->model), NULL);
+    line(user, "model.drop_rate", att_format_number(model.drop_rate, number), NULL);
+    line(user, "model.drop_path_rate", att_format_number(model.drop_path_rate, number), NULL);
+    line(user, "model.smoothing", att_format_number(model.smoothing, number), NULL);
+    line(user, "fingerprint", run->fingerprint, NULL);
+}
+
+static void put_line(void *user, const char *what, const char *value, const char *before)
+{
+    (void)before;
     put_text(user, what, value);
 }
 
@@ -180,10 +214,11 @@ static void first_difference(const char **a, size_t *a_length, const char **b, s
     } while (**a || **b);
 }
 
-static void compare_line(void *user, const char *what, const char *here)
+static void compare_line(void *user, const char *what, const char *here, const char *before)
 {
     comparison *c = user;
     const char *there = att_metadata_text(c->file, what);
+    there = there ? there : before;
     if (c->status != ATT_OK || (there && strcmp(there, here) == 0))
         return;
     there = there ? there : "";

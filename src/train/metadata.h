@@ -6,7 +6,7 @@
 #include "train/checkpoint.h"
 
 /* Key and value pairs whose strings lie in an arena. Zero-initialise, then set arena.context. */
-enum { ATT_METADATA_MAX = 64 };
+enum { ATT_METADATA_MAX = 96 };
 typedef struct att_metadata {
     att_arena arena;
     att_safetensors_pair pairs[ATT_METADATA_MAX];

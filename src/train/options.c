@@ -29,6 +29,11 @@ att_train_options att_train_options_defaults(void)
                                .warmup_lr = 1e-5,
                                .decay_epochs = 90,
                                .decay_rate = 0.1,
+                               .decay_milestones = {90, 180, 270},
+                               .decay_milestone_count = 3,
+                               .mixup_prob = 1,
+                               .mixup_switch_prob = 0.5,
+                               .mixup_mode = "batch",
                                .model_ema_decay = 0.9998,
                                .workers = 4,
                                .eval_metric = "top1",
@@ -36,32 +41,41 @@ att_train_options att_train_options_defaults(void)
                                .checkpoint_hist = 10};
 }
 
-typedef enum kind { TEXT, INT, SEED, REAL, FLAG } kind;
+typedef enum kind { TEXT, INT, SEED, REAL, FLAG, RANGE, MILESTONES } kind;
 
 /* X(kind, member) */
-#define OPTION_LIST(X)        \
-    X(SEED, seed)             \
-    X(INT, epochs)            \
-    X(INT, batch_size)        \
-    X(INT, grad_accum_steps)  \
-    X(TEXT, optimizer)        \
-    X(REAL, momentum)         \
-    X(REAL, beta1)            \
-    X(REAL, beta2)            \
-    X(REAL, eps)              \
-    X(REAL, weight_decay)     \
-    X(REAL, clip_grad)        \
-    X(REAL, lr)               \
-    X(REAL, lr_base)          \
-    X(TEXT, schedule)         \
-    X(FLAG, sched_on_updates) \
-    X(INT, warmup_epochs)     \
-    X(REAL, warmup_lr)        \
-    X(REAL, min_lr)           \
-    X(REAL, decay_epochs)     \
-    X(REAL, decay_rate)       \
-    X(FLAG, model_ema)        \
-    X(REAL, model_ema_decay)  \
+#define OPTION_LIST(X)              \
+    X(SEED, seed)                   \
+    X(INT, epochs)                  \
+    X(INT, batch_size)              \
+    X(INT, grad_accum_steps)        \
+    X(TEXT, optimizer)              \
+    X(REAL, momentum)               \
+    X(REAL, beta1)                  \
+    X(REAL, beta2)                  \
+    X(REAL, eps)                    \
+    X(REAL, weight_decay)           \
+    X(REAL, clip_grad)              \
+    X(REAL, lr)                     \
+    X(REAL, lr_base)                \
+    X(TEXT, schedule)               \
+    X(FLAG, sched_on_updates)       \
+    X(INT, warmup_epochs)           \
+    X(REAL, warmup_lr)              \
+    X(REAL, min_lr)                 \
+    X(REAL, decay_epochs)           \
+    X(REAL, decay_rate)             \
+    X(MILESTONES, decay_milestones) \
+    X(REAL, mixup)                  \
+    X(REAL, cutmix)                 \
+    X(RANGE, cutmix_minmax)         \
+    X(REAL, mixup_prob)             \
+    X(REAL, mixup_switch_prob)      \
+    X(TEXT, mixup_mode)             \
+    X(INT, mixup_off_epoch)         \
+    X(INT, aug_repeats)             \
+    X(FLAG, model_ema)              \
+    X(REAL, model_ema_decay)        \
     X(FLAG, model_ema_warmup)
 
 static const struct option {
@@ -84,10 +98,20 @@ const char *att_train_option_name(int index)
     return table[index].name;
 }
 
+/* The texts of numbers up to a million fit. */
+static void write_milestones(const att_train_options *options, char text[ATT_OPTION_TEXT])
+{
+    int length = 0;
+    *text = '\0';
+    for (int i = 0; i < options->decay_milestone_count && length < ATT_OPTION_TEXT; i++)
+        length += snprintf(text + length, (size_t)(ATT_OPTION_TEXT - length), "%s%d", i ? "," : "",
+                           options->decay_milestones[i]);
+}
+
 char *att_train_option_text(const att_train_options *options, int index, char text[ATT_OPTION_TEXT])
 {
     const void *member = (const char *)options + table[index].offset;
-    char number[ATT_NUMBER_TEXT];
+    char number[ATT_NUMBER_TEXT], second[ATT_NUMBER_TEXT];
     switch (table[index].kind) {
     case TEXT:
         snprintf(text, ATT_OPTION_TEXT, "%s", *(const char *const *)member);
@@ -104,8 +128,57 @@ char *att_train_option_text(const att_train_options *options, int index, char te
     case FLAG:
         snprintf(text, ATT_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");
         break;
+    case RANGE:
+        snprintf(text, ATT_OPTION_TEXT, "%s,%s", att_format_number(((const double *)member)[0], number),
+                 att_format_number(((const double *)member)[1], second));
+        break;
+    case MILESTONES:
+        write_milestones(options, text);
+        break;
     }
     return text;
+}
+
+static const char *const mix_modes[] = {[ATT_MIX_BATCH] = "batch", [ATT_MIX_PAIR] = "pair", [ATT_MIX_ELEM] = "elem"};
+enum { MIX_MODES = sizeof mix_modes / sizeof *mix_modes };
+
+bool att_train_mixes(const att_train_options *options)
+{
+    return options->mixup > 0 || options->cutmix > 0 || options->cutmix_minmax[1] > 0;
+}
+
+static int find_mix_mode(const char *name)
+{
+    int mode = 0;
+    while (mode < MIX_MODES && (!name || strcmp(name, mix_modes[mode]) != 0))
+        mode++;
+    return mode;
+}
+
+att_mix_options att_train_mix(const att_train_options *options, int classes, double smoothing)
+{
+    return (att_mix_options){.classes = att_train_mixes(options) ? classes : 0,
+                             .smoothing = smoothing,
+                             .mixup = options->mixup,
+                             .cutmix = options->cutmix,
+                             .cutmix_minmax = {options->cutmix_minmax[0], options->cutmix_minmax[1]},
+                             .prob = options->mixup_prob,
+                             .switch_prob = options->mixup_switch_prob,
+                             .mode = (att_mix_mode)find_mix_mode(options->mixup_mode),
+                             .off_epoch = options->mixup_off_epoch};
+}
+
+static att_status check_milestones(att_context *context, const att_train_options *options)
+{
+    const int most = 1000000, *milestones = options->decay_milestones;
+    int count = options->decay_milestone_count;
+    bool good = count >= 0 && count <= ATT_MOST_MILESTONES;
+    for (int i = 0; good && i < count; i++)
+        good = milestones[i] >= 1 && milestones[i] <= most && (i == 0 || milestones[i] > milestones[i - 1]);
+    return good ? ATT_OK
+                : att_fail(context, ATT_ERR_ARGUMENT,
+                           "decay_milestones are up to %d epochs from 1 to %d, each later than the one before",
+                           ATT_MOST_MILESTONES, most);
 }
 
 typedef struct range {
@@ -134,6 +207,12 @@ att_status att_train_options_check(att_context *context, const att_train_options
         {"min_lr", options->min_lr, 0, 1e6},
         {"decay_epochs", options->decay_epochs, tiny, 1e6},
         {"decay_rate", options->decay_rate, 0, 1e6},
+        {"mixup", options->mixup, 0, 1e6},
+        {"cutmix", options->cutmix, 0, 1e6},
+        {"mixup_prob", options->mixup_prob, 0, 1},
+        {"mixup_switch_prob", options->mixup_switch_prob, 0, 1},
+        {"mixup_off_epoch", options->mixup_off_epoch, 0, 1e6},
+        {"aug_repeats", options->aug_repeats, 0, 100},
         {"model_ema_decay", options->model_ema_decay, 0, 1},
         {"workers", options->workers, 0, 1024},
         {"log_interval", options->log_interval, 1, INT32_MAX},
@@ -148,6 +227,10 @@ att_status att_train_options_check(att_context *context, const att_train_options
             return att_fail(context, ATT_ERR_ARGUMENT, "the training option %s is %g, expected %g to %g", r->name,
                             r->value, r->least, r->most);
     }
+    ATT_TRY(check_milestones(context, options));
+    if (find_mix_mode(options->mixup_mode) == MIX_MODES)
+        return att_fail(context, ATT_ERR_ARGUMENT, "mixup_mode is \"%s\", expected batch, pair or elem",
+                        options->mixup_mode ? options->mixup_mode : "");
     const char *metric = options->eval_metric;
     if (!metric || (strcmp(metric, "top1") != 0 && strcmp(metric, "top5") != 0 && strcmp(metric, "loss") != 0))
         return att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected top1, top5 or loss",

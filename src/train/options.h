@@ -7,6 +7,10 @@
 /* ERR_ARGUMENT for what is out of range; names are looked up elsewhere. */
 att_status att_train_options_check(att_context *context, const att_train_options *options);
 
+/* Whether images are mixed, so that targets are distributions; and how, as the loader is told. */
+bool att_train_mixes(const att_train_options *options);
+att_mix_options att_train_mix(const att_train_options *options, int classes, double smoothing);
+
 /* The options that a resume must repeat. name: the member's; text: the value, at most ATT_OPTION_TEXT bytes with NUL.
  */
 enum { ATT_OPTION_TEXT = 64 };

@@ -45,6 +45,9 @@ static att_status check(att_trainer *trainer)
     ATT_TRY(att_schedule_find(trainer->context, options->schedule, &trainer->schedule));
     if (!att_model_options_of(trainer->run.model).loss || att_graph_dtype(graph) != ATT_F32)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model made with a loss, in F32");
+    if (att_model_options_of(trainer->run.model).soft_target != att_train_mixes(options))
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                        "mixing images (mixup, cutmix, cutmix_minmax) and a model made with soft_target go together");
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
     return check_data(trainer);
 }
@@ -84,7 +87,10 @@ static att_status open_loader(att_trainer *trainer)
     const att_train_options *options = trainer->options;
     const att_transform_options *transform = trainer->run.data->train_transform;
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
+    att_model_options model = att_model_options_of(trainer->run.model);
     loader.transform = *transform;
+    loader.mix = att_train_mix(options, model.num_classes, model.smoothing);
+    loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;
     loader.batch_size = options->batch_size;
     loader.workers = options->workers;
     loader.shuffle = true;

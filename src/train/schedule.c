@@ -18,6 +18,14 @@ static double step_rate(const att_schedule_span *span, double t)
     return span->lr * pow(span->decay_rate, floor(t / span->decay));
 }
 
+static double multistep_rate(const att_schedule_span *span, double t)
+{
+    int passed = 0;
+    while (passed < span->milestone_count && span->milestones[passed] <= t + 1)
+        passed++;
+    return span->lr * pow(span->decay_rate, passed);
+}
+
 static double constant_rate(const att_schedule_span *span, double t)
 {
     (void)t;
@@ -27,6 +35,7 @@ static double constant_rate(const att_schedule_span *span, double t)
 static const att_schedule schedules[] = {
     {"cosine", "half a cosine from --lr down to --min-lr over all epochs, after a linear warm-up", true, cosine_rate},
     {"step", "times --decay-rate every --decay-epochs, after a linear warm-up", true, step_rate},
+    {"multistep", "times --decay-rate at each of --decay-milestones, after a linear warm-up", true, multistep_rate},
     {"constant", "--lr, after a linear warm-up", true, constant_rate},
     {"none", "--lr from the first update on", false, constant_rate},
 };
@@ -64,6 +73,9 @@ double att_schedule_lr(const att_schedule *schedule, const att_train_options *op
                               .min_lr = options->min_lr,
                               .decay_rate = options->decay_rate,
                               .total = options->epochs * unit,
-                              .decay = options->decay_epochs * unit};
+                              .decay = options->decay_epochs * unit,
+                              .milestone_count = options->decay_milestone_count};
+    for (int i = 0; i < span.milestone_count; i++)
+        span.milestones[i] = options->decay_milestones[i] * unit;
     return schedule->rate(&span, t);
 }

@@ -8,6 +8,8 @@
 typedef struct att_schedule_span {
     double lr, min_lr, decay_rate;
     double total, decay;
+    double milestones[ATT_MOST_MILESTONES];
+    int milestone_count;
 } att_schedule_span;
 
 typedef struct att_schedule {

@@ -41,12 +41,13 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     att_batch batch;
     ATT_TRY(next_batch(trainer, trainer->state.batch + trainer->partial_images / size, &batch));
     ATT_TRY(att_session_bind(trainer->session, "image", batch.images));
-    ATT_TRY(att_session_bind(trainer->session, "target", batch.labels));
+    const void *targets = batch.targets ? (const void *)batch.targets : batch.labels;
+    ATT_TRY(att_session_bind(trainer->session, "target", targets));
     ATT_TRY(att_session_accumulate(trainer->session, size, 1.0 / (double)images, options->seed, trainer->state.update,
                                    trainer->partial_images));
     ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
     if (trainer->measuring)
-        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, batch.labels));
+        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, batch.targets ? NULL : batch.labels));
     for (int i = 0; i < size; i++)
         trainer->partial_loss += trainer->losses[i];
     trainer->partial_images += size;

@@ -49,6 +49,8 @@ changes --broadcast cb
 base --batch-size 16 --opt momentum --lr 3e-2 --no-aug --warmup-epochs 0 --sched step --decay-epochs 1
 changes --momentum 0.5
 changes --decay-rate 0.5
+base --batch-size 16 --opt momentum --lr 3e-2 --no-aug --warmup-epochs 0 --sched multistep
+changes --decay-milestones 2
 base --batch-size 16 --opt sgd --no-aug --warmup-epochs 0
 changes --lr 0.01
 changes --lr-base 0.01
@@ -59,7 +61,25 @@ changes --scale 0.5 1
 changes --ratio 1 1
 changes --hflip 0
 changes --train-interpolation bilinear
+changes --train-interpolation random
 changes --train-crop-mode center
+changes --vflip 0.5
+changes --color-jitter 0
+changes --aa rand-m9-mstd0.5-inc1
+changes --aug-repeats 2
+changes --mixup 0.8
+changes --cutmix 1
+changes --cutmix-minmax 0.2 0.8
+base --batch-size 16 --opt adamw --lr 3e-3 --warmup-epochs 0 --reprob 0.5
+changes --reprob 1
+changes --remode const
+changes --recount 3
+base --batch-size 16 --opt adamw --lr 3e-3 --warmup-epochs 0 --mixup 0.8 --cutmix 1
+changes --mixup-prob 0.5
+changes --mixup-switch-prob 0
+changes --mixup-mode pair
+changes --mixup-off-epoch 1
+changes --smoothing 0
 base --batch-size 16 --opt adamw --lr 3e-3 --warmup-epochs 0 --train-crop-mode pad
 changes --pad 1
 

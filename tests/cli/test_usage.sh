@@ -16,7 +16,9 @@ usage 'unknown option --batch-szie; did you mean --batch-size?' train data --bat
 usage 'unknown option --weight_decya; did you mean --weight-decay?' train data --weight_decya 3
 usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
 usage 'unknown option -z; see attscope train --help' train data -z
-usage "--mixup is timm's, but attscope does not have it yet" train data --mixup 0.8
+usage "--jsd-loss is timm's, but attscope does not have it yet" train data --jsd-loss
+usage '--cutmix-minmax needs two numbers, the least and the largest' train data --model x --cutmix-minmax 0.5
+usage '--aug-repeats: 1.5 is no whole number' train data --model x --aug-repeats 1.5
 usage '--amp-dtype: there is no "float16"; did you mean bfloat16?' train data --amp --amp-dtype float16
 usage '--amp-dtype: there is no "half", only bfloat16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet" validate data --pretrained
@@ -70,9 +72,9 @@ usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
 printf "opt: ''\nsched: ''\noutput: ''\nexperiment: ''\ndata: null\ntarget_key: null\n" >c.yaml
 run 1 train missing -c c.yaml --model vit_tiny_patch16_224
 err_has 'missing'
-printf 'mixup: 0.8\n' >c.yaml
-usage "c.yaml, line 1: mixup is timm's, but attscope does not have it yet" train data -c c.yaml
-printf 'mixup: 0.0\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
+printf 'grayscale_prob: 0.8\n' >c.yaml
+usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it yet" train data -c c.yaml
+printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
 usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
 
 # Output that goes nowhere is a failure; closed streams are no files to print into.

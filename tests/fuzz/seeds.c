@@ -183,6 +183,22 @@ static void make_idx(void)
     keep("idx", "labels", bytes, size);
 }
 
+/* One image of CIFAR-10, one of CIFAR-100, and a label of STL-10. */
+static void make_packed(void)
+{
+    static const char names[] = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+    static char bytes[2 + sizeof names + 2 + 32 * 32 * 3];
+    memcpy(bytes + 2, names, sizeof names - 1);
+    bytes[1] = sizeof names - 1;
+    keep("packed", "cifar10", bytes, 2 + sizeof names - 1 + 1 + 32 * 32 * 3);
+    bytes[0] = 2;
+    bytes[2 + sizeof names - 1] = 10;
+    keep("packed", "stl10", bytes, 2 + sizeof names - 1 + 1);
+    memset(bytes, 0, sizeof bytes);
+    bytes[0] = 1;
+    keep("packed", "cifar100", bytes, 2 + 2 + 32 * 32 * 3);
+}
+
 static void add_file(struct archive *to, const char *name, unsigned type, const char *target, const char *bytes)
 {
     struct archive_entry *entry = archive_entry_new();
@@ -256,15 +272,14 @@ int main(int count, char **arguments)
     make_safetensors();
     make_checkpoint();
     make_pickles();
-}
-
-make_maps();
-make_runs();
-make_idx();
-make_archive("plain", "ustar", false);
-make_archive("gzipped", "pax", true);
-make_archive("stored", "zip", false);
-make_archive("packed", "zip", true);
-make_options();
-return 0;
+    make_maps();
+    make_runs();
+    make_idx();
+    make_packed();
+    make_archive("plain", "ustar", false);
+    make_archive("gzipped", "pax", true);
+    make_archive("stored", "zip", false);
+    make_archive("packed", "zip", true);
+    make_options();
+    return 0;
 }

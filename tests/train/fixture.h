@@ -22,7 +22,9 @@ enum { SIDE = 8, CLASSES = 4, TRAIN_IMAGES = 43, EVAL_IMAGES = 10, BATCH = 8 };
 /* A context whose n-th allocation from now on can be made to fail, and the folder of a test. */
 typedef struct fixture {
     char folder[64];
-    int threads;           /* 0: two */
+    int threads; /* 0: two */
+    bool soft;   /* the model takes distributions */
+    double smoothing;
     long allocations_left; /* -1: no limit */
     size_t bytes_at_first; /* of the context alone */
     att_context *context;
@@ -108,6 +110,8 @@ static inline void fixture_model(fixture *f, double drops)
     att_model_options options = tiny_options();
     options.drop_rate = drops;
     options.drop_path_rate = drops;
+    options.soft_target = f->soft;
+    options.smoothing = f->smoothing;
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
     assert_int_equal(att_weights_create(att_model_graph(f->model), &f->weights), ATT_OK);
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);

@@ -49,17 +49,17 @@ static att_status keep_loss(void *user, const att_event *event)
 /* Calls of progress in such a training: batches, and two evaluations of two batches. */
 enum { CALLS = 2 * (5 + 2 * 2) };
 
-static void stopped_anywhere(void **state)
+/* At every `step`th call. */
+static void stop_anywhere(fixture *f, att_train_options options, int step)
 {
-    fixture *f = *state;
     char output[160], last[160];
     stopper whole = {0};
     att_sink sink = {.emit = keep_loss, .user = &whole};
-    att_train_options options = training_in(f, "whole", output);
+    options.output = path_in(f, "whole", output);
     options.sinks = &sink;
     options.sink_count = 1;
     assert_trains(f, &options);
-    for (int calls = 1; calls < CALLS; calls++) {
+    for (int calls = 1; calls < CALLS; calls += step) {
         stopper s = {.calls_left = calls};
         char name[32], last_name[64];
         snprintf(name, sizeof name, "stopped-%d", calls);
@@ -79,6 +79,33 @@ static void stopped_anywhere(void **state)
         assert_same_run(f, "whole", name);
         assert_memory_equal(s.epoch_loss, whole.epoch_loss, sizeof s.epoch_loss);
     }
+}
+
+static void stopped_anywhere(void **state)
+{
+    char output[160];
+    stop_anywhere(*state, training_in(*state, "whole", output), 1);
+}
+
+/* Mixing goes off within the training; images come twice. */
+static void stopped_anywhere_while_mixing(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    att_train_options options = training_in(f, "whole", output);
+    options.mixup = 0.8;
+    options.cutmix = 1;
+    options.mixup_mode = "elem";
+    options.mixup_off_epoch = 1;
+    options.aug_repeats = 2;
+    f->train_transform.erase = 0.5;
+    f->train_transform.erase_mode = ATT_ERASE_PIXEL;
+    f->train_transform.color_jitter[1] = 0.4;
+    f->train_transform.rand_augment = (att_rand_augment){2, 9, 0.5, 10, 0.5, true};
+    f->soft = true;
+    f->smoothing = 0.1;
+    fixture_model(f, 0.1);
+    stop_anywhere(f, options, 4);
 }
 
 static void a_finished_training_stays_as_it_is(void **state)
@@ -223,6 +250,15 @@ static void the_first_difference_is_named(void **state)
     f->train_transform.flip = 0.5;
     assert_refused(f, &good, "transform", "numbers=", "0.5");
     f->train_transform.flip = 0;
+    f->train_transform.erase = 0.25;
+    assert_refused(f, &good, "augment", "\"\"", "layers=0");
+    f->train_transform.erase = 0;
+    options = good;
+    options.aug_repeats = 3;
+    assert_refused(f, &options, "aug_repeats", "\"0\"", "\"3\"");
+    options = good;
+    options.decay_milestones[1] = 100;
+    assert_refused(f, &options, "decay_milestones", "90,180,270", "90,100,270");
     fixture_model(f, 0.2);
     assert_refused(f, &good, "drop_rate", "\"0.1\"", "\"0.2\"");
 }
@@ -323,6 +359,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(stopped_anywhere),
+        fixture_test(stopped_anywhere_while_mixing),
         fixture_test(a_finished_training_stays_as_it_is),
         fixture_test(missing_names_are_given_again),
         fixture_test(what_is_kept_no_longer_is_removed),

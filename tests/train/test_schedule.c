@@ -20,7 +20,8 @@ typedef struct timm_case {
     double rates[EPOCHS * UPDATES];
 } timm_case;
 
-/* lr 0.1, warmup_lr 1e-5, min_lr 1e-3, decay_epochs 1.5, decay_rate 0.5, six epochs of two updates */
+/* lr 0.1, warmup_lr 1e-5, min_lr 1e-3, decay_epochs 1.5, decay_rate 0.5, decay_milestones 2 4, six epochs of two
+ * updates */
 static const timm_case cases[] = {
     {"cosine",
      false,
@@ -36,6 +37,9 @@ static const timm_case cases[] = {
       0.0076317425126702842, 0.0026866715986911243}},
     {"step", false, 1, {1e-05, 1e-05, .1, .1, .05, .05, .025, .025, .025, .025, .0125, .0125}},
     {"step", true, 1, {1e-05, 0.050005000000000008, .1, .05, .05, .05, .025, .025, .025, .0125, .0125, .0125}},
+    {"multistep", false, 1, {1e-05, 1e-05, .05, .05, .05, .05, .025, .025, .025, .025, .025, .025}},
+    {"multistep", true, 1, {1e-05, 0.050005000000000008, .1, .05, .05, .05, .05, .025, .025, .025, .025, .025}},
+    {"multistep", false, 0, {.1, .1, .05, .05, .05, .05, .025, .025, .025, .025, .025, .025}},
     {"constant",
      false,
      3,
@@ -57,6 +61,9 @@ static void rates_are_timms(void **state)
         options.min_lr = 1e-3;
         options.decay_epochs = 1.5;
         options.decay_rate = 0.5;
+        options.decay_milestones[0] = 2;
+        options.decay_milestones[1] = 4;
+        options.decay_milestone_count = 2;
         for (int update = 0; update < EPOCHS * UPDATES; update++) {
             double rate = att_schedule_lr(schedule, &options, 0.1, UPDATES, update / UPDATES, update);
             /* the same formulas in doubles: 0 measured */

@@ -419,6 +419,32 @@ static void nan_stops_before_the_update(void **state)
     free(values);
 }
 
+/* Where the draw is never to mix, the targets are the smoothed labels of a training without. */
+static void unmixed_targets_are_smoothed_labels(void **state)
+{
+    fixture *f = *state;
+    att_train_options options = small_training();
+    double plain[2], mixing[2];
+    att_sink sink = {.emit = keep_loss, .user = plain};
+    options.sinks = &sink;
+    options.sink_count = 1;
+    f->smoothing = 0.1;
+    fixture_model(f, 0.1);
+    assert_trains(f, &options);
+    options.mixup = 0.8;
+    options.mixup_prob = 0;
+    sink.user = mixing;
+    f->soft = true;
+    fixture_model(f, 0.1);
+    assert_trains(f, &options);
+    for (int epoch = 0; epoch < 2; epoch++)
+        assert_float_equal(mixing[epoch], plain[epoch], 1e-6); /* 4e-8 measured */
+    options.mixup_prob = 1;
+    fixture_model(f, 0.1);
+    assert_trains(f, &options);
+    assert_true(fabs(mixing[1] - plain[1]) > 1e-4);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     fixture *f = *state;
@@ -441,6 +467,17 @@ static void wrong_options_are_refused(void **state)
     options = good;
     options.eval_metric = "top3";
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    options = good;
+    options.mixup = 0.2;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "soft_target");
+    options.mixup_mode = "half";
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "batch, pair or elem");
+    options = good;
+    options.decay_milestones[0] = 200;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "decay_milestones");
     f->train_transform.width = 2 * SIDE;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &good, NULL), ATT_ERR_MISMATCH);
 }
@@ -461,6 +498,7 @@ int main(void)
         fixture_test(instruments_agree_with_the_evaluation),
         fixture_test(a_failing_sink_stops_the_run),
         fixture_test(nan_stops_before_the_update),
+        fixture_test(unmixed_targets_are_smoothed_labels),
         fixture_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,330 @@
+#include "data/augment.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "data/pixels.h"
+
+/* The magnitude at which an operation is done in full. */
+static const double full = 10;
+
+/* --- operations -------------------------------------------------------------------------------------------------- */
+
+typedef struct augment_job {
+    const att_transform_options *options;
+    const att_image *image;
+    uint8_t *scratch;
+    double argument;
+} augment_job;
+
+static void autocontrast(const augment_job *job)
+{
+    att_pixels_autocontrast(job->image);
+}
+
+static void equalize(const augment_job *job)
+{
+    att_pixels_equalize(job->image);
+}
+
+static void invert(const augment_job *job)
+{
+    att_pixels_invert(job->image);
+}
+
+static void posterize(const augment_job *job)
+{
+    att_pixels_posterize(job->image, (int)job->argument);
+}
+
+static void solarize(const augment_job *job)
+{
+    att_pixels_solarize(job->image, (int)job->argument);
+}
+
+static void solarize_add(const augment_job *job)
+{
+    att_pixels_solarize_add(job->image, (int)job->argument);
+}
+
+static void color(const augment_job *job)
+{
+    att_pixels_color(job->image, job->argument);
+}
+
+static void contrast(const augment_job *job)
+{
+    att_pixels_contrast(job->image, job->argument);
+}
+
+static void brightness(const augment_job *job)
+{
+    att_pixels_brightness(job->image, job->argument);
+}
+
+static void sharpness(const augment_job *job)
+{
+    att_pixels_sharpness(job->image, job->argument, job->scratch);
+}
+
+/* What comes from outside is the mean that pixels are normalised by. */
+static void move(const augment_job *job, att_affine map)
+{
+    uint8_t fill[3];
+    for (int c = 0; c < 3; c++)
+        fill[c] = (uint8_t)fmin(fmax(rint(255.0 * (double)job->options->mean[c]), 0), 255);
+    att_pixels_affine(job->image, &map, job->options->interpolation, fill, job->scratch);
+}
+
+static void rotate(const augment_job *job)
+{
+    move(job, att_affine_rotation(job->argument, job->image->width, job->image->height));
+}
+
+static void shear_x(const augment_job *job)
+{
+    move(job, (att_affine){1, job->argument, 0, 0, 1, 0});
+}
+
+static void shear_y(const augment_job *job)
+{
+    move(job, (att_affine){1, 0, 0, job->argument, 1, 0});
+}
+
+static void translate_x(const augment_job *job)
+{
+    move(job, (att_affine){1, 0, job->argument * job->image->width, 0, 1, 0});
+}
+
+static void translate_y(const augment_job *job)
+{
+    move(job, (att_affine){1, 0, 0, 0, 1, job->argument * job->image->height});
+}
+
+/* --- arguments: level 1 is full, sign is 1 or -1 ----------------------------------------------------------------- */
+
+static double no_argument(double level, double sign)
+{
+    (void)level, (void)sign;
+    return 0;
+}
+
+static double degrees(double level, double sign)
+{
+    return sign * level * 30;
+}
+
+static double bits(double level, double sign)
+{
+    (void)sign;
+    return fmin(trunc(level * 4), 8);
+}
+
+static double fewer_bits(double level, double sign)
+{
+    return fmax(4 - bits(level, sign), 0);
+}
+
+static double threshold(double level, double sign)
+{
+    (void)sign;
+    return fmin(256, trunc(level * 256));
+}
+
+static double lower_threshold(double level, double sign)
+{
+    return 256 - threshold(level, sign);
+}
+
+static double addend(double level, double sign)
+{
+    (void)sign;
+    return fmin(128, trunc(level * 110));
+}
+
+static double factor(double level, double sign)
+{
+    (void)sign;
+    return level * 1.8 + 0.1;
+}
+
+static double factor_off_one(double level, double sign)
+{
+    return fmax(0.1, 1 + sign * (level * 0.9));
+}
+
+static double slope(double level, double sign)
+{
+    return sign * (level * 0.3);
+}
+
+static double share(double level, double sign)
+{
+    return sign * (level * 0.45);
+}
+
+/* timm's auto_augment.py: names of _RAND_TRANSFORMS and _RAND_INCREASING_TRANSFORMS, with LEVEL_TO_ARG. */
+static const struct {
+    const char *name, *increasing_name;
+    double (*argument)(double level, double sign), (*increasing_argument)(double level, double sign);
+    void (*apply)(const augment_job *job);
+} operations[ATT_AUGMENT_OPERATIONS] = {
+    {"AutoContrast", "AutoContrast", no_argument, no_argument, autocontrast},
+    {"Equalize", "Equalize", no_argument, no_argument, equalize},
+    {"Invert", "Invert", no_argument, no_argument, invert},
+    {"Rotate", "Rotate", degrees, degrees, rotate},
+    {"Posterize", "PosterizeIncreasing", bits, fewer_bits, posterize},
+    {"Solarize", "SolarizeIncreasing", threshold, lower_threshold, solarize},
+    {"SolarizeAdd", "SolarizeAdd", addend, addend, solarize_add},
+    {"Color", "ColorIncreasing", factor, factor_off_one, color},
+    {"Contrast", "ContrastIncreasing", factor, factor_off_one, contrast},
+    {"Brightness", "BrightnessIncreasing", factor, factor_off_one, brightness},
+    {"Sharpness", "SharpnessIncreasing", factor, factor_off_one, sharpness},
+    {"ShearX", "ShearX", slope, slope, shear_x},
+    {"ShearY", "ShearY", slope, slope, shear_y},
+    {"TranslateXRel", "TranslateXRel", share, share, translate_x},
+    {"TranslateYRel", "TranslateYRel", share, share, translate_y},
+};
+
+const char *att_augment_name(int operation, bool increasing)
+{
+    return increasing ? operations[operation].increasing_name : operations[operation].name;
+}
+
+double att_augment_argument(int operation, bool increasing, double magnitude, bool negate)
+{
+    double level = magnitude / full, sign = negate ? -1 : 1;
+    return increasing ? operations[operation].increasing_argument(level, sign)
+                      : operations[operation].argument(level, sign);
+}
+
+void att_augment_apply(int operation, const att_transform_options *options, const att_image *image, double argument,
+                       uint8_t *scratch)
+{
+    operations[operation].apply(&(augment_job){options, image, scratch, argument});
+}
+
+/* --- draws ------------------------------------------------------------------------------------------------------- */
+
+static double draw_between(att_random *random, double low, double high)
+{
+    return low + (high - low) * att_random_uniform(random);
+}
+
+static double draw_magnitude(const att_rand_augment *how, att_random *random)
+{
+    double magnitude = how->magnitude;
+    if (isinf(how->deviation))
+        magnitude = draw_between(random, 0, magnitude);
+    else if (how->deviation > 0)
+        magnitude += how->deviation * att_random_normal(random);
+    return fmin(fmax(magnitude, 0), how->most);
+}
+
+static void rand_augment(const att_transform_options *options, const att_image *image, att_random *random,
+                         uint8_t *scratch)
+{
+    const att_rand_augment *how = &options->rand_augment;
+    for (int layer = 0; layer < how->layers; layer++) {
+        int operation = (int)att_random_below(random, ATT_AUGMENT_OPERATIONS);
+        if (att_random_uniform(random) >= how->probability)
+            continue;
+        double magnitude = draw_magnitude(how, random);
+        bool negate = att_random_uniform(random) < 0.5;
+        double argument = att_augment_argument(operation, how->increasing, magnitude, negate);
+        att_augment_apply(operation, options, image, argument, scratch);
+    }
+}
+
+/* torchvision's ColorJitter: each once, in random order. */
+static void color_jitter(const double jitter[3], const att_image *image, att_random *random)
+{
+    static void (*const changes[])(const att_image *image, double factor) = {att_pixels_brightness, att_pixels_contrast,
+                                                                             att_pixels_color};
+    int64_t order[3];
+    att_random_permutation(random, order, 3);
+    for (int i = 0; i < 3; i++) {
+        double most = jitter[order[i]];
+        double by = draw_between(random, fmax(0, 1 - most), 1 + most);
+        if (most > 0)
+            changes[order[i]](image, by);
+    }
+}
+
+void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch)
+{
+    if (options->rand_augment.layers > 0)
+        rand_augment(options, image, random, scratch);
+    if (options->color_jitter[0] > 0 || options->color_jitter[1] > 0 || options->color_jitter[2] > 0)
+        color_jitter(options->color_jitter, image, random);
+}
+
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+const char *att_augment_wrong(const att_transform_options *options)
+{
+    const att_rand_augment *how = &options->rand_augment;
+    for (int i = 0; i < 3; i++)
+        if (!(options->color_jitter[i] >= 0 && options->color_jitter[i] <= 10))
+            return "color_jitter must lie in 0..10";
+    if (how->layers < 0 || how->layers > 100)
+        return "rand_augment.layers must lie in 0..100";
+    if (how->layers > 0 && !(how->magnitude >= 0 && how->magnitude <= 100 && how->most > 0 && how->most <= 100))
+        return "rand_augment's magnitudes must lie in 0..100";
+    if (how->layers > 0 && !(how->deviation >= 0))
+        return "rand_augment.deviation must not be negative";
+    if (how->layers > 0 && !(how->probability >= 0 && how->probability <= 1))
+        return "rand_augment.probability must be a probability";
+    return NULL;
+}
+
+static att_status unknown_section(att_context *context, const char *text, const char *section)
+{
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "augmentation \"%s\": \"%.*s\" is none of mN, nN, pP, mstdX, mmaxX and inc1, in which timm's "
+                    "RandAugment is described here",
+                    text, (int)strcspn(section, "-"), section);
+}
+
+/* Takes "mstd0.5", up to the next dash. */
+static att_status take_section(att_context *context, const char *text, const char *section, att_rand_augment *how)
+{
+    const double uniform_from = 100; /* timm: beyond it the magnitude is drawn uniformly */
+    size_t length = strcspn(section, "-"), key = strcspn(section, "0123456789-");
+    char *end;
+    double value = key < length ? strtod(section + key, &end) : -1;
+    if (key == length || end != section + length || !(value >= 0 && value <= 1e9))
+        return unknown_section(context, text, section);
+    if (key == 1 && section[0] == 'm')
+        how->magnitude = value;
+    else if (key == 1 && section[0] == 'n' && value <= 100)
+        how->layers = (int)value;
+    else if (key == 1 && section[0] == 'p')
+        how->probability = value;
+    else if (key == 4 && strncmp(section, "mstd", 4) == 0)
+        how->deviation = value > uniform_from ? (double)INFINITY : value;
+    else if (key == 4 && strncmp(section, "mmax", 4) == 0)
+        how->most = value;
+    else if (key == 3 && strncmp(section, "inc", 3) == 0)
+        how->increasing = value != 0;
+    else
+        return unknown_section(context, text, section);
+    return ATT_OK;
+}
+
+att_status att_rand_augment_parse(att_context *context, const char *text, att_rand_augment *rand_augment)
+{
+    att_rand_augment how = {.layers = 2, .magnitude = full, .most = full, .probability = 0.5};
+    const char *at = text + strcspn(text, "-");
+    if (at - text != 4 || strncmp(text, "rand", 4) != 0)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "augmentation \"%s\": only timm's RandAugment is done, as \"rand-m9-mstd0.5-inc1\"", text);
+    while (*at) {
+        ATT_TRY(take_section(context, text, at + 1, &how));
+        at += 1 + strcspn(at + 1, "-");
+    }
+    *rand_augment = how;
+    return ATT_OK;
+}

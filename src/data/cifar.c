@@ -1,0 +1,57 @@
+/* CIFAR-10 and CIFAR-100 in the binary version (www.cs.toronto.edu/~kriz/cifar.html): 32 x 32 pixels; one label a
+ * record, or in CIFAR-100 the superclass (which is not used) and the class. */
+#include "data/packed.h"
+
+static const att_packed_layout cifar10 = {
+    .kind = "cifar10",
+    .folder = "cifar-10-batches-bin",
+    .class_names = "batches.meta.txt",
+    .telling = true,
+    .pickled_folder = "cifar-10-batches-py",
+    .pickled_file = "data_batch_1",
+    .splits = {{"train",
+                {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+                NULL},
+               {"test", {"test_batch.bin"}, NULL}},
+    .side = 32,
+    .classes = 10,
+    .label_bytes = 1,
+};
+
+static const att_packed_layout cifar100 = {
+    .kind = "cifar100",
+    .folder = "cifar-100-binary",
+    .class_names = "fine_label_names.txt",
+    .pickled_folder = "cifar-100-python",
+    .pickled_file = "train",
+    .splits = {{"train", {"train.bin"}, NULL}, {"test", {"test.bin"}, NULL}},
+    .side = 32,
+    .classes = 100,
+    .label_bytes = 2,
+    .label_at = 1,
+};
+
+static bool accepts_cifar10(const char *path)
+{
+    return att_packed_accepts(&cifar10, path);
+}
+
+static att_status open_cifar10(att_dataset *dataset, const att_dataset_options *options)
+{
+    return att_packed_open(&cifar10, dataset, options);
+}
+
+static bool accepts_cifar100(const char *path)
+{
+    return att_packed_accepts(&cifar100, path);
+}
+
+static att_status open_cifar100(att_dataset *dataset, const att_dataset_options *options)
+{
+    return att_packed_open(&cifar100, dataset, options);
+}
+
+const att_data_format att_data_cifar10 = {accepts_cifar10, open_cifar10, att_packed_close, att_packed_name,
+                                          att_packed_read};
+const att_data_format att_data_cifar100 = {accepts_cifar100, open_cifar100, att_packed_close, att_packed_name,
+                                           att_packed_read};

@@ -1,0 +1,212 @@
+#include "data/mix.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+static bool has_minmax(const att_mix_options *options)
+{
+    return options->cutmix_minmax[1] > 0;
+}
+
+static bool cuts(const att_mix_options *options)
+{
+    return options->cutmix > 0 || has_minmax(options);
+}
+
+bool att_mix_has_targets(const att_mix_options *options)
+{
+    return options->classes > 0;
+}
+
+static bool is_probability(double value)
+{
+    return value >= 0 && value <= 1;
+}
+
+att_status att_mix_check(att_context *context, const att_mix_options *options)
+{
+    enum { MAX_CLASSES = 1 << 20 };
+    const double *minmax = options->cutmix_minmax;
+    const char *wrong = NULL;
+    if (options->classes < 0 || options->classes > MAX_CLASSES)
+        wrong = "classes must lie in 0..1048576";
+    else if (!att_mix_has_targets(options))
+        return ATT_OK;
+    else if (!(options->mixup >= 0 && options->mixup <= 1e6) || !(options->cutmix >= 0 && options->cutmix <= 1e6))
+        wrong = "mixup and cutmix must lie in 0..1e6";
+    else if (!(minmax[0] == 0 && minmax[1] == 0) && !(minmax[0] >= 0 && minmax[0] < minmax[1] && minmax[1] <= 1))
+        wrong = "cutmix_minmax must be a range in 0..1";
+    else if (!is_probability(options->prob) || !is_probability(options->switch_prob))
+        wrong = "prob and switch_prob must be probabilities";
+    else if (options->mode < ATT_MIX_BATCH || options->mode > ATT_MIX_ELEM)
+        wrong = "unknown mode";
+    else if (options->off_epoch < 0)
+        wrong = "off_epoch must not be negative";
+    else if (!(options->smoothing >= 0 && options->smoothing < 1))
+        wrong = "smoothing must lie in 0..1";
+    return wrong ? att_fail(context, ATT_ERR_ARGUMENT, "mixing: %s", wrong) : ATT_OK;
+}
+
+/* --- draws ------------------------------------------------------------------------------------------------------- */
+
+/* Logarithm of a Gamma(shape, 1) draw: Marsaglia and Tsang, ACM TOMS 26 (2000); below 1 by Gamma(shape + 1)
+ * U^(1/shape).
+ */
+static double draw_log_gamma(att_random *random, double shape)
+{
+    if (shape < 1) {
+        double more = draw_log_gamma(random, shape + 1);
+        return more + log(1 - att_random_uniform(random)) / shape;
+    }
+    double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = att_random_normal(random), v = 1 + c * x;
+        if (v <= 0)
+            continue;
+        double log_cube = 3 * log(v), log_uniform = log(1 - att_random_uniform(random));
+        if (log_uniform < 0.5 * x * x + d - d * exp(log_cube) + d * log_cube)
+            return log(d) + log_cube;
+    }
+}
+
+double att_mix_draw_beta(att_random *random, double alpha)
+{
+    double one = draw_log_gamma(random, alpha), other = draw_log_gamma(random, alpha);
+    return 1 / (1 + exp(other - one));
+}
+
+static int clamp(int value, int high)
+{
+    return value < 0 ? 0 : value > high ? high : value;
+}
+
+/* The lambda of what a box leaves. */
+static att_mix_plan cut(int height, int width, int top, int bottom, int left, int right)
+{
+    double area = (double)(bottom - top) * (right - left);
+    return (att_mix_plan){1 - area / ((double)height * width), true, top, bottom, left, right};
+}
+
+att_mix_plan att_mix_plan_box(int height, int width, double lambda, int center_y, int center_x)
+{
+    double ratio = sqrt(1 - lambda);
+    int tall = (int)(height * ratio), wide = (int)(width * ratio);
+    return cut(height, width, clamp(center_y - tall / 2, height), clamp(center_y + (tall + 1) / 2, height),
+               clamp(center_x - wide / 2, width), clamp(center_x + (wide + 1) / 2, width));
+}
+
+/* A whole number from int(size low) to int(size high), which is left out. */
+static int draw_side(att_random *random, const double minmax[2], int size)
+{
+    int low = (int)(size * minmax[0]), high = (int)(size * minmax[1]);
+    return low + (int)att_random_below(random, high > low ? high - low : 1);
+}
+
+static att_mix_plan draw_minmax(const double minmax[2], int height, int width, att_random *random)
+{
+    int tall = draw_side(random, minmax, height), wide = draw_side(random, minmax, width);
+    int top = (int)att_random_below(random, height - tall + 1), left = (int)att_random_below(random, width - wide + 1);
+    return cut(height, width, top, top + tall, left, left + wide);
+}
+
+static att_mix_plan draw_cut(const att_mix_options *options, int height, int width, att_random *random)
+{
+    if (has_minmax(options))
+        return draw_minmax(options->cutmix_minmax, height, width, random);
+    double lambda = att_mix_draw_beta(random, options->cutmix);
+    int center_y = (int)att_random_below(random, height), center_x = (int)att_random_below(random, width);
+    return att_mix_plan_box(height, width, lambda, center_y, center_x);
+}
+
+static att_mix_plan draw_plan(const att_mix_options *options, int height, int width, att_random *random)
+{
+    const att_mix_plan as_is = {.lambda = 1};
+    bool may_cut = cuts(options), may_mix = options->mixup > 0;
+    if ((!may_cut && !may_mix) || !(att_random_uniform(random) < options->prob))
+        return as_is;
+    if (may_cut && (!may_mix || att_random_uniform(random) < options->switch_prob))
+        return draw_cut(options, height, width, random);
+    return (att_mix_plan){.lambda = att_mix_draw_beta(random, options->mixup)};
+}
+
+/* --- mixing ------------------------------------------------------------------------------------------------------ */
+
+/* How much of its own an image keeps at a pixel. */
+static float weight_at(const att_mix_plan *plan, int y, int x)
+{
+    if (!plan->cuts)
+        return (float)plan->lambda;
+    return y >= plan->top && y < plan->bottom && x >= plan->left && x < plan->right ? 0.0f : 1.0f;
+}
+
+/* own weight + other (1 - weight); untouched where all is its own. */
+static float blend(const att_mix_plan *plan, float weight, float own, float other)
+{
+    if (plan->cuts)
+        return weight > 0 ? own : other;
+    return own * weight + other * (float)(1 - plan->lambda);
+}
+
+void att_mix_images(const att_mix_plan *of_a, const att_mix_plan *of_b, int height, int width, int channels, float *a,
+                    float *b)
+{
+    if (of_a->lambda == 1 && of_b->lambda == 1)
+        return;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            float weight_a = weight_at(of_a, y, x), weight_b = weight_at(of_b, y, x);
+            for (int c = 0; c < channels; c++, a++, b++) {
+                float was = *a;
+                *a = blend(of_a, weight_a, was, *b);
+                *b = blend(of_b, weight_b, *b, was);
+            }
+        }
+}
+
+static void add_target(const att_mix_options *options, int label, float weight, float *target)
+{
+    double off = options->smoothing / options->classes;
+    float low = (float)off, high = (float)(1 - options->smoothing + off);
+    for (int c = 0; c < options->classes; c++)
+        target[c] += (c == label ? high : low) * weight;
+}
+
+void att_mix_target(const att_mix_options *options, double lambda, int own, int other, float *target)
+{
+    memset(target, 0, (size_t)options->classes * sizeof *target);
+    add_target(options, own, (float)lambda, target);
+    add_target(options, other, (float)(1 - lambda), target);
+}
+
+/* The middle image of an odd batch is its own partner: then nothing is mixed. */
+void att_mix_batch(const att_mix_options *options, const att_transform_options *shape, uint64_t seed,
+                   const att_batch *batch, float *images, float *targets)
+{
+    uint64_t key = att_random_key(seed, (uint64_t)batch->epoch, (uint64_t)batch->number);
+    att_random random = att_random_from(att_random_key(key, 0, att_random_hash("mix")));
+    bool off = options->off_epoch > 0 && batch->epoch >= options->off_epoch;
+    size_t floats = (size_t)shape->height * (size_t)shape->width * (size_t)shape->channels;
+    att_mix_plan of_i = {.lambda = 1}, of_j = {.lambda = 1};
+    for (int i = 0; i < (batch->count + 1) / 2; i++) {
+        int j = batch->count - 1 - i;
+        if (!off && (i == 0 || options->mode != ATT_MIX_BATCH)) {
+            of_i = draw_plan(options, shape->height, shape->width, &random);
+            of_j = options->mode == ATT_MIX_ELEM ? draw_plan(options, shape->height, shape->width, &random) : of_i;
+        }
+        if (i < j)
+            att_mix_images(&of_i, &of_j, shape->height, shape->width, shape->channels, images + (size_t)i * floats,
+                           images + (size_t)j * floats);
+        const int32_t *labels = batch->labels;
+        size_t classes = (size_t)options->classes;
+        att_mix_target(options, of_i.lambda, labels[i], labels[j], targets + (size_t)i * classes);
+        att_mix_target(options, of_j.lambda, labels[j], labels[i], targets + (size_t)j * classes);
+    }
+}

@@ -1,0 +1,431 @@
+#include "data/packed.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "io/archive.h"
+#include "io/file.h"
+
+/* The official archives have at most ten files. */
+enum { FIRST_FILES = 12, MAX_LABELS = 256, DIGITS = 4 };
+static const size_t max_bytes = (size_t)4 << 30; /* of one file */
+
+typedef struct packed_source {
+    const att_packed_layout *layout;
+    const att_packed_split *split;
+    char folder[ATT_DATA_MAX_NAME]; /* where the files lie; "": in the archive, while the data set is being opened */
+    att_archive *archive;
+    uint8_t *pixels; /* [count][side][side][3] */
+    int64_t count, room;
+    int64_t begins[ATT_PACKED_FILES + 1]; /* first image of each file */
+} packed_source;
+
+/* --- finding the files ------------------------------------------------------------------------------------------- */
+
+/* "a/b"; false where it does not fit. */
+static bool join(char *text, size_t size, const char *a, const char *b)
+{
+    int length = snprintf(text, size, "%s/%s", a, b);
+    return length >= 0 && (size_t)length < size;
+}
+
+static bool holds(const char *folder, const char *file)
+{
+    char path[ATT_DATA_MAX_NAME];
+    return join(path, sizeof path, folder, file) && att_file_exists(path);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Whether one of the splits begins with a file of this name. */
+static bool is_first_file(const att_packed_layout *layout, const char *name)
+{
+    return strcmp(name, layout->splits[0].files[0]) == 0 || strcmp(name, layout->splits[1].files[0]) == 0;
+}
+
+static bool lies_here(const att_packed_layout *layout, const char *folder)
+{
+    bool images = holds(folder, layout->splits[0].files[0]) || holds(folder, layout->splits[1].files[0]);
+    return images && (layout->telling || holds(folder, layout->class_names));
+}
+
+/* Writes the folder of the files, `path` or the official one inside it; false where it is neither. */
+static bool find_folder(const att_packed_layout *layout, const char *path, char *folder, size_t size)
+{
+    int length = snprintf(folder, size, "%s", path);
+    if (length < 0 || (size_t)length >= size)
+        return false;
+    return lies_here(layout, path) || (join(folder, size, path, layout->folder) && lies_here(layout, folder));
+}
+
+static bool is_pickled_folder(const att_packed_layout *layout, const char *path)
+{
+    char inside[ATT_DATA_MAX_NAME];
+    bool named = strcmp(last_part(path), layout->pickled_folder) == 0 && holds(path, layout->pickled_file);
+    return *layout->pickled_folder && (named || (join(inside, sizeof inside, path, layout->pickled_folder) &&
+                                                 holds(inside, layout->pickled_file)));
+}
+
+/* Whether the path of a member is "..folder/name". */
+static bool ends_in(const char *path, const char *folder, const char *name)
+{
+    size_t whole = strlen(path), tail = strlen(folder) + 1 + strlen(name);
+    if (whole < tail || strcmp(last_part(path), name) != 0)
+        return false;
+    const char *from = path + (whole - tail);
+    return strncmp(from, folder, strlen(folder)) == 0 && from[strlen(folder)] == '/' &&
+           (from == path || from[-1] == '/');
+}
+
+static bool is_pickled_member(void *user, const char *path)
+{
+    const att_packed_layout *layout = user;
+    return *layout->pickled_folder && ends_in(path, layout->pickled_folder, layout->pickled_file);
+}
+
+static bool is_of_layout(void *user, const char *path)
+{
+    const att_packed_layout *layout = user;
+    const char *name = last_part(path);
+    return (is_first_file(layout, name) && (layout->telling || ends_in(path, layout->folder, name))) ||
+           ends_in(path, layout->folder, layout->class_names) || is_pickled_member(user, path);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+bool att_packed_accepts(const att_packed_layout *layout, const char *path)
+{
+    char folder[ATT_DATA_MAX_NAME];
+    if (is_file(path))
+        return att_archive_begins_with(path, FIRST_FILES, is_of_layout, (void *)(uintptr_t)layout);
+    return find_folder(layout, path, folder, sizeof folder) || is_pickled_folder(layout, path);
+}
+
+static att_status refuse_pickled(const att_dataset *dataset, const att_packed_layout *layout)
+{
+    return att_fail(dataset->context, ATT_ERR_UNSUPPORTED,
+                    "%s is %s in the version for Python, whose files hold programs; attscope reads the binary version "
+                    "(\"for C programs\") of the same images, from its archive or its folder %s",
+                    dataset->path, layout->kind, layout->folder);
+}
+
+typedef struct wanted_files {
+    const att_packed_layout *layout;
+    const att_packed_split *split;
+    bool pickled; /* a file of the version for Python was seen */
+} wanted_files;
+
+static bool is_wanted(void *user, const char *path)
+{
+    wanted_files *files = user;
+    const char *name = last_part(path);
+    bool wanted = strcmp(name, files->layout->class_names) == 0 ||
+                  (files->split->labels && strcmp(name, files->split->labels) == 0);
+    for (int i = 0; i < ATT_PACKED_FILES && files->split->files[i]; i++)
+        wanted |= strcmp(name, files->split->files[i]) == 0;
+    files->pickled |= is_pickled_member((void *)(uintptr_t)files->layout, path);
+    return wanted;
+}
+
+static att_status find_files(const att_dataset *dataset, packed_source *source, size_t cache_bytes)
+{
+    const att_packed_layout *layout = source->layout;
+    if (!is_file(dataset->path))
+        return find_folder(layout, dataset->path, source->folder, sizeof source->folder)
+                   ? ATT_OK
+                   : refuse_pickled(dataset, layout);
+    source->folder[0] = '\0';
+    wanted_files files = {layout, source->split, false};
+    ATT_TRY(att_archive_open_some(dataset->context, dataset->path, cache_bytes, is_wanted, &files, &source->archive));
+    return att_archive_count(source->archive) == 0 && files.pickled ? refuse_pickled(dataset, layout) : ATT_OK;
+}
+
+/* --- reading them ------------------------------------------------------------------------------------------------ */
+
+static int64_t member_of(const att_archive *archive, const char *name)
+{
+    int64_t member = att_archive_count(archive) - 1;
+    while (member >= 0 && strcmp(last_part(att_archive_name(archive, member)), name) != 0)
+        member--;
+    return member;
+}
+
+static att_status read_member(const att_dataset *dataset, const packed_source *source, const char *name, char **bytes,
+                              size_t *size)
+{
+    att_context *context = dataset->context;
+    int64_t member = member_of(source->archive, name);
+    if (member < 0)
+        return att_fail(context, ATT_ERR_NOT_FOUND, "%s has no %s", dataset->path, name);
+    *size = att_archive_size(source->archive, member);
+    if (*size > max_bytes)
+        return att_fail(context, ATT_ERR_FORMAT, "%s in %s: %zu bytes, more than such a file can have", name,
+                        dataset->path, *size);
+    *bytes = att_reallocate(context, NULL, *size + 1);
+    if (!*bytes)
+        return att_fail_memory(context, *size + 1, name);
+    (*bytes)[*size] = '\0';
+    att_status status = att_archive_read(source->archive, context, member, *bytes);
+    if (status != ATT_OK)
+        att_free(context, *bytes);
+    return status;
+}
+
+/* A file whole, and a NUL; *bytes is the caller's. */
+static att_status read_file(const att_dataset *dataset, const packed_source *source, const char *name, char **bytes,
+                            size_t *size)
+{
+    char path[ATT_DATA_MAX_NAME];
+    if (source->archive)
+        return read_member(dataset, source, name, bytes, size);
+    if (!join(path, sizeof path, source->folder, name))
+        return att_fail(dataset->context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", source->folder);
+    return att_file_read(dataset->context, path, max_bytes, bytes, size);
+}
+
+static bool is_there(const packed_source *source, const char *name)
+{
+    return source->archive ? member_of(source->archive, name) >= 0 : holds(source->folder, name);
+}
+
+static size_t image_bytes(const att_packed_layout *layout)
+{
+    return (size_t)layout->side * (size_t)layout->side * 3;
+}
+
+static size_t record_bytes(const att_packed_layout *layout, const att_packed_split *split)
+{
+    return image_bytes(layout) + (split->labels ? 0 : (size_t)layout->label_bytes);
+}
+
+/* Three planes to pixels, row by row. */
+static void interleave(const att_packed_layout *layout, const uint8_t *planes, uint8_t *pixels)
+{
+    int side = layout->side;
+    size_t plane = (size_t)side * (size_t)side;
+    for (int y = 0; y < side; y++)
+        for (int x = 0; x < side; x++) {
+            size_t at =
+                layout->by_columns ? (size_t)x * (size_t)side + (size_t)y : (size_t)y * (size_t)side + (size_t)x;
+            uint8_t *to = pixels + ((size_t)y * (size_t)side + (size_t)x) * 3;
+            for (size_t c = 0; c < 3; c++)
+                to[c] = planes[c * plane + at];
+        }
+}
+
+static att_status make_room(const att_dataset *dataset, packed_source *source, int64_t more)
+{
+    int64_t count = source->count + more;
+    size_t bytes = att_size_product((size_t)count, image_bytes(source->layout));
+    uint8_t *pixels = att_reallocate(dataset->context, source->pixels, bytes);
+    if (!pixels)
+        return att_fail_memory(dataset->context, bytes, dataset->path);
+    source->pixels = pixels;
+    return ATT_OK;
+}
+
+static att_status take_label(att_dataset *dataset, const packed_source *source, const char *file, int64_t index,
+                             int label)
+{
+    const att_packed_layout *layout = source->layout;
+    int class = label - layout->first_label;
+    if (class < 0 || class >= layout->classes)
+        return att_fail(dataset->context, ATT_ERR_FORMAT, "%s in %s: image %lld has label %d, expected %d to %d", file,
+                        dataset->path, (long long)index, label, layout->first_label,
+                        layout->first_label + layout->classes - 1);
+    dataset->labels[index] = class;
+    return ATT_OK;
+}
+
+static att_status grow_labels(att_dataset *dataset, int64_t count)
+{
+    size_t bytes = att_size_product((size_t)count, sizeof *dataset->labels);
+    int32_t *labels = att_reallocate(dataset->context, dataset->labels, bytes);
+    if (!labels)
+        return att_fail_memory(dataset->context, bytes, dataset->path);
+    dataset->labels = labels;
+    return ATT_OK;
+}
+
+static att_status take_records(att_dataset *dataset, packed_source *source, const char *file, const uint8_t *bytes,
+                               size_t size)
+{
+    const att_packed_layout *layout = source->layout;
+    size_t record = record_bytes(layout, source->split), before = record - image_bytes(layout);
+    if (size == 0 || size % record != 0)
+        return att_fail(dataset->context, ATT_ERR_FORMAT, "%s in %s: %zu bytes are not a number of images of %zu each",
+                        file, dataset->path, size, record);
+    int64_t more = (int64_t)(size / record), first = source->count;
+    ATT_TRY(make_room(dataset, source, more));
+    ATT_TRY(grow_labels(dataset, first + more));
+    for (int64_t i = 0; i < more; i++) {
+        const uint8_t *from = bytes + (size_t)i * record;
+        interleave(layout, from + before, source->pixels + (size_t)(first + i) * image_bytes(layout));
+        if (before > 0)
+            ATT_TRY(take_label(dataset, source, file, first + i, from[layout->label_at]));
+    }
+    source->count += more;
+    return ATT_OK;
+}
+
+static att_status take_labels(att_dataset *dataset, const packed_source *source, const uint8_t *bytes, size_t size)
+{
+    const char *file = source->split->labels;
+    if ((int64_t)size != source->count)
+        return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s: %zu labels for %lld images", file, dataset->path,
+                        size, (long long)source->count);
+    for (int64_t i = 0; i < source->count; i++)
+        ATT_TRY(take_label(dataset, source, file, i, bytes[i]));
+    return ATT_OK;
+}
+
+static att_status read_images(att_dataset *dataset, packed_source *source)
+{
+    for (int i = 0; i < ATT_PACKED_FILES && source->split->files[i]; i++) {
+        char *bytes;
+        size_t size;
+        ATT_TRY(read_file(dataset, source, source->split->files[i], &bytes, &size));
+        source->begins[i] = source->count;
+        att_status status = take_records(dataset, source, source->split->files[i], (const uint8_t *)bytes, size);
+        att_free(dataset->context, bytes);
+        ATT_TRY(status);
+    }
+    return ATT_OK;
+}
+
+static att_status read_labels(att_dataset *dataset, const packed_source *source)
+{
+    char *bytes;
+    size_t size;
+    if (!source->split->labels)
+        return ATT_OK;
+    ATT_TRY(read_file(dataset, source, source->split->labels, &bytes, &size));
+    att_status status = take_labels(dataset, source, (const uint8_t *)bytes, size);
+    att_free(dataset->context, bytes);
+    return status;
+}
+
+/* --- classes ----------------------------------------------------------------------------------------------------- */
+
+static att_status number_names(const att_dataset *dataset, int count, att_class_list *list)
+{
+    char digits[MAX_LABELS][DIGITS];
+    const char *names[MAX_LABELS];
+    for (int i = 0; i < count; i++) {
+        snprintf(digits[i], sizeof digits[i], "%d", i & 0xff);
+        names[i] = digits[i];
+    }
+    list->given = true;
+    return att_class_list_make(dataset->context, dataset->path, names, count, list);
+}
+
+static att_status read_names(const att_dataset *dataset, const packed_source *source, att_class_list *list)
+{
+    const att_packed_layout *layout = source->layout;
+    char *text;
+    size_t size;
+    if (!is_there(source, layout->class_names))
+        return number_names(dataset, layout->classes, list);
+    ATT_TRY(read_file(dataset, source, layout->class_names, &text, &size));
+    att_status status = att_class_list_parse(dataset->context, layout->class_names, text, size, list);
+    att_free(dataset->context, text);
+    if (status == ATT_OK && list->count != layout->classes)
+        return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s names %d classes, expected %d",
+                        layout->class_names, dataset->path, list->count, layout->classes);
+    return status;
+}
+
+/* Gives the images the numbers that the names of their classes have in a class map. */
+static att_status renumber(att_dataset *dataset, const packed_source *source, const att_class_list *own,
+                           const char *map)
+{
+    int number[MAX_LABELS];
+    ATT_TRY(att_class_list_read(dataset->context, map, &dataset->classes));
+    for (int i = 0; i < own->count; i++) {
+        number[i] = att_class_list_find(&dataset->classes, own->names[i]);
+        if (number[i] < 0)
+            return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s: class \"%s\" is not in the class map %s",
+                            dataset->path, own->names[i], map);
+    }
+    for (int64_t i = 0; i < source->count; i++)
+        dataset->labels[i] = number[dataset->labels[i]];
+    return ATT_OK;
+}
+
+static att_status settle_classes(att_dataset *dataset, const packed_source *source, const char *map)
+{
+    if (!map)
+        return read_names(dataset, source, &dataset->classes);
+    att_class_list own = {.count = 0};
+    att_status status = read_names(dataset, source, &own);
+    if (status == ATT_OK)
+        status = renumber(dataset, source, &own, map);
+    att_class_list_free(&own);
+    return status;
+}
+
+/* --- the format -------------------------------------------------------------------------------------------------- */
+
+att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset, const att_dataset_options *options)
+{
+    packed_source *source = att_allocate(dataset->context, sizeof *source);
+    if (!source)
+        return att_fail_memory(dataset->context, sizeof *source, dataset->path);
+    dataset->source = source;
+    dataset->kind = layout->kind;
+    source->layout = layout;
+    source->split = &layout->splits[options->split && strncmp(options->split, "train", 5) != 0];
+    dataset->split = source->split->name;
+    ATT_TRY(find_files(dataset, source, options->cache_bytes));
+    ATT_TRY(read_images(dataset, source));
+    ATT_TRY(read_labels(dataset, source));
+    ATT_TRY(settle_classes(dataset, source, options->class_map));
+    att_archive_close(&source->archive);
+    dataset->count = source->count;
+    return ATT_OK;
+}
+
+void att_packed_close(att_dataset *dataset)
+{
+    packed_source *source = dataset->source;
+    att_archive_close(&source->archive);
+    att_free(dataset->context, source->pixels);
+    att_free(dataset->context, source);
+}
+
+void att_packed_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    const packed_source *source = dataset->source;
+    int file = 0;
+    while (file + 1 < ATT_PACKED_FILES && source->split->files[file + 1] && index >= source->begins[file + 1])
+        file++;
+    snprintf(text, size, "%s/%s[%lld]", dataset->path, source->split->files[file],
+             (long long)(index - source->begins[file]));
+}
+
+att_status att_packed_read(const att_dataset *dataset, att_context *context, int64_t index, int channels,
+                           const att_image_need *need, att_image *image)
+{
+    (void)need;
+    const packed_source *source = dataset->source;
+    int side = source->layout->side;
+    size_t bytes = (size_t)side * (size_t)side * (size_t)channels, row = (size_t)side * 3;
+    const uint8_t *from = source->pixels + (size_t)index * image_bytes(source->layout);
+    att_image made = {side, side, channels, att_reallocate(context, NULL, bytes)};
+    if (!made.pixels)
+        return att_fail_memory(context, bytes, dataset->path);
+    for (int y = 0; y < side; y++)
+        att_image_put_row(&made, y, ATT_ROW_RGB, from + (size_t)y * row);
+    *image = made;
+    return ATT_OK;
+}

@@ -1,0 +1,296 @@
+#include "data/pixels.h"
+
+#include <math.h>
+#include <string.h>
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF /* fractions are dropped: another rounding is another byte */
+#endif
+
+static size_t byte_count(const att_image *image)
+{
+    return (size_t)image->width * (size_t)image->height * (size_t)image->channels;
+}
+
+/* --- value by value ---------------------------------------------------------------------------------------------- */
+
+/* Every value v of channel c becomes table[c][v]. */
+static void map_channels(const att_image *image, uint8_t table[3][256])
+{
+    size_t count = byte_count(image);
+    if (image->channels == 1)
+        for (size_t i = 0; i < count; i++)
+            image->pixels[i] = table[0][image->pixels[i]];
+    else
+        for (size_t i = 0; i < count; i += 3)
+            for (size_t c = 0; c < 3; c++)
+                image->pixels[i + c] = table[c][image->pixels[i + c]];
+}
+
+static void map_all(const att_image *image, const uint8_t table[256])
+{
+    size_t count = byte_count(image);
+    for (size_t i = 0; i < count; i++)
+        image->pixels[i] = table[image->pixels[i]];
+}
+
+void att_pixels_invert(const att_image *image)
+{
+    att_pixels_solarize(image, 0);
+}
+
+void att_pixels_posterize(const att_image *image, int bits)
+{
+    size_t count = byte_count(image);
+    int mask = bits >= 8 ? 0xff : 0xff << (8 - bits);
+    for (size_t i = 0; i < count; i++)
+        image->pixels[i] = (uint8_t)(image->pixels[i] & mask);
+}
+
+void att_pixels_solarize(const att_image *image, int threshold)
+{
+    uint8_t table[256];
+    for (int v = 0; v < 256; v++)
+        table[v] = (uint8_t)(v < threshold ? v : 255 - v);
+    map_all(image, table);
+}
+
+void att_pixels_solarize_add(const att_image *image, int add)
+{
+    uint8_t table[256];
+    for (int v = 0; v < 256; v++)
+        table[v] = (uint8_t)(v >= 128 ? v : v + add > 255 ? 255 : v + add);
+    map_all(image, table);
+}
+
+/* --- by histograms ----------------------------------------------------------------------------------------------- */
+
+static void count_values(const att_image *image, int64_t histogram[3][256])
+{
+    size_t count = byte_count(image), channels = (size_t)image->channels;
+    memset(histogram, 0, sizeof(int64_t[3][256]));
+    for (size_t i = 0; i < count; i += channels)
+        for (size_t c = 0; c < channels; c++)
+            histogram[c][image->pixels[i + c]]++;
+}
+
+static uint8_t clip(double value)
+{
+    return (uint8_t)(value <= 0 ? 0 : value >= 255 ? 255 : value);
+}
+
+static void stretch(const int64_t histogram[256], uint8_t table[256])
+{
+    int low = 0, high = 255;
+    while (low < 255 && !histogram[low])
+        low++;
+    while (high > 0 && !histogram[high])
+        high--;
+    double scale = high > low ? 255.0 / (high - low) : 1, offset = high > low ? -low * scale : 0;
+    for (int v = 0; v < 256; v++)
+        table[v] = clip(v * scale + offset);
+}
+
+/* The highest value's pixels do not count; what is left of 255 equal parts begins half a part in. */
+static void even_out(const int64_t histogram[256], uint8_t table[256])
+{
+    int64_t all = 0, last = 0;
+    for (int v = 0; v < 256; v++) {
+        all += histogram[v];
+        last = histogram[v] ? histogram[v] : last;
+    }
+    int64_t step = (all - last) / 255, sum = step / 2;
+    for (int v = 0; v < 256; v++) {
+        int64_t level = step ? sum / step : v;
+        table[v] = (uint8_t)(level > 255 ? 255 : level);
+        sum += histogram[v];
+    }
+}
+
+static void map_by_histogram(const att_image *image, void (*make)(const int64_t histogram[256], uint8_t table[256]))
+{
+    int64_t histogram[3][256];
+    uint8_t table[3][256];
+    count_values(image, histogram);
+    for (int c = 0; c < image->channels; c++)
+        make(histogram[c], table[c]);
+    map_channels(image, table);
+}
+
+void att_pixels_autocontrast(const att_image *image)
+{
+    map_by_histogram(image, stretch);
+}
+
+void att_pixels_equalize(const att_image *image)
+{
+    map_by_histogram(image, even_out);
+}
+
+/* --- towards and away from something ----------------------------------------------------------------------------- */
+
+static uint8_t blend(int degenerate, int value, float factor)
+{
+    float blended = (float)degenerate + factor * (float)(value - degenerate);
+    return (uint8_t)(blended <= 0 ? 0 : blended >= 255 ? 255 : blended);
+}
+
+static int grey_of(const uint8_t rgb[3])
+{
+    return (19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 0x8000) >> 16;
+}
+
+/* Towards one value. */
+static void blend_with_value(const att_image *image, int degenerate, double factor)
+{
+    uint8_t table[256];
+    for (int v = 0; v < 256; v++)
+        table[v] = blend(degenerate, v, (float)factor);
+    map_all(image, table);
+}
+
+void att_pixels_brightness(const att_image *image, double factor)
+{
+    blend_with_value(image, 0, factor);
+}
+
+static int mean_grey(const att_image *image)
+{
+    size_t count = byte_count(image), channels = (size_t)image->channels;
+    int64_t sum = 0;
+    for (size_t i = 0; i < count; i += channels)
+        sum += channels == 1 ? image->pixels[i] : grey_of(image->pixels + i);
+    return (int)((double)sum / (double)(count / channels) + 0.5);
+}
+
+void att_pixels_contrast(const att_image *image, double factor)
+{
+    blend_with_value(image, mean_grey(image), factor);
+}
+
+void att_pixels_color(const att_image *image, double factor)
+{
+    size_t count = byte_count(image);
+    if (image->channels == 1)
+        return;
+    for (size_t i = 0; i < count; i += 3) {
+        int grey = grey_of(image->pixels + i);
+        for (size_t c = 0; c < 3; c++)
+            image->pixels[i + c] = blend(grey, image->pixels[i + c], (float)factor);
+    }
+}
+
+/* The 3 x 3 sum over 13, to the nearest; halves do not occur. */
+static int smooth_at(const uint8_t *at, size_t stride, size_t channels)
+{
+    int sum = 4 * at[0];
+    for (int dy = -1; dy <= 1; dy++)
+        for (int dx = -1; dx <= 1; dx++)
+            sum += at[dy * (ptrdiff_t)stride + dx * (ptrdiff_t)channels];
+    return (2 * sum + 13) / 26;
+}
+
+void att_pixels_sharpness(const att_image *image, double factor, uint8_t *scratch)
+{
+    size_t channels = (size_t)image->channels, stride = (size_t)image->width * channels;
+    memcpy(scratch, image->pixels, byte_count(image));
+    for (int y = 1; y < image->height - 1; y++)
+        for (size_t x = channels; x + channels < stride; x++) {
+            const uint8_t *at = scratch + (size_t)y * stride + x;
+            image->pixels[(size_t)y * stride + x] = blend(smooth_at(at, stride, channels), *at, (float)factor);
+        }
+}
+
+/* --- elsewhere --------------------------------------------------------------------------------------------------- */
+
+typedef struct place {
+    int x, y;
+    double dx, dy; /* from the middle of pixel (x, y) */
+} place;
+
+static int bound(int value, int size)
+{
+    return value < 0 ? 0 : value < size ? value : size - 1;
+}
+
+static double mix_two(const uint8_t *row, const int x[2], double d)
+{
+    return row[x[0]] + (row[x[1]] - row[x[0]]) * d;
+}
+
+/* The two rows' values are mixed like the values in them. */
+static double bilinear_at(const att_image *image, const uint8_t *from, const place *at, int c)
+{
+    int channels = image->channels, x[2];
+    double rows[2];
+    for (int i = 0; i < 2; i++)
+        x[i] = bound(at->x + i, image->width) * channels + c;
+    for (int i = 0; i < 2; i++)
+        rows[i] =
+            mix_two(from + (size_t)bound(at->y + i, image->height) * (size_t)(image->width * channels), x, at->dx);
+    return rows[0] + (rows[1] - rows[0]) * at->dy;
+}
+
+static double mix_four(const double v[4], double d)
+{
+    return v[1] + d * (-v[0] + v[2] + d * (2 * (v[0] - v[1]) + v[2] - v[3] + d * (-v[0] + v[1] - v[2] + v[3])));
+}
+
+static double bicubic_at(const att_image *image, const uint8_t *from, const place *at, int c)
+{
+    int channels = image->channels;
+    double rows[4];
+    for (int i = 0; i < 4; i++) {
+        const uint8_t *row = from + (size_t)bound(at->y - 1 + i, image->height) * (size_t)(image->width * channels);
+        double values[4];
+        for (int k = 0; k < 4; k++)
+            values[k] = row[bound(at->x - 1 + k, image->width) * channels + c];
+        rows[i] = mix_four(values, at->dx);
+    }
+    return mix_four(rows, at->dy);
+}
+
+/* False outside the picture. */
+static bool find_place(const att_image *image, const att_affine *map, int x, int y, place *at)
+{
+    double in_x = x + 0.5, in_y = y + 0.5;
+    double from_x = map->a * in_x + map->b * in_y + map->c, from_y = map->d * in_x + map->e * in_y + map->f;
+    if (!(from_x >= 0 && from_x < image->width && from_y >= 0 && from_y < image->height))
+        return false;
+    at->x = (int)floor(from_x - 0.5);
+    at->y = (int)floor(from_y - 0.5);
+    at->dx = from_x - 0.5 - at->x;
+    at->dy = from_y - 0.5 - at->y;
+    return true;
+}
+
+void att_pixels_affine(const att_image *image, const att_affine *map, att_interpolation interpolation,
+                       const uint8_t fill[3], uint8_t *scratch)
+{
+    memcpy(scratch, image->pixels, byte_count(image));
+    uint8_t *to = image->pixels;
+    for (int y = 0; y < image->height; y++)
+        for (int x = 0; x < image->width; x++, to += image->channels) {
+            place at = {0};
+            bool inside = find_place(image, map, x, y, &at);
+            for (int c = 0; c < image->channels; c++)
+                to[c] = !inside                         ? fill[c]
+                        : interpolation == ATT_BILINEAR ? clip(bilinear_at(image, scratch, &at, c))
+                                                        : clip(bicubic_at(image, scratch, &at, c));
+        }
+}
+
+/* To 15 decimals, as Pillow does. */
+static double rounded(double value)
+{
+    return rint(value * 1e15) / 1e15;
+}
+
+att_affine att_affine_rotation(double degrees, int width, int height)
+{
+    const double pi = 3.14159265358979323846;
+    double angle = -(degrees * (pi / 180)), x = width / 2.0, y = height / 2.0;
+    double cosine = rounded(cos(angle)), sine = rounded(sin(angle)), minus_sine = rounded(-sin(angle));
+    return (att_affine){cosine,     sine,   cosine * -x + sine * -y + x,
+                        minus_sine, cosine, minus_sine * -x + cosine * -y + y};
+}

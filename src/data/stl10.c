@@ -1,0 +1,28 @@
+/* STL-10's labelled images in the binary version (cs.stanford.edu/~acoates/stl10): 96 x 96 pixels, columns first;
+ * labels 1 to 10 in files of their own. */
+#include "data/packed.h"
+
+static const att_packed_layout stl10 = {
+    .kind = "stl10",
+    .folder = "stl10_binary",
+    .class_names = "class_names.txt",
+    .telling = true,
+    .pickled_folder = "",
+    .splits = {{"train", {"train_X.bin"}, "train_y.bin"}, {"test", {"test_X.bin"}, "test_y.bin"}},
+    .side = 96,
+    .classes = 10,
+    .first_label = 1,
+    .by_columns = true,
+};
+
+static bool accepts(const char *path)
+{
+    return att_packed_accepts(&stl10, path);
+}
+
+static att_status open_stl10(att_dataset *dataset, const att_dataset_options *options)
+{
+    return att_packed_open(&stl10, dataset, options);
+}
+
+const att_data_format att_data_stl10 = {accepts, open_stl10, att_packed_close, att_packed_name, att_packed_read};

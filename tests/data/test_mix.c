@@ -1,0 +1,327 @@
+/* Mixup and CutMix: with fixed draws against timm (tests/goldens/mix.txt), draws against their distributions, and what
+ * the loader hands out. */
+#include <math.h>
+
+#include "data/mix.h"
+#include "data/pictures.h"
+#include "io/golden.h"
+
+enum { HEIGHT = 6, WIDTH = 8, COUNT = 4, FLOATS = HEIGHT * WIDTH * 3, CLASSES = 3, DRAWS = 20000 };
+
+static const int32_t labels[COUNT] = {2, 0, 1, 1};
+
+static att_mix_options both(void)
+{
+    return (att_mix_options){
+        .classes = CLASSES, .smoothing = 0.1, .mixup = 0.8, .cutmix = 1, .prob = 1, .switch_prob = 0.5};
+}
+
+/* --- against timm ------------------------------------------------------------------------------------------------ */
+
+static void fill_images(float images[COUNT * FLOATS])
+{
+    for (int k = 0; k < COUNT * FLOATS; k++)
+        images[k] = (float)(7 * k % 101) / 8 - 5;
+}
+
+static void assert_hash(const void *bytes, size_t size, const char *expected, const char *line)
+{
+    char found[32];
+    snprintf(found, sizeof found, "%016" PRIx64, golden_hash(bytes, size));
+    if (strcmp(found, expected) != 0)
+        fail_msg("%s: found %s", line, found);
+}
+
+static bool check_box(const char *line)
+{
+    int height, width, y, x, top, bottom, left, right;
+    double lambda, expected;
+    if (sscanf(line, "box %d %d %lf %d %d %d %d %d %d %lf", &height, &width, &lambda, &y, &x, &top, &bottom, &left,
+               &right, &expected) != 10)
+        return false;
+    att_mix_plan plan = att_mix_plan_box(height, width, lambda, y, x);
+    assert_true(plan.top == top && plan.bottom == bottom && plan.left == left && plan.right == right);
+    assert_float_equal(plan.lambda, expected, 1e-15); /* 0 measured */
+    return true;
+}
+
+static bool check_mixed(const char *line)
+{
+    int kind, y, x;
+    double lambda;
+    char image_hash[32], target_hash[32];
+    if (sscanf(line, "mixed %d %lf %d %d %31s %31s", &kind, &lambda, &y, &x, image_hash, target_hash) != 6)
+        return false;
+    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
+    fill_images(images);
+    att_mix_plan plan = kind ? att_mix_plan_box(HEIGHT, WIDTH, lambda, y, x) : (att_mix_plan){.lambda = lambda};
+    for (int i = 0; i < COUNT / 2; i++)
+        att_mix_images(&plan, &plan, HEIGHT, WIDTH, 3, images + i * FLOATS, images + (COUNT - 1 - i) * FLOATS);
+    assert_hash(images, sizeof images, image_hash, line);
+    for (int i = 0; i < COUNT; i++)
+        att_mix_target(&(att_mix_options){.classes = CLASSES, .smoothing = 0.1}, plan.lambda, labels[i],
+                       labels[COUNT - 1 - i], targets + i * CLASSES);
+    assert_hash(targets, sizeof targets, target_hash, line);
+    return true;
+}
+
+static void test_fixed_draws_are_timms(void **state)
+{
+    (void)state;
+    char path[4096], line[256];
+    int count = 0;
+    golden_path("mix.txt", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (; fgets(line, sizeof line, file); count++)
+        assert_true(check_box(line) || check_mixed(line));
+    fclose(file);
+    assert_int_equal(count, 45 + 4);
+}
+
+/* --- draws ------------------------------------------------------------------------------------------------------- */
+
+/* Mean 1/2 and variance 1 / (4 (2 alpha + 1)). */
+static void test_beta(void **state)
+{
+    (void)state;
+    static const double alphas[] = {0.05, 0.2, 0.8, 1, 3};
+    for (size_t a = 0; a < sizeof alphas / sizeof *alphas; a++) {
+        att_random random = att_random_from(a + 1);
+        double sum = 0, squares = 0, variance = 1 / (4 * (2 * alphas[a] + 1));
+        for (int i = 0; i < DRAWS; i++) {
+            double x = att_mix_draw_beta(&random, alphas[a]);
+            assert_true(x >= 0 && x <= 1);
+            sum += x;
+            squares += (x - 0.5) * (x - 0.5);
+        }
+        /* four deviations of the mean; the variance's own is below 1.2 % of it at DRAWS: 4 % */
+        assert_float_equal(sum / DRAWS, 0.5, 4 * sqrt(variance / DRAWS));
+        assert_float_equal(squares / DRAWS / variance, 1, 0.04);
+    }
+}
+
+/* What became of image i, seen from its pixels: image i is filled with i + 1. */
+typedef struct fate {
+    bool mixed, cut;
+    double share; /* of its own */
+} fate;
+
+static fate look(const float *image, float own, float other)
+{
+    int kept = 0, taken = 0;
+    double sum = 0;
+    for (int k = 0; k < FLOATS; k++) {
+        kept += image[k] == own;
+        taken += image[k] == other;
+        sum += (double)(image[k] - other) / (double)(own - other);
+    }
+    fate seen = {kept < FLOATS, kept + taken == FLOATS && taken > 0, sum / FLOATS};
+    return seen;
+}
+
+static void run_batch(const att_mix_options *options, int64_t epoch, int64_t number, float *images, float *targets)
+{
+    att_transform_options shape = {.height = HEIGHT, .width = WIDTH, .channels = 3};
+    att_batch batch = {.epoch = epoch, .number = number, .count = COUNT, .labels = labels};
+    for (int k = 0; k < COUNT * FLOATS; k++)
+        images[k] = (float)(k / FLOATS + 1);
+    att_mix_batch(options, &shape, 5, &batch, images, targets);
+}
+
+/* The targets say what the pixels do. */
+static void assert_targets(const att_mix_options *options, const float *images, const float *targets, fate fates[COUNT])
+{
+    for (int i = 0; i < COUNT; i++) {
+        int j = COUNT - 1 - i;
+        fates[i] = look(images + i * FLOATS, (float)(i + 1), (float)(j + 1));
+        float expected[CLASSES];
+        att_mix_target(options, fates[i].share, labels[i], labels[j], expected);
+        for (int c = 0; c < CLASSES; c++)
+            assert_float_equal(targets[i * CLASSES + c], expected[c], 1e-5); /* 2e-7 measured */
+    }
+}
+
+static void test_modes_share_draws(void **state)
+{
+    (void)state;
+    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
+    for (att_mix_mode mode = ATT_MIX_BATCH; mode <= ATT_MIX_ELEM; mode++) {
+        att_mix_options options = both();
+        int alike = 0, pairs_alike = 0, cuts = 0, mixed = 0;
+        options.mode = mode;
+        options.prob = 0.6;
+        for (int number = 0; number < 2000; number++) {
+            fate fates[COUNT];
+            run_batch(&options, 1, number, images, targets);
+            assert_targets(&options, images, targets, fates);
+            pairs_alike += fabs(fates[0].share - fates[3].share) < 1e-5;
+            alike += fabs(fates[0].share - fates[1].share) < 1e-5;
+            cuts += fates[0].cut;
+            mixed += fates[0].mixed;
+        }
+        assert_int_equal(pairs_alike == 2000, mode != ATT_MIX_ELEM);
+        assert_int_equal(alike == 2000, mode == ATT_MIX_BATCH);
+        /* 1200 +- 22 are drawn to be mixed; a few boxes are empty: 5.0 % measured */
+        assert_true(mixed > 1200 - 60 - 88 && mixed < 1200 + 88);
+        assert_true(abs(cuts - 570) < 80);
+    }
+}
+
+static void test_minmax(void **state)
+{
+    (void)state;
+    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
+    att_mix_options options = {.classes = CLASSES, .cutmix_minmax = {0.25, 0.75}, .prob = 1};
+    for (int number = 0; number < 500; number++) {
+        fate fates[COUNT];
+        run_batch(&options, 1, number, images, targets);
+        assert_targets(&options, images, targets, fates);
+        /* heights int(6 / 4) = 1 to 3, widths 2 to 5 */
+        double taken = (1 - fates[0].share) * HEIGHT * WIDTH;
+        assert_true(fates[0].cut && taken > 1.99 && taken < 15.01);
+    }
+}
+
+static void test_off(void **state)
+{
+    (void)state;
+    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
+    att_mix_options options = both();
+    options.off_epoch = 3;
+    for (int epoch = 2; epoch < 5; epoch++) {
+        int mixed = 0;
+        for (int number = 0; number < 20; number++) {
+            fate fates[COUNT];
+            run_batch(&options, epoch, number, images, targets);
+            assert_targets(&options, images, targets, fates);
+            mixed += fates[0].mixed;
+        }
+        assert_int_equal(mixed > 0, epoch == 2);
+    }
+    float sum = targets[0] + targets[1] + targets[2];
+    assert_float_equal(sum, 1, 1e-6);
+    assert_float_equal(targets[2], 1 - 0.1 + 0.1 / 3, 1e-6); /* smoothed all the same */
+}
+
+/* --- the loader -------------------------------------------------------------------------------------------------- */
+
+enum { IMAGES = 300, BATCH = 8, PIXELS = PICTURE_SIDE * PICTURE_SIDE };
+
+typedef struct seen {
+    float images[IMAGES * PIXELS], targets[IMAGES * 7];
+    int64_t indices[IMAGES];
+    int count;
+} seen;
+
+static void run_epoch(scratch *self, const att_dataset *dataset, int workers, int repeats, int64_t from, seen *all)
+{
+    att_loader_options options = att_loader_options_defaults(PICTURE_SIDE, PICTURE_SIDE, 1);
+    options.transform.erase = 0.5;
+    options.transform.flip = 0.5;
+    options.transform.color_jitter[0] = 0.4;
+    options.mix = both();
+    options.mix.classes = 7;
+    options.repeats = repeats;
+    options.batch_size = BATCH;
+    options.workers = workers;
+    options.shuffle = options.drop_last = true;
+    att_loader *loader = NULL;
+    assert_int_equal(att_loader_create(self->context, dataset, &options, &loader), ATT_OK);
+    assert_int_equal(att_loader_start(loader, 2, from), ATT_OK);
+    att_batch batch = {.count = 1};
+    *all = (seen){.count = 0};
+    while (batch.count > 0) {
+        if (att_loader_next(loader, &batch) != ATT_OK)
+            fail_msg("%s", att_context_message(self->context));
+        if (batch.count > 0) {
+            assert_non_null(batch.targets);
+            memcpy(all->images + all->count * PIXELS, batch.images, (size_t)batch.count * PIXELS * sizeof(float));
+            memcpy(all->targets + all->count * 7, batch.targets, (size_t)batch.count * 7 * sizeof(float));
+            memcpy(all->indices + all->count, batch.indices, (size_t)batch.count * sizeof(int64_t));
+        }
+        all->count += batch.count;
+    }
+    att_loader_destroy(&loader);
+}
+
+static void test_threads_change_no_bit(void **state)
+{
+    scratch *self = *state;
+    static seen alone, several, rest;
+    idx_write(self, "train", IMAGES, IMAGES);
+    att_dataset *dataset = NULL;
+    assert_int_equal(att_dataset_open(self->context, self->folder, NULL, &dataset), ATT_OK);
+    run_epoch(self, dataset, 0, 3, 0, &alone);
+    run_epoch(self, dataset, 3, 3, 0, &several);
+    assert_memory_equal(&alone, &several, sizeof alone);
+    run_epoch(self, dataset, 2, 3, 20, &rest);
+    assert_int_equal(rest.count, alone.count - 20 * BATCH);
+    assert_memory_equal(rest.images, alone.images + 20 * BATCH * PIXELS, (size_t)rest.count * PIXELS * sizeof(float));
+    assert_memory_equal(rest.targets, alone.targets + 20 * BATCH * 7, (size_t)rest.count * 7 * sizeof(float));
+    att_dataset_close(&dataset);
+}
+
+static void test_repeats(void **state)
+{
+    scratch *self = *state;
+    static seen all;
+    idx_write(self, "train", IMAGES, IMAGES);
+    att_dataset *dataset = NULL;
+    assert_int_equal(att_dataset_open(self->context, self->folder, NULL, &dataset), ATT_OK);
+    run_epoch(self, dataset, 0, 3, 0, &all);
+    assert_int_equal(all.count, 256); /* 300 rounded down to 256's multiple */
+    bool used[IMAGES] = {false};
+    for (int i = 0; i < all.count; i++) {
+        assert_true(all.indices[i] == all.indices[i / 3 * 3]);
+        if (i % 3 == 0) {
+            assert_false(used[all.indices[i]]);
+            used[all.indices[i]] = true;
+        }
+    }
+    att_dataset_close(&dataset);
+}
+
+static void expect_wrong(scratch *self, att_mix_options options, const char *part)
+{
+    assert_int_equal(att_mix_check(self->context, &options), ATT_ERR_ARGUMENT);
+    assert_message_has(self, part);
+}
+
+static void test_wrong_options(void **state)
+{
+    att_mix_options options = both();
+    options.prob = NAN;
+    expect_wrong(*state, options, "prob");
+    options = both();
+    options.mixup = -1;
+    expect_wrong(*state, options, "mixup");
+    options = both();
+    options.cutmix_minmax[0] = 0.5;
+    expect_wrong(*state, options, "cutmix_minmax");
+    options.cutmix_minmax[1] = 0.5;
+    expect_wrong(*state, options, "cutmix_minmax");
+    options = both();
+    options.mode = (att_mix_mode)3;
+    expect_wrong(*state, options, "mode");
+    options = both();
+    options.smoothing = 1;
+    expect_wrong(*state, options, "smoothing");
+    options = (att_mix_options){.classes = -1};
+    expect_wrong(*state, options, "classes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fixed_draws_are_timms),
+        cmocka_unit_test(test_beta),
+        cmocka_unit_test(test_modes_share_draws),
+        cmocka_unit_test(test_minmax),
+        cmocka_unit_test(test_off),
+        scratch_test(test_threads_change_no_bit),
+        scratch_test(test_repeats),
+        scratch_test(test_wrong_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+"""Pillow's bytes after each change of a picture that timm's RandAugment and torchvision's ColorJitter make.
+
+augment.txt, a line each: operation, width, height, channels, argument, filter ("-" where there is none), FNV-1a (64 bit)
+of the bytes. The picture at (x, y, c) is h / 2 + (3 x + 2 y + 20 c) mod 128, where h are the high bytes of the generator
+s = 1664525 s + 1013904223 mod 2^32 from 12345 on, row by row. Pixels from outside are (124, 116, 104), or 124.
+
+augment_arguments.txt: timm's name of an operation, magnitude, 1 where the direction is the other, the argument.
+"""
+import random
+import sys
+import numpy as np
+from PIL import Image
+from timm.data import auto_augment as aa
+
+FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+
+
+def fnv(data):
+    value = 0xcbf29ce484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return f"{value:016x}"
+
+
+def picture(width, height, channels):
+    out, s = np.zeros((height, width, channels), np.uint8), 12345
+    for y in range(height):
+        for x in range(width):
+            for c in range(channels):
+                s = (s * 1664525 + 1013904223) % 2**32
+                out[y, x, c] = (s >> 24) // 2 + (3 * x + 2 * y + 20 * c) % 128
+    return Image.fromarray(out[:, :, 0] if channels == 1 else out)
+
+
+ENHANCE = [0.1, 0.55, 1.0, 1.4, 1.9]
+OPERATIONS = [
+    ("invert", aa.invert, []), ("autocontrast", aa.auto_contrast, []), ("equalize", aa.equalize, []),
+    ("posterize", aa.posterize, [1, 2, 4, 7, 8]), ("solarize", aa.solarize, [0, 26, 128, 256]),
+    ("solarize_add", aa.solarize_add, [0, 40, 110]), ("brightness", aa.brightness, ENHANCE),
+    ("contrast", aa.contrast, ENHANCE), ("color", aa.color, ENHANCE), ("sharpness", aa.sharpness, ENHANCE),
+]
+MOVES = [
+    ("rotate", aa.rotate, [0, 3.7, -27, 30]), ("shear_x", aa.shear_x, [0, 0.3, -0.13]),
+    ("shear_y", aa.shear_y, [0, 0.3, -0.13]), ("translate_x", aa.translate_x_rel, [0, 0.45, -0.21]),
+    ("translate_y", aa.translate_y_rel, [0, 0.45, -0.21]),
+]
+
+with open(sys.argv[1] + "/augment.txt", "w") as out:
+    for width, height, channels in (24, 20, 3), (24, 20, 1), (7, 33, 3), (2, 1, 3):
+        image = picture(width, height, channels)
+        fill = (124, 116, 104) if channels == 3 else 124
+
+        def line(name, argument, how, changed):
+            print(name, width, height, channels, argument, how, fnv(np.asarray(changed).tobytes()), file=out)
+        for name, function, arguments in OPERATIONS:
+            for argument in arguments or [None]:
+                changed = function(image) if argument is None else function(image, argument)
+                line(name, argument or 0, "-", changed)
+        for name, function, arguments in MOVES:
+            for argument in arguments:
+                for how, resample in FILTERS.items():
+                    line(name, argument, how, function(image, argument, resample=resample, fillcolor=fill))
+
+with open(sys.argv[1] + "/augment_arguments.txt", "w") as out:
+    for name in dict.fromkeys(aa._RAND_TRANSFORMS + aa._RAND_INCREASING_TRANSFORMS):
+        make = aa.LEVEL_TO_ARG[name]
+        for magnitude in (0, 0.6, 2.5, 5, 9, 10) if make else ():
+            for negate in 0, 1:
+                random.random = lambda: float(negate)
+                print(name, magnitude, negate, repr(float(make(magnitude, {})[0])), file=out)
