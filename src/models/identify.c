@@ -215,6 +215,8 @@ static att_status describe(const search *s, const att_model_options *own, att_id
     att_text_append(&brief, "%s", s->name_from);
     if (strcmp(look_from, s->name_from) != 0)
         att_text_append(&brief, "; preprocessing: %s", look_from);
+    if (*att_tensors_origin(s->file))
+        att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", left_out);
     bool failed = text.failed || other.failed || brief.failed || s->left_out.failed;
     if (!failed) {
