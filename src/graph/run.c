@@ -99,7 +99,8 @@ att_status att_session_reduction(att_session *session, const att_step *step, int
                      .in = in,
                      .out = out,
                      .state = unit->prepared.state,
-                     .scratch = session->scratch ? session->scratch + (size_t)part * session->plan->scratch_bytes : NULL,
+                     .scratch =
+                         session->scratch ? session->scratch + (size_t)part * session->plan->scratch_bytes : NULL,
                      .part = part,
                      .parts = unit->problem.parts,
                      .position = session->batch.first,
