@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "flags.h"
+#include "network.h"
 
 enum { SHOWN = 256 };
 
@@ -219,7 +219,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     int code = cli_open(cli, 1);
     att_safetensors *file = NULL;
     if (code == CLI_OK)
-        code = cli_check(cli, att_safetensors_open(cli->context, operands[0], &file));
+        code = cli_checkpoint_open(cli, operands[0], &file);
     facts f = {.file = file};
     if (code == CLI_OK)
         code = gather(cli, s, operands[0], &f);

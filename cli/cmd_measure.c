@@ -33,12 +33,13 @@ typedef struct job {
     att_checkpoint_info stood; /* where the checkpoint's training stood */
     char folder[CLI_PATH];     /* for what is found; "": it is printed only */
     att_sink records;          /* open where there is a folder */
+    int64_t images;            /* that were measured */
     struct timespec begun;
 } job;
 
 static const cli_option instrument_options[] = {
-    {"with", .kind = CLI_TEXT, .value = "LIST", .help = "instruments, by commas; all of them: all",
-     CLI_AT(instruments, with)},
+    {"with", .kind = CLI_TEXT, .value = "LIST",
+     .help = "instruments, by commas, options behind a colon; all: every one", CLI_AT(instruments, with)},
     {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
     {"maps", .kind = CLI_INT, .value = "K", .help = "keep the attention maps of the first K images as well",
@@ -123,7 +124,7 @@ static double seconds_since(const struct timespec *begun)
     return (double)(now.tv_sec - begun->tv_sec) + 1e-9 * (double)(now.tv_nsec - begun->tv_nsec);
 }
 
-static att_status emit(const job *j, const att_sink *sink, att_event_kind kind, const att_field *fields, int count)
+static att_status emit(const job *j, att_event_kind kind, const att_field *fields, int count)
 {
     att_event event = {.kind = kind,
                        .epoch = j->stood.epoch,
@@ -135,32 +136,74 @@ static att_status emit(const job *j, const att_sink *sink, att_event_kind kind, 
         event.measurements = att_measure_all(j->measure);
         event.measurement_count = att_measure_count(j->measure);
     }
-    return sink->emit(sink->user, &event);
+    return j->records.emit(j->records.user, &event);
 }
 
-static att_status emit_all(const job *j, const att_evaluation *e)
+static const char *number_text(double value, char text[24])
 {
-    const att_sink *sink = &j->records;
+    snprintf(text, 24, "%.9g", value);
+    return text;
+}
+
+/* What decides the figures, so that those of another call can be told apart or kept. */
+static att_status emit_begin(const job *j, const char *weights)
+{
     const settings *s = j->settings;
-    const att_field begin[] = {
-        {.name = "model", .text = j->loaded.identity.name},
+    const att_identity *identity = &j->loaded.identity;
+    const att_model_options *o = &identity->options;
+    const att_preprocess *p = &identity->preprocess;
+    char mean[3][24], std[3][24], means[80], stds[80];
+    int last = p->in_chans - 1;
+    for (int c = 0; c < 3; c++) {
+        number_text(p->mean[c], mean[c]);
+        number_text(p->std[c], std[c]);
+    }
+    snprintf(means, sizeof means, last > 0 ? "%s %s %s" : "%s", mean[0], mean[1], mean[2]);
+    snprintf(stds, sizeof stds, last > 0 ? "%s %s %s" : "%s", std[0], std[1], std[2]);
+    const att_field fields[] = {
+        {.name = "model", .text = identity->name},
         {.name = "checkpoint", .text = s->on.data.checkpoint},
+        {.name = "weights", .text = weights},
+        {.name = "use_ema", .text = s->on.data.use_ema ? "true" : "false"},
         {.name = "data", .text = s->on.data.data_dir},
         {.name = "split", .text = split_of(j)},
-        {.name = "images", .number = (double)e->count},
-        {.name = "img_size", .number = j->loaded.identity.preprocess.img_size},
+        {.name = "class_map", .text = s->on.data.class_map ? s->on.data.class_map : ""},
+        {.name = "images", .number = (double)j->images},
         {.name = "precision", .text = att_precision_name(cli_engine_precision(&s->on.engine))},
-        {.name = "use_ema", .text = s->on.data.use_ema ? "true" : "false"},
-        {.name = "with", .text = s->instruments.with},
-        {.name = "nodes", .text = s->instruments.nodes},
+        {.name = "backend", .text = s->on.engine.backend},
+        {.name = "mean", .text = means},
+        {.name = "std", .text = stds},
+        {.name = "crop_pct", .number = p->crop_pct},
+        {.name = "interpolation", .text = p->interpolation},
+        {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(j->loaded.model))},
+        {.name = "img_size", .number = p->img_size},
+        {.name = "in_chans", .number = p->in_chans},
+        {.name = "num_classes", .number = o->num_classes},
+        {.name = "patch_size", .number = o->patch_size},
+        {.name = "embed_dim", .number = o->embed_dim},
+        {.name = "depth", .number = o->depth},
+        {.name = "num_heads", .number = o->num_heads},
+        {.name = "broadcast", .text = *o->broadcast ? o->broadcast : "none"},
+        {.name = "tokens", .number = (double)att_model_tokens(j->loaded.model)},
         {.name = "entropy_bound", .number = cli_entropy_bound(j->loaded.model)},
     };
-    const att_field found[] = {{.name = "split", .text = split_of(j)}, {.name = "images", .number = (double)e->count}};
+    return emit(j, ATT_EVENT_RUN_BEGIN, fields, sizeof fields / sizeof *fields);
+}
+
+static att_status emit_all(const job *j)
+{
+    char digest[17];
+    const att_field found[] = {{.name = "split", .text = split_of(j)},
+                               {.name = "images", .number = (double)j->images},
+                               {.name = "with", .text = j->settings->instruments.with},
+                               {.name = "nodes", .text = j->settings->instruments.nodes}};
     const att_field end[] = {{.name = "status", .text = att_status_name(ATT_OK)}};
-    att_status status = emit(j, sink, ATT_EVENT_RUN_BEGIN, begin, sizeof begin / sizeof *begin);
+    att_status status = cli_weights_digest(j->loaded.weights, digest);
     if (status == ATT_OK)
-        status = emit(j, sink, ATT_EVENT_MEASURE, found, sizeof found / sizeof *found);
-    return status == ATT_OK ? emit(j, sink, ATT_EVENT_RUN_END, end, 1) : status;
+        status = emit_begin(j, digest);
+    if (status == ATT_OK)
+        status = emit(j, ATT_EVENT_MEASURE, found, sizeof found / sizeof *found);
+    return status == ATT_OK ? emit(j, ATT_EVENT_RUN_END, end, 1) : status;
 }
 
 /* Before the work, so that a folder that takes none is told of at once. */
@@ -237,12 +280,18 @@ static int write_everything(const job *j, const att_evaluation *e)
         return CLI_OK;
     }
     if (code == CLI_OK)
-        code = cli_check(j->cli, emit_all(j, e));
+        code = cli_check(j->cli, emit_all(j));
     if (code == CLI_OK && j->settings->instruments.maps > 0)
         code = write_maps(j);
     if (code == CLI_OK && cli_prints(json))
         printf("\n%s\n", j->folder);
     return code;
+}
+
+static int make_instruments(job *j)
+{
+    const instruments *i = &j->settings->instruments;
+    return cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), i->with, i->nodes, &j->measure));
 }
 
 static int measure(job *j)
@@ -252,13 +301,13 @@ static int measure(job *j)
     clock_gettime(CLOCK_MONOTONIC, &j->begun);
     int code = cli_check(j->cli, att_checkpoint_describe(j->cli->context, j->loaded.file, &j->stood));
     if (code == CLI_OK)
-        code = cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), s->instruments.with,
-                                                    s->instruments.nodes, &j->measure));
-    if (code == CLI_OK)
         code = open_records(j);
     if (code == CLI_OK)
         code = cli_evaluate(j->cli, &s->on, &j->loaded, j->dataset, j->measure, &e);
-    return code == CLI_OK ? write_everything(j, &e) : code;
+    if (code != CLI_OK)
+        return code;
+    j->images = e.count;
+    return write_everything(j, &e);
 }
 
 /* Operands are what flags did not name: CHECKPOINT, then DATA. */
@@ -284,7 +333,13 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = settle_folder(&j);
     if (code == CLI_OK)
+        code = cli_evaluation_load(cli, &j.settings->on, &j.loaded);
+    if (code == CLI_OK)
+        code = make_instruments(&j);
+    if (code == CLI_OK)
         code = cli_evaluation_open(cli, &j.settings->on, &j.loaded, &j.dataset);
+    if (code == CLI_OK)
+        code = cli_classes_compare(cli, &j.loaded, j.dataset, false);
     if (code == CLI_OK)
         code = measure(&j);
     if (j.records.close)
@@ -303,7 +358,8 @@ const cli_command cli_command_measure = {
     .about =
         "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
         "for each node of the network the mean over images, the standard deviation\n"
-        "between images (n - 1), the number of images n, and the mean of each head.\n"
+        "between images (n - 1), the number of images n, and the mean of each head; for\n"
+        "accuracy the standard error of the mean, deviation / sqrt(n), instead.\n"
         "DATA is a folder of class folders, a .tar, .tar.gz or .zip of one, or a folder\n"
         "of IDX files.\n\n"
         "Instruments look on: the network's results are the same to the bit. The records\n"

@@ -61,6 +61,7 @@ typedef struct job {
     att_ranked *top;
     att_json_writer *writer; /* NULL: no JSON */
     int channels;            /* of the network's images */
+    bool compared;           /* the first image was looked at for colours */
     int64_t seen, missed;    /* images; those without an answer */
 } job;
 
@@ -163,6 +164,31 @@ static att_status classify(const job *j, const att_dataset *dataset, int64_t ind
     return status;
 }
 
+static void say_colours(job *j, const att_dataset *dataset)
+{
+    if (!j->compared)
+        cli_colours_say(j->cli, dataset, j->channels);
+    j->compared = true;
+}
+
+/* The same of the first single file. */
+static void say_colours_of_file(job *j, const char *path)
+{
+    att_image image;
+    if (!j->compared && j->channels == 1 && att_image_read(j->cli->context, path, 3, NULL, &image) == ATT_OK) {
+        if (!cli_image_is_grey(&image))
+            cli_note(j->cli, "%s", cli_colours_left_out);
+        att_image_free(j->cli->context, &image);
+    }
+    j->compared = true;
+}
+
+static int answer_file(job *j, const char *path)
+{
+    say_colours_of_file(j, path);
+    return answer_image(j, path, att_classifier_file(j->classifier, path, j->logits));
+}
+
 static int answer_dataset(job *j, const char *path)
 {
     att_dataset *dataset;
@@ -171,6 +197,7 @@ static int answer_dataset(job *j, const char *path)
     att_status status = att_dataset_open(j->cli->context, path, &options, &dataset);
     if (status != ATT_OK)
         return answer_image(j, path, status);
+    say_colours(j, dataset);
     int code = CLI_OK;
     for (int64_t i = 0; code == CLI_OK && i < att_dataset_count(dataset); i++) {
         enum { NAME_SIZE = 8192 };
@@ -201,9 +228,7 @@ static int answer_all(job *j, const char *const *paths, int count)
     for (int i = 0; i < count; i++) {
         if (cli_stop_asked())
             return CLI_STOPPED;
-        int code = holds_many(paths[i])
-                       ? answer_dataset(j, paths[i])
-                       : answer_image(j, paths[i], att_classifier_file(j->classifier, paths[i], j->logits));
+        int code = holds_many(paths[i]) ? answer_dataset(j, paths[i]) : answer_file(j, paths[i]);
         if (code != CLI_OK)
             return code;
     }

@@ -1,5 +1,6 @@
 /* attscope report: runs as one page that can be shown. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -26,17 +27,41 @@ static void page_defaults(void *values)
 static const cli_group page_group = {"Page", page_options, sizeof page_options / sizeof *page_options, page_defaults};
 static const cli_use uses[] = {{&page_group, 0}};
 
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* A run counts once, however often it is named. Returns how many there are. */
+static int leave_out_repeated(cli_app *cli, const char *const *folders, int count, const char **runs)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        int earlier = 0;
+        while (earlier < kept && !same_folder(runs[earlier], folders[i]))
+            earlier++;
+        if (earlier == kept)
+            runs[kept++] = folders[i];
+        else
+            cli_note(cli, "%s is the same folder as %s and counts once", folders[i], runs[earlier]);
+    }
+    return kept;
+}
+
 static int run(cli_app *cli, void *user, const char *const *folders, int count)
 {
     const settings *s = user;
     int code = cli_open(cli, 1);
     if (code != CLI_OK)
         return code;
+    const char *runs[ATT_REPORT_MAX_RUNS];
+    count = leave_out_repeated(cli, folders, count, runs);
     att_report_options options = att_report_options_defaults();
     options.title = s->title;
     options.map_bytes = (size_t)s->map_bytes;
     att_report_result result;
-    code = cli_check(cli, att_report_write(cli->context, folders, count, &options, s->output, &result));
+    code = cli_check(cli, att_report_write(cli->context, runs, count, &options, s->output, &result));
     if (code != CLI_OK)
         return code;
     if (result.images < result.images_wanted)

@@ -11,23 +11,19 @@
 #include "network.h"
 #include "progress.h"
 #include "run_folder.h"
-#include "train_flags.h"
+#include "train_network.h"
 
 typedef struct job {
     cli_app *cli;
     train_settings *settings;
     att_dataset *train, *eval;
-    att_model *model;
-    att_weights *weights;
-    att_measure *measure; /* NULL: none */
-    att_preprocess preprocess;
+    cli_train_network network;
     att_transform_options train_transform, eval_transform;
     cli_run_folder run;
-    att_checkpoint_info resumed; /* where the training stood that is continued */
-    att_sink log;                /* open from the training's first event on */
+    att_sink log; /* open from the training's first event on */
 } job;
 
-/* --- data and network --------------------------------------------------------------------------------------------- */
+/* --- data --------------------------------------------------------------------------------------------- */
 
 static int open_data(job *j, const char *path)
 {
@@ -49,97 +45,12 @@ static int open_data(job *j, const char *path)
     return code;
 }
 
-/* The network that flags and a checkpoint to start or continue from describe. */
-static int find_network(job *j, const char *checkpoint, const char **name, att_identity *identity)
-{
-    cli_network *network = &j->settings->network;
-    *name = network->model;
-    if (!checkpoint)
-        return *name ? CLI_OK : cli_usage("train needs --model NAME; attscope models lists them");
-    att_safetensors *file;
-    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, checkpoint, &file));
-    if (code != CLI_OK)
-        return code;
-    code = cli_check(
-        j->cli, att_model_identify(j->cli->context, file, checkpoint, network->model, &network->options, identity));
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_checkpoint_describe(j->cli->context, file, &j->resumed));
-    att_safetensors_close(&file);
-    if (code != CLI_OK)
-        return code;
-    cli_note(j->cli, "%s: %s", identity->name, identity->origin);
-    att_model_options training = network->options;
-    network->options = identity->options;
-    network->options.drop_rate = training.drop_rate;
-    network->options.drop_path_rate = training.drop_path_rate;
-    network->options.smoothing = training.smoothing;
-    *name = identity->name;
-    return CLI_OK;
-}
-
-static int load_weights(job *j, const char *path)
-{
-    att_safetensors *file;
-    att_new_head head;
-    int code = cli_check(j->cli, att_safetensors_open(j->cli->context, path, &file));
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_model_load_pretrained(j->model, file, j->weights, &head));
-    att_safetensors_close(&file);
-    if (code == CLI_OK && *head.names)
-        cli_note(j->cli, "%s start anew: the file has %lld classes, the network %d", head.names,
-                 (long long)head.classes, att_model_options_of(j->model).num_classes);
-    return code;
-}
-
-static int make_network(job *j)
-{
-    train_settings *s = j->settings;
-    att_identity identity;
-    const char *name, *checkpoint = *j->run.resume ? j->run.resume : s->files.initial_checkpoint;
-    att_model_options *options = &s->network.options;
-    bool says_classes = options->num_classes > 0;
-    int code = find_network(j, checkpoint, &name, &identity);
-    if (code != CLI_OK)
-        return code;
-    options->loss = true;
-    if (options->num_classes == 0) {
-        options->num_classes = att_dataset_class_count(j->train);
-        cli_note(j->cli, "--num-classes %d, as many as the data has", options->num_classes);
-    } else if (!says_classes && options->num_classes > att_dataset_class_count(j->train)) {
-        cli_note(j->cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", checkpoint,
-                 options->num_classes, att_dataset_class_count(j->train), att_dataset_class_count(j->train));
-    }
-    code = cli_check(j->cli, att_model_create(j->cli->context, name, options, ATT_F32, &j->model));
-    if (code != CLI_OK)
-        return code;
-    j->preprocess = checkpoint ? identity.preprocess : att_model_preprocess(j->model);
-    code = cli_preprocess_flags(&s->preprocess, &j->preprocess);
-    att_model_set_preprocess(j->model, &j->preprocess);
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_weights_create(att_model_graph(j->model), &j->weights));
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_weights_initialise(j->weights, s->recipe.seed));
-    if (code == CLI_OK && s->files.initial_checkpoint && !*j->run.resume)
-        code = load_weights(j, s->files.initial_checkpoint);
-    return code;
-}
-
-static int make_measure(job *j)
-{
-    const train_measure *m = &j->settings->measure;
-    j->settings->recipe.measure_every = m->every;
-    return m->with ? cli_check(j->cli, att_measure_create(att_model_graph(j->model), m->with, m->nodes, &j->measure))
-                   : CLI_OK;
-}
-
-static int make_transforms(job *j)
+static void make_transforms(job *j)
 {
     const train_images *images = &j->settings->images;
-    j->eval_transform = j->train_transform = att_evaluate_transform(&j->preprocess);
+    j->eval_transform = j->train_transform = att_evaluate_transform(&j->network.preprocess);
     if (images->no_aug)
-        return CLI_OK;
-    if (images->scale.count != 2 || images->ratio.count != 2)
-        return cli_usage("--scale and --ratio need two numbers each: the least and the largest");
+        return;
     att_transform_options *t = &j->train_transform;
     t->crop = strcmp(images->crop_mode, "rrc") == 0   ? ATT_CROP_RANDOM_RESIZED
               : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
@@ -152,7 +63,6 @@ static int make_transforms(job *j)
     }
     t->pad = images->pad;
     t->flip = images->hflip;
-    return CLI_OK;
 }
 
 /* --- the run's folder --------------------------------------------------------------------------------------------- */
@@ -168,12 +78,12 @@ static void settle_settings(job *j, const char *data)
 {
     train_settings *s = j->settings;
     s->data.data_dir = data;
-    s->network.model = att_model_name(j->model);
-    s->network.options = att_model_options_of(j->model);
-    effective_channels(&s->preprocess.mean, j->preprocess.mean, j->preprocess.in_chans);
-    effective_channels(&s->preprocess.std, j->preprocess.std, j->preprocess.in_chans);
-    s->preprocess.crop_pct = j->preprocess.crop_pct;
-    s->preprocess.interpolation = j->preprocess.interpolation;
+    s->network.model = att_model_name(j->network.model);
+    s->network.options = att_model_options_of(j->network.model);
+    effective_channels(&s->preprocess.mean, j->network.preprocess.mean, j->network.preprocess.in_chans);
+    effective_channels(&s->preprocess.std, j->network.preprocess.std, j->network.preprocess.in_chans);
+    s->preprocess.crop_pct = j->network.preprocess.crop_pct;
+    s->preprocess.interpolation = j->network.preprocess.interpolation;
     const char *slash = strrchr(j->run.folder, '/');
     s->files.experiment = slash ? slash + 1 : j->run.folder;
     s->files.resume = NULL;
@@ -207,7 +117,7 @@ static att_status write_classes(const job *j)
 static att_status open_folder(job *j)
 {
     char path[CLI_PATH];
-    att_store_resume at = {j->resumed.epoch, j->resumed.update};
+    att_store_resume at = {j->network.stood.epoch, j->network.stood.update};
     att_store_options options = {.resume = *j->run.resume ? &at : NULL, .database = j->run.database};
     att_status status = att_store_open(j->cli->context, j->run.folder, &options, &j->log);
     cli_join(j->run.folder, "args.yaml", path, sizeof path);
@@ -244,7 +154,12 @@ static att_status hear(void *user, const att_event *event)
         att_status status = open_folder(j);
         if (status != ATT_OK)
             return status;
-        if (event->step > 0)
+        if (event->epoch == j->settings->recipe.epochs)
+            cli_note(j->cli,
+                     "%s: all %lld epochs are done already, nothing is left to train; --initial-checkpoint starts "
+                     "another training from its weights",
+                     j->run.resume, (long long)event->epoch);
+        else if (event->step > 0)
             cli_note(j->cli, "%s: goes on in epoch %lld after %lld updates", j->run.resume, (long long)event->epoch + 1,
                      (long long)event->step);
     }
@@ -255,7 +170,7 @@ static att_status hear(void *user, const att_event *event)
 
 static void print_result(const job *j, const att_train_result *r)
 {
-    printf("%s: %d epochs, %lld updates\n", att_model_name(j->model), r->epochs, (long long)r->updates);
+    printf("%s: %d epochs, %lld updates\n", att_model_name(j->network.model), r->epochs, (long long)r->updates);
     if (isfinite(r->train_loss))
         printf("training loss %.4f\n", r->train_loss);
     if (isfinite(r->eval_top1))
@@ -272,7 +187,7 @@ static int write_json(const job *j, const att_train_result *r)
     if (code != CLI_OK)
         return code;
     att_json_begin_object(w);
-    cli_json_text(w, "model", att_model_name(j->model));
+    cli_json_text(w, "model", att_model_name(j->network.model));
     cli_json_text(w, "folder", j->run.folder);
     cli_json_integer(w, "epochs", r->epochs);
     cli_json_integer(w, "updates", r->updates);
@@ -296,7 +211,7 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
 {
     const train_settings *s = j->settings;
     att_bench_options options = att_bench_options_defaults();
-    options.model = att_model_name(j->model);
+    options.model = att_model_name(j->network.model);
     options.network = &s->network.options;
     options.training = true;
     options.backend = s->engine.backend;
@@ -345,6 +260,12 @@ static int finish(const job *j, att_status status, const att_train_result *resul
         return CLI_STOPPED;
     }
     int code = cli_check(j->cli, status);
+    if (status == ATT_ERR_MISMATCH && !j->log.emit && *j->run.resume)
+        cli_note(
+            j->cli,
+            "leave that option out to continue (%s/args.yaml has it), or begin another training from these weights: "
+            "--initial-checkpoint %s --experiment NAME",
+            j->run.folder, j->run.resume);
     if (j->log.emit && !s->recipe.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         cli_note(j->cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
@@ -362,20 +283,31 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     return s->output.json ? write_json(j, result) : CLI_OK;
 }
 
+static att_train_options options_of(const job *j)
+{
+    att_train_options options = j->settings->recipe;
+    options.measure = j->network.measure;
+    return options;
+}
+
+static att_train_data data_of(const job *j)
+{
+    return (att_train_data){j->train, j->eval, &j->train_transform, &j->eval_transform};
+}
+
 static int train(job *j)
 {
     const train_settings *s = j->settings;
     cli_progress progress = cli_progress_to(j->cli, (int64_t)s->recipe.log_interval * s->recipe.grad_accum_steps);
     att_sink sink = {.emit = hear, .user = j};
-    att_train_options options = s->recipe;
-    options.measure = j->measure;
+    att_train_options options = options_of(j);
     options.sinks = &sink;
     options.sink_count = 1;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
-    att_train_data data = {j->train, j->eval, &j->train_transform, &j->eval_transform};
+    att_train_data data = data_of(j);
     att_train_result result;
-    att_status status = att_train(j->model, j->weights, &data, &options, &result);
+    att_status status = att_train(j->network.model, j->network.weights, &data, &options, &result);
     if (j->log.close)
         j->log.close(j->log.user);
     return finish(j, status, &result);
@@ -383,26 +315,47 @@ static int train(job *j)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
+/* What can be refused before any image is read. */
+static int check_flags(const train_settings *s)
+{
+    const train_measure *m = &s->measure;
+    if (!m->with && (m->every != CLI_MEASURE_EVERY || strcmp(m->nodes, "*") != 0))
+        return cli_usage("--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one");
+    if (!s->images.no_aug && (s->images.scale.count != 2 || s->images.ratio.count != 2))
+        return cli_usage("--scale and --ratio need two numbers each: the least and the largest");
+    return CLI_OK;
+}
+
+/* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
+static int fill_weights(job *j)
+{
+    att_train_options options = options_of(j);
+    att_train_data data = data_of(j);
+    int code = cli_check(j->cli, att_train_check(j->network.model, j->network.weights, &data, &options));
+    return code == CLI_OK ? cli_train_network_fill(j->cli, j->settings, &j->network) : code;
+}
+
 static int prepare(job *j, const char *data)
 {
     const train_settings *s = j->settings;
-    int code = open_data(j, data);
-    if (code != CLI_OK)
-        return code;
+    int code = check_flags(s);
     /* The folder of a continued run says where the network is; that of a new one is named after the network. */
     if (s->files.resume)
         cli_resume_path(s->files.resume, s->files.output, s->files.experiment, j->run.resume, sizeof j->run.resume);
-    code = make_network(j);
     if (code == CLI_OK)
-        code = make_measure(j);
+        code = cli_train_network_find(j->cli, j->settings, j->run.resume, &j->network);
     if (code == CLI_OK)
-        code = make_transforms(j);
+        code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, j->network.name,
+                                     j->network.img_size, &j->run);
     if (code == CLI_OK)
-        code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, att_model_name(j->model),
-                                     j->preprocess.img_size, &j->run);
+        code = open_data(j, data);
     if (code == CLI_OK)
-        settle_settings(j, data);
-    return code;
+        code = cli_train_network_make(j->cli, j->settings, j->train, &j->network);
+    if (code != CLI_OK)
+        return code;
+    make_transforms(j);
+    settle_settings(j, data);
+    return fill_weights(j);
 }
 
 /* The data set is named neither here nor by what is continued. */
@@ -430,9 +383,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = prepare(&j, data);
     if (code == CLI_OK)
         code = train(&j);
-    att_measure_destroy(&j.measure);
-    att_weights_destroy(&j.weights);
-    att_model_destroy(&j.model);
+    cli_train_network_free(&j.network);
     att_dataset_close(&j.eval);
     att_dataset_close(&j.train);
     return code;

@@ -37,26 +37,37 @@ static void data_defaults(void *values)
 const cli_group cli_group_evaluation_data = {"Data and weights", data_options,
                                              sizeof data_options / sizeof *data_options, data_defaults};
 
-static void compare_classes(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset)
+int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
 {
     int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
-    if (network != found)
-        cli_note(cli,
-                 "the network has %d classes, the data %d; the figures mean something only where their numbers agree "
-                 "(--class-map)",
-                 network, found);
+    if (network == found)
+        return CLI_OK;
+    if (refuses && !att_dataset_class_numbers_given(dataset))
+        return cli_failure(
+            "the network has %d classes, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
+            "--class-map FILE gives the network's order",
+            network, found);
+    cli_note(cli,
+             "the network has %d classes, the data %d; the accuracy means something only where their numbers agree "
+             "(--class-map)",
+             network, found);
+    return CLI_OK;
 }
 
-int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded, att_dataset **dataset)
+int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;
     int code = cli_engine_open(cli, &options->engine);
+    return code == CLI_OK ? cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded)
+                          : code;
+}
+
+int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
+{
+    const cli_evaluation_data *d = &options->data;
+    int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, dataset);
     if (code == CLI_OK)
-        code = cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded);
-    if (code == CLI_OK)
-        code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, dataset);
-    if (code == CLI_OK)
-        compare_classes(cli, loaded, *dataset);
+        cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
     return code;
 }
 
@@ -71,6 +82,7 @@ static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cl
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
     evaluate.measure = measure;
+    evaluate.stage = measure ? "measure" : "evaluate";
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;
     att_status status = att_evaluate(loaded->model, loaded->weights, dataset, &loaded->transform, &evaluate, result);

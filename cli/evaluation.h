@@ -22,9 +22,15 @@ typedef struct cli_evaluation {
     cli_engine engine;
 } cli_evaluation;
 
-/* Makes the context, loads data.checkpoint and opens data.data_dir, neither of which is NULL. *loaded and *dataset are
- * zero before, and the caller's whatever comes back: CLI_OK or a code. */
-int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded, att_dataset **dataset);
+/* Makes the context and loads data.checkpoint, which is not NULL. *loaded is zero before, and the caller's whatever
+ * comes back: CLI_OK or a code. */
+int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded);
+/* Then opens data.data_dir, which is not NULL, for that network. *dataset is NULL before, and the caller's as above. */
+int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset);
+
+/* Says where network and data differ in their number of classes. refuses: that is a failure where nothing gives the
+ * data's classes their numbers but sorted names. CLI_OK or a code. */
+int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses);
 
 /* Every image once; `measure`, which may be NULL, observes them. Says how fast it was, and why there is no result.
  * CLI_OK or a code. */

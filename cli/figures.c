@@ -18,19 +18,15 @@ void cli_figures_explain(FILE *out)
         explain_line(out, info.name, info.summary);
         explain_line(out, "", info.formula);
         explain_line(out, "", info.source);
+        if (info.options)
+            explain_line(out, "", info.options);
     }
-}
-
-static int tokens_of(const att_model *model)
-{
-    att_model_options o = att_model_options_of(model);
-    int side = o.img_size / o.patch_size;
-    return side * side + (o.class_token > 0);
 }
 
 double cli_entropy_bound(const att_model *model)
 {
-    return log(tokens_of(model));
+    int64_t tokens = att_model_tokens(model);
+    return tokens > 0 ? log((double)tokens) : NAN;
 }
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
@@ -42,7 +38,8 @@ static void print_instrument(const att_model *model, const att_instrument_info *
     explain_line(stdout, "source", info->source);
     explain_line(stdout, "reading", info->reading);
     if (strcmp(info->name, "entropy") == 0)
-        printf("  %-11sln N = %.4f, N = %d tokens\n", "bound", cli_entropy_bound(model), tokens_of(model));
+        printf("  %-11sln N = %.4f, N = %lld tokens\n", "bound", cli_entropy_bound(model),
+               (long long)att_model_tokens(model));
 }
 
 /* What a line is called: its node, or for figures of the whole network the statistic. */
@@ -69,8 +66,14 @@ static int label_width(const att_measure *measure, const char *instrument)
     return (int)width;
 }
 
+/* What stands beside a figure's mean. */
+static double spread_of(const att_instrument_info *info, const att_measurement *m)
+{
+    return info->scores ? m->deviation / sqrt((double)m->count) : m->deviation;
+}
+
 /* The line that ends with figure `index`, whose heads come before it. */
-static void print_line(const att_measure *measure, int index, int width)
+static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width)
 {
     att_measurement m = att_measure_at(measure, index);
     int first = index;
@@ -83,7 +86,7 @@ static void print_line(const att_measure *measure, int index, int width)
     if (isnan(m.deviation))
         printf("%11s", "");
     else
-        printf("± %-9.4f", m.deviation);
+        printf("± %-9.4f", spread_of(info, &m));
     printf(" %6lld", (long long)m.count);
     for (int i = first; i < index; i++)
         printf("%s%.4f", i == first ? "  " : " ", att_measure_at(measure, i).mean);
@@ -93,20 +96,21 @@ static void print_line(const att_measure *measure, int index, int width)
 void cli_figures_print(const att_model *model, const att_measure *measure)
 {
     att_measurement before = {.instrument = "", .node = "", .statistic = ""};
+    att_instrument_info info = {0};
     int width = 0, instruments = 0;
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
         bool new_instrument = strcmp(m.instrument, before.instrument) != 0;
         if (new_instrument) {
-            att_instrument_info info = att_measure_instrument_at(measure, instruments);
+            info = att_measure_instrument_at(measure, instruments);
             print_instrument(model, &info, instruments++ == 0);
             width = label_width(measure, m.instrument);
         }
         if (new_instrument || (*m.node && !in_one_table(&m, &before)))
-            printf("\n  %-*s  %10s ± %-9s %6s%s\n", width, *m.node ? m.statistic : "statistic", "mean", "deviation",
-                   "n", m.head >= 0 ? "  of each head" : "");
+            printf("\n  %-*s  %10s ± %-9s %6s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
+                   info.scores ? "std error" : "deviation", "n", m.head >= 0 ? "  of each head" : "");
         if (m.head < 0)
-            print_line(measure, i, width);
+            print_line(measure, &info, i, width);
         before = m;
     }
 }

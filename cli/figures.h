@@ -7,7 +7,7 @@
 /* Every instrument there is: name, meaning, formula, source. */
 void cli_figures_explain(FILE *out);
 
-/* The most that attention's entropy can be in this network: ln of its tokens. */
+/* The most that attention's entropy can be in this network: ln of its tokens; NaN where nothing attends. */
 double cli_entropy_bound(const att_model *model);
 
 /* Each instrument with formula, source and reading, then a line a node: mean and deviation over images, n, heads. */

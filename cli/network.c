@@ -1,6 +1,11 @@
 #include "network.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "run_folder.h"
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 
@@ -31,15 +36,34 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
+int cli_checkpoint_open(cli_app *cli, const char *path, att_safetensors **file)
+{
+    struct stat found;
+    char last[CLI_PATH];
+    if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
+        return cli_check(cli, att_safetensors_open(cli->context, path, file));
+    if (cli_exists(cli_join(path, "last.safetensors", last, sizeof last)))
+        return cli_failure("%s is a folder; its last checkpoint is %s", path, last);
+    return cli_failure("%s is a folder; a checkpoint is a .safetensors file, as last.safetensors in a run's folder",
+                       path);
+}
+
+void cli_identity_say(cli_app *cli, const att_identity *identity)
+{
+    const att_preprocess *p = &identity->preprocess;
+    cli_note(cli, "%s, %d x %d x %d, %d classes: %s", identity->name, p->img_size, p->img_size, p->in_chans,
+             identity->options.num_classes, identity->brief);
+}
+
 static int find_network(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
                         cli_loaded *loaded)
 {
-    int code = cli_check(cli, att_safetensors_open(cli->context, path, &loaded->file));
+    int code = cli_checkpoint_open(cli, path, &loaded->file);
     if (code == CLI_OK)
         code = cli_check(cli, att_model_identify(cli->context, loaded->file, path, network->model, &network->options,
                                                  &loaded->identity));
     if (code == CLI_OK)
-        cli_note(cli, "%s: %s", loaded->identity.name, loaded->identity.origin);
+        cli_identity_say(cli, &loaded->identity);
     return code == CLI_OK ? cli_preprocess_flags(flags, &loaded->identity.preprocess) : code;
 }
 
@@ -65,6 +89,73 @@ void cli_unload(cli_loaded *loaded)
     att_weights_destroy(&loaded->weights);
     att_model_destroy(&loaded->model);
     att_safetensors_close(&loaded->file);
+}
+
+/* FNV-1a of 64 bits, a number of f32 at a time. (Fowler, Noll, Vo) */
+static uint64_t digest_more(uint64_t sum, const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        sum = (sum ^ bits) * UINT64_C(1099511628211);
+    }
+    return sum;
+}
+
+att_status cli_weights_digest(const att_weights *weights, char digest[17])
+{
+    uint64_t sum = UINT64_C(14695981039346656037);
+    int64_t most = 1;
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        most = count > most ? count : most;
+    }
+    float *values = malloc((size_t)most * sizeof *values);
+    att_status status = values ? ATT_OK : ATT_ERR_MEMORY;
+    for (int i = 0; i < att_weights_count(weights) && status == ATT_OK; i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        status = att_weights_get(weights, -1, i, values, count);
+        if (status == ATT_OK)
+            sum = digest_more(sum, values, count);
+    }
+    free(values);
+    snprintf(digest, 17, "%016" PRIx64, sum);
+    return status;
+}
+
+/* --- images --------------------------------------------------------------------------------------------------------
+ */
+
+const char cli_colours_left_out[] = "the images have colours, which are left out: the network takes grey ones";
+
+bool cli_image_is_grey(const att_image *image)
+{
+    for (int64_t i = 0; i < (int64_t)image->width * image->height; i++) {
+        const uint8_t *p = image->pixels + 3 * i;
+        if (p[0] != p[1] || p[1] != p[2])
+            return false;
+    }
+    return true;
+}
+
+bool cli_images_are_grey(cli_app *cli, const att_dataset *dataset)
+{
+    enum { LOOKED_AT = 8 };
+    bool grey = true;
+    for (int64_t i = 0; grey && i < att_dataset_count(dataset) && i < LOOKED_AT; i++) {
+        att_image image;
+        if (att_dataset_read(dataset, cli->context, i, 3, &image) != ATT_OK)
+            continue;
+        grey = cli_image_is_grey(&image);
+        att_image_free(cli->context, &image);
+    }
+    return grey;
+}
+
+void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
+{
+    if (channels == 1 && !cli_images_are_grey(cli, dataset))
+        cli_note(cli, "%s", cli_colours_left_out);
 }
 
 /* --- data --------------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,12 @@ typedef struct cli_loaded {
     att_transform_options transform; /* evaluation's */
 } cli_loaded;
 
+/* Opens a checkpoint; of a folder it says which file in it would be one. CLI_OK or a code. */
+int cli_checkpoint_open(cli_app *cli, const char *path, att_safetensors **file);
+
+/* Says on stderr in one line which network it is and who says so. */
+void cli_identity_say(cli_app *cli, const att_identity *identity);
+
 /* Finds the network of the checkpoint at `path`, says on stderr what was taken from where, and loads its weights (the
  * averaged ones with `ema`). *loaded is zero before, and to be freed by cli_unload() whatever comes back: CLI_OK or a
  * code. */
@@ -20,8 +26,19 @@ int cli_load(cli_app *cli, const char *path, const cli_network *network, const c
              cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
+/* The bits of all weights as sixteen digits: two checkpoints with the same weights have the same. ERR_MEMORY. */
+att_status cli_weights_digest(const att_weights *weights, char digest[17]);
+
 /* Lays the flags over *preprocess. CLI_OK or a code. */
 int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess);
+
+/* Of an image with three channels. */
+bool cli_image_is_grey(const att_image *image);
+extern const char cli_colours_left_out[]; /* the sentence */
+/* Whether the first images of the data set have no colours. */
+bool cli_images_are_grey(cli_app *cli, const att_dataset *dataset);
+/* Says that colours are left out where the network takes grey images and these are none. */
+void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels);
 
 /* Opens a data set and says on stderr what is in it and where its class numbers come from. split: NULL as in
  * att_dataset_options. CLI_OK or a code. */

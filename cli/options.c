@@ -181,9 +181,15 @@ static bool store(const cli_found *f, const char *text)
 static void describe_range(const cli_option *option, char *text, size_t size)
 {
     static const char *const kinds[] = {
-        [CLI_FLAG] = "true or false",  [CLI_SWITCH] = "true or false",      [CLI_INT] = "a whole number",
-        [CLI_LONG] = "a whole number", [CLI_SEED] = "a whole number",       [CLI_REAL] = "a number",
-        [CLI_TEXT] = "a text",         [CLI_REALS] = "up to three numbers", [CLI_WORD] = "a short name",
+        [CLI_FLAG] = "true or false",
+        [CLI_SWITCH] = "true or false",
+        [CLI_INT] = "a whole number",
+        [CLI_LONG] = "a whole number",
+        [CLI_SEED] = "a whole number from 0 to 2^64 - 1",
+        [CLI_REAL] = "a number",
+        [CLI_TEXT] = "a text",
+        [CLI_REALS] = "up to three numbers",
+        [CLI_WORD] = "a short name",
     };
     int length = snprintf(text, size, "%s", kinds[option->kind]);
     if (option->low != 0 || option->high != 0) {
@@ -248,7 +254,7 @@ static bool is_choice(const cli_option *option, const char *where, const char *t
     if (nearest)
         cli_say("%s: there is no \"%s\"; did you mean %s?", where, text, nearest);
     else if (count > CLI_MOST_CHOICES)
-        cli_say("%s: there is no \"%s\"", where, text);
+        cli_say("%s: there is no \"%s\" (%s)", where, text, option->help);
     else {
         char list[256] = "";
         for (int i = 0, length = 0; i < count; i++)

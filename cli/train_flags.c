@@ -191,7 +191,7 @@ static const cli_option run_options[] = {
     {"log-interval", .kind = CLI_INT, .value = "N", .help = "updates between two lines of the log",
      RECIPE(log_interval), .low = 1, .high = 1e9},
     {"checkpoint-hist", .kind = CLI_INT, .value = "N", .help = "checkpoints to keep, the best ones",
-     RECIPE(checkpoint_hist), .low = 0, .high = 1e6},
+     RECIPE(checkpoint_hist), .low = 1, .high = 1000},
     {"recovery-interval", .kind = CLI_LONG, .value = "N",
      .help = "updates after which last.safetensors is rewritten within an epoch; 0: after epochs only",
      RECIPE(checkpoint_every_updates), .low = 0, .high = 1e15},
@@ -214,7 +214,7 @@ static const cli_option measure_options[] = {
 static void measure_defaults(void *values)
 {
     train_measure *measure = values;
-    measure->every = 50;
+    measure->every = CLI_MEASURE_EVERY;
     measure->nodes = "*";
 }
 

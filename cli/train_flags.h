@@ -21,6 +21,8 @@ typedef struct train_files {
     const char *config, *initial_checkpoint, *resume, *output, *experiment;
 } train_files;
 
+enum { CLI_MEASURE_EVERY = 50 };
+
 typedef struct train_measure {
     const char *with; /* NULL: no instruments */
     const char *nodes;

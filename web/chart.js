@@ -20,7 +20,8 @@ function extentOf(spec) {
 
 function scalesOf(spec, width) {
   const xs = spec.series.flatMap((s) => s.points.map((p) => p.x));
-  const [first, last] = xs.length ? d3.extent(xs) : [0, 1];
+  const [least, last] = xs.length ? d3.extent(xs) : [0, 1];
+  const first = spec.fromZero ? 0 : least;
   const pad = spec.pad ?? 0;
   const x = d3.scaleLinear([first - pad, (first === last && !pad ? last + 1 : last) + pad],
     [MARGIN.left, width - MARGIN.right]);
@@ -39,6 +40,13 @@ function logTicks(scale) {
   return chosen.length > 1 ? chosen : d3.ticks(low, high, 5).filter((v) => v > 0);
 }
 
+/* Enough digits to tell neighbours apart. */
+function tickDigits(ticks) {
+  const steps = d3.pairs(ticks, (a, b) => Math.abs(b - a)), largest = d3.max(ticks, Math.abs);
+  const step = d3.min(steps);
+  return step > 0 && largest > 0 ? Math.max(4, Math.min(9, Math.ceil(Math.log10(largest / step)) + 1)) : 4;
+}
+
 function drawAxes(svg, spec, { x, y }, width) {
   const xAxis = d3.axisBottom(x).tickSizeOuter(0).tickSizeInner(4).tickPadding(6);
   const room = Math.max(2, Math.floor(width / 70));
@@ -51,7 +59,7 @@ function drawAxes(svg, spec, { x, y }, width) {
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
   const ticks = spec.log ? logTicks(y) : y.ticks(5);
   const yAxis = d3.axisLeft(y).tickValues(ticks).tickSize(-(width - MARGIN.left - MARGIN.right)).tickPadding(8)
-    .tickFormat((v) => number(v));
+    .tickFormat((v) => number(v, tickDigits(ticks)));
   svg.append("g").attr("class", "axis y").attr("transform", `translate(${MARGIN.left},0)`).call(yAxis)
     .call((g) => g.select(".domain").remove());
   svg.append("text").attr("class", "label").attr("x", width - MARGIN.right).attr("y", HEIGHT - 3)
@@ -128,9 +136,9 @@ function watchCursor(svg, stops) {
   });
 }
 
-/* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, log, zero, references
- * [{y, label}], caption, key, beside (series of charts that share the scale); series: [{run, points: [{x, y,
- * deviation, hollow}], tell(point), heads, faint, bare, dashed, shift, colour}]. */
+/* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
+ * (of y), references [{y, label}], caption, key, beside (series of charts that share the scale); series: [{run, points:
+ * [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed, shift, colour}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);

@@ -10,12 +10,24 @@ const report = (() => {
 })();
 const instruments = new Map(report.instruments.map((info) => [info.name, info]));
 
-/* What a run was told and what it says of itself: one flat set, under names with underscores. */
-function factsOf(run) {
+/* Under names with underscores. */
+function flat(...sources) {
   const facts = {};
-  for (const source of [run.settings, run.measured_begin, run.begin])
+  for (const source of sources)
     for (const [key, value] of Object.entries(source ?? {})) facts[key.replaceAll("-", "_")] = value;
   return facts;
+}
+/* What the training was told and says of itself. Precision and data are called as a measurement calls them. */
+function trainedFacts(run) {
+  if (!run.begin) return {};
+  const facts = flat(run.settings, run.begin);
+  if (facts.amp !== undefined) facts.precision ??= String(facts.amp) === "true" ? "bf16" : "f32";
+  if (facts.data_dir !== undefined) facts.data ??= facts.data_dir;
+  delete facts.data_dir;
+  return facts;
+}
+function measuredFacts(run) {
+  return flat(run.measured_begin);
 }
 
 const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n"];
@@ -26,8 +38,9 @@ function figureOf(row) {
 const runs = report.runs.map((run, index) => ({
   ...run,
   index,
-  facts: factsOf(run),
-  figures: (run.measured?.figures ?? []).map(figureOf),
+  trained: trainedFacts(run),
+  facts: { ...measuredFacts(run), ...trainedFacts(run) },
+  figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
 
 /* Figures of one instrument and statistic, in the network's order: all heads together, or one head each. */
@@ -51,8 +64,8 @@ function statisticsOf(instrument) {
 /* Tokens of an attention, where something says so. */
 function tokensOf(run) {
   if (run.maps) return run.maps.tokens;
-  const { entropy_bound, img_size, patch_size, class_token } = run.facts;
-  if (entropy_bound > 0) return Math.round(Math.exp(entropy_bound));
+  const { tokens, img_size, patch_size, class_token } = run.facts;
+  if (tokens > 0) return Number(tokens);
   const side = Math.floor(Number(img_size) / Number(patch_size));
   return side > 0 ? side * side + (String(class_token) === "false" ? 0 : 1) : null;
 }
@@ -64,10 +77,20 @@ function layerOf(node) {
 
 /* Where a run's measured figures come from. */
 function originOf(run) {
-  if (!run.measured) return "";
-  const { step, split, images } = run.measured;
+  if (!run.measured.length) return "";
+  const { step, split, images } = run.measured[0];
   const where = images === null ? split : `${count(images)} images${split ? ` (${split})` : ""}`;
   return run.measured_apart ? where : `${where}, while training, at update ${count(step)}`;
+}
+
+/* Runs whose figures are of a checkpoint on a data set, and those whose are of a training's last measured update, on
+   images as they were augmented and weights as they moved: never in one chart. */
+function kindsOf(among) {
+  const apart = among.filter((run) => run.measured_apart), training = among.filter((run) => !run.measured_apart);
+  return [{ among: apart, words: training.length ? "Of checkpoints, on a data set" : null },
+    { among: training,
+      words: "While training, on an update's own images (augmented); not comparable with a measurement" }]
+    .filter((kind) => kind.among.length);
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
@@ -115,13 +138,15 @@ function accuracyOf(run) {
 /* What tells two runs of one configuration apart without making it another one. */
 const VOLATILE = new Set([
   "event", "epoch", "step", "seconds", "fingerprint", "output", "experiment", "resume", "threads", "workers",
-  "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "status", "message", "measure",
-  "measure_every", "measure_nodes", "with", "nodes", "images", "split", "use_ema", "entropy_bound",
+  "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "weights", "status", "message",
+  "measure", "measure_every", "measure_nodes", "entropy_bound", "cache_bytes",
 ]);
+const APART = new Set(["images", "split", "use_ema", "class_map"]);
 
 /* What the training was told; where there is none, the measurement. Measuring one run of several changes nothing. */
 function configurationOf(run) {
-  const told = Object.entries(factsOf(run.begin ? { ...run, measured_begin: null } : run)).filter(([key]) => key !== "seed" && !VOLATILE.has(key));
+  const facts = run.begin ? run.trained : measuredFacts(run);
+  const told = Object.entries(facts).filter(([key]) => key !== "seed" && !VOLATILE.has(key) && !APART.has(key));
   return JSON.stringify(told.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
@@ -130,9 +155,29 @@ const configurations = [...runs.reduce((groups, run) => {
   return groups.set(key, [...(groups.get(key) ?? []), run]);
 }, new Map()).values()];
 
-/* Names of settings in which the runs differ: [key, value of each run]. */
-function differences() {
-  const keys = [...new Set(runs.flatMap((run) => Object.keys(run.facts)))].filter((key) => !VOLATILE.has(key));
-  return keys.map((key) => [key, runs.map((run) => run.facts[key])])
-    .filter(([, values]) => values.every((v) => v !== undefined) && new Set(values.map(String)).size > 1);
+/* [name, value of each run] for each key that any run has; a value is undefined where its run does not say. */
+function rowsOf(factsOfRun, prefix = "") {
+  const all = runs.map(factsOfRun);
+  const keys = [...new Set(all.flatMap((facts) => Object.keys(facts)))].filter((key) => !VOLATILE.has(key));
+  return keys.map((key) => [prefix + key, all.map((facts) => facts[key])]);
+}
+/* Among trainings a setting that one lacks is a difference: it was left at what it is. A run that was only measured
+   says nothing of how it was trained. */
+function differs([, values]) {
+  const kept = values.filter((v, i) => v !== undefined || runs[i].begin);
+  return values.some((v) => v !== undefined) && new Set(kept.map((v) => String(v ?? ""))).size > 1;
+}
+function differsWhereSaid([, values]) {
+  return new Set(values.filter((v) => v !== undefined).map(String)).size > 1;
+}
+
+/* Settings in which those runs differ that have them; and how each checkpoint was measured: what differs, and what the
+   figures mean nothing without. */
+const TOLD = new Set(["data", "split", "images", "precision", "img_size"].map((key) => `measured: ${key}`));
+function settingRows() {
+  const trained = rowsOf((run) => (run.begin ? run.trained : run.facts)).filter(differs);
+  const names = new Set(trained.map(([key]) => key));
+  const measured = rowsOf(measuredFacts, "measured: ").filter((row) =>
+    TOLD.has(row[0]) || (differsWhereSaid(row) && !names.has(row[0].slice("measured: ".length))));
+  return [...trained.filter(([key]) => !APART.has(key)), ...measured];
 }

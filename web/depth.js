@@ -11,11 +11,13 @@ const DEPTHS = [
   { instrument: "jacobian", title: "Softmax Jacobian", heads: true,
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
   { instrument: "nsi", title: "Neural stiffness index", steps: true, xLabel: "residual addition t",
-    labels: { attention: "dt is the gate", unit: "dt = 1" },
+    labels: { attention: "dt is the gate", unit: "dt = 1", block: "Whole blocks, dt = 1" },
+    xLabels: { block: "block" },
     caption: "t = 0 is drawn hollow: it is left out of TNS." },
   { instrument: "residual", title: "Rank residual", steps: true, log: true, xLabel: "after residual addition",
-    labels: { composite: "Composite norm", frobenius: "Frobenius norm" },
-    caption: "Logarithmic scale. Down: tokens become alike." },
+    labels: { composite: "Composite norm", frobenius: "Frobenius norm",
+      "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
+    caption: "Down: tokens become alike." },
 ];
 
 /* And those that nobody here knows of. */
@@ -28,9 +30,8 @@ function depthSpecs() {
 }
 
 /* ln N, once for each N. */
-function entropyLimits() {
-  const sizes = [...new Set(runs.filter((run) => meansOf(run, "entropy", "mean").length).map(tokensOf))]
-    .filter((tokens) => tokens > 0);
+function entropyLimits(among) {
+  const sizes = [...new Set(among.map(tokensOf))].filter((tokens) => tokens > 0);
   return sizes.map((tokens) => ({ y: Math.log(tokens), label: `ln ${count(tokens)}, all tokens alike` }));
 }
 
@@ -42,7 +43,8 @@ function shiftOf(run, among) {
 
 /* Whether every node was measured, so that the first step listed is the network's first. */
 function isWhole(run) {
-  return ((run.measured_apart ? run.measured_begin?.nodes : run.facts.measure_nodes) ?? "*") === "*";
+  const figure = run.figures.find((f) => f.instrument === "nsi" && f.statistic !== "block");
+  return (figure?.nodes || run.facts.measure_nodes || "*") === "*";
 }
 
 function tellFigure(run, figure, unit) {
@@ -57,7 +59,7 @@ function depthSeries(spec, statistic, among) {
     const means = meansOf(run, spec.instrument, statistic);
     const place = new Map(means.map((f, i) => [f.node, i]));
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
-      hollow: spec.instrument === "nsi" && isWhole(run) && place.get(f.node) === 0 });
+      hollow: spec.instrument === "nsi" && statistic !== "block" && isWhole(run) && place.get(f.node) === 0 });
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
@@ -90,26 +92,28 @@ function keyOf(spec, heads) {
 }
 
 /* Two readings that agree everywhere are drawn once. */
-function drawnOf(spec, statistics) {
+function drawnOf(spec, statistics, among) {
   const values = (statistic) =>
-    JSON.stringify(runs.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
+    JSON.stringify(among.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
   const titles = statistics.map((statistic) => [statistic, spec.labels[statistic] ?? statistic]);
-  if (spec.instrument !== "nsi" || new Set(statistics.map(values)).size > 1) return titles;
-  return [[statistics[0], `${titles.map(([, title]) => title).join(", and ")}: no gates here, both readings agree`]];
+  const readings = ["attention", "unit"];
+  if (!statistics.includes("unit") || new Set(readings.map(values)).size > 1) return titles;
+  const title = `${readings.map((name) => spec.labels[name]).join(", and ")}: no gates here, both readings agree`;
+  return [["attention", title], ...titles.filter(([name]) => !readings.includes(name))];
 }
 
-function depthChart(spec, statistic, title) {
-  const among = runs.filter((run) => meansOf(run, spec.instrument, statistic).length);
+function depthChart(spec, statistic, title, measured, log) {
+  const among = measured.filter((run) => meansOf(run, spec.instrument, statistic).length);
   const unit = instruments.get(spec.instrument)?.unit;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
     title: `${title}${unit && unit !== "1" ? `, ${unit}` : ""}`,
-    xLabel: spec.xLabel ?? "layer",
+    xLabel: spec.xLabels?.[statistic] ?? spec.xLabel ?? "layer",
     xTicks: depthTicks(spec, statistic, among),
     pad: 0.4,
-    log: spec.log,
-    references: spec.references?.(),
-    caption: spec.caption,
+    log,
+    references: spec.references?.(among),
+    caption: statistic === "block" ? null : spec.caption,
     key: keyOf(spec, heads),
     series: depthSeries(spec, statistic, among),
   });
@@ -125,15 +129,26 @@ function depthTable(spec, statistics) {
   return table(["run", "statistic", "node", "head", "mean", "deviation", "n"], rows);
 }
 
+/* Charts of runs that were measured in one way, and what they were measured on. */
+function depthGroup(spec, { words, among }, log) {
+  const statistics = statisticsOf(spec.instrument).filter((statistic) =>
+    among.some((run) => meansOf(run, spec.instrument, statistic).length));
+  const origins = new Set(among.map(originOf)).size === 1 ? [originOf(among[0])]
+    : among.map((run) => `${run.name}: ${originOf(run)}`);
+  return [words ? element("h3", { class: "kind" }, words) : null,
+    element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).map(([statistic, title]) =>
+      depthChart(spec, statistic, title, among, log))),
+    element("figcaption", {}, `Measured on ${origins.join("; ")}.`)].filter(Boolean);
+}
+
 function depthSection(spec) {
-  const statistics = statisticsOf(spec.instrument);
-  const part = section(spec.instrument, spec.title, summaryOf(spec.instrument, spec.title));
   const measured = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument));
-  const origins = new Set(measured.map(originOf)).size === 1 ? [originOf(measured[0])]
-    : measured.map((run) => `${run.name}: ${originOf(run)}`);
-  const charts = drawnOf(spec, statistics).map(([statistic, title]) => depthChart(spec, statistic, title));
-  part.append(...[element("div", { class: "charts" }, ...charts),
-    element("figcaption", {}, `Measured on ${origins.join("; ")}.`),
-    method(spec.instrument), valueTable(() => depthTable(spec, statistics))].filter(Boolean));
+  const place = element("div", { class: "kinds" });
+  const show = (log) => place.replaceChildren(...kindsOf(measured).flatMap((kind) => depthGroup(spec, kind, log)));
+  const part = section(spec.instrument, spec.title, summaryOf(spec.instrument, spec.title),
+    scaleChoice(spec.log ?? false, show));
+  show(spec.log ?? false);
+  part.append(...[place, method(spec.instrument),
+    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)))].filter(Boolean));
   return part;
 }

@@ -4,7 +4,8 @@
 const DEVELOPMENTS = [
   ["entropy", "mean", "Entropy, nats"], ["distance", "mean", "Distance, image sides"],
   ["jacobian", "nuclear", "Jacobian, nuclear"], ["jacobian", "frobenius", "Jacobian, Frobenius"],
-  ["nsi", "attention", "NSI"], ["residual", "composite", "Rank residual"],
+  ["nsi", "attention", "NSI"], ["nsi", "block", "NSI of blocks"], ["residual", "composite", "Rank residual"],
+  ["residual", "composite median", "Rank residual, median"],
   ["tns", "tns attention", "TNS"], ["accuracy", "top1", "Top-1 of training images, %"]];
 
 function seriesOf(run, instrument, statistic) {
@@ -23,10 +24,10 @@ function linesOf(run, instrument, statistic) {
 }
 
 /* One chart a run, on one scale. */
-function developmentCharts(among, [instrument, statistic, title]) {
+function developmentCharts(among, [instrument, statistic, title], log) {
   const lines = among.map((run) => linesOf(run, instrument, statistic));
   return among.map((run, i) => chart({
-    title: runs.length > 1 ? `${run.name}: ${title}` : title, xLabel: "update", log: instrument === "residual",
+    title: runs.length > 1 ? `${run.name}: ${title}` : title, xLabel: "update", log,
     series: lines[i], beside: lines.flat(),
   }));
 }
@@ -37,16 +38,21 @@ function developmentSection() {
     among.some((run) => seriesOf(run, instrument, statistic).length));
   const place = element("div", { class: "charts" });
   const methodPlace = element("div");
-  function show(index) {
-    const kind = offered[index];
-    place.replaceChildren(...developmentCharts(among.filter((run) => seriesOf(run, kind[0], kind[1]).length), kind));
-    methodPlace.replaceChildren(method(kind[0]) ?? "");
+  const shown = { kind: offered[0], log: false };
+  function show(change) {
+    Object.assign(shown, change);
+    const [instrument, statistic] = shown.kind;
+    place.replaceChildren(...developmentCharts(
+      among.filter((run) => seriesOf(run, instrument, statistic).length), shown.kind, shown.log));
+    methodPlace.replaceChildren(method(instrument) ?? "");
   }
   const part = section("development", "Development",
-    "How the figures moved while training, on the batches of the training itself. " +
+    "How the figures moved while training: of one update's own images, augmented, not of a data set. " +
     "One line a layer: faint near the input, strong near the output.",
-    choice("Figure", offered.map(([, , title], i) => [i, title]), 0, show));
+    element("div", { class: "tools" },
+      choice("Figure", offered.map((kind) => [kind, kind[2]]), offered[0], (kind) => show({ kind })),
+      scaleChoice(false, (log) => show({ log }))));
   part.append(place, methodPlace);
-  show(0);
+  show({});
   return part;
 }

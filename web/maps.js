@@ -43,15 +43,17 @@ function drawPhoto(canvas, atlas, image) {
   canvas.getContext("2d").putImageData(data, 0, 0);
 }
 
-/* The grid's weights as colours; over a photograph, what is not looked at stays visible, dimmed. */
-function drawWeights(canvas, atlas, row, opaque) {
+/* The grid's weights as colours. strength: how much of an image below they cover, 1 all of it where the largest weight
+   is; where little is looked at the image stays. Without it they stand alone. */
+function drawWeights(canvas, atlas, row, strength) {
   const { grid_h, grid_w, prefix } = atlas.maps, most = d3.max(row.subarray(prefix)) || 1;
   canvas.width = grid_w;
   canvas.height = grid_h;
   const data = new ImageData(grid_w, grid_h);
   for (let p = 0; p < grid_h * grid_w; p++) {
     const share = row[prefix + p] / most, colour = heat[Math.round(255 * share)];
-    data.data.set([colour.r, colour.g, colour.b, opaque ? 255 : Math.round(255 * (0.5 + 0.4 * share))], 4 * p);
+    const cover = strength === undefined ? 1 : strength * (0.2 + 0.8 * Math.sqrt(share));
+    data.data.set([colour.r, colour.g, colour.b, Math.round(255 * cover)], 4 * p);
   }
   canvas.getContext("2d").putImageData(data, 0, 0);
 }
@@ -64,12 +66,12 @@ function drawView(canvas, atlas, state, row, query) {
   const photo = document.createElement("canvas"), weights = document.createElement("canvas");
   drawPhoto(photo, atlas, state.image);
   context.imageSmoothingEnabled = image.w >= 100;
-  if (state.overlay) context.filter = "grayscale(1)";
+  context.filter = `grayscale(${Math.min(1, 2 * state.strength)})`;
   context.drawImage(photo, 0, 0, canvas.width, canvas.height);
   context.filter = "none";
   const cell = { w: canvas.width / grid_w, h: canvas.height / grid_h };
-  if (state.overlay) {
-    drawWeights(weights, atlas, row, false);
+  if (state.strength > 0) {
+    drawWeights(weights, atlas, row, state.strength);
     context.imageSmoothingEnabled = false;
     context.drawImage(weights, 0, 0, canvas.width, canvas.height);
   }
@@ -121,7 +123,7 @@ function describeRow(atlas, state, row, query) {
 
 function explorer(run) {
   const atlas = atlasOf(run), { maps } = atlas;
-  const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, overlay: true,
+  const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, strength: 0.6,
     query: maps.prefix + Math.floor(maps.grid_h / 2) * maps.grid_w + Math.floor(maps.grid_w / 2) };
   const view = element("canvas", { tabindex: 0, role: "img",
     "aria-label": "The image with attention over it. Arrow keys move the query, C chooses the class token." });
@@ -140,7 +142,7 @@ function explorer(run) {
       element("span", {}, `${most} of this query's attention on one patch`));
     view.dataset.query = query;
     for (const { canvas, layer, head, button } of thumbs) {
-      drawWeights(canvas, atlas, atlas.row(state.image, layer, head, query), true);
+      drawWeights(canvas, atlas, atlas.row(state.image, layer, head, query));
       button.setAttribute("aria-pressed", String(layer === state.layer && head === state.head));
     }
   }
@@ -205,19 +207,21 @@ function explorer(run) {
   const tools = element("div", { class: "tools" },
     maps.prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
       "Query: class token") : null,
-    choice("Show", [[true, "attention"], [false, "image alone"]], true, (overlay) => {
-      state.overlay = overlay;
-      show();
-    }));
+    element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
+      value: 100 * state.strength, "aria-label": "How much of the image attention covers, per cent",
+      oninput: (event) => {
+        state.strength = event.target.value / 100;
+        show();
+      } }), "attention"));
   const ramp = element("div", { class: "ramp" });
   ramp.style.background = `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => heat[i].toString()).join(",")})`;
-  const left = element("div", {}, strip, element("div", { class: "view" }, view), caption);
+  const left = element("div", {}, strip, element("div", { class: "view" }, view), caption, tools);
   const right = element("div", {},
     element("h3", {}, runs.length > 1 ? `Every layer and head of ${run.name}, from the same query` :
       "Every layer and head, from the same query"),
     element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a " +
       "patch. Choose one to see it large."),
-    grid, words, ramp, ends, tools);
+    grid, words, ramp, ends);
   chooseImage(0);
   return element("div", { class: "panel maps", "data-maps": run.index }, left, right);
 }

@@ -67,6 +67,10 @@ function choice(title, options, chosen, change) {
       element("input", { type: "radio", name, checked: value === chosen, onchange: () => change(value) }), label)));
 }
 
+function scaleChoice(log, change) {
+  return choice("Scale", [[false, "linear"], [true, "log"]], log, change);
+}
+
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
 /* A cell that shows a number rounded and keeps it whole. */

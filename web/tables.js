@@ -8,7 +8,8 @@ function runCard(run) {
     ["seed", run.facts.seed],
     ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
-    ["ended", run.end && run.end.status !== "OK" ? `${run.end.status}: ${run.end.message}` : undefined]];
+    ["warnings", run.warning_count || undefined],
+    ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with a failure" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
     element("div", { class: "name" }, emblem(run), run.name),
     element("p", { class: "big", "data-value": top1 ?? "" }, top1 === null ? "–" : `${number(top1)} %`,
@@ -49,12 +50,27 @@ function seedTable() {
     table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n"], rows, "headline"));
 }
 
-function differenceTable() {
-  const rows = differences();
-  if (runs.length < 2 || !rows.length) return null;
-  return element("details", { open: rows.length < 5 }, element("summary", {}, `Settings that differ (${rows.length})`),
+function settingTable() {
+  const rows = settingRows();
+  if (!rows.length) return null;
+  return element("details", { open: rows.length < 12 },
+    element("summary", {}, runs.length > 1 ? `Settings that differ, and how it was measured (${rows.length})`
+      : "How it was measured"),
     element("div", { class: "scroll", tabindex: 0 }, table(["setting", ...runs.map((run) => run.name)],
-      rows.map(([key, values]) => [element("td", {}, key), ...values.map((v) => element("td", {}, String(v)))]))));
+      rows.map(([key, values]) => [element("td", {}, key),
+        ...values.map((v) => element("td", {}, v === undefined || v === "" ? "–" : String(v)))]))));
+}
+
+function warningTable() {
+  const warnings = runs.flatMap((run) => run.warnings.map((warning) => [run, warning]));
+  if (!warnings.length) return null;
+  const all = d3.sum(runs, (run) => run.warning_count);
+  const shown = warnings.length < all ? `, ${count(warnings.length)} of them shown` : "";
+  return element("details", { id: "warnings", open: warnings.length < 6 },
+    element("summary", {}, `Warnings (${count(all)}${shown})`),
+    element("div", { class: "scroll", tabindex: 0 }, table(["run", "update", "images of", "message"],
+      warnings.map(([run, w]) => [element("td", {}, run.name), element("td", {}, count(w.step)),
+        element("td", { class: "text" }, w.set ?? "–"), element("td", { class: "text" }, w.message ?? "–")]))));
 }
 
 function overviewSection() {
@@ -62,7 +78,7 @@ function overviewSection() {
   const cards = element("div", { class: "cards" }, ...runs.map(runCard));
   (runs.length === 1 ? cards : part).append(element("p", { class: "note", id: "verdict" }, seedSentence()));
   part.prepend(part.firstChild, cards);
-  part.append(...[seedTable(), differenceTable()].filter(Boolean));
+  part.append(...[seedTable(), settingTable(), warningTable()].filter(Boolean));
   return part;
 }
 
@@ -72,34 +88,40 @@ function overviewSection() {
 function errorOf(figure) {
   return figure && isNumber(figure.deviation) && figure.n > 0 ? figure.deviation / Math.sqrt(figure.n) : null;
 }
-function accuracySection() {
-  const part = section("accuracy", "Accuracy", instruments.get("accuracy")?.summary);
+function accuracyTable({ words, among }) {
   const names = [["top1", "top-1, %"], ["top5", "top-5, %"], ["loss", "loss, nats"]];
-  const rows = runs.filter((run) => figureNamed(run, "accuracy", "top1")).map((run) => {
+  const rows = among.map((run) => {
     const figures = names.map(([name]) => figureNamed(run, "accuracy", name));
     return [element("td", {}, nameOf(run)), ...figures.map((f) => numberCell(f?.mean ?? null, errorOf(f))),
       element("td", {}, count(figures[0].n)), element("td", { class: "text" }, originOf(run))];
   });
-  part.append(element("div", { class: "scroll whole" },
-    table(["run", ...names.map(([, title]) => `${title} ± standard error`), "n", "measured on"], rows, "headline")),
-  method("accuracy"));
+  return [words ? element("h3", { class: "kind" }, words) : null, element("div", { class: "scroll whole" },
+    table(["run", ...names.map(([, title]) => `${title} ± standard error`), "n", "measured on"], rows, "headline"))];
+}
+function accuracySection() {
+  const part = section("accuracy", "Accuracy", instruments.get("accuracy")?.summary);
+  const measured = runs.filter((run) => figureNamed(run, "accuracy", "top1"));
+  part.append(...kindsOf(measured).flatMap(accuracyTable).filter(Boolean), method("accuracy"));
   return part;
 }
 
 /* --- total neural stiffness --------------------------------------------------------------------------------------- */
 
 const STIFFNESS = [["tns", "TNS"], ["zeta*", "ζ*"], ["mu", "μ"], ["zeta*/mu", "ζ*/μ"]];
+function stiffnessTable({ words, among }) {
+  const readings = [["attention", "dt is the gate"], ["unit", "dt = 1"]];
+  const rows = among.flatMap((run) => readings.map(([reading, label]) => {
+    const figures = STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`));
+    return [element("td", {}, nameOf(run)), element("td", { class: "text" }, label),
+      ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
+      element("td", {}, count(figures[0]?.n ?? null))];
+  }));
+  return [words ? element("h3", { class: "kind" }, words) : null, element("div", { class: "scroll whole" },
+    table(["run", "reading", ...STIFFNESS.map(([, title]) => title), "n"], rows, "headline"))];
+}
 function stiffnessSection() {
   const part = section("tns", "Total neural stiffness", instruments.get("tns")?.summary);
-  const readings = [["attention", "dt is the gate"], ["unit", "dt = 1"]];
-  const rows = runs.filter((run) => run.figures.some((f) => f.instrument === "tns")).flatMap((run) =>
-    readings.map(([reading, label]) => {
-      const figures = STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`));
-      return [element("td", {}, nameOf(run)), element("td", { class: "text" }, label),
-        ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
-        element("td", {}, count(figures[0]?.n ?? null))];
-    }));
-  part.append(element("div", { class: "scroll whole" },
-    table(["run", "reading", ...STIFFNESS.map(([, title]) => title), "n"], rows, "headline")), method("tns"));
+  const measured = runs.filter((run) => run.figures.some((f) => f.instrument === "tns"));
+  part.append(...kindsOf(measured).flatMap(stiffnessTable).filter(Boolean), method("tns"));
   return part;
 }

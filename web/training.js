@@ -34,30 +34,49 @@ function trainingTable(among) {
       element("td", {}, count(e.step)), ...columns.map(([name]) => numberCell(e[name]))])));
 }
 
-function trainingSection() {
-  const among = runs.filter((run) => run.steps.step.length || run.epochs.length);
-  const part = section("training", "Training", "Loss, accuracy and learning rate over updates of the weights.");
+function lossCharts(among, log) {
   const evaluated = among.filter((run) => hasEpochs(run, "eval_loss"));
-  const scored = among.filter((run) => hasEpochs(run, "eval_top1"));
   const strides = [...new Set(among.map((run) => run.steps.stride).filter((stride) => stride > 1))];
+  const thinned = strides.length ? ` Of long trainings every ${strides.join("th or ")}th logged step is drawn.` : "";
   const charts = [chart({
-    title: "Loss, nats", xLabel: "update",
-    key: lineKey(["faint", "train, each step"], ["dashed", "train, epoch's mean"], ["", "evaluation"]),
-    caption: strides.length ? `Of long trainings every ${strides.join("th or ")}th logged step is drawn.` : null,
+    title: "Training loss, nats", xLabel: "update", fromZero: true, log,
+    key: lineKey(["faint", "each step"], ["dashed", "an epoch's mean"]),
+    caption: `Of the training's own images, augmented, while the weights move.${thinned}`,
     series: among.flatMap((run) => [stepSeries(run, "loss", "train loss", true),
-      epochSeries(run, "train_loss", "train loss, mean", true),
-      ...(evaluated.includes(run) ? [epochSeries(run, "eval_loss", "evaluation loss", false)] : [])]),
+      epochSeries(run, "train_loss", "train loss, mean", true)]),
   })];
+  if (evaluated.length)
+    charts.push(chart({
+      title: "Evaluation loss, nats", xLabel: "update", fromZero: true, log, key: lineKey(["", "after each epoch"]),
+      caption: "Of evaluation images as they are, with the weights at rest.",
+      series: evaluated.map((run) => epochSeries(run, "eval_loss", "evaluation loss", isDashed(run))),
+    }));
+  return charts;
+}
+
+function trainingCharts(among, log) {
+  const scored = among.filter((run) => hasEpochs(run, "eval_top1"));
+  const charts = lossCharts(among, log);
   if (scored.length)
     charts.push(chart({
-      title: "Top-1, per cent of evaluation images", xLabel: "update",
-      key: lineKey(["", "top-1, evaluation"]),
+      title: "Top-1, per cent of evaluation images", xLabel: "update", fromZero: true, log,
+      key: lineKey(["", "after each epoch"]),
       series: scored.map((run) => epochSeries(run, "eval_top1", "top-1", isDashed(run))),
     }));
   charts.push(chart({
-    title: "Learning rate", xLabel: "update", zero: true, key: lineKey(["", "of the update"]),
+    title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log, key: lineKey(["", "of the update"]),
     series: among.map((run) => stepSeries(run, "lr", "learning rate", false)),
   }));
-  part.append(element("div", { class: "charts three" }, ...charts), valueTable(() => trainingTable(among)));
+  return charts;
+}
+
+function trainingSection() {
+  const among = runs.filter((run) => run.steps.step.length || run.epochs.length);
+  const place = element("div", { class: "charts" });
+  const show = (log) => place.replaceChildren(...trainingCharts(among, log));
+  const part = section("training", "Training", "Loss, accuracy and learning rate over updates of the weights.",
+    scaleChoice(false, show));
+  show(false);
+  part.append(place, valueTable(() => trainingTable(among)));
   return part;
 }

@@ -27,6 +27,9 @@ typedef struct att_instrument_info {
     const char *formula; /* of one sample's number */
     const char *source;  /* where the formula is from */
     const char *reading; /* which choices it leaves open were made how */
+    const char *options; /* "per=addition or block": behind a colon as in "nsi:per=block", the first where nothing is
+                            said; NULL: none */
+    bool scores;         /* a sample is right or wrong: beside a mean stands its standard error, deviation / sqrt(n) */
 } att_instrument_info;
 ATT_API int att_instrument_count(void);
 ATT_API att_instrument_info att_instrument_at(int index);
@@ -34,11 +37,12 @@ ATT_API att_instrument_info att_instrument_at(int index);
 /* Instruments at work on one graph. */
 typedef struct att_measure att_measure;
 
-/* Adds to the graph what the instruments named in `with` ("entropy,nsi"; "all") ask of the nodes whose scope fits
- * `nodes` ('*' and '?' allowed). Results of plans compiled from the graph stay the same to the bit. On success *measure
- * is the caller's, and the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the
- * nearest name) or where an instrument finds no node; ERR_ARGUMENT for a name given twice; ERR_UNSUPPORTED for a graph
- * that is not in f32; ERR_MEMORY. The graph may then have probes already; it still compiles. */
+/* Adds to the graph what the instruments named in `with` ("entropy,nsi:per=block"; "all") ask of the nodes whose scope
+ * fits `nodes` ('*' and '?' allowed). Results of plans compiled from the graph stay the same to the bit. On success
+ * *measure is the caller's, and the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with
+ * the nearest name) or option or where an instrument finds no node; ERR_ARGUMENT for a name given twice;
+ * ERR_UNSUPPORTED for a graph that is not in f32; ERR_MEMORY. The graph may then have probes already; it still
+ * compiles. */
 ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
                                                      att_measure **measure);
 ATT_API void att_measure_destroy(att_measure **measure);

@@ -68,6 +68,9 @@ ATT_API att_graph *att_model_graph(const att_model *model); /* owned by the mode
 ATT_API const char *att_model_name(const att_model *model);
 /* The options with every 0, -1 and "" filled in: what a checkpoint must record to rebuild the model. */
 ATT_API att_model_options att_model_options_of(const att_model *model);
+/* Tokens that attend to each other: the most of any attention in the network, class tokens among them; 0 where it has
+ * none. */
+ATT_API int64_t att_model_tokens(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
 /* Where the images are made ready in another way than the model's own: what att_model_preprocess() gives from now on,
  * and checkpoints record. img_size and in_chans stay the graph's. */
@@ -78,19 +81,20 @@ typedef struct att_identity {
     char name[64];
     att_model_options options; /* loss, smoothing and drop rates are not part of it */
     att_preprocess preprocess;
-    char origin[512];
+    char origin[512]; /* where it is all from, with the dimensions that are not the named variant's own */
+    char brief[512];  /* the same without these: "args.yaml" */
 } att_identity;
-/* Of a model that was made here; origin is "". */
+/* Of a model that was made here; origin and brief are "". */
 ATT_API att_identity att_model_identity(const att_model *model);
 
 /* Which network is this file? Every fact is taken from the first that says it: the caller (`name`, may be NULL;
  * `flags`, may be NULL, only fields that are not 0, -1 or "" count), args.yaml beside the file (a run folder's),
  * config.json beside the file (timm's on the HF hub), the file's own metadata (ours), then the tensors' names and
  * shapes for dimensions, and the variant's own values for the rest. A side file that names another architecture than
- * the caller is left out. On success fills *identity; `origin` is one line that says what was taken from where. Errors:
- * ERR_UNSUPPORTED where nothing names the architecture (the message lists the models that fit), for tensors that no
- * model here has (named), and where embed_dim is not the variant's and nothing says the number of heads; ERR_FORMAT for
- * side files that cannot be read; ERR_NOT_FOUND for unknown names. */
+ * the caller is left out. On success fills *identity; `origin` and `brief` are one line each that say what was taken
+ * from where. Errors: ERR_UNSUPPORTED where nothing names the architecture (the message lists the models that fit), for
+ * tensors that no model here has (named), and where embed_dim is not the variant's and nothing says the number of
+ * heads; ERR_FORMAT for side files that cannot be read; ERR_NOT_FOUND for unknown names. */
 ATT_API att_status att_model_identify(att_context *context, const att_safetensors *file, const char *path,
                                       const char *name, const att_model_options *flags, att_identity *identity);
 

@@ -82,9 +82,10 @@ enum { ATT_STEP_NORMS = 3 };
 ATT_API att_value att_step_norms(att_graph *graph, att_value before, att_value after, att_value branch);
 
 /* Of tokens X [N, C]: |X|_1 (largest absolute column sum), |X|_inf (largest absolute row sum), |X|_F, and the same of
- * X - 1 m', m the mean token. [ATT_RESIDUAL_NORMS]. (Dong et al., ICML 2021) */
+ * X - 1 m', m the mean token, or with `median` the median of each channel (of an even count the mean of the two in the
+ * middle). [ATT_RESIDUAL_NORMS]. (Dong et al., ICML 2021) */
 enum { ATT_RESIDUAL_NORMS = 6 };
-ATT_API att_value att_residual_norms(att_graph *graph, att_value x);
+ATT_API att_value att_residual_norms(att_graph *graph, att_value x, bool median);
 
 /* Context broadcasting: y = keep x + share mean over tokens of x [N, C]. CB is keep = share = 1/2. With `scale` [C]
  * (shared, not ATT_NONE) share is that vector: CB_S is keep = 1. (Hyeon-Woo et al., ICCV 2023) */

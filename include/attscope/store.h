@@ -16,7 +16,8 @@
  * Of several runs, where asked for: an SQLite database, its application_id 0x61747473 and user_version 1.
  *
  *   runs            id, folder (unique; as seen from the database's folder), model, started (UTC, ISO 8601), status and
- *                   message of the end (NULL before), settings (JSON object: the fields of ATT_EVENT_RUN_BEGIN)
+ *                   message of the end (NULL before), settings (JSON object: the fields of ATT_EVENT_RUN_BEGIN); the
+ *                   training's where the folder has one, else the measurement's
  *   scalars         run (runs.id), step (updates done), epoch (0-based), event ("step", "epoch"), name, value
  *   measurements    run, source ("train": while training; "measure": of a checkpoint), step, split, instrument, node
  *                   ("": of the network), head (-1: all together), statistic, unit, value (mean over n samples),
@@ -61,8 +62,10 @@ ATT_API ATT_MUST_CHECK att_status att_store_open(att_context *context, const cha
                                                  const att_store_options *options, att_sink *sink);
 
 /* For what was measured of a checkpoint of the run in `folder`, which is made if missing: ATT_EVENT_RUN_BEGIN, events
- * of ATT_EVENT_MEASURE, ATT_EVENT_RUN_END. All of an earlier call's figures stay until that end, and are then replaced.
- * database: as above. The rest is as for att_store_open(). */
+ * of ATT_EVENT_MEASURE, ATT_EVENT_RUN_END. All of an earlier call's figures stay until that end. Where that call's
+ * begin had the same epoch, step and fields, those of statistics that were not measured again are kept beside the new
+ * ones; the others, and all of them where the begin differs, are replaced; the log says which. database: as above. The
+ * rest is as for att_store_open(). */
 ATT_API ATT_MUST_CHECK att_status att_store_open_measured(att_context *context, const char *folder,
                                                           const char *database, att_sink *sink);
 

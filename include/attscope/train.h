@@ -91,6 +91,12 @@ typedef struct att_train_data {
     const att_transform_options *train_transform, *eval_transform;
 } att_train_data;
 
+/* Refuses what att_train() would refuse before its first update, as far as that does not depend on a checkpoint to
+ * resume from: options, data, and the memory that training and evaluation take together. What `weights` holds does not
+ * matter, so that it may be asked before they are drawn or read. */
+ATT_API att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
+                                   const att_train_options *options);
+
 /* Trains `weights` of `model`, which was made with options.loss in f32. Files in `output`: last.safetensors after every
  * epoch, checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is replaced in one step.
  *

@@ -93,6 +93,11 @@ typedef struct att_sum_attrs {
     int32_t axes;
 } att_sum_attrs;
 
+/* residual_norms: what is taken from every token, the median of each channel or the mean. */
+typedef struct att_centre_attrs {
+    bool median;
+} att_centre_attrs;
+
 /* sgd, adamw: whether weight decay applies to the range. */
 typedef struct att_update_attrs {
     bool decay;
@@ -111,6 +116,7 @@ typedef union att_attrs {
     att_broadcast_attrs broadcast;
     att_sum_attrs sum;
     att_update_attrs update;
+    att_centre_attrs centre;
 } att_attrs;
 
 #endif

@@ -93,37 +93,65 @@ static size_t port_bytes(const att_port *ports, int count, int max_batch)
     return bytes;
 }
 
-static size_t new_slot_bytes(const att_plan *plan, att_weights *weights)
+static bool has_slot(const att_weights *weights, const char *name)
 {
-    int count = plan->ema && !att_weights_slot(weights, "ema");
+    for (int slot = 0; slot < att_weights_slot_count(weights); slot++)
+        if (strcmp(att_weights_slot_name(weights, slot), name) == 0)
+            return true;
+    return false;
+}
+
+static size_t new_slot_bytes(const att_plan *plan, const att_weights *weights)
+{
+    int count = plan->ema && !has_slot(weights, "ema");
     for (int i = 0; i < plan->slot_count; i++)
-        count += !att_weights_slot(weights, plan->slots[i]);
+        count += !has_slot(weights, plan->slots[i]);
     return att_size_product((size_t)count, att_weights_bytes(weights));
 }
 
-/* Refuses before the first of many allocations what a later one would be refused: the parts say what to change. */
-static att_status check_memory(const att_plan *plan, att_weights *weights, int max_batch)
+typedef struct memory_part {
+    const char *what;
+    size_t bytes;
+} memory_part;
+enum { OWN_PARTS = 5 };
+
+/* Returns their sum. */
+static size_t own_parts(const att_plan *plan, const att_weights *weights, int max_batch, memory_part parts[OWN_PARTS])
 {
     att_plan_facts facts = att_plan_describe(plan);
-    const struct {
-        const char *what;
-        size_t bytes;
-    } parts[] = {{"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
-                 {"gradients", facts.gradient_bytes},
-                 {"the optimiser's state", new_slot_bytes(plan, weights)},
-                 {"packed weights", facts.packed_bytes},
-                 {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)}};
-    enum { PARTS = sizeof parts / sizeof *parts };
+    const memory_part own[] = {{"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
+                               {"gradients", facts.gradient_bytes},
+                               {"the optimiser's state", new_slot_bytes(plan, weights)},
+                               {"packed weights", facts.packed_bytes},
+                               {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)}};
+    _Static_assert(sizeof own == OWN_PARTS * sizeof *own, "every part has a place");
     size_t sum = 0;
-    for (int i = 0; i < PARTS; i++)
-        sum = att_size_sum(sum, parts[i].bytes);
+    for (int i = 0; i < OWN_PARTS; i++) {
+        parts[i] = own[i];
+        sum = att_size_sum(sum, own[i].bytes);
+    }
+    return sum;
+}
+
+size_t att_session_bytes(const att_plan *plan, const att_weights *weights, int max_batch)
+{
+    memory_part parts[OWN_PARTS];
+    return own_parts(plan, weights, max_batch, parts);
+}
+
+att_status att_session_check_memory(const att_plan *plan, const att_weights *weights, int max_batch, size_t beside,
+                                    const char *beside_what)
+{
+    memory_part parts[OWN_PARTS + 1];
+    size_t sum = att_size_sum(own_parts(plan, weights, max_batch, parts), beside);
+    parts[OWN_PARTS] = (memory_part){beside_what, beside};
     if (!plan->backend->memory->host || sum <= att_memory_left(plan->context))
         return ATT_OK;
     char what[512], size[24];
     int length = snprintf(what, sizeof what, "a session on %d threads", att_context_threads(plan->context));
     const char *before = " (";
-    for (int i = 0; i < PARTS; i++)
-        if (parts[i].bytes >= sum / 64) { /* the others would not help */
+    for (int i = 0; i <= OWN_PARTS; i++)
+        if (parts[i].bytes > 0 && parts[i].bytes >= sum / 64) { /* the others would not help */
             length += snprintf(what + length, sizeof what - (size_t)length, "%s%s of %s", before,
                                att_size_format(parts[i].bytes, size, sizeof size), parts[i].what);
             before = ", ";
@@ -138,7 +166,7 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
     if (max_batch < 1)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "a session takes a batch of at least 1, not %d", max_batch);
     ATT_TRY(check_weights(plan, weights));
-    ATT_TRY(check_memory(plan, weights, max_batch));
+    ATT_TRY(att_session_check_memory(plan, weights, max_batch, 0, ""));
     att_session *session = att_allocate(plan->context, sizeof *session);
     if (!session)
         return att_fail_memory(plan->context, sizeof *session, "a session");

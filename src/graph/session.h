@@ -50,6 +50,13 @@ struct att_session {
     att_counter *counters; /* by thread, then profile row */
 };
 
+/* What a session of that batch would take, slots that the weights lack included. */
+size_t att_session_bytes(const att_plan *plan, const att_weights *weights, int max_batch);
+/* Refuses before the first of many allocations what a later one would be refused: ERR_MEMORY where a session and
+ * `beside` more bytes, for `beside_what`, exceed what is left. The message says how much each part takes. */
+att_status att_session_check_memory(const att_plan *plan, const att_weights *weights, int max_batch, size_t beside,
+                                    const char *beside_what);
+
 /* Runs a kernel, timed where a profile is wanted. */
 att_status att_session_call(att_session *session, const att_unit *unit, const att_call *call, int thread);
 /* Keeps the first failure of the threads that work at once. */

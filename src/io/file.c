@@ -19,9 +19,9 @@ static att_status fail_system(att_context *context, int code, const char *path, 
 {
     char reason[128];
     if (strerror_r(code, reason, sizeof(reason)) != 0)
-        reason[0] = '\0';
+        snprintf(reason, sizeof(reason), "the system's error %d", code);
     att_status status = code == ENOENT ? ATT_ERR_NOT_FOUND : code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO;
-    return att_fail(context, status, "%s could not be %s: %s (error %d)", path, deed, reason, code);
+    return att_fail(context, status, "%s could not be %s: %s", path, deed, reason);
 }
 
 static int open_retrying(const char *path, int flags)

@@ -41,6 +41,9 @@ att_status att_json_parse(att_context *context, const char *what, const char *by
     if (parsed == NULL) {
         if (json_error_code(&error) == json_error_out_of_memory)
             return att_fail_memory(context, size, what);
+        if (memchr(bytes, '\n', size) == NULL)
+            return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON at column %d: %s", what, error.column,
+                            error.text);
         return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON at line %d, column %d: %s", what, error.line,
                         error.column, error.text);
     }

@@ -33,6 +33,7 @@ const att_instrument att_instrument_accuracy = {
              .unit = "per cent; loss: nats",
              .formula = "100 [class is the largest logit], 100 [class is among the five largest], -ln softmax(z)_class",
              .source = "usual",
+             .scores = true,
              .reading = "of equal logits the lower class number comes first; NaN counts as wrong"},
     .needs_labels = true,
     .ask = ask,

@@ -17,13 +17,21 @@ typedef struct att_observed {
     const int64_t *lengths; /* elements of each */
     int count;
     const double *constants; /* what ask() attached to each */
+    int choice;              /* of the instrument's option */
     int32_t label;           /* -1: none */
 } att_observed;
 
 typedef struct att_asking att_asking;
 
+/* One thing that a user may choose: "nsi:per=block". */
+typedef struct att_instrument_option {
+    const char *name;      /* NULL: there is nothing to choose */
+    const char *values[3]; /* the first where nothing is said; NULL after the last */
+} att_instrument_option;
+
 typedef struct att_instrument {
     att_instrument_info info;
+    att_instrument_option option;
     bool needs_labels;
     /* Reports its failure with att_fail(). */
     att_status (*ask)(att_asking *asking);
@@ -31,6 +39,8 @@ typedef struct att_instrument {
     void (*observe)(const att_observed *observed, double *values);
 } att_instrument;
 
+/* Index of the value chosen of the instrument's option. */
+int att_asking_choice(const att_asking *asking);
 att_graph *att_asking_graph(const att_asking *asking);
 /* The index of the next node of `op` after `after` whose scope fits what the user named; -1: none. Begin with -1. */
 int att_asking_node(const att_asking *asking, const char *op, int after);
@@ -52,12 +62,15 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
 
 /* steps.c: residual additions x + branch of sample values, in the network's order. */
 typedef struct att_residual_step {
-    int node;
+    int node; /* the last one that it consists of */
     att_value before, after;
-    att_value branch; /* before gates (LayerScale, drop path); ATT_NONE where there are none */
+    att_value branch; /* before gates (LayerScale, drop path); ATT_NONE where there are none, and for blocks */
+    char scope[192];  /* its name */
 } att_residual_step;
 /* The next one after node `after`; false past the last. Of all, whatever the user named. */
 bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step);
+/* Additions that follow each other under one name ("blocks.3.add1", "blocks.3.add2") as one step, "blocks.3". */
+bool att_residual_block_next(const att_graph *graph, int after, att_residual_step *block);
 /* Makes the step's norms a probe, once, and wants its rows. */
 void att_asking_step_norms(att_asking *asking, const att_residual_step *step);
 /* Of a row of step norms: |branch| / |before|, |after - before| / |before|. */

@@ -25,6 +25,7 @@ typedef struct wanted_row {
 /* An instrument with its rows and series: ranges of the measure's lists. */
 typedef struct worker {
     const att_instrument *instrument;
+    int choice; /* of its option */
     int first_row, row_count, first_series, series_count;
 } worker;
 
@@ -47,6 +48,7 @@ struct att_asking {
     att_measure *measure;
     att_graph *graph;
     const char *nodes;
+    int choice;
     att_status status; /* the first failure to keep what was asked */
 };
 
@@ -68,6 +70,11 @@ att_instrument_info att_instrument_at(int index)
 att_graph *att_asking_graph(const att_asking *asking)
 {
     return asking->graph;
+}
+
+int att_asking_choice(const att_asking *asking)
+{
+    return asking->choice;
 }
 
 int att_asking_node(const att_asking *asking, const char *op, int after)
@@ -138,7 +145,7 @@ static att_status engage(att_asking *asking, const att_instrument *instrument)
                             instrument->info.name);
     if (!ROOM(asking, workers))
         return att_fail_memory(measure->context, sizeof(worker), "a measure");
-    worker engaged = {instrument, measure->rows.count, 0, measure->series.count, 0};
+    worker engaged = {instrument, asking->choice, measure->rows.count, 0, measure->series.count, 0};
     ATT_TRY(instrument->ask(asking));
     ATT_TRY(asking->status);
     ATT_TRY(asking->graph->status);
@@ -173,13 +180,37 @@ static att_status no_instrument(att_context *context, const char *name)
     return status;
 }
 
-/* Marks the instruments that `with` names; in the list's order they are engaged. */
-static att_status choose(att_context *context, const char *with, bool *chosen)
+/* *choice: which value of the instrument's option `detail` names, "per=block"; NULL: the first. */
+static att_status find_choice(att_context *context, const att_instrument *instrument, const char *detail, int *choice)
+{
+    const att_instrument_option *option = &instrument->option;
+    const char *name = instrument->info.name, *value = detail ? strchr(detail, '=') : NULL;
+    *choice = 0;
+    if (!detail)
+        return ATT_OK;
+    if (!option->name)
+        return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has no options; it was given \"%s\"", name,
+                        detail);
+    if (value && (size_t)(value - detail) == strlen(option->name) &&
+        strncmp(detail, option->name, strlen(option->name)) == 0)
+        for (; option->values[*choice]; (*choice)++)
+            if (strcmp(value + 1, option->values[*choice]) == 0)
+                return ATT_OK;
+    return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" takes %s, not \"%s\"", name,
+                    instrument->info.options, detail);
+}
+
+/* Marks the instruments that `with` names: chosen is 1 more than the choice of its option, 0 for the others. They are
+ * engaged in the list's order. */
+static att_status choose(att_context *context, const char *with, int *chosen)
 {
     char name[64];
     for (const char *at = with;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
+        char *detail = strchr(name, ':');
+        if (detail)
+            *detail++ = '\0';
         bool found = false;
         for (int i = 0; att_instruments[i]; i++) {
             if (strcmp(name, "all") != 0 && strcmp(name, att_instruments[i]->info.name) != 0)
@@ -187,7 +218,10 @@ static att_status choose(att_context *context, const char *with, bool *chosen)
             if (chosen[i])
                 return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
                                 att_instruments[i]->info.name);
-            chosen[i] = found = true;
+            int choice;
+            ATT_TRY(find_choice(context, att_instruments[i], detail, &choice));
+            chosen[i] = choice + 1;
+            found = true;
         }
         if (!found)
             return no_instrument(context, name);
@@ -225,15 +259,17 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
         return att_fail(context, ATT_ERR_UNSUPPORTED, "instruments read graphs in F32, not in %s",
                         att_dtype_name(graph->dtype));
     att_measure *measure = att_allocate(context, sizeof *measure);
-    bool *chosen = att_allocate(context, (size_t)att_instrument_count());
+    int *chosen = att_allocate_array(context, (size_t)att_instrument_count(), sizeof *chosen);
     if (measure)
         measure->context = measure->arena.context = context;
     att_status status =
         measure && chosen ? choose(context, with, chosen) : att_fail_memory(context, sizeof *measure, "a measure");
     att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes};
     for (int i = 0; att_instruments[i] && status == ATT_OK; i++)
-        if (chosen[i])
+        if (chosen[i]) {
+            asking.choice = chosen[i] - 1;
             status = engage(&asking, att_instruments[i]);
+        }
     if (status == ATT_OK)
         status = reserve(measure);
     att_free(context, chosen);
@@ -298,6 +334,7 @@ static void observe_sample(att_measure *measure, const worker *engaged, int samp
                              .lengths = measure->lengths + engaged->first_row,
                              .constants = measure->constants + engaged->first_row,
                              .count = engaged->row_count,
+                             .choice = engaged->choice,
                              .label = label};
     engaged->instrument->observe(&observed, measure->values);
     for (int i = 0; i < engaged->series_count; i++)

@@ -6,6 +6,7 @@
 #include "measure/list.h"
 
 enum { ONE, INFINITE, FROBENIUS, KINDS };
+enum { MEAN, MEDIAN };
 
 static void want_norms(att_asking *asking, att_value x, const char *scope, const char *label)
 {
@@ -13,7 +14,7 @@ static void want_norms(att_asking *asking, att_value x, const char *scope, const
     char name[256];
     snprintf(name, sizeof name, "%s.%s", scope, label);
     att_graph_scope(graph, scope);
-    att_graph_probe(graph, name, att_residual_norms(graph, x));
+    att_graph_probe(graph, name, att_residual_norms(graph, x, att_asking_choice(asking) == MEDIAN));
     att_asking_row(asking, name, 1);
 }
 
@@ -51,8 +52,9 @@ static att_status ask(att_asking *asking)
         want_norms(asking, step.after, scope, "residual");
         found = true;
     }
-    add_series(asking, "composite");
-    add_series(asking, "frobenius");
+    bool median = att_asking_choice(asking) == MEDIAN;
+    add_series(asking, median ? "composite median" : "composite");
+    add_series(asking, median ? "frobenius median" : "frobenius");
     return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition of tokens");
 }
 
@@ -80,7 +82,10 @@ const att_instrument att_instrument_residual = {
                         "tokens X before the first residual addition (input) and after each",
              .source = "Dong et al., ICML 2021",
              .reading = "m is the mean token, which is the argmin for Frobenius and a stand-in within a factor of two "
-                        "for the composite norm"},
+                        "for the composite norm; with residual:centre=median the median of each channel, which is the "
+                        "argmin for |X|_1",
+             .options = "centre=mean or median"},
+    .option = {"centre", {"mean", "median"}},
     .ask = ask,
     .observe = observe,
 };

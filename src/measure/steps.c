@@ -39,10 +39,36 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
         const att_node *node = &graph->nodes.items[i];
         if (!is_step(graph, node))
             continue;
-        *step = (att_residual_step){i, node->in[0], node->out[0], before_gates(graph, node->in[1])};
+        *step = (att_residual_step){i, node->in[0], node->out[0], before_gates(graph, node->in[1]), ""};
+        snprintf(step->scope, sizeof step->scope, "%s", node->scope);
         return true;
     }
     return false;
+}
+
+/* "blocks.3" of "blocks.3.add1"; a name without a dot stays. */
+static void cut_last_part(char *scope)
+{
+    char *dot = strrchr(scope, '.');
+    if (dot)
+        *dot = '\0';
+}
+
+bool att_residual_block_next(const att_graph *graph, int after, att_residual_step *block)
+{
+    att_residual_step next;
+    if (!att_residual_step_next(graph, after, block))
+        return false;
+    cut_last_part(block->scope);
+    block->branch = ATT_NONE;
+    while (att_residual_step_next(graph, block->node, &next)) {
+        cut_last_part(next.scope);
+        if (strcmp(next.scope, block->scope) != 0)
+            break;
+        block->node = next.node;
+        block->after = next.after;
+    }
+    return true;
 }
 
 static bool has_output(const att_graph *graph, const char *name)
@@ -56,11 +82,10 @@ static bool has_output(const att_graph *graph, const char *name)
 void att_asking_step_norms(att_asking *asking, const att_residual_step *step)
 {
     att_graph *graph = att_asking_graph(asking);
-    const char *scope = graph->nodes.items[step->node].scope;
     char name[256];
-    snprintf(name, sizeof name, "%s.step_norms", scope);
+    snprintf(name, sizeof name, "%s.step_norms", step->scope);
     if (!has_output(graph, name)) {
-        att_graph_scope(graph, scope);
+        att_graph_scope(graph, step->scope);
         att_graph_probe(graph, name, att_step_norms(graph, step->before, step->after, step->branch));
     }
     att_asking_row(asking, name, 1);

@@ -190,18 +190,25 @@ static void settle_look(const search *s, att_preprocess *look, const att_model_o
 
 static att_status describe(const search *s, const att_model_options *own, att_identity *identity)
 {
-    att_text text = {.context = s->context}, other = {.context = s->context};
+    att_text text = {.context = s->context}, other = {.context = s->context}, brief = {.context = s->context};
+    const char *look_from = s->look_from ? s->look_from : VARIANT;
+    const char *left_out = s->left_out.data ? s->left_out.data : "";
     att_text_append(&text, "architecture: %s (%s)", s->name_from, identity->name);
     if (att_options_differences(&other, &identity->options, own))
         att_text_append(&text, " with %s", other.data ? other.data : "");
-    att_text_append(&text, "; preprocessing: %s", s->look_from ? s->look_from : VARIANT);
-    if (s->left_out.data)
-        att_text_append(&text, "%s", s->left_out.data);
-    bool failed = text.failed || other.failed || s->left_out.failed;
-    if (!failed)
+    att_text_append(&text, "; preprocessing: %s%s", look_from, left_out);
+    att_text_append(&brief, "%s", s->name_from);
+    if (strcmp(look_from, s->name_from) != 0)
+        att_text_append(&brief, "; preprocessing: %s", look_from);
+    att_text_append(&brief, "%s", left_out);
+    bool failed = text.failed || other.failed || brief.failed || s->left_out.failed;
+    if (!failed) {
         snprintf(identity->origin, sizeof identity->origin, "%s", text.data);
+        snprintf(identity->brief, sizeof identity->brief, "%s", brief.data);
+    }
     att_text_free(&text);
     att_text_free(&other);
+    att_text_free(&brief);
     return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text.h"
+#include "graph/graph.h"
 #include "models/claims.h"
 #include "models/family.h"
 #include "models/list.h"
@@ -177,6 +178,18 @@ const att_family *att_model_family(const att_model *model)
 att_model_options att_model_options_of(const att_model *model)
 {
     return model->options;
+}
+
+int64_t att_model_tokens(const att_model *model)
+{
+    int64_t most = 0;
+    for (int i = 0; i < model->graph->nodes.count; i++) {
+        const att_node *node = &model->graph->nodes.items[i];
+        int64_t tokens = att_value_shape(model->graph, node->out[0]).dims[0];
+        if (strcmp(node->op->name, "attention") == 0 && tokens > most)
+            most = tokens;
+    }
+    return most;
 }
 
 att_preprocess att_model_preprocess(const att_model *model)

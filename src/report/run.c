@@ -8,7 +8,7 @@
 #include "io/file.h"
 
 /* How many of each the page shows: more than a chart has pixels for serves nobody. */
-enum { MOST_STEPS = 1000, MOST_EPOCHS = 1000, MOST_MEASURES = 100 };
+enum { MOST_STEPS = 1000, MOST_EPOCHS = 1000, MOST_MEASURES = 100, MOST_WARNINGS = 200 };
 
 static void release_json(att_context *context, void *record)
 {
@@ -26,9 +26,7 @@ static att_status keep_figures(att_report_run *run, const att_line_event *event)
 {
     att_figures *figures = NULL;
     ATT_TRY(att_figures_read(run->context, event, true, &figures));
-    att_figures_free(run->context, run->measured);
-    run->measured = figures;
-    return ATT_OK;
+    return att_thin_add(&run->measured, figures);
 }
 
 static att_status visit_training(void *user, const att_line_event *event)
@@ -42,11 +40,14 @@ static att_status visit_training(void *user, const att_line_event *event)
         return att_thin_add(&run->steps, json_incref(event->object));
     else if (strcmp(event->kind, "epoch") == 0)
         return att_thin_add(&run->epochs, json_incref(event->object));
+    else if (strcmp(event->kind, "warning") == 0)
+        return att_thin_add(&run->warnings, json_incref(event->object));
     if (strcmp(event->kind, "measure") != 0)
         return ATT_OK;
     att_figures *figures = NULL;
     ATT_TRY(att_figures_read(run->context, event, false, &figures));
     ATT_TRY(att_thin_add(&run->development, figures));
+    att_thin_free(&run->measured);
     return keep_figures(run, event);
 }
 
@@ -57,6 +58,8 @@ static att_status visit_measured(void *user, const att_line_event *event)
         keep(&run->measured_begin, event->object);
     if (strcmp(event->kind, "measure") != 0)
         return ATT_OK;
+    if (!run->measured_apart)
+        att_thin_free(&run->measured);
     run->measured_apart = true;
     return keep_figures(run, event);
 }
@@ -137,6 +140,8 @@ att_status att_report_run_read(att_context *context, const char *folder, att_rep
         .steps = {.context = context, .most = MOST_STEPS, .release = release_json},
         .epochs = {.context = context, .most = MOST_EPOCHS, .release = release_json},
         .development = {.context = context, .most = MOST_MEASURES, .release = att_figures_free},
+        .measured = {.context = context, .most = MOST_MEASURES, .release = att_figures_free},
+        .warnings = {.context = context, .most = MOST_WARNINGS, .release = release_json},
     };
     att_status status = read_run(run);
     if (status != ATT_OK)
@@ -152,7 +157,8 @@ void att_report_run_free(att_report_run *run)
     att_thin_free(&run->steps);
     att_thin_free(&run->epochs);
     att_thin_free(&run->development);
-    att_figures_free(run->context, run->measured);
+    att_thin_free(&run->measured);
+    att_thin_free(&run->warnings);
     att_yaml_destroy(&run->settings);
     att_free(run->context, run->name);
     *run = (att_report_run){.context = run->context};

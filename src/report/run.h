@@ -15,8 +15,9 @@ typedef struct att_report_run {
     att_thin steps, epochs; /* of json_t */
     att_thin development;   /* of att_figures: "measure" events of the training, without single heads */
     json_t *measured_begin; /* event of measure.jsonl; NULL */
-    att_figures *measured;  /* the last "measure" of measure.jsonl, else of the training; NULL */
-    bool measured_apart;    /* it is measure.jsonl's */
+    att_thin measured;      /* of att_figures: each "measure" of measure.jsonl, else the training's last */
+    bool measured_apart;    /* they are measure.jsonl's */
+    att_thin warnings;      /* of json_t: events of metrics.jsonl */
     att_yaml *settings;     /* args.yaml; NULL */
 } att_report_run;
 
@@ -25,7 +26,7 @@ att_status att_report_run_read(att_context *context, const char *folder, att_rep
 void att_report_run_free(att_report_run *run);
 
 /* Members of the object that is open: folder, begin, end, settings, steps, epochs, measured_begin, measured,
- * measured_apart, development. */
+ * measured_apart, development, warnings. */
 void att_report_run_write(att_json_writer *json, const att_report_run *run);
 
 #endif

@@ -93,11 +93,12 @@ static void write_steps(att_json_writer *json, const att_thin *steps)
     att_json_end_object(json);
 }
 
-static void write_epochs(att_json_writer *json, const att_thin *epochs)
+static void write_events(att_json_writer *json, const char *key, const att_thin *events)
 {
+    att_json_key(json, key);
     att_json_begin_array(json);
-    for (int i = 0; i < epochs->count; i++)
-        write_event(json, epochs->records[i]);
+    for (int i = 0; i < events->count; i++)
+        write_event(json, events->records[i]);
     att_json_end_array(json);
 }
 
@@ -111,16 +112,18 @@ void att_report_run_write(att_json_writer *json, const att_report_run *run)
     write_settings(json, run->settings);
     att_json_key(json, "steps");
     write_steps(json, &run->steps);
-    att_json_key(json, "epochs");
-    write_epochs(json, &run->epochs);
+    write_events(json, "epochs", &run->epochs);
     write_event_or_null(json, "measured_begin", run->measured_begin);
     att_json_key(json, "measured_apart");
     att_json_bool(json, run->measured_apart);
     att_json_key(json, "measured");
-    if (run->measured != NULL)
-        att_figures_write(json, run->measured);
-    else
-        att_json_string(json, NULL);
+    att_json_begin_array(json);
+    for (int i = 0; i < run->measured.count; i++)
+        att_figures_write(json, run->measured.records[i]);
+    att_json_end_array(json);
     att_json_key(json, "development");
     att_figures_write_series(json, (att_figures *const *)run->development.records, run->development.count);
+    att_json_key(json, "warning_count");
+    att_json_integer(json, run->warnings.seen);
+    write_events(json, "warnings", &run->warnings);
 }

@@ -42,4 +42,6 @@ void att_thin_free(att_thin *thin)
     att_free(thin->context, thin->records);
     thin->records = NULL;
     thin->count = 0;
+    thin->seen = 0;
+    thin->last_extra = false;
 }

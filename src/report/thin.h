@@ -17,6 +17,7 @@ typedef struct att_thin {
 
 /* Takes `record` over, whatever comes back. ERR_MEMORY. */
 att_status att_thin_add(att_thin *thin, void *record);
+/* Empties it. */
 void att_thin_free(att_thin *thin);
 
 #endif

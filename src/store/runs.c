@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "io/file.h"
 #include "store/database.h"
 #include "store/log.h"
 
@@ -14,6 +15,7 @@ typedef struct runs {
     att_json_writer *json; /* of the settings */
     char *folder;          /* the run's, as the database calls it */
     const char *source;    /* of its measurements */
+    bool apart;            /* a measurement in a folder without a training: the row is its own */
     int64_t id;
 } runs;
 
@@ -216,15 +218,30 @@ static att_status emit_run(void *log, const att_event *event)
     return ATT_OK;
 }
 
-/* A checkpoint's figures replace those of an earlier call; of a training's row nothing changes. */
+/* A training's row stays as it is; where there is none a bare one is made. */
+static att_status begin_beside_training(runs *r, const att_event *event)
+{
+    ATT_TRY(make_row(r, text_of(event, "model"), NULL));
+    ATT_TRY(find_row(r));
+    return delete_rows(r, "DELETE FROM measurements WHERE run=? AND source='measure'");
+}
+
+/* A checkpoint's figures replace those of an earlier call. */
+static att_status begin_measured(runs *r, const att_event *event)
+{
+    if (!r->apart)
+        return begin_beside_training(r, event);
+    ATT_TRY(settle(r, NULL));
+    return begin_run(r, event);
+}
+
 static att_status emit_measured_within(runs *r, const att_event *event)
 {
-    if (event->kind == ATT_EVENT_RUN_BEGIN) {
-        ATT_TRY(make_row(r, text_of(event, "model"), NULL));
-        ATT_TRY(find_row(r));
-        return delete_rows(r, "DELETE FROM measurements WHERE run=? AND source='measure'");
-    }
-    return event->kind == ATT_EVENT_MEASURE ? add_measurements(r, event) : ATT_OK;
+    if (event->kind == ATT_EVENT_RUN_BEGIN)
+        return begin_measured(r, event);
+    if (event->kind == ATT_EVENT_MEASURE)
+        return add_measurements(r, event);
+    return event->kind == ATT_EVENT_RUN_END && r->apart ? end_run(r, event) : ATT_OK;
 }
 
 /* One transaction from the first event to the last. */
@@ -282,9 +299,27 @@ static att_status open_trained(att_context *context, const att_log_place *place,
     return status;
 }
 
+/* Whether the folder has a training's log. */
+static att_status look_for_training(runs *r, const char *folder)
+{
+    att_text path = {.context = r->context};
+    att_text_append(&path, "%s/%s", folder, att_log_jsonl.file);
+    att_status status = path.failed ? att_fail_memory(r->context, strlen(folder), folder) : ATT_OK;
+    r->apart = status == ATT_OK && !att_file_exists(path.data);
+    att_text_free(&path);
+    return status;
+}
+
 static att_status open_measured(att_context *context, const att_log_place *place, void **log)
 {
-    return open_runs(context, place, "measure", log);
+    void *opened = NULL;
+    ATT_TRY(open_runs(context, place, "measure", &opened));
+    att_status status = look_for_training(opened, place->folder);
+    if (status != ATT_OK)
+        close_runs(opened);
+    else
+        *log = opened;
+    return status;
 }
 
 const att_log_format att_log_runs = {.open = open_trained, .emit = emit_run, .close = close_runs};

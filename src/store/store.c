@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
+#include "store/earlier.h"
 #include "store/log.h"
 
 enum { MOST_FORMATS = 4 };
@@ -18,6 +19,8 @@ struct store {
     const att_log_format *const *formats;
     int count;
     void *logs[MOST_FORMATS]; /* NULL: not open */
+    att_text measured;        /* of a measurement: where its figures lie */
+    att_earlier earlier;      /* of a measurement: those that lay there */
 };
 
 static att_status open_in_folder(struct store *store, int index, att_log_place *place)
@@ -48,43 +51,62 @@ static att_status emit(void *user, const att_event *event)
     return ATT_OK;
 }
 
+/* Figures of other instruments that were taken under the same circumstances stay. */
+static att_status emit_measured(void *user, const att_event *event)
+{
+    struct store *store = user;
+    const att_sink logs = {.emit = emit, .user = store};
+    if (event->kind == ATT_EVENT_RUN_BEGIN)
+        ATT_TRY(att_earlier_read(&store->earlier, store->measured.data, event));
+    if (event->kind == ATT_EVENT_MEASURE)
+        att_earlier_supersede(&store->earlier, event);
+    if (event->kind == ATT_EVENT_RUN_END)
+        ATT_TRY(att_earlier_emit(&store->earlier, &logs));
+    return emit(store, event);
+}
+
 static void close_store(void *user)
 {
     struct store *store = user;
     for (int i = 0; i < store->count; i++)
         if (store->logs[i])
             store->formats[i]->close(store->logs[i]);
+    att_earlier_free(&store->earlier);
+    att_text_free(&store->measured);
     att_free(store->context, store);
 }
 
 static att_status open_store(att_context *context, const char *folder, const att_store_options *options,
-                             const att_log_format *const *formats, int count, att_sink *sink)
+                             const att_log_format *const *formats, int count,
+                             att_status (*emit_event)(void *user, const att_event *event), att_sink *sink)
 {
     ATT_TRY(att_file_make_folders(context, folder));
     struct store *store = att_allocate(context, sizeof *store);
     if (!store)
         return att_fail_memory(context, sizeof *store, folder);
-    store->context = context;
+    store->context = store->measured.context = store->earlier.context = context;
     store->formats = formats;
     store->count = count;
-    att_status status = ATT_OK;
+    att_text_append(&store->measured, "%s/%s", folder, att_log_measured.file);
+    att_status status = store->measured.failed ? att_fail_memory(context, strlen(folder), folder) : ATT_OK;
     for (int i = 0; i < count && status == ATT_OK; i++)
         status = open_log(store, i, folder, options);
     if (status != ATT_OK)
         close_store(store);
     else
-        *sink = (att_sink){.emit = emit, .close = close_store, .user = store};
+        *sink = (att_sink){.emit = emit_event, .close = close_store, .user = store};
     return status;
 }
 
 att_status att_store_open(att_context *context, const char *folder, const att_store_options *options, att_sink *sink)
 {
     att_store_options none = {0};
-    return open_store(context, folder, options ? options : &none, training, sizeof training / sizeof *training, sink);
+    return open_store(context, folder, options ? options : &none, training, sizeof training / sizeof *training, emit,
+                      sink);
 }
 
 att_status att_store_open_measured(att_context *context, const char *folder, const char *database, att_sink *sink)
 {
     att_store_options options = {.database = database};
-    return open_store(context, folder, &options, measuring, sizeof measuring / sizeof *measuring, sink);
+    return open_store(context, folder, &options, measuring, sizeof measuring / sizeof *measuring, emit_measured, sink);
 }

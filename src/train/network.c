@@ -1,6 +1,8 @@
 #include "train/network.h"
 
 #include "core/error.h"
+#include "core/memory.h"
+#include "graph/session.h"
 
 /* The graph to compile: the model's own, or one without the loss. */
 static att_status bare_graph(const att_model *model, att_network *network, const att_graph **graph)
@@ -15,32 +17,40 @@ static att_status bare_graph(const att_model *model, att_network *network, const
     return ATT_OK;
 }
 
-static att_status build(const att_model *model, att_weights *weights, const char *backend, att_precision precision,
-                        int max_batch, att_network *network)
+static att_status compile(const att_model *model, const char *backend, att_precision precision, att_network *network)
 {
-    const att_graph *graph;
+    const att_graph *graph = att_model_graph(model);
+    *network = (att_network){.context = att_graph_context(graph), .classes = att_model_options_of(model).num_classes};
+    if (att_graph_dtype(graph) != ATT_F32)
+        return att_fail(network->context, ATT_ERR_UNSUPPORTED, "the model computes in %s, expected F32",
+                        att_dtype_name(att_graph_dtype(graph)));
     ATT_TRY(bare_graph(model, network, &graph));
     att_plan_options options = att_plan_options_defaults();
     options.backend = backend;
     options.precision = precision;
-    ATT_TRY(att_plan_compile(graph, &options, &network->plan));
-    return att_session_create(network->plan, weights, max_batch, &network->session);
+    return att_plan_compile(graph, &options, &network->plan);
 }
 
 att_status att_network_create(const att_model *model, att_weights *weights, const char *backend,
                               att_precision precision, int max_batch, att_network *network)
 {
-    const att_graph *graph = att_model_graph(model);
-    *network = (att_network){.context = att_graph_context(graph), .classes = att_model_options_of(model).num_classes};
-    if (att_graph_dtype(graph) != ATT_F32) {
-        att_status status = att_fail(network->context, ATT_ERR_UNSUPPORTED, "the model computes in %s, expected F32",
-                                     att_dtype_name(att_graph_dtype(graph)));
-        *network = (att_network){0};
-        return status;
-    }
-    att_status status = build(model, weights, backend, precision, max_batch, network);
+    att_status status = compile(model, backend, precision, network);
+    if (status == ATT_OK)
+        status = att_session_create(network->plan, weights, max_batch, &network->session);
     if (status != ATT_OK)
         att_network_free(network);
+    return status;
+}
+
+att_status att_network_bytes(const att_model *model, const att_weights *weights, const char *backend,
+                             att_precision precision, int max_batch, size_t *bytes)
+{
+    att_network network;
+    att_status status = compile(model, backend, precision, &network);
+    if (status == ATT_OK)
+        *bytes = att_size_sum(att_session_bytes(network.plan, weights, max_batch),
+                              att_size_product((size_t)max_batch, (size_t)network.classes * sizeof(float)));
+    att_network_free(&network);
     return status;
 }
 

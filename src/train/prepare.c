@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "graph/session.h"
+#include "graph/weights.h"
 #include "io/file.h"
 #include "train/network.h"
 #include "train/options.h"
@@ -47,6 +49,20 @@ static att_status check(att_trainer *trainer)
     return check_data(trainer);
 }
 
+/* An evaluation runs beside the training's session, on a copy of the averaged weights where there are any. */
+static att_status check_memory(const att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_weights *weights = trainer->run.weights;
+    size_t beside = 0;
+    if (trainer->run.data->eval)
+        ATT_TRY(att_network_bytes(trainer->run.model, weights, options->backend, options->precision,
+                                  options->batch_size, &beside));
+    if (trainer->run.data->eval && options->model_ema)
+        beside = att_size_sum(beside, att_weights_bytes(weights));
+    return att_session_check_memory(trainer->plan, weights, options->batch_size, beside, "the evaluation");
+}
+
 static att_status compile(att_trainer *trainer, int lanes)
 {
     const att_train_options *options = trainer->options;
@@ -60,7 +76,7 @@ static att_status compile(att_trainer *trainer, int lanes)
     ATT_TRY(att_plan_compile(att_model_graph(trainer->run.model), &plan, &trainer->plan));
     trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
     trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
-    return att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session);
+    return check_memory(trainer);
 }
 
 static att_status open_loader(att_trainer *trainer)
@@ -151,6 +167,7 @@ static att_status build(att_trainer *trainer, const att_safetensors *file)
     if (file && lanes == 0)
         ATT_TRY(att_checkpoint_lanes(trainer->context, file, &lanes));
     ATT_TRY(compile(trainer, lanes));
+    ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session));
     ATT_TRY(open_loader(trainer));
     if (options->output)
         ATT_TRY(att_file_make_folders(trainer->context, options->output));
@@ -169,6 +186,13 @@ att_status att_trainer_prepare(att_trainer *trainer)
     att_status status = build(trainer, file);
     att_safetensors_close(&file);
     return status;
+}
+
+att_status att_trainer_rehearse(att_trainer *trainer)
+{
+    ATT_TRY(check(trainer));
+    ATT_TRY(compile(trainer, trainer->options->lanes));
+    return open_loader(trainer);
 }
 
 void att_trainer_free(att_trainer *trainer)

@@ -8,6 +8,9 @@
  * att_trainer_free() is to be called. */
 att_status att_trainer_prepare(att_trainer *trainer);
 void att_trainer_free(att_trainer *trainer);
+/* The part of it that needs neither memory for the training nor what the weights hold; the trainer is then to be freed,
+ * on failure too. */
+att_status att_trainer_rehearse(att_trainer *trainer);
 
 /* Remembers the path of a checkpoint that a later failure can point to. */
 att_status att_trainer_remember(att_trainer *trainer, const char *path);

@@ -245,17 +245,32 @@ static att_train_result result_of(const att_trainer *trainer)
     return result;
 }
 
+static att_trainer trainer_of(const att_model *model, att_weights *weights, const att_train_data *data,
+                              const att_train_options *options)
+{
+    att_context *context = att_graph_context(att_model_graph(model));
+    return (att_trainer){.context = context,
+                         .options = options,
+                         .run = {context, model, weights, data, options, NULL, 0},
+                         .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
+                         .started = att_seconds_now(),
+                         .lr = NAN,
+                         .result = {.train_loss = NAN}};
+}
+
+att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
+                           const att_train_options *options)
+{
+    att_trainer trainer = trainer_of(model, weights, data, options);
+    att_status status = att_trainer_rehearse(&trainer);
+    att_trainer_free(&trainer);
+    return status;
+}
+
 att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                      const att_train_options *options, att_train_result *result)
 {
-    att_context *context = att_graph_context(att_model_graph(model));
-    att_trainer trainer = {.context = context,
-                           .options = options,
-                           .run = {context, model, weights, data, options, NULL, 0},
-                           .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
-                           .started = att_seconds_now(),
-                           .lr = NAN,
-                           .result = {.train_loss = NAN}};
+    att_trainer trainer = trainer_of(model, weights, data, options);
     att_status status = att_trainer_prepare(&trainer);
     if (status == ATT_OK) {
         status = att_trainer_emit_begin(&trainer);

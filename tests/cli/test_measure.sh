@@ -47,6 +47,11 @@ times out/cut/metrics.jsonl | grep -v run_begin | diff long.lines - >/dev/null |
 [ "$(events run_begin out/cut/metrics.jsonl)" = 1 ] || fail 'more than one beginning'
 
 run 2 train data --measure-every 0 --model vit_tiny_patch16_224
+for lonely in '--measure-every 7' '--measure-nodes blocks.0.*'; do
+    # shellcheck disable=SC2086
+    usage '--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one' \
+        train nowhere --model vit_tiny_patch16_224 $lonely
+done
 # shellcheck disable=SC2086
 run 1 train data $network $recipe --measure entopy --output out --experiment never
 err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
@@ -94,7 +99,7 @@ for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"
     '{"instrument":"entropy","node":"blocks.0.attn","head":1,"statistic":"mean","mean":1.'; do out_has "$figure"; done
 [ "$(sed -E 's/.*"event":"([a-z_]*)".*/\1/' out/plain/measure.jsonl | tr '\n' ' ')" = 'run_begin measure run_end ' ] ||
     fail 'measure.jsonl is something else'
-grep -q '"step":12,"seconds":[0-9.e-]*,"model":"vit_tiny_patch16_224","checkpoint":"out/plain/last.safetensors","data":"data"' \
+grep -qE '"step":12,"seconds":[0-9.e-]*,"model":"vit_tiny_patch16_224","checkpoint":"out/plain/last.safetensors","weights":"[0-9a-f]{16}".*"data":"data".*"precision":"f32".*"parameters":3748,.*"tokens":5' \
     out/plain/measure.jsonl || fail 'measure.jsonl does not say of what'
 run 0 inspect out/plain/maps.safetensors
 out_has 'blocks.0.attn.map                                U8    [3, 2, 5, 5]'
@@ -122,16 +127,41 @@ run 0 measure alone/some.safetensors data --with accuracy --output kept --maps 1
     fail "kept: $(ls kept kept/some | tr '\n' ' ')"
 run 0 measure alone/some.safetensors data --with accuracy --output kept --experiment named
 [ -s kept/named/measure.jsonl ] || fail 'not in the folder that is named'
-cp out/plain/measure.jsonl before.jsonl
+
+# A later measurement keeps what others found on the same weights, data and settings, and replaces all of it otherwise.
+instruments() { grep -o '"instrument":"[a-z]*"' out/plain/measure.jsonl | uniq | cut -d'"' -f4 | sort | tr '\n' ' '; }
+run 0 measure out/plain/last.safetensors data --with entropy,tns
 run 0 measure out/plain/last.safetensors data --with accuracy
-! cmp -s out/plain/measure.jsonl before.jsonl || fail 'a later measurement does not take the earlier one'"'"'s place'
+err_has 'kept beside them, from earlier: entropy, tns'
+out_has 'top1          25.0000 ± 7.7771        32'
+out_has 'mean ± std error'
+[ "$(instruments)" = 'accuracy entropy tns ' ] || fail "earlier figures: $(instruments)"
+run 0 measure out/plain/last.safetensors data --with nsi --amp --amp-force
+err_has 'earlier figures are replaced: they were taken with another "precision"'
+[ "$(instruments)" = 'nsi ' ] || fail "figures of two precisions: $(instruments)"
+run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
+[ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints: $(instruments)"
+run 1 measure out/plain data
+err_has 'attscope: out/plain is a folder; its last checkpoint is out/plain/last.safetensors'
+run 1 measure alone data
+err_has 'attscope: alone is a folder; a checkpoint is a .safetensors file'
 
 # Refused.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a b more
 usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
-run 1 measure alone/some.safetensors data --with entropy,distanse
+run 1 measure alone/some.safetensors nowhere --with entropy,distanse
 err_has 'attscope: there is no instrument "distanse"; did you mean "distance"?'
+run 0 measure alone/some.safetensors data --with nsi:per=block,residual:centre=median --json options.json
+tr -d ' \n' <options.json >stdout
+for figure in '{"instrument":"nsi","node":"blocks.0","statistic":"block"' '"statistic":"compositemedian"'; do out_has "$figure"; done
+run 0 measure out/plain/last.safetensors data --with nsi
+run 0 measure out/plain/last.safetensors data --with nsi:per=block
+err_has 'kept beside them, from earlier: nsi'
+[ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
+    fail 'one reading of an instrument does not keep the others'
+run 1 measure alone/some.safetensors data --with nsi:block
+err_has 'attscope: instrument "nsi" takes per=addition or block, not "block"'
 run 1 measure alone/some.safetensors data --nodes 'blocks.7.*'
 err_has 'fits "blocks.7.*"'
 echo 'not a database' >kept/runs.sqlite

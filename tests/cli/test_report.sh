@@ -16,6 +16,10 @@ printf '' | err_is
 grep -qF '"name":"broadcast"' report.html || fail "$command_line: the page lacks a run"
 ! grep -qE '(src|href)="?(https?:)?//' report.html || fail "$command_line: the page asks for something from elsewhere"
 
+run 0 report out/plain ./out/plain out/broadcast
+err_has './out/plain is the same folder as out/plain and counts once'
+out_has 'report.html: 2 runs, '
+
 run 0 report out/plain -o pages.html --title '<script>boom()</script>'
 ! grep -qF '<script>boom()' pages.html || fail "$command_line: a title became markup"
 run 1 report out/plain -o nowhere/page.html
@@ -29,7 +33,7 @@ printf 'attscope: out holds neither metrics.jsonl nor measure.jsonl: it is no fo
 cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl
 run 1 report out/plain
-err_has 'out/plain/metrics.jsonl, line '
+err_has "attscope: out/plain/metrics.jsonl, line $(wc -l <out/plain/metrics.jsonl): not valid JSON at column 8: "
 cmp report.html before.html || fail "$command_line: a failure changes the page"
 
 # A line that a killed training left unfinished is passed over, and this is said.

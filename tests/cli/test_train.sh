@@ -104,7 +104,12 @@ fi
 run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
-err_has 'epochs'
+err_has 'its epochs is "60", here it is "61"'
+err_has 'leave that option out to continue (out/cut/args.yaml has it), or begin another training from these weights:'
+run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
+run 0 train --resume out/cut/last.safetensors
+err_has 'out/cut/last.safetensors: all 60 epochs are done already, nothing is left to train'
+rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
 
@@ -116,6 +121,18 @@ run 0 train --resume out/blind/last.safetensors
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output '' --experiment home
 [ -e output/train/home/args.yaml ] || fail "$command_line: not in the default folder"
+
+# A network that does not suit the images is said; one that no memory holds is refused before its weights are drawn,
+# with what the evaluation beside it would take.
+run 1 train data --model vit_tiny_patch16_224 --img-size 16384 --epochs 1 --output out --experiment huge -b 8
+err_has 'the images are grey: --in-chans 1 gives a network that takes them as they are'
+err_has 'images of 8 x 8 pixels are enlarged to 16384 x 16384'
+err_has 'of the evaluation'
+[ ! -e out/huge ] || fail 'a refused training made its folder'
+run 1 train nowhere --model vit_tiny_patch16_224 --measure entopy
+err_has 'there is no instrument "entopy"'
+run 2 train nowhere --model vit_tiny_patch16_224 --embed-dim 25
+err_has 'embed_dim 25 is not a multiple of num_heads 3'
 
 # What the checkpoint says.
 run 0 validate data --checkpoint out/whole/last.safetensors --results-file r.csv --json r.json
@@ -193,6 +210,11 @@ run 0 predict out/whole/last.safetensors "$picture" --logits --json -
 out_has '"logits"'
 run 1 predict out/whole/last.safetensors "$picture" --labels r.csv
 err_has 'attscope: r.csv names 2 classes, but the network has 4'
+run 0 predict out/whole/last.safetensors "$here/../goldens/images/420.jpg"
+err_has 'the images have colours, which are left out: the network takes grey ones'
+mkdir -p classes/a classes/b && cp "$picture" classes/a/1.jpg && cp "$picture" classes/b/1.jpg
+run 1 validate classes --checkpoint out/whole/last.safetensors
+err_has 'attscope: the network has 4 classes, the data 2, numbered by their sorted names: the accuracy would mean nothing;'
 run 1 predict out/whole/last.safetensors names
 err_has 'names'
 

@@ -42,6 +42,12 @@ run 1 train --resume missing/last.safetensors
 err_has 'attscope: missing/last.safetensors does not exist'
 usage '--resume auto needs --experiment NAME, the run to continue' train data --resume auto --model vit_tiny_patch16_224
 
+usage '--seed: "-1" is not a whole number from 0 to 2^64 - 1' train data --seed -1
+usage '--checkpoint-hist: "0" is not a whole number from 1 to 1000' train data --checkpoint-hist 0
+usage "-m: there is no \"foo\" (timm's name; attscope models lists them)" train data -m foo
+run 1 inspect missing.safetensors
+printf 'attscope: missing.safetensors could not be opened: No such file or directory\n' | err_is
+
 run 1 predict missing.safetensors picture.png
 err_has 'missing.safetensors'
 [ "$(wc -l <stderr)" -eq 1 ] || fail 'a failure is more than one sentence'

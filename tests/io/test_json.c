@@ -30,11 +30,11 @@ static void test_parse(void **state)
 static void test_refused(void **state)
 {
     scratch *self = *state;
-    refuse(self, "", "line 1");
+    refuse(self, "", "at column 0");
     refuse(self, "{\"a\": 1,\n \"a\": 2}", "line 2, column");
     refuse(self, "{\"a\": 1} x", "end of file");
     refuse(self, "{\"a\": 9223372036854775808}", "big");
-    refuse(self, "{\"a\": NaN}", "line 1");
+    refuse(self, "{\"a\": NaN}", "at column");
     refuse(self, "{\"a\": \"\xFF\"}", "decode");
     refuse(self, "{\"a\\u0000\": 1}", "NUL");
     char deep[2 * ATT_JSON_MAX_DEPTH + 4];

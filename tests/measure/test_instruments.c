@@ -168,17 +168,22 @@ typedef struct steps {
     float rows[STEPS + 1][2][LINES][COLUMNS];
 } steps;
 
-static void steps_make(steps *s, const char *with)
+/* in_block: how many additions share a name, "b0.f1" and "b0.f2"; 0: each has its own, "f1". */
+static void steps_make_in(steps *s, const char *with, int in_block)
 {
     memset(s, 0, sizeof *s);
     must(att_graph_create(context, ATT_F32, &s->graph));
     att_value x = ATT_NONE, gamma = att_graph_parameter(s->graph, "gamma", att_shape_of(COLUMNS),
                                                         (att_init){ATT_INIT_CONSTANT, 2}, false);
     for (int i = 0; i <= STEPS; i++) {
-        char name[16];
+        char name[16], scope[40];
         snprintf(name, sizeof name, "f%d", i);
+        if (in_block > 0)
+            snprintf(scope, sizeof scope, "b%d.%s", (i - 1) / in_block, name);
+        else
+            snprintf(scope, sizeof scope, "%s", name);
         att_value f = att_graph_input(s->graph, name, ATT_F32, att_shape_of(LINES, COLUMNS));
-        att_graph_scope(s->graph, name);
+        att_graph_scope(s->graph, scope);
         x = i == 0 ? f : att_add(s->graph, x, i == 3 ? att_scale(s->graph, att_scale(s->graph, f, gamma), gamma) : f);
     }
     att_graph_output(s->graph, "x", x);
@@ -193,6 +198,11 @@ static void steps_make(steps *s, const char *with)
         snprintf(name, sizeof name, "f%d", i);
         must(att_session_bind(s->session, name, s->rows[i]));
     }
+}
+
+static void steps_make(steps *s, const char *with)
+{
+    steps_make_in(s, with, 0);
 }
 
 static double steps_figure(steps *s, const char *instrument, const char *node, const char *statistic)
@@ -265,6 +275,34 @@ static void steps_tell_their_stiffness(void **state)
     steps_free(&s);
 }
 
+/* From before a block's first addition to after its last. */
+static void blocks_tell_their_stiffness(void **state)
+{
+    (void)state;
+    static steps s;
+    steps_make_in(&s, "nsi:per=block", 2);
+    for (int i = 0; i <= STEPS; i++)
+        for (int e = 0; e < LINES * COLUMNS; e++)
+            (&s.rows[i][0][0][0])[e] = (float)sin(1.7 * i + e) * (float)(1 + 0.3 * i);
+    must(att_session_run(s.session, 1));
+    must(att_measure_observe(s.measure, s.session, 1, NULL));
+    assert_int_equal(att_measure_count(s.measure), 2);
+    float x[LINES * COLUMNS], change[LINES * COLUMNS];
+    memcpy(x, s.rows[0][0], sizeof x);
+    for (int block = 0; block < 2; block++) {
+        char node[16];
+        snprintf(node, sizeof node, "b%d", block);
+        for (int e = 0; e < LINES * COLUMNS; e++)
+            change[e] = (block == 1 ? 4.0f : 1.0f) * (&s.rows[2 * block + 1][0][0][0])[e] +
+                        (&s.rows[2 * block + 2][0][0][0])[e];
+        double zeta = norm(change) / norm(x);
+        assert_true(fabs(steps_figure(&s, "nsi", node, "block") - zeta) < 1e-6 * zeta);
+        for (int e = 0; e < LINES * COLUMNS; e++)
+            x[e] += change[e];
+    }
+    steps_free(&s);
+}
+
 static void equal_tokens_have_no_residual(void **state)
 {
     (void)state;
@@ -284,6 +322,26 @@ static void equal_tokens_have_no_residual(void **state)
     assert_true(fabs(steps_figure(&s, "residual", "f4", "composite") - composite) < 1e-6);
     double frobenius = sqrt(30.0) / sqrt(6 * 64 * 55.0 - 64 + 196);
     assert_true(fabs(steps_figure(&s, "residual", "f4", "frobenius") - frobenius) < 1e-6);
+    steps_free(&s);
+}
+
+/* One token of six that differs moves the mean but not the median. */
+static void the_median_is_another_centre(void **state)
+{
+    (void)state;
+    static steps s;
+    steps_make(&s, "residual:centre=median");
+    for (int i = 0; i <= STEPS; i++)
+        for (int e = 0; e < LINES * COLUMNS; e++)
+            (&s.rows[i][0][0][0])[e] = (float)(1 + e % COLUMNS);
+    s.rows[4][0][0][0] += 6;
+    must(att_session_run(s.session, 1));
+    must(att_measure_observe(s.measure, s.session, 1, NULL));
+    assert_true(steps_figure(&s, "residual", "input", "composite median") == 0);
+    double composite = sqrt(6.0 * 6.0) / sqrt(240.0 * 126.0);
+    assert_true(fabs(steps_figure(&s, "residual", "f4", "composite median") - composite) < 1e-6);
+    double frobenius = 6 / sqrt(6 * 64 * 55.0 - 64 + 196);
+    assert_true(fabs(steps_figure(&s, "residual", "f4", "frobenius median") - frobenius) < 1e-6);
     steps_free(&s);
 }
 
@@ -505,6 +563,11 @@ static void wrong_names_are_refused(void **state)
     refused("", "*", ATT_ERR_NOT_FOUND, "there is no instrument \"\"");
     refused("nsi,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("all,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
+    refused("nsi:per=blocks", "*", ATT_ERR_NOT_FOUND,
+            "instrument \"nsi\" takes per=addition or block, not \"per=blocks\"");
+    refused("nsi:block", "*", ATT_ERR_NOT_FOUND, "takes per=addition or block");
+    refused("entropy:per=block", "*", ATT_ERR_NOT_FOUND, "instrument \"entropy\" has no options");
+    refused("nsi:per=block,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("entropy", "layers.*", ATT_ERR_NOT_FOUND, "no attention that fits \"layers.*\"");
     refused("nsi", "blocks.9.*", ATT_ERR_NOT_FOUND, "no residual addition that fits");
 }
@@ -544,7 +607,9 @@ int main(void)
         cmocka_unit_test(uniform_attention),
         cmocka_unit_test(one_hot_attention),
         cmocka_unit_test(steps_tell_their_stiffness),
+        cmocka_unit_test(blocks_tell_their_stiffness),
         cmocka_unit_test(equal_tokens_have_no_residual),
+        cmocka_unit_test(the_median_is_another_centre),
         cmocka_unit_test(watching_leaves_training_as_it_is),
         cmocka_unit_test(watching_leaves_logits_as_they_are),
         cmocka_unit_test(accuracy_counts_ranks),

@@ -136,6 +136,7 @@ static void hub_config_is_read(void **state)
     assert_true(identity.preprocess.crop_pct == 0.75);
     assert_string_equal(identity.preprocess.interpolation, "bilinear");
     says(identity.origin, "architecture: config.json (deit_tiny_patch16_224)");
+    assert_string_equal(identity.brief, "config.json");
     says(identity.origin, "preprocessing: config.json");
 }
 

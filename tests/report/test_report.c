@@ -115,7 +115,7 @@ static void test_every_figure(void **state)
     json_t *data = page_data(self);
     const json_t *run = run_of(data, 0);
     assert_string_equal(json_string_value(json_object_get(run, "name")), "run");
-    assert_same_figures(json_object_get(json_object_get(run, "measured"), "figures"), f.measure);
+    assert_same_figures(json_object_get(json_array_get(json_object_get(run, "measured"), 0), "figures"), f.measure);
     assert_development(run, &f);
     const json_t *steps = json_object_get(run, "steps"), *loss = json_object_get(steps, "loss");
     assert_int_equal(json_array_size(loss), FIXTURE_EPOCHS * FIXTURE_STEPS);
@@ -166,12 +166,36 @@ static void test_figures_of_training(void **state)
     const char *folders[] = {self->folder};
     must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
     json_t *data = page_data(self);
-    const json_t *measured = json_object_get(run_of(data, 0), "measured");
+    const json_t *measured = json_array_get(json_object_get(run_of(data, 0), "measured"), 0);
     assert_true(json_is_false(json_object_get(run_of(data, 0), "measured_apart")));
     const json_t *row = json_array_get(json_object_get(measured, "figures"), 0);
     assert_int_equal(json_integer_value(json_array_get(row, 2)), 1);
     assert_true(json_is_null(json_array_get(row, 4)));
     assert_int_equal(json_array_size(json_object_get(json_object_get(run_of(data, 0), "development"), "series")), 0);
+    json_decref(data);
+}
+
+/* Each measurement of a checkpoint counts, and takes the place of the training's; warnings are shown. */
+static void test_several_measurements(void **state)
+{
+    scratch *self = *state;
+#define MEASURE(instrument, nodes)                                                                   \
+    "{\"event\":\"measure\",\"nodes\":\"" nodes "\",\"measurements\":[{\"instrument\":\"" instrument \
+    "\",\"node\":\"b\",\"statistic\":\"mean\",\"mean\":1,\"deviation\":null,\"n\":1}]}\n"
+    write_text(
+        self->folder, "metrics.jsonl",
+        MEASURE("tns", "*") "{\"event\":\"warning\",\"step\":3,\"message\":\"image 7 is none\",\"set\":\"train\"}\n");
+    write_text(self->folder, "measure.jsonl", MEASURE("nsi", "*") MEASURE("entropy", "blocks.0.*"));
+    const char *folders[] = {self->folder};
+    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    json_t *data = page_data(self);
+    const json_t *measured = json_object_get(run_of(data, 0), "measured");
+    assert_int_equal(json_array_size(measured), 2);
+    const json_t *last = json_array_get(measured, 1), *row = json_array_get(json_object_get(last, "figures"), 0);
+    assert_string_equal(json_string_value(json_object_get(last, "nodes")), "blocks.0.*");
+    assert_string_equal(json_string_value(json_array_get(row, 0)), "entropy");
+    const json_t *warning = json_array_get(json_object_get(run_of(data, 0), "warnings"), 0);
+    assert_string_equal(json_string_value(json_object_get(warning, "message")), "image 7 is none");
     json_decref(data);
 }
 
@@ -420,6 +444,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_figure, setup_whole, scratch_teardown),
         scratch_test(test_figures_of_training),
+        scratch_test(test_several_measurements),
         scratch_test(test_hostile_texts),
         scratch_test(test_damage),
         scratch_test(test_nothing_there),

@@ -177,7 +177,8 @@ static void test_a_folder_beside_the_database(void **state)
     free(whole);
 }
 
-static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
+/* count: of the figures, which begin with `first`. */
+static att_status emit_some(scratch *self, int64_t step, const char *data, int first, int count, bool ends)
 {
     att_sink sink;
     char folder[100];
@@ -185,21 +186,26 @@ static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
     att_status status = att_store_open_measured(self->context, folder, database_of(self), &sink);
     if (status != ATT_OK)
         return status;
-    status = emit(&sink, ATT_EVENT_RUN_BEGIN, 1, step, FIELDS({"model", 0, "vit"}, {"checkpoint", 0, "last"}));
+    status = emit(&sink, ATT_EVENT_RUN_BEGIN, 1, step, FIELDS({"model", 0, "vit"}, {"data", 0, data}));
     const att_event event = {.kind = ATT_EVENT_MEASURE,
                              .epoch = 1,
                              .step = step,
                              .seconds = 0.5,
                              .fields = (const att_field[]){{"split", 0, "val"}},
                              .field_count = 1,
-                             .measurements = figures,
-                             .measurement_count = 2};
+                             .measurements = figures + first,
+                             .measurement_count = count};
     if (status == ATT_OK)
         status = sink.emit(sink.user, &event);
     if (status == ATT_OK && ends)
         status = emit(&sink, ATT_EVENT_RUN_END, 1, step, FIELDS({"status", 0, "OK"}));
     sink.close(sink.user);
     return status;
+}
+
+static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
+{
+    return emit_some(self, step, "last", 0, 2, ends);
 }
 
 /* Saved after an epoch's last step and before its end: the epoch ends again, and is there once. What was measured on a
@@ -231,7 +237,8 @@ static void test_measured(void **state)
         "SELECT folder,model,settings IS NULL,source,step,split,value FROM runs LEFT JOIN "
         "measurements ON run=id ORDER BY source,step";
     assert_int_equal(emit_checkpoint(self, 7, true), ATT_OK);
-    assert_rows(self, rows, "run|vit|1|measure|7|val|1.5\nrun|vit|1|measure|7|val|Inf\n");
+    assert_rows(self, rows, "run|vit|0|measure|7|val|1.5\nrun|vit|0|measure|7|val|Inf\n");
+    assert_rows(self, "SELECT status,settings FROM runs", "OK|{\"model\":\"vit\",\"data\":\"last\"}\n");
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
     emit_measure(&sink, 1);
@@ -247,13 +254,41 @@ static void test_measured(void **state)
     assert_text_file(path_of(self, "run/metrics.jsonl"), metrics);
     assert_text_file(
         path_of(self, "run/measure.jsonl"),
-        "{\"event\":\"run_begin\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"model\":\"vit\",\"checkpoint\":\"last\"}\n"
+        "{\"event\":\"run_begin\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"model\":\"vit\",\"data\":\"last\"}\n"
         "{\"event\":\"measure\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"split\":\"val\",\"measurements\":["
         "{\"instrument\":\"entropy\",\"node\":\"blocks.3.attn\",\"head\":2,\"statistic\":\"mean\",\"mean\":1.5,"
         "\"deviation\":0.25,\"n\":3},{\"instrument\":\"tns\",\"node\":\"\",\"statistic\":\"mu unit\",\"mean\":null,"
         "\"deviation\":null,\"n\":1}]}\n"
         "{\"event\":\"run_end\",\"epoch\":1,\"step\":9,\"seconds\":0.5,\"status\":\"OK\"}\n");
     free(metrics);
+}
+
+/* Other statistics stay where checkpoint and settings are the same; a damaged file is replaced. */
+static void test_measured_again(void **state)
+{
+    scratch *self = *state;
+    static const char rows[] = "SELECT instrument,unit,split,step FROM measurements ORDER BY rowid";
+    static const char begin[] = "{\"event\":\"run_begin\",\"epoch\":1,\"step\":7,\"seconds\":0.5,";
+    assert_int_equal(emit_some(self, 7, "a", 0, 1, true), ATT_OK);
+    assert_int_equal(emit_some(self, 7, "a", 1, 1, true), ATT_OK);
+    assert_rows(self, rows, "tns|1|val|7\nentropy|nats|val|7\n");
+    assert_int_equal(emit_some(self, 7, "a", 0, 1, true), ATT_OK);
+    assert_rows(self, rows, "entropy|nats|val|7\ntns|1|val|7\n");
+    char *text = read_log(self, "run/measure.jsonl");
+    assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
+    assert_non_null(strstr(text, "\"instrument\":\"tns\",\"node\":\"\",\"statistic\":\"mu unit\",\"mean\":null"));
+    free(text);
+
+    assert_int_equal(emit_some(self, 7, "b", 1, 1, true), ATT_OK);
+    assert_rows(self, rows, "tns|1|val|7\n");
+    assert_int_equal(emit_some(self, 8, "b", 0, 1, true), ATT_OK);
+    assert_rows(self, rows, "entropy|nats|val|8\n");
+    FILE *file = fopen(path_of(self, "run/measure.jsonl"), "ab");
+    assert_non_null(file);
+    fputs("nonsense\n", file);
+    fclose(file);
+    assert_int_equal(emit_some(self, 8, "b", 1, 1, true), ATT_OK);
+    assert_rows(self, rows, "tns|1|val|8\n");
 }
 
 /* --- other people's files ----------------------------------------------------------------------------------------- */
@@ -516,6 +551,7 @@ int main(void)
         scratch_test(test_contents),
         scratch_test(test_resume_anywhere),
         scratch_test(test_measured),
+        scratch_test(test_measured_again),
         scratch_test(test_foreign),
         scratch_test(test_trigger),
         scratch_test(test_damage),

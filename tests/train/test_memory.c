@@ -24,6 +24,12 @@ static att_status train_anew(fixture *f)
     return train_and_resume(f);
 }
 
+static att_status rehearse(fixture *f)
+{
+    att_train_options options = small_training();
+    return att_train_check(f->model, f->weights, &f->data, &options);
+}
+
 static att_status evaluate_average(fixture *f)
 {
     char path[160];
@@ -83,6 +89,7 @@ static void lack_of_memory_is_survived(void **state)
 {
     fixture *f = *state;
     assert_int_equal(train_anew(f), ATT_OK); /* the optimiser's slots stay with the weights */
+    assert_survives(f, "rehearse", rehearse, 1);
     assert_survives(f, "train", train_anew, 3);
     assert_survives(f, "resume", train_and_resume, 3);
     assert_survives(f, "evaluate", evaluate_average, 3);

@@ -161,7 +161,7 @@ def read_charts(page):
             if instrument == "entropy":
                 ((text, y),) = chart["references"]
                 check("ln 5" in text and near(on_axis(chart, y), math.log(5), 2e-3), f"reference {text} at {y}")
-    loss = next(c for c in charts if c["section"] == "training" and c["title"].startswith("Loss"))
+    loss = next(c for c in charts if c["section"] == "training" and c["title"].startswith("Training loss"))
     check(loss["lines"][0].count("M") == 2, "the loss that is NaN is a gap in the line")
     check(len(loss["ticks"]) > 2, "the loss has an axis")
 
@@ -216,6 +216,59 @@ def read_two_seeds(browser):
     check("2 runs of 1 configuration;" in verdict, verdict)
     row = page.evaluate("[...document.querySelector('#overview .whole tbody tr').cells].map(c => c.textContent)")
     check(row[1] == "1, 2" and "±" in row[2] and row[3] == "2", f"two seeds: {row}")
+
+
+def read_measured_beside_trained(browser):
+    """A run that was only measured takes no row away, and its measurement's settings are shown; the training's figures of
+    another stand in charts of their own, with its warnings."""
+    apart, training = os.path.join(folder, "apart"), os.path.join(folder, "training")
+    for made, name in ((apart, "plain-1"), (training, "plain-2")):
+        shutil.copytree(os.path.join(folder, name), made)
+    for made, name in ((apart, "metrics.jsonl"), (apart, "args.yaml"), (training, "measure.jsonl")):
+        os.remove(os.path.join(made, name))
+    with open(os.path.join(training, "metrics.jsonl"), "a", encoding="utf-8") as file:
+        file.write('{"event":"warning","epoch":2,"step":29,"message":"image 7 is <b>damaged</b>","set":"train"}\n')
+    with open(os.path.join(apart, "measure.jsonl"), encoding="utf-8") as file:
+        lines = file.read().replace('"images":9', '"images":9,"precision":"bf16","data":"photographs"', 1)
+    with open(os.path.join(apart, "measure.jsonl"), "w", encoding="utf-8") as file:
+        file.write(lines)
+    page = browser.open(report(["plain-1", "cb-1", "apart", "training"], "kinds.html"))
+    check(not page.complaints(), f"kinds: {page.complaints()}")
+    rows = dict(
+        page.evaluate("""[...document.querySelectorAll("#overview details:not(#warnings) tbody tr")].map(r =>
+            [r.cells[0].textContent, [...r.cells].slice(1).map(c => c.textContent)])""")
+    )
+    check(rows.get("broadcast") == ["none", "cb", "–", "none"], f"broadcast: {rows}")
+    check(rows.get("seed") == ["1", "1", "–", "2"], f"seed: {rows}")
+    check(rows.get("measured: precision") == ["–", "–", "bf16", "–"], f"precision: {rows}")
+    check(rows.get("measured: data") == ["–", "–", "photographs", "–"], f"data: {rows}")
+    check(rows.get("measured: images") == ["9", "9", "9", "–"], f"images: {rows}")
+    drawn = page.evaluate("""[...document.querySelectorAll("#entropy figure")].map(f =>
+        [...new Set([...f.querySelectorAll(".series")].map(s => s.dataset.run))].sort())""")
+    check(drawn == [["0", "1", "2"], ["3"]], f"entropy's charts are of the runs {drawn}")
+    heads = page.evaluate("[...document.querySelectorAll('#entropy h3.kind')].map(h => h.textContent)")
+    check(len(heads) == 2 and "not comparable" in heads[1], f"kinds of figures: {heads}")
+    told = page.evaluate("document.getElementById('warnings').textContent")
+    check("Warnings (1)" in told and "image 7 is <b>damaged</b>" in told and "29" in told, f"warnings: {told}")
+
+
+def use_scale(page):
+    """Every chart by depth or over time has both scales."""
+    for name in ("training", "entropy", "residual", "development"):
+        inputs = f"document.querySelectorAll('#{name} [aria-label=Scale] input')"
+        for log in (True, False):
+            page.evaluate(f"{inputs}[{int(log)}].click()")
+            page.settle()
+            page.settle()
+            ticks = page.evaluate(
+                f"[...document.querySelector('#{name} figure').querySelectorAll('.axis.y .tick')].map(t =>"
+                "[Number(t.textContent.replace('−', '-')), t.transform.baseVal.consolidate().matrix.f])"
+            )
+            (a, at_a), (b, at_b), (c, at_c) = ticks[0], ticks[len(ticks) // 2], ticks[-1]
+            share = (at_b - at_a) / (at_c - at_a)
+            wanted = math.log(b / a) / math.log(c / a) if log else (b - a) / (c - a)
+            check(abs(share - wanted) < 0.02, f"{name}, log {log}: ticks {ticks}")
+    page.evaluate("document.querySelectorAll('#residual [aria-label=Scale] input')[1].click()")
 
 
 def read_little(browser):
@@ -307,6 +360,21 @@ def read_maps(page):
         return new Set(new Uint32Array(data.buffer)).size;
     })()""")
     check(seen > 10, "the view is drawn")
+    shades = """(strength => {
+        const slider = document.querySelector("#maps input[type=range]");
+        slider.value = strength;
+        slider.dispatchEvent(new Event("input"));
+        const canvas = document.querySelector("#maps .view canvas");
+        const copy = document.createElement("canvas");
+        copy.width = copy.height = 60;
+        const context = copy.getContext("2d", {willReadFrequently: true});
+        context.drawImage(canvas, 0, 0, 60, 60);
+        const {data} = context.getImageData(0, 0, 60, 60);
+        return d3.sum(data.filter((_, i) => i % 4 < 3));
+    })"""
+    alone, covered = page.evaluate(f"{shades}(0)"), page.evaluate(f"{shades}(100)")
+    between = page.evaluate(f"{shades}(40)")
+    check(alone != covered and min(alone, covered) < between < max(alone, covered), "the slider mixes image and attention")
 
 
 # --- manners ----------------------------------------------------------------------------------------------------------
@@ -418,6 +486,7 @@ def read(browser):
         use_legend,
         use_keys,
         use_development,
+        use_scale,
     ):
         step(page)
     use_theme(page, dark=False)
@@ -438,6 +507,7 @@ def read(browser):
     check(not phone.complaints(), f"console, phone: {phone.complaints()}")
     read_one_seed(browser)
     read_two_seeds(browser)
+    read_measured_beside_trained(browser)
     read_little(browser)
 
 

@@ -1,18 +1,19 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* One sample's tokens, less `mean` (NULL: as they are). */
+/* One sample's tokens, less `centre` (NULL: as they are). */
 typedef struct tokens {
     const att_call *call;
     int64_t first, rows, columns;
-    const double *mean;
+    const double *centre;
 } tokens;
 
 static double at(const tokens *x, int64_t row, int64_t column)
 {
-    return ref_in(x->call, 0, x->first + row * x->columns + column) - (x->mean ? x->mean[column] : 0);
+    return ref_in(x->call, 0, x->first + row * x->columns + column) - (x->centre ? x->centre[column] : 0);
 }
 
 static double norm_1(const tokens *x)
@@ -55,27 +56,48 @@ static void put_norms(const tokens *x, int64_t to)
     ref_out(x->call, 0, to + 2, norm_frobenius(x));
 }
 
+static double mean_of(const tokens *x, int64_t column)
+{
+    double mean = 0;
+    for (int64_t row = 0; row < x->rows; row++)
+        mean += at(x, row, column) / (double)x->rows;
+    return mean;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median_of(const tokens *x, int64_t column, double *sorted)
+{
+    for (int64_t row = 0; row < x->rows; row++)
+        sorted[row] = at(x, row, column);
+    qsort(sorted, (size_t)x->rows, sizeof *sorted, compare);
+    return (sorted[(x->rows - 1) / 2] + sorted[x->rows / 2]) / 2;
+}
+
 static att_status prepare_norms(const att_problem *problem, att_prepared *prepared)
 {
-    prepared->scratch_bytes = (size_t)problem->in[0].shape.dims[1] * sizeof(double);
+    const int64_t *dims = problem->in[0].shape.dims;
+    prepared->scratch_bytes = (size_t)(dims[0] + dims[1]) * sizeof(double);
     return ATT_OK;
 }
 
 static att_status run_norms(const att_call *call)
 {
-    double *mean = call->scratch;
     tokens x = {.call = call, .rows = ref_dim(call, 0, 0), .columns = ref_dim(call, 0, 1)};
+    double *centre = call->scratch, *sorted = centre + x.columns;
+    bool median = call->problem->attrs->centre.median;
     ref_range share = ref_share(call, call->problem->group);
     for (int64_t sample = share.begin; sample < share.end; sample++) {
         x.first = sample * x.rows * x.columns;
-        x.mean = NULL;
-        for (int64_t column = 0; column < x.columns; column++) {
-            mean[column] = 0;
-            for (int64_t row = 0; row < x.rows; row++)
-                mean[column] += at(&x, row, column) / (double)x.rows;
-        }
+        x.centre = NULL;
+        for (int64_t column = 0; column < x.columns; column++)
+            centre[column] = median ? median_of(&x, column, sorted) : mean_of(&x, column);
         put_norms(&x, sample * 6);
-        x.mean = mean;
+        x.centre = centre;
         put_norms(&x, sample * 6 + 3);
     }
     return ATT_OK;

@@ -4,9 +4,9 @@
 #include "kernels/cpu/tier/rows.h"
 #include "kernels/cpu/tiered.h"
 
-/* Sums over columns, of one sample. */
+/* Of one sample's columns. */
 typedef struct column_sums {
-    float *mean, *whole, *rest; /* of x; of |x|; of |x - mean| */
+    float *centre, *whole, *rest; /* of each column; sums of |x|; of |x - centre| */
 } column_sums;
 
 typedef struct norms {
@@ -24,7 +24,7 @@ ATT_INLINE void add_row(rows_of x, int64_t columns, const column_sums *sums, nor
     vf row = {0}, row_rest = {0}, squares = {0}, squares_rest = {0};
     for (int64_t i = 0; i < columns; i += VW) {
         vf value = v_get_until(x.x, x.first + i, x.first + columns, x.narrow);
-        vf mean = v_get_until(sums->mean, i, columns, false), left = value - mean;
+        vf left = value - v_get_until(sums->centre, i, columns, false);
         row += v_abs(value);
         row_rest += v_abs(left);
         squares = v_fma(value, value, squares);
@@ -47,6 +47,51 @@ static void put_norms(norms n, const float *sums, int64_t columns, float *out)
     out[2] = (float)sqrt(n.squares);
 }
 
+ATT_INLINE void put_means(rows_of x, int64_t rows, int64_t columns, float *centre)
+{
+    rows_add_as(x, (rows_of){0}, rows, columns, 0, columns, centre);
+    for (int64_t i = 0; i < columns; i++)
+        centre[i] /= (float)rows;
+}
+
+/* Numbers in the order of the f32 that they stand for. */
+ATT_INLINE vu key_of(vf x)
+{
+    vu bits = (vu)x;
+    return bits ^ ((vu)((vi)bits >> 31) | 0x80000000u);
+}
+
+ATT_INLINE vf from_key(vu key)
+{
+    return (vf)(key ^ ((vu)((vi)~key >> 31) | 0x80000000u));
+}
+
+/* Of each of VW columns the number that `place` others come before, bit after bit from the highest. */
+ATT_INLINE vf select_place(const vu *keys, int64_t rows, int64_t place)
+{
+    vu found = {0};
+    for (int bit = 31; bit >= 0; bit--) {
+        vu candidate = found | 1u << bit;
+        vi below = {0};
+        for (int64_t row = 0; row < rows; row++)
+            below -= (vi)(keys[row] < candidate);
+        found |= (vu)(below <= (int)place) & 1u << bit;
+    }
+    return from_key(found);
+}
+
+/* keys: room for one vector a row. */
+ATT_INLINE void put_medians(rows_of x, int64_t rows, int64_t columns, vu *keys, float *centre)
+{
+    for (int64_t i = 0; i < columns; i += VW) {
+        for (int64_t row = 0; row < rows; row++)
+            keys[row] = key_of(v_get_until(x.x, x.first + row * columns + i, x.first + (row + 1) * columns, x.narrow));
+        vf low = select_place(keys, rows, (rows - 1) / 2);
+        vf high = rows % 2 ? low : select_place(keys, rows, rows / 2);
+        v_store(centre + i, 0.5f * low + 0.5f * high);
+    }
+}
+
 ATT_INLINE void residual_norms_as(const att_call *call, bool narrow)
 {
     int64_t rows = call->problem->in[0].shape.dims[0], columns = call->problem->in[0].shape.dims[1];
@@ -57,9 +102,10 @@ ATT_INLINE void residual_norms_as(const att_call *call, bool narrow)
         rows_of x = {call->in[0], sample * rows * columns, narrow};
         norms whole = {0}, rest = {0};
         memset(call->scratch, 0, (size_t)(3 * padded) * sizeof(float));
-        rows_add_as(x, (rows_of){0}, rows, columns, 0, columns, sums.mean);
-        for (int64_t i = 0; i < columns; i++)
-            sums.mean[i] /= (float)rows;
+        if (call->problem->attrs->centre.median)
+            put_medians(x, rows, columns, (vu *)((float *)call->scratch + 3 * padded), sums.centre);
+        else
+            put_means(x, rows, columns, sums.centre);
         for (int64_t row = 0; row < rows; row++, x.first += columns)
             add_row(x, columns, &sums, &whole, &rest);
         put_norms(whole, sums.whole, columns, (float *)call->out[0] + 6 * sample);
@@ -80,7 +126,8 @@ static att_status residual_norms_run(const att_call *call)
 static att_status residual_norms_prepare(const att_problem *problem, att_prepared *prepared)
 {
     int64_t padded = (problem->in[0].shape.dims[1] + VW - 1) / VW * VW;
-    prepared->scratch_bytes = (size_t)(3 * padded) * sizeof(float);
+    int64_t keys = problem->attrs->centre.median ? problem->in[0].shape.dims[0] * VW : 0;
+    prepared->scratch_bytes = (size_t)(3 * padded + keys) * sizeof(float);
     return ATT_OK;
 }
 

@@ -1,6 +1,6 @@
-/* report/lines.h - the events of a JSON lines file, one after another. */
-#ifndef ATT_REPORT_LINES_H
-#define ATT_REPORT_LINES_H
+/* store/lines.h - the events of a JSON lines file, one after another. */
+#ifndef ATT_STORE_LINES_H
+#define ATT_STORE_LINES_H
 
 #include "io/json.h"
 

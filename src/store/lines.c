@@ -1,4 +1,4 @@
-#include "report/lines.h"
+#include "store/lines.h"
 
 #include <stdio.h>
 #include <string.h>

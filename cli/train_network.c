@@ -1,0 +1,144 @@
+#include "train_network.h"
+
+#include "network.h"
+
+/* --- finding ------------------------------------------------------------------------------------------------------ */
+
+static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n)
+{
+    cli_network *network = &s->network;
+    att_safetensors *file = NULL;
+    int code = cli_checkpoint_open(cli, n->checkpoint, &file);
+    if (code != CLI_OK)
+        return code;
+    code = cli_check(
+        cli, att_model_identify(cli->context, file, n->checkpoint, network->model, &network->options, &n->identity));
+    if (code == CLI_OK)
+        code = cli_check(cli, att_checkpoint_describe(cli->context, file, &n->stood));
+    att_safetensors_close(&file);
+    if (code != CLI_OK)
+        return code;
+    cli_identity_say(cli, &n->identity);
+    att_model_options training = network->options;
+    network->options = n->identity.options;
+    network->options.drop_rate = training.drop_rate;
+    network->options.drop_path_rate = training.drop_path_rate;
+    network->options.smoothing = training.smoothing;
+    n->name = n->identity.name;
+    return CLI_OK;
+}
+
+/* Builds the network as far as flags say it, with one class where they say none, and asks its instruments, only to see
+ * whether that can be. */
+static int rehearse(cli_app *cli, const train_settings *s, cli_train_network *n)
+{
+    const train_measure *m = &s->measure;
+    att_model_options options = s->network.options;
+    att_model *model = NULL;
+    att_measure *measure = NULL;
+    options.num_classes = options.num_classes > 0 ? options.num_classes : 1;
+    int code = cli_check(cli, att_model_create(cli->context, n->name, &options, ATT_F32, &model));
+    if (code == CLI_OK) {
+        att_preprocess preprocess = att_model_preprocess(model);
+        n->img_size = preprocess.img_size;
+        code = cli_preprocess_flags(&s->preprocess, &preprocess);
+    }
+    if (code == CLI_OK && m->with)
+        code = cli_check(cli, att_measure_create(att_model_graph(model), m->with, m->nodes, &measure));
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
+    return code;
+}
+
+int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, cli_train_network *n)
+{
+    n->resumes = *resume != '\0';
+    n->checkpoint = n->resumes ? resume : s->files.initial_checkpoint;
+    n->name = s->network.model;
+    n->says_classes = s->network.options.num_classes > 0;
+    int code = n->checkpoint ? read_checkpoint(cli, s, n) : CLI_OK;
+    if (code == CLI_OK && !n->name)
+        return cli_usage("train needs --model NAME; attscope models lists them");
+    s->network.options.loss = true;
+    return code == CLI_OK ? rehearse(cli, s, n) : code;
+}
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+static void settle_classes(cli_app *cli, train_settings *s, const att_dataset *data, const cli_train_network *n)
+{
+    int *classes = &s->network.options.num_classes, in_data = att_dataset_class_count(data);
+    if (*classes == 0) {
+        *classes = in_data;
+        cli_note(cli, "--num-classes %d, as many as the data has", in_data);
+    } else if (!n->says_classes && *classes > in_data) {
+        cli_note(cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", n->checkpoint, *classes,
+                 in_data, in_data);
+    }
+}
+
+/* What a new network and the images leave unused of each other. */
+static void compare_images(cli_app *cli, const att_dataset *data, const att_preprocess *network)
+{
+    att_image image;
+    if (network->in_chans == 3 && cli_images_are_grey(cli, data))
+        cli_note(cli, "the images are grey: --in-chans 1 gives a network that takes them as they are");
+    cli_colours_say(cli, data, network->in_chans);
+    if (att_dataset_read(data, cli->context, 0, network->in_chans, &image) != ATT_OK)
+        return;
+    if (2 * image.width <= network->img_size && 2 * image.height <= network->img_size)
+        cli_note(cli,
+                 "images of %d x %d pixels are enlarged to %d x %d; --img-size and --patch-size give a smaller network",
+                 image.width, image.height, network->img_size, network->img_size);
+    att_image_free(cli->context, &image);
+}
+
+int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *data, cli_train_network *n)
+{
+    const train_measure *m = &s->measure;
+    settle_classes(cli, s, data, n);
+    int code = cli_check(cli, att_model_create(cli->context, n->name, &s->network.options, ATT_F32, &n->model));
+    if (code != CLI_OK)
+        return code;
+    n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);
+    code = cli_preprocess_flags(&s->preprocess, &n->preprocess);
+    att_model_set_preprocess(n->model, &n->preprocess);
+    if (code == CLI_OK && !n->checkpoint)
+        compare_images(cli, data, &n->preprocess);
+    s->recipe.measure_every = m->every;
+    if (code == CLI_OK && m->with)
+        code = cli_check(cli, att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure));
+    return code == CLI_OK ? cli_check(cli, att_weights_create(att_model_graph(n->model), &n->weights)) : code;
+}
+
+/* --- filling ------------------------------------------------------------------------------------------------------ */
+
+static int load(cli_app *cli, const cli_train_network *n)
+{
+    att_safetensors *file;
+    att_new_head head;
+    int code = cli_check(cli, att_safetensors_open(cli->context, n->checkpoint, &file));
+    if (code != CLI_OK)
+        return code;
+    code = cli_check(cli, att_model_load_pretrained(n->model, file, n->weights, &head));
+    att_safetensors_close(&file);
+    if (code == CLI_OK && *head.names)
+        cli_note(cli, "%s start anew: the file has %lld classes, the network %d", head.names, (long long)head.classes,
+                 att_model_options_of(n->model).num_classes);
+    return code;
+}
+
+int cli_train_network_fill(cli_app *cli, const train_settings *s, cli_train_network *n)
+{
+    if (n->resumes)
+        return CLI_OK;
+    int code = cli_check(cli, att_weights_initialise(n->weights, s->recipe.seed));
+    return code == CLI_OK && n->checkpoint ? load(cli, n) : code;
+}
+
+void cli_train_network_free(cli_train_network *n)
+{
+    att_measure_destroy(&n->measure);
+    att_weights_destroy(&n->weights);
+    att_model_destroy(&n->model);
+}

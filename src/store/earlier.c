@@ -1,0 +1,201 @@
+#include "store/earlier.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <attscope/measure.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+
+enum { OWN_MEMBERS = 4, MOST_FIELDS = 32 }; /* event, epoch, step, seconds */
+
+typedef struct att_earlier_event {
+    json_t *object;
+    att_figures *figures;
+} att_earlier_event;
+
+typedef struct reading {
+    att_earlier *earlier;
+    const att_event *begin;
+    bool same;             /* the run_begin that was read last says what the new one says */
+    const char *different; /* a field in which it does not; NULL */
+} reading;
+
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
+
+static bool same_field(const json_t *object, const att_field *field)
+{
+    const json_t *member = json_object_get(object, field->name);
+    if (field->text)
+        return json_is_string(member) && strcmp(json_string_value(member), field->text) == 0;
+    return isfinite(field->number) ? json_is_number(member) && json_number_value(member) == field->number
+                                   : json_is_null(member);
+}
+
+static const char *difference(const att_line_event *event, const att_event *begin)
+{
+    if (event->epoch != begin->epoch)
+        return "epoch";
+    if (event->step != begin->step)
+        return "step";
+    for (int i = 0; i < begin->field_count; i++)
+        if (!same_field(event->object, &begin->fields[i]))
+            return begin->fields[i].name;
+    return json_object_size(event->object) == (size_t)begin->field_count + OWN_MEMBERS ? NULL : "number of settings";
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static void forget(att_earlier *earlier)
+{
+    for (int i = 0; i < earlier->count; i++) {
+        json_decref(earlier->events[i].object);
+        att_figures_free(earlier->context, earlier->events[i].figures);
+    }
+    earlier->count = 0;
+}
+
+static att_status keep(att_earlier *earlier, const att_line_event *event)
+{
+    att_figures *figures = NULL;
+    ATT_TRY(att_figures_read(earlier->context, event, true, &figures));
+    if (!att_list_grow(earlier->context, &earlier->events, earlier->count, &earlier->capacity,
+                       sizeof *earlier->events)) {
+        att_figures_free(earlier->context, figures);
+        return att_fail_memory(earlier->context, sizeof *earlier->events, event->where);
+    }
+    earlier->events[earlier->count++] = (att_earlier_event){json_incref(event->object), figures};
+    return ATT_OK;
+}
+
+static att_status visit(void *user, const att_line_event *event)
+{
+    reading *r = user;
+    if (strcmp(event->kind, "run_begin") == 0) {
+        forget(r->earlier);
+        r->different = difference(event, r->begin);
+        r->same = !r->different;
+    }
+    return r->same && strcmp(event->kind, "measure") == 0 ? keep(r->earlier, event) : ATT_OK;
+}
+
+att_status att_earlier_read(att_earlier *earlier, const char *path, const att_event *begin)
+{
+    reading r = {.earlier = earlier, .begin = begin};
+    forget(earlier);
+    if (!att_file_exists(path))
+        return ATT_OK;
+    att_status status = att_lines_read(earlier->context, path, visit, &r);
+    if (status == ATT_ERR_FORMAT) {
+        forget(earlier);
+        att_log(earlier->context, ATT_LOG_WARNING, "%s; its figures are replaced",
+                att_context_message(earlier->context));
+        return ATT_OK;
+    }
+    if (status == ATT_OK && r.different)
+        att_log(earlier->context, ATT_LOG_INFO, "%s: earlier figures are replaced: they were taken with another \"%s\"",
+                path, r.different);
+    return status;
+}
+
+/* --- what is kept ------------------------------------------------------------------------------------------------- */
+
+static bool has_statistic(const att_event *event, const att_measurement *wanted)
+{
+    for (int i = 0; i < event->measurement_count; i++)
+        if (strcmp(event->measurements[i].instrument, wanted->instrument) == 0 &&
+            strcmp(event->measurements[i].statistic, wanted->statistic) == 0)
+            return true;
+    return false;
+}
+
+void att_earlier_supersede(att_earlier *earlier, const att_event *measured)
+{
+    for (int e = 0; e < earlier->count; e++) {
+        att_figures *figures = earlier->events[e].figures;
+        int kept = 0;
+        for (int i = 0; i < figures->count; i++)
+            if (!has_statistic(measured, &figures->items[i]))
+                figures->items[kept++] = figures->items[i];
+        figures->count = kept;
+    }
+}
+
+static const char *unit_of(const char *instrument)
+{
+    for (int i = 0; i < att_instrument_count(); i++)
+        if (strcmp(att_instrument_at(i).name, instrument) == 0)
+            return att_instrument_at(i).unit;
+    return NULL;
+}
+
+static int fields_of(json_t *object, att_field fields[MOST_FIELDS])
+{
+    static const char *const own[] = {"event", "epoch", "step", "seconds", "measurements"};
+    const char *key;
+    json_t *value;
+    int count = 0;
+    json_object_foreach(object, key, value)
+    {
+        bool taken = count == MOST_FIELDS;
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            taken |= strcmp(key, own[i]) == 0;
+        if (!taken)
+            fields[count++] = (att_field){.name = key,
+                                          .number = json_is_number(value) ? json_number_value(value) : NAN,
+                                          .text = json_string_value(value)};
+    }
+    return count;
+}
+
+static att_status emit_event(const att_earlier_event *kept, const att_sink *sink)
+{
+    att_figures *figures = kept->figures;
+    att_field fields[MOST_FIELDS];
+    const json_t *seconds = json_object_get(kept->object, "seconds");
+    for (int i = 0; i < figures->count; i++)
+        figures->items[i].unit = unit_of(figures->items[i].instrument);
+    const att_event event = {.kind = ATT_EVENT_MEASURE,
+                             .epoch = figures->epoch,
+                             .step = figures->step,
+                             .seconds = json_is_number(seconds) ? json_number_value(seconds) : NAN,
+                             .fields = fields,
+                             .field_count = fields_of(kept->object, fields),
+                             .measurements = figures->items,
+                             .measurement_count = figures->count};
+    return figures->count > 0 ? sink->emit(sink->user, &event) : ATT_OK;
+}
+
+/* "nsi, tns": instruments whose figures stay, each once. */
+static void list_instruments(const att_earlier *earlier, att_text *text)
+{
+    const char *last = "";
+    for (int e = 0; e < earlier->count; e++)
+        for (int i = 0; i < earlier->events[e].figures->count; i++) {
+            const char *instrument = earlier->events[e].figures->items[i].instrument;
+            if (strcmp(instrument, last) != 0)
+                att_text_append(text, "%s%s", text->length > 0 ? ", " : "", instrument);
+            last = instrument;
+        }
+}
+
+att_status att_earlier_emit(const att_earlier *earlier, const att_sink *sink)
+{
+    att_text kept = {.context = earlier->context};
+    list_instruments(earlier, &kept);
+    if (kept.length > 0 && !kept.failed)
+        att_log(earlier->context, ATT_LOG_INFO, "kept beside them, from earlier: %s", kept.data);
+    att_text_free(&kept);
+    for (int i = 0; i < earlier->count; i++)
+        ATT_TRY(emit_event(&earlier->events[i], sink));
+    return ATT_OK;
+}
+
+void att_earlier_free(att_earlier *earlier)
+{
+    forget(earlier);
+    att_free(earlier->context, earlier->events);
+    *earlier = (att_earlier){.context = earlier->context};
+}

@@ -1,0 +1,27 @@
+/* store/earlier.h - what measure.jsonl held before, and which of it a new measurement keeps.
+ *
+ * Figures of other statistics stay where everything else is as it was: each field of the new ATT_EVENT_RUN_BEGIN, its
+ * epoch and its step are those of the file's.
+ */
+#ifndef ATT_STORE_EARLIER_H
+#define ATT_STORE_EARLIER_H
+
+#include "store/figures.h"
+
+/* Zero-initialise, then set `context`. */
+typedef struct att_earlier {
+    att_context *context;
+    struct att_earlier_event *events;
+    int count, capacity;
+} att_earlier;
+
+/* Reads the file at `path`, where there is one. The log says what is kept or why nothing is. A damaged file is warned
+ * of and not kept. ERR_IO, ERR_MEMORY. */
+att_status att_earlier_read(att_earlier *earlier, const char *path, const att_event *begin);
+/* Forgets the statistics of instruments that the new event has figures of. */
+void att_earlier_supersede(att_earlier *earlier, const att_event *measured);
+/* Emits what is left, event by event as it was. */
+att_status att_earlier_emit(const att_earlier *earlier, const att_sink *sink);
+void att_earlier_free(att_earlier *earlier);
+
+#endif

@@ -1,0 +1,133 @@
+#include "store/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+
+enum { MOST_FIGURES = 100000 };
+
+static double number_or_nan(const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *copy_text(att_figures *figures, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? att_arena_string(&figures->arena, text) : NULL;
+}
+
+static const char *text_or_empty(att_figures *figures, const json_t *object, const char *key)
+{
+    return json_is_string(json_object_get(object, key)) ? copy_text(figures, object, key) : "";
+}
+
+/* What an object without these members is taken for is an error; of numbers null is NaN. */
+static bool is_figure(const json_t *object)
+{
+    const json_t *head = json_object_get(object, "head"), *n = json_object_get(object, "n");
+    return json_is_string(json_object_get(object, "instrument")) && json_is_string(json_object_get(object, "node")) &&
+           json_is_string(json_object_get(object, "statistic")) &&
+           (head == NULL ||
+            (json_is_integer(head) && json_integer_value(head) >= 0 && json_integer_value(head) < MOST_FIGURES)) &&
+           json_is_integer(n) && json_integer_value(n) >= 0;
+}
+
+static att_status read_figure(const att_line_event *event, const json_t *object, att_figures *figures)
+{
+    att_context *context = figures->arena.context;
+    if (!is_figure(object))
+        return att_fail(context, ATT_ERR_FORMAT,
+                        "%s: expected measurements of instrument, node, statistic, mean, deviation and n",
+                        event->where);
+    const json_t *head = json_object_get(object, "head");
+    att_measurement *item = &figures->items[figures->count];
+    *item = (att_measurement){.instrument = copy_text(figures, object, "instrument"),
+                              .node = copy_text(figures, object, "node"),
+                              .statistic = copy_text(figures, object, "statistic"),
+                              .head = head != NULL ? (int)json_integer_value(head) : -1,
+                              .mean = number_or_nan(json_object_get(object, "mean")),
+                              .deviation = number_or_nan(json_object_get(object, "deviation")),
+                              .count = json_integer_value(json_object_get(object, "n"))};
+    if (item->instrument == NULL || item->node == NULL || item->statistic == NULL)
+        return att_fail_memory(context, sizeof(*item), event->where);
+    figures->count++;
+    return ATT_OK;
+}
+
+static int compare_figures(const void *left, const void *right)
+{
+    const att_measurement *a = *(const att_measurement *const *)left, *b = *(const att_measurement *const *)right;
+    int order = strcmp(a->instrument, b->instrument);
+    order = order != 0 ? order : strcmp(a->node, b->node);
+    order = order != 0 ? order : strcmp(a->statistic, b->statistic);
+    return order != 0 ? order : (a->head > b->head) - (a->head < b->head);
+}
+
+static att_status sort(att_figures *figures)
+{
+    size_t size = ((size_t)figures->count + 1) * sizeof(*figures->sorted);
+    figures->sorted = att_arena_allocate(&figures->arena, size);
+    if (figures->sorted == NULL)
+        return att_fail_memory(figures->arena.context, size, "figures");
+    for (int i = 0; i < figures->count; i++)
+        figures->sorted[i] = &figures->items[i];
+    qsort(figures->sorted, (size_t)figures->count, sizeof(*figures->sorted), compare_figures);
+    return ATT_OK;
+}
+
+static att_status fill(const att_line_event *event, bool heads, att_figures *figures)
+{
+    att_context *context = figures->arena.context;
+    const json_t *list = json_object_get(event->object, "measurements");
+    size_t count = json_array_size(list);
+    if (!json_is_array(list) || count > MOST_FIGURES)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: expected \"measurements\", an array of at most %d figures",
+                        event->where, (int)MOST_FIGURES);
+    figures->epoch = event->epoch;
+    figures->step = event->step;
+    figures->images = number_or_nan(json_object_get(event->object, "images"));
+    figures->split = text_or_empty(figures, event->object, "split");
+    figures->nodes = text_or_empty(figures, event->object, "nodes");
+    figures->items = att_arena_allocate(&figures->arena, (count + 1) * sizeof(*figures->items));
+    if (figures->items == NULL || figures->split == NULL || figures->nodes == NULL)
+        return att_fail_memory(context, count * sizeof(*figures->items), event->where);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *object = json_array_get(list, i);
+        if (heads || json_object_get(object, "head") == NULL)
+            ATT_TRY(read_figure(event, object, figures));
+    }
+    return sort(figures);
+}
+
+att_status att_figures_read(att_context *context, const att_line_event *event, bool heads, att_figures **out)
+{
+    att_figures *figures = att_allocate(context, sizeof(*figures));
+    if (figures == NULL)
+        return att_fail_memory(context, sizeof(*figures), event->where);
+    figures->arena.context = context;
+    att_status status = fill(event, heads, figures);
+    if (status != ATT_OK)
+        att_figures_free(context, figures);
+    else
+        *out = figures;
+    return status;
+}
+
+void att_figures_free(att_context *context, void *user)
+{
+    att_figures *figures = user;
+    if (figures == NULL)
+        return;
+    att_arena_free(&figures->arena);
+    att_free(context, figures);
+}
+
+const att_measurement *att_figures_find(const att_figures *figures, const att_measurement *wanted)
+{
+    const att_measurement **found =
+        bsearch(&wanted, figures->sorted, (size_t)figures->count, sizeof(*figures->sorted), compare_figures);
+    return found != NULL ? *found : NULL;
+}
