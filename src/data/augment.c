@@ -293,7 +293,7 @@ static att_status take_section(att_context *context, const char *text, const cha
 {
     const double uniform_from = 100; /* timm: beyond it the magnitude is drawn uniformly */
     size_t length = strcspn(section, "-"), key = strcspn(section, "0123456789-");
-    char *end;
+    char *end = NULL;
     double value = key < length ? strtod(section + key, &end) : -1;
     if (key == length || end != section + length || !(value >= 0 && value <= 1e9))
         return unknown_section(context, text, section);

@@ -33,7 +33,7 @@ static bool draw_box(const att_transform_options *options, att_random *random, i
 
 static void fill_box(const att_transform_options *options, att_random *random, const att_box *box, float *image)
 {
-    int channels = options->channels;
+    int channels = options->channels == 1 ? 1 : 3;
     float values[3] = {0, 0, 0};
     for (int c = 0; c < channels && options->erase_mode == ATT_ERASE_RAND; c++)
         values[c] = (float)att_random_normal(random);

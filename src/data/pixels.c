@@ -160,7 +160,8 @@ static int mean_grey(const att_image *image)
     int64_t sum = 0;
     for (size_t i = 0; i < count; i += channels)
         sum += channels == 1 ? image->pixels[i] : grey_of(image->pixels + i);
-    return (int)((double)sum / (double)(count / channels) + 0.5);
+    size_t pixels = count / channels;
+    return (int)((double)sum / (double)pixels + 0.5);
 }
 
 void att_pixels_contrast(const att_image *image, double factor)
