@@ -28,7 +28,7 @@ typedef struct job {
 static int open_data(job *j, const char *path)
 {
     const train_data *d = &j->settings->data;
-    int code = cli_dataset_open(j->cli, path, d->train_split, d->class_map, d->cache_bytes, &j->train);
+    int code = cli_dataset_open(j->cli, path, d->train_split, d->class_map, d->cache_bytes, false, &j->train);
     if (code != CLI_OK)
         return code;
     if (!*att_dataset_split(j->train)) {
@@ -39,7 +39,7 @@ static int open_data(job *j, const char *path)
         cli_note(j->cli, "--val-split names nothing to evaluate on");
         return CLI_OK;
     }
-    code = cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, &j->eval);
+    code = cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, false, &j->eval);
     if (code != CLI_OK)
         cli_note(j->cli, "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
     return code;
@@ -323,7 +323,7 @@ static int check_flags(const train_settings *s)
         return cli_usage("--measure-every and --measure-nodes need --measure LIST, the instruments; all: every one");
     if (!s->images.no_aug && (s->images.scale.count != 2 || s->images.ratio.count != 2))
         return cli_usage("--scale and --ratio need two numbers each: the least and the largest");
-    return CLI_OK;
+    return cli_json_check(s->output.json);
 }
 
 /* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */

@@ -1,7 +1,5 @@
 #include "evaluation.h"
 
-#include <math.h>
-
 #include "progress.h"
 
 static const cli_option data_options[] = {
@@ -57,15 +55,13 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;
-    int code = cli_engine_open(cli, &options->engine);
-    return code == CLI_OK ? cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded)
-                          : code;
+    return cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded);
 }
 
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
 {
     const cli_evaluation_data *d = &options->data;
-    int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, dataset);
+    int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, d->unlabelled, dataset);
     if (code == CLI_OK)
         cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
     return code;
@@ -81,6 +77,7 @@ static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cl
     evaluate.batch_size = options->data.batch_size;
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
+    evaluate.unlabelled = options->data.unlabelled;
     evaluate.measure = measure;
     evaluate.stage = measure ? "measure" : "evaluate";
     evaluate.progress = cli_progress_show;
@@ -103,7 +100,7 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
         cli_note(cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
         return code;
-    if (!isfinite(result->loss))
+    if (result->not_finite > 0)
         return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged",
                            options->data.checkpoint);
     if (result->corrupt > 0)
