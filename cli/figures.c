@@ -51,7 +51,10 @@ double cli_entropy_bound(const att_model *model)
 
 static void print_instrument(const att_model *model, const att_instrument_info *info, bool first)
 {
-    printf("%s%s: %s [%s]\n", first ? "" : "\n", info->name, info->summary, info->unit);
+    printf("%s%s: %s", first ? "" : "\n", info->name, info->summary);
+    if (strcmp(info->unit, "1") != 0)
+        printf(" [%s]", info->unit);
+    putchar('\n');
     explain_line(stdout, "formula", info->formula);
     explain_line(stdout, "source", info->source);
     explain_line(stdout, "reading", info->reading);

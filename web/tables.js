@@ -64,14 +64,13 @@ function seedTable() {
   const rows = configurations.map((group) => {
     const { of, scores } = comparableScores(group);
     const { mean, deviation } = meanAndDeviation(scores);
-    return [element("td", {}, group.map((run) => run.name).join(", "),
-      element("small", {}, ` ${configurationName(group)}`)),
+    return [element("td", {}, group.map((run) => run.name).join(", ")),
       element("td", { class: "text" }, distinctSeeds(group).map((run) => run.facts.seed ?? "–").join(", ")),
       numberCell(mean ?? null, deviation), element("td", {}, count(scores.length)),
-      element("td", { class: "text" }, of)];
+      element("td", { class: "text" }, of), element("td", { class: "text" }, configurationName(group) || "–")];
   });
   return element("div", { class: "scroll whole" },
-    table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n", "of"], rows, "headline"));
+    table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n", "of", "settings"], rows, "headline"));
 }
 
 function settingTable() {

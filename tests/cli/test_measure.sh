@@ -72,7 +72,7 @@ entropy: how evenly queries spread their attention [nats]
  mean mean ± deviation n of each head
  blocks.0.attn X ± X 32 X X
 
-tns: total neural stiffness of the whole network, with what it is made of [1]
+tns: total neural stiffness of the whole network, with what it is made of
  formula TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta:
  the integral of 1[exists t: zeta >= max(mu (1 + M1), M2)] over M1,
  M2 > 0
