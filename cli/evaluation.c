@@ -1,5 +1,7 @@
 #include "evaluation.h"
 
+#include <string.h>
+
 #include "progress.h"
 
 static const cli_option data_options[] = {
@@ -35,11 +37,37 @@ static void data_defaults(void *values)
 const cli_group cli_group_evaluation_data = {"Data and weights", data_options,
                                              sizeof data_options / sizeof *data_options, data_defaults};
 
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Says which class has one name in the network's training and another in the data. Numbers are no names. */
+static void compare_names(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset)
+{
+    const char *line = att_checkpoint_classes(loaded->file);
+    for (int c = 0; line && *line && c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c);
+        size_t length = strcspn(line, "\n");
+        if (!is_number(name) && (strlen(name) != length || strncmp(name, line, length) != 0)) {
+            cli_note(
+                cli,
+                "warning: class %d is \"%s\" in the data and \"%.*s\" in the network; the accuracy means something "
+                "only where both are the same",
+                c, name, (int)length, line);
+            return;
+        }
+        line += length + (line[length] != '\0');
+    }
+}
+
 int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
 {
     int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
-    if (network == found)
+    if (network == found) {
+        compare_names(cli, loaded, dataset);
         return CLI_OK;
+    }
     if (refuses && !att_dataset_class_numbers_given(dataset))
         return cli_failure(
             "the network has %d classes, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
@@ -62,9 +90,12 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
 {
     const cli_evaluation_data *d = &options->data;
     int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, d->unlabelled, dataset);
-    if (code == CLI_OK)
-        cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
-    return code;
+    if (code != CLI_OK)
+        return code;
+    cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
+    if (loaded->identity.preprocess.in_chans == 3 && cli_images_are_grey(cli, *dataset))
+        cli_note(cli, "the images are grey; the network takes colours and gets the same in each channel");
+    return CLI_OK;
 }
 
 static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded,

@@ -93,6 +93,20 @@ static double spread_of(const att_instrument_info *info, const att_measurement *
     return info->scores ? m->deviation / sqrt((double)m->count) : m->deviation;
 }
 
+/* Four decimals, or four digits of what is small. */
+static const char *digits_of(double value, char text[24])
+{
+    double size = fabs(value);
+    int decimals = 4;
+    for (double least = 0.1; size < least && decimals < 8; least /= 10)
+        decimals++;
+    if (size > 0 && size < 1e-4)
+        snprintf(text, 24, "%.3e", value);
+    else
+        snprintf(text, 24, "%.*f", size > 0 ? decimals : 4, value);
+    return text;
+}
+
 /* The line that ends with figure `index`, whose heads come before it. */
 static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width)
 {
@@ -103,14 +117,15 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
         if (head.head < 0)
             break;
     }
-    printf("  %-*s  %10.4f ", width, label_of(&m), m.mean);
+    char text[24];
+    printf("  %-*s  %10s ", width, label_of(&m), digits_of(m.mean, text));
     if (isnan(m.deviation))
         printf("%11s", "");
     else
-        printf("± %-9.4f", spread_of(info, &m));
+        printf("± %-9s", digits_of(spread_of(info, &m), text));
     printf(" %6lld", (long long)m.count);
     for (int i = first; i < index; i++)
-        printf("%s%.4f", i == first ? "  " : " ", att_measure_at(measure, i).mean);
+        printf("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
     putchar('\n');
 }
 

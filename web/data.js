@@ -48,7 +48,8 @@ const runs = report.runs.map((run, index) => ({
 function meansOf(run, instrument, statistic) {
   const found = run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head < 0);
   if (run.measured.length < 2) return found;
-  return found.sort((a, b) => a.node.localeCompare(b.node, "en", { numeric: true }));
+  const place = (f) => (f.node === "input" ? "" : f.node);
+  return found.sort((a, b) => place(a).localeCompare(place(b), "en", { numeric: true }));
 }
 function headsOf(run, instrument, statistic) {
   return run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head >= 0);
