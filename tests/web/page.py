@@ -413,7 +413,10 @@ def read_maps(page):
 
 def use_legend(page):
     chip = "document.querySelectorAll('#legend .chip')[1]"
+    ticks = "[...document.querySelectorAll('.axis.y')].map(a => a.textContent).join('|')"
+    all_runs = page.evaluate(ticks)
     page.evaluate(f"{chip}.click()")
+    check(page.evaluate(ticks) != all_runs, "axes are those of the runs that are shown")
     check(
         page.evaluate(
             "[...document.querySelectorAll('.series')]"
