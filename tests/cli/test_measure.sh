@@ -171,6 +171,7 @@ err_has 'they were taken with another "contents"'
 # Maps of other weights: told of.
 run 0 measure moved/last.safetensors data --with entropy --maps 1
 run 0 measure moved/checkpoint-0.safetensors data --with entropy
+err_has 'moved/maps.safetensors shows other weights: attscope report leaves it out; --maps K replaces it'
 if cmp -s moved/checkpoint-0.safetensors moved/last.safetensors; then fail 'the test needs two checkpoints'; fi
 mkdir two && cp moved/maps.safetensors two/ && cp moved/measure.jsonl two/
 run 0 report two -o two.html
