@@ -105,6 +105,8 @@ int cli_file_write(const char *path, const char *text, size_t length)
     if (*temporary)
         fine = fine && fsync(fileno(out)) == 0;
     int reason = errno;
+    if (!fine && out == stdout && reason == EPIPE)
+        return CLI_OK; /* nobody reads any more */
     if (out != stdout && fclose(out) != 0 && fine) {
         fine = false;
         reason = errno;
@@ -141,6 +143,18 @@ void cli_json_integer(att_json_writer *writer, const char *key, int64_t value)
 bool cli_prints(const char *json_path)
 {
     return !json_path || strcmp(json_path, "-") != 0;
+}
+
+int cli_json_check(const char *path)
+{
+    char folder[4096];
+    struct stat info;
+    if (!path || strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+        return CLI_OK;
+    const char *slash = strrchr(path, '/');
+    int length = slash && slash > path ? (int)(slash - path) : 1;
+    snprintf(folder, sizeof folder, "%.*s", length, slash ? path : ".");
+    return access(folder, W_OK) == 0 ? CLI_OK : cli_failure("%s: %s", path, strerror(errno));
 }
 
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)

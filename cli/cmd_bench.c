@@ -73,7 +73,9 @@ static int run_parent(bench_call *call, const bench_what *what)
 {
     cli_app *cli = call->cli;
     const char *json = call->settings->output.json;
-    int code = cli_engine_open(cli, &call->settings->engine);
+    int code = cli_json_check(json);
+    if (code == CLI_OK)
+        code = cli_engine_open(cli, &call->settings->engine);
     if (code == CLI_OK && json)
         code = cli_check(cli, att_json_writer_create(cli->context, true, &call->writer));
     if (call->writer)

@@ -107,6 +107,17 @@ static void print_network(const facts *f)
     printf(", crop %g, %s\n", p->crop_pct, p->interpolation);
 }
 
+/* What continues a training to the bit, in bits; of what is worth reading the lines above tell. */
+static bool is_internal(const char *what)
+{
+    static const char *const internal[] = {"epoch",       "batch",      "update",  "loss_sum", "loss_count", "metric",
+                                           "best_metric", "best_epoch", "evicted", "history",  "classes"};
+    for (size_t i = 0; i < sizeof internal / sizeof *internal; i++)
+        if (strcmp(what, internal[i]) == 0)
+            return true;
+    return false;
+}
+
 static void print_training(const facts *f)
 {
     const att_checkpoint_info *t = &f->training;
@@ -117,7 +128,7 @@ static void print_training(const facts *f)
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i), *prefix = "attscope.train.";
         char name[SHOWN], value[SHOWN];
-        if (has_prefix(key, prefix))
+        if (has_prefix(key, prefix) && !is_internal(key + strlen(prefix)))
             printf("  %-22s %.200s\n", plain(key + strlen(prefix), name),
                    plain(att_tensors_metadata(f->file, key), value));
     }

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "digest.h"
 #include "evaluation.h"
 #include "figures.h"
 #include "run_folder.h"
@@ -26,13 +28,17 @@ typedef struct settings {
 
 typedef struct job {
     cli_app *cli;
-    const settings *settings;
+    settings *settings;
     cli_loaded loaded;
     att_dataset *dataset;
     att_measure *measure;
     att_checkpoint_info stood; /* where the checkpoint's training stood */
     char folder[CLI_PATH];     /* for what is found; "": it is printed only */
+    bool folder_is_new;
     att_sink records;          /* open where there is a folder */
+    char with[CLI_PATH];       /* the instruments at work */
+    char weights[CLI_DIGEST];  /* what is measured, */
+    char contents[CLI_DIGEST]; /* and on which images */
     int64_t images;            /* that were measured */
     struct timespec begun;
 } job;
@@ -149,7 +155,7 @@ static const char *number_text(double value, char text[24])
 }
 
 /* What decides the figures, so that those of another call can be told apart or kept. */
-static att_status emit_begin(const job *j, const char *weights)
+static att_status emit_begin(const job *j)
 {
     const settings *s = j->settings;
     const att_identity *identity = &j->loaded.identity;
@@ -166,11 +172,11 @@ static att_status emit_begin(const job *j, const char *weights)
     const att_field fields[] = {
         {.name = "model", .text = identity->name},
         {.name = "checkpoint", .text = s->on.data.checkpoint},
-        {.name = "weights", .text = weights},
+        {.name = "weights", .text = j->weights},
         {.name = "use_ema", .text = s->on.data.use_ema ? "true" : "false"},
         {.name = "data", .text = s->on.data.data_dir},
+        {.name = "contents", .text = j->contents},
         {.name = "split", .text = split_of(j)},
-        {.name = "class_map", .text = s->on.data.class_map ? s->on.data.class_map : ""},
         {.name = "images", .number = (double)j->images},
         {.name = "precision", .text = att_precision_name(cli_engine_precision(&s->on.engine))},
         {.name = "backend", .text = s->on.engine.backend},
@@ -195,15 +201,14 @@ static att_status emit_begin(const job *j, const char *weights)
 
 static att_status emit_all(const job *j)
 {
-    char digest[17];
+    const settings *s = j->settings;
     const att_field found[] = {{.name = "split", .text = split_of(j)},
                                {.name = "images", .number = (double)j->images},
-                               {.name = "with", .text = j->settings->instruments.with},
-                               {.name = "nodes", .text = j->settings->instruments.nodes}};
+                               {.name = "class_map", .text = s->on.data.class_map ? s->on.data.class_map : ""},
+                               {.name = "with", .text = j->with},
+                               {.name = "nodes", .text = s->instruments.nodes}};
     const att_field end[] = {{.name = "status", .text = att_status_name(ATT_OK)}};
-    att_status status = cli_weights_digest(j->loaded.weights, digest);
-    if (status == ATT_OK)
-        status = emit_begin(j, digest);
+    att_status status = emit_begin(j);
     if (status == ATT_OK)
         status = emit(j, ATT_EVENT_MEASURE, found, sizeof found / sizeof *found);
     return status == ATT_OK ? emit(j, ATT_EVENT_RUN_END, end, 1) : status;
@@ -215,8 +220,18 @@ static int open_records(job *j)
     char database[CLI_PATH];
     if (!*j->folder)
         return CLI_OK;
+    j->folder_is_new = !cli_exists(j->folder);
     cli_database_of(j->folder, database, sizeof database);
     return cli_check(j->cli, att_store_open_measured(j->cli->context, j->folder, database, &j->records));
+}
+
+/* A folder that was made for records that never came goes again. */
+static void close_records(job *j)
+{
+    if (j->records.close)
+        j->records.close(j->records.user);
+    if (j->folder_is_new)
+        rmdir(j->folder);
 }
 
 /* A few images only: nothing to draw a bar for. */
@@ -237,6 +252,7 @@ static int write_maps(const job *j)
     options.backend = s->on.engine.backend;
     options.precision = cli_engine_precision(&s->on.engine);
     options.skip_corrupt = s->on.data.skip_corrupt;
+    options.weights = j->weights;
     options.progress = goes_on;
     cli_join(j->folder, "maps.safetensors", path, sizeof path);
     att_status status =
@@ -271,32 +287,112 @@ static int write_json(const job *j, const att_evaluation *e)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-static int write_everything(const job *j, const att_evaluation *e)
+/* Maps of an earlier call stay; those of other weights belong to no figure here. */
+static int look_at_old_maps(const job *j)
 {
-    const char *json = j->settings->output.json;
-    if (cli_prints(json))
-        cli_figures_print(j->loaded.model, j->measure);
-    int code = json ? write_json(j, e) : CLI_OK;
-    if (code == CLI_OK && !*j->folder) {
+    char path[CLI_PATH];
+    att_tensors *file = NULL;
+    if (!cli_exists(cli_join(j->folder, "maps.safetensors", path, sizeof path)) ||
+        att_tensors_open(j->cli->context, path, &file) != ATT_OK)
+        return CLI_OK;
+    const char *weights = att_tensors_metadata(file, "weights");
+    if (weights && strcmp(weights, j->weights) != 0)
+        cli_note(j->cli, "%s shows other weights: attscope report leaves it out; --maps K replaces it", path);
+    att_tensors_close(&file);
+    return CLI_OK;
+}
+
+static int write_records(const job *j)
+{
+    if (!*j->folder) {
         cli_note(j->cli, "no record is kept: %s does not lie in a run's folder, and --output FOLDER names none",
                  j->settings->on.data.checkpoint);
         return CLI_OK;
     }
-    if (code == CLI_OK)
-        code = cli_check(j->cli, emit_all(j));
-    if (code == CLI_OK && j->settings->instruments.maps > 0)
-        code = write_maps(j);
-    if (code == CLI_OK && cli_prints(json))
-        printf("\n%s\n", j->folder);
-    return code;
+    int code = cli_check(j->cli, emit_all(j));
+    if (code != CLI_OK)
+        return code;
+    return j->settings->instruments.maps > 0 ? write_maps(j) : look_at_old_maps(j);
 }
 
-static int make_instruments(job *j)
+/* Records first: whatever becomes of the output, they are there. */
+static int write_everything(const job *j, const att_evaluation *e)
+{
+    const char *json = j->settings->output.json;
+    int code = write_records(j);
+    int told = json && (code == CLI_OK || code == CLI_STOPPED) ? write_json(j, e) : CLI_OK;
+    if (cli_prints(json)) {
+        cli_figures_print(j->loaded.model, j->measure);
+        if (*j->folder && code == CLI_OK)
+            printf("\n%s\n", j->folder);
+    }
+    return code != CLI_OK ? code : told;
+}
+
+/* --- instruments and labels --------------------------------------------------------------------------------------- */
+
+static bool is_named(const char *with, const char *instrument)
+{
+    size_t length = strlen(instrument);
+    for (const char *at = with;; at++) {
+        if (strncmp(at, instrument, length) == 0 && (at[length] == '\0' || at[length] == ',' || at[length] == ':'))
+            return true;
+        at += strcspn(at, ",");
+        if (!*at)
+            return false;
+    }
+}
+
+/* Whether an instrument that looks at classes is named; of "all" it is left out where there are no classes for it. */
+static bool names_scores(const char *with)
+{
+    for (int i = 0; i < att_instrument_count(); i++)
+        if (att_instrument_at(i).scores && is_named(with, att_instrument_at(i).name))
+            return true;
+    return false;
+}
+
+static bool classes_fit(const job *j)
+{
+    int classes = j->loaded.identity.options.num_classes;
+    for (int64_t i = 0; i < att_dataset_count(j->dataset); i++) {
+        int32_t label = att_dataset_label(j->dataset, i);
+        if (label < 0 || label >= classes)
+            return false;
+    }
+    return true;
+}
+
+static void list_without_scores(char *with, size_t size)
+{
+    size_t length = 0;
+    for (int i = 0; i < att_instrument_count(); i++)
+        if (!att_instrument_at(i).scores && length < size)
+            length += (size_t)snprintf(with + length, size - length, "%s%s", length > 0 ? "," : "",
+                                       att_instrument_at(i).name);
+}
+
+/* Settles which instruments work on the open images. */
+static int settle_instruments(job *j)
 {
     const instruments *i = &j->settings->instruments;
-    int code = cli_check(j->cli, att_measure_create(att_model_graph(j->loaded.model), i->with, i->nodes, &j->measure));
+    bool all = is_named(i->with, "all");
+    snprintf(j->with, sizeof j->with, "%s", i->with);
+    if (all && classes_fit(j))
+        j->settings->on.data.unlabelled = false;
+    else if (all) {
+        cli_note(j->cli, "accuracy is left out: the images have no classes, or others than the network");
+        list_without_scores(j->with, sizeof j->with);
+    }
+    int code = CLI_OK;
+    if (!j->settings->on.data.unlabelled)
+        code = cli_classes_compare(j->cli, &j->loaded, j->dataset, false);
+    if (code == CLI_OK)
+        code = cli_instruments_make(j->cli, j->loaded.model, j->with, i->nodes, &j->measure);
     return code == CLI_OK ? cli_check(j->cli, att_measure_keep_samples(j->measure, i->samples)) : code;
 }
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 static int measure(job *j)
 {
@@ -311,7 +407,9 @@ static int measure(job *j)
     if (code != CLI_OK)
         return code;
     j->images = e.count;
-    return write_everything(j, &e);
+    cli_images_digest(j->cli, j->dataset, s->on.data.data_dir, j->contents);
+    code = cli_check(j->cli, cli_weights_digest(j->loaded.weights, j->weights));
+    return code == CLI_OK ? write_everything(j, &e) : code;
 }
 
 /* Operands are what flags did not name: CHECKPOINT, then DATA. */
@@ -330,24 +428,34 @@ static int take_operands(settings *s, const char *const *operands, int count)
     return CLI_OK;
 }
 
+/* What can be refused before anything is read. */
+static int check(job *j)
+{
+    settings *s = j->settings;
+    int code = settle_folder(j);
+    if (code == CLI_OK)
+        code = cli_json_check(s->output.json);
+    if (code == CLI_OK)
+        code = cli_engine_open(j->cli, &s->on.engine);
+    s->on.data.unlabelled = !names_scores(s->instruments.with);
+    return code == CLI_OK ? cli_instruments_check(j->cli, s->instruments.with) : code;
+}
+
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     job j = {.cli = cli, .settings = user};
     int code = take_operands(user, operands, count);
     if (code == CLI_OK)
-        code = settle_folder(&j);
+        code = check(&j);
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &j.settings->on, &j.loaded);
     if (code == CLI_OK)
-        code = make_instruments(&j);
-    if (code == CLI_OK)
         code = cli_evaluation_open(cli, &j.settings->on, &j.loaded, &j.dataset);
     if (code == CLI_OK)
-        code = cli_classes_compare(cli, &j.loaded, j.dataset, false);
+        code = settle_instruments(&j);
     if (code == CLI_OK)
         code = measure(&j);
-    if (j.records.close)
-        j.records.close(j.records.user);
+    close_records(&j);
     att_measure_destroy(&j.measure);
     att_dataset_close(&j.dataset);
     cli_unload(&j.loaded);

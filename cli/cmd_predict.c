@@ -263,7 +263,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     const settings *s = user;
     job j = {.cli = cli, .settings = s};
     cli_loaded loaded = {0};
-    int code = cli_engine_open(cli, &s->engine);
+    int code = cli_json_check(s->output.json);
+    if (code == CLI_OK)
+        code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)
         code = cli_load(cli, operands[0], &s->network, &s->preprocess, s->answer.use_ema, &loaded);
     if (code == CLI_OK)

@@ -1,8 +1,10 @@
 /* attscope report: runs as one page that can be shown. */
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "run_folder.h"
 
 typedef struct settings {
     const char *output, *title;
@@ -49,6 +51,30 @@ static int leave_out_repeated(cli_app *cli, const char *const *folders, int coun
     return kept;
 }
 
+static bool holds_run(const char *folder)
+{
+    char path[CLI_PATH];
+    return cli_exists(cli_join(folder, "metrics.jsonl", path, sizeof path)) ||
+           cli_exists(cli_join(folder, "measure.jsonl", path, sizeof path));
+}
+
+/* Names the runs in each folder that is none itself, as OUTPUT is. */
+static void say_runs_below(cli_app *cli, const char *const *folders, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct dirent **entries;
+        int found = holds_run(folders[i]) ? 0 : scandir(folders[i], &entries, NULL, alphasort);
+        for (int e = 0; e < found; e++) {
+            char path[CLI_PATH];
+            if (entries[e]->d_name[0] != '.' && holds_run(cli_join(folders[i], entries[e]->d_name, path, sizeof path)))
+                cli_note(cli, "a run in it: %s", path);
+            free(entries[e]);
+        }
+        if (found > 0)
+            free(entries);
+    }
+}
+
 static int run(cli_app *cli, void *user, const char *const *folders, int count)
 {
     const settings *s = user;
@@ -62,8 +88,10 @@ static int run(cli_app *cli, void *user, const char *const *folders, int count)
     options.map_bytes = (size_t)s->map_bytes;
     att_report_result result;
     code = cli_check(cli, att_report_write(cli->context, runs, count, &options, s->output, &result));
-    if (code != CLI_OK)
+    if (code != CLI_OK) {
+        say_runs_below(cli, runs, count);
         return code;
+    }
     if (result.images < result.images_wanted)
         cli_note(cli, "attention maps of %lld of %lld images; --map-bytes gives room for more",
                  (long long)result.images, (long long)result.images_wanted);

@@ -29,7 +29,7 @@ typedef struct job {
 static int open_data(job *j, const char *path)
 {
     const train_data *d = &j->settings->data;
-    int code = cli_dataset_open(j->cli, path, d->train_split, d->class_map, d->cache_bytes, &j->train);
+    int code = cli_dataset_open(j->cli, path, d->train_split, d->class_map, d->cache_bytes, false, &j->train);
     if (code != CLI_OK)
         return code;
     if (!*att_dataset_split(j->train)) {
@@ -40,7 +40,7 @@ static int open_data(job *j, const char *path)
         cli_note(j->cli, "--val-split names nothing to evaluate on");
         return CLI_OK;
     }
-    code = cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, &j->eval);
+    code = cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, false, &j->eval);
     if (code != CLI_OK)
         cli_note(j->cli, "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
     return code;

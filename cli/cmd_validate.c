@@ -92,7 +92,11 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
-    int code = cli_evaluation_load(cli, &s->on, &loaded);
+    int code = cli_json_check(s->output.json);
+    if (code == CLI_OK)
+        code = cli_engine_open(cli, &s->on.engine);
+    if (code == CLI_OK)
+        code = cli_evaluation_load(cli, &s->on, &loaded);
     if (code == CLI_OK)
         code = cli_evaluation_open(cli, &s->on, &loaded, &dataset);
     if (code == CLI_OK)

@@ -1,6 +1,6 @@
 #include "evaluation.h"
 
-#include <math.h>
+#include <string.h>
 
 #include "progress.h"
 
@@ -37,11 +37,37 @@ static void data_defaults(void *values)
 const cli_group cli_group_evaluation_data = {"Data and weights", data_options,
                                              sizeof data_options / sizeof *data_options, data_defaults};
 
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Says which class has one name in the network's training and another in the data. Numbers are no names. */
+static void compare_names(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset)
+{
+    const char *line = att_checkpoint_classes(loaded->file);
+    for (int c = 0; line && *line && c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c);
+        size_t length = strcspn(line, "\n");
+        if (!is_number(name) && (strlen(name) != length || strncmp(name, line, length) != 0)) {
+            cli_note(
+                cli,
+                "warning: class %d is \"%s\" in the data and \"%.*s\" in the network; the accuracy means something "
+                "only where both are the same",
+                c, name, (int)length, line);
+            return;
+        }
+        line += length + (line[length] != '\0');
+    }
+}
+
 int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
 {
     int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
-    if (network == found)
+    if (network == found) {
+        compare_names(cli, loaded, dataset);
         return CLI_OK;
+    }
     if (refuses && !att_dataset_class_numbers_given(dataset))
         return cli_failure(
             "the network has %d classes, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
@@ -57,18 +83,19 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;
-    int code = cli_engine_open(cli, &options->engine);
-    return code == CLI_OK ? cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded)
-                          : code;
+    return cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded);
 }
 
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
 {
     const cli_evaluation_data *d = &options->data;
-    int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, dataset);
-    if (code == CLI_OK)
-        cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
-    return code;
+    int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, d->unlabelled, dataset);
+    if (code != CLI_OK)
+        return code;
+    cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
+    if (loaded->identity.preprocess.in_chans == 3 && cli_images_are_grey(cli, *dataset))
+        cli_note(cli, "the images are grey; the network takes colours and gets the same in each channel");
+    return CLI_OK;
 }
 
 static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded,
@@ -81,6 +108,7 @@ static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cl
     evaluate.batch_size = options->data.batch_size;
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
+    evaluate.unlabelled = options->data.unlabelled;
     evaluate.measure = measure;
     evaluate.stage = measure ? "measure" : "evaluate";
     evaluate.progress = cli_progress_show;
@@ -103,7 +131,7 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
         cli_note(cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
         return code;
-    if (!isfinite(result->loss))
+    if (result->not_finite > 0)
         return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged",
                            options->data.checkpoint);
     if (result->corrupt > 0)

@@ -11,6 +11,7 @@ typedef struct cli_evaluation_data {
     bool use_ema;
     int batch_size, workers;
     bool skip_corrupt;
+    bool unlabelled; /* no figure needs the images' classes: any images will do. No flag, the command's */
 } cli_evaluation_data;
 extern const cli_group cli_group_evaluation_data;
 
@@ -22,10 +23,11 @@ typedef struct cli_evaluation {
     cli_engine engine;
 } cli_evaluation;
 
-/* Makes the context and loads data.checkpoint, which is not NULL. *loaded is zero before, and the caller's whatever
- * comes back: CLI_OK or a code. */
+/* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zero before, and the
+ * caller's whatever comes back: CLI_OK or a code. */
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded);
-/* Then opens data.data_dir, which is not NULL, for that network. *dataset is NULL before, and the caller's as above. */
+/* Then opens data.data_dir, which is not NULL, for that network; where unlabelled, all images below it if it has no
+ * classes. *dataset is NULL before, and the caller's as above. */
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset);
 
 /* Says where network and data differ in their number of classes. refuses: that is a failure where nothing gives the

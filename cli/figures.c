@@ -23,6 +23,24 @@ void cli_figures_explain(FILE *out)
     }
 }
 
+/* Names that do not exist were asked for wrongly. */
+static int check_names(cli_app *cli, att_status status)
+{
+    int code = cli_check(cli, status);
+    return status == ATT_ERR_NOT_FOUND ? CLI_USAGE : code;
+}
+
+int cli_instruments_check(cli_app *cli, const char *with)
+{
+    return check_names(cli, att_instruments_check(cli->context, with));
+}
+
+int cli_instruments_make(cli_app *cli, const att_model *model, const char *with, const char *nodes,
+                         att_measure **measure)
+{
+    return check_names(cli, att_measure_create(att_model_graph(model), with, nodes, measure));
+}
+
 double cli_entropy_bound(const att_model *model)
 {
     int64_t tokens = att_model_tokens(model);
@@ -33,7 +51,10 @@ double cli_entropy_bound(const att_model *model)
 
 static void print_instrument(const att_model *model, const att_instrument_info *info, bool first)
 {
-    printf("%s%s: %s [%s]\n", first ? "" : "\n", info->name, info->summary, info->unit);
+    printf("%s%s: %s", first ? "" : "\n", info->name, info->summary);
+    if (strcmp(info->unit, "1") != 0)
+        printf(" [%s]", info->unit);
+    putchar('\n');
     explain_line(stdout, "formula", info->formula);
     explain_line(stdout, "source", info->source);
     explain_line(stdout, "reading", info->reading);
@@ -72,6 +93,20 @@ static double spread_of(const att_instrument_info *info, const att_measurement *
     return info->scores ? m->deviation / sqrt((double)m->count) : m->deviation;
 }
 
+/* Four decimals, or four digits of what is small. */
+static const char *digits_of(double value, char text[24])
+{
+    double size = fabs(value);
+    int decimals = 4;
+    for (double least = 0.1; size < least && decimals < 8; least /= 10)
+        decimals++;
+    if (size > 0 && size < 1e-4)
+        snprintf(text, 24, "%.3e", value);
+    else
+        snprintf(text, 24, "%.*f", size > 0 ? decimals : 4, value);
+    return text;
+}
+
 /* The line that ends with figure `index`, whose heads come before it. */
 static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width)
 {
@@ -82,14 +117,15 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
         if (head.head < 0)
             break;
     }
-    printf("  %-*s  %10.4f ", width, label_of(&m), m.mean);
+    char text[24];
+    printf("  %-*s  %10s ", width, label_of(&m), digits_of(m.mean, text));
     if (isnan(m.deviation))
         printf("%11s", "");
     else
-        printf("± %-9.4f", spread_of(info, &m));
+        printf("± %-9s", digits_of(spread_of(info, &m), text));
     printf(" %6lld", (long long)m.count);
     for (int i = first; i < index; i++)
-        printf("%s%.4f", i == first ? "  " : " ", att_measure_at(measure, i).mean);
+        printf("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
     putchar('\n');
 }
 

@@ -7,6 +7,12 @@
 /* Every instrument there is: name, meaning, formula, source. */
 void cli_figures_explain(FILE *out);
 
+/* Whether --with or --measure names instruments that there are. CLI_OK or a code, CLI_USAGE where not. */
+int cli_instruments_check(cli_app *cli, const char *with);
+/* Then puts them to work on the model; CLI_USAGE too where no node fits. */
+int cli_instruments_make(cli_app *cli, const att_model *model, const char *with, const char *nodes,
+                         att_measure **measure);
+
 /* The most that attention's entropy can be in this network: ln of its tokens; NaN where nothing attends. */
 double cli_entropy_bound(const att_model *model);
 

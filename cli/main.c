@@ -1,6 +1,8 @@
 /* attscope - the command. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,11 +154,22 @@ static bool occupy_standard_streams(void)
     return true;
 }
 
+/* Nobody reads any more: "attscope ... | head". */
+static bool reader_has_left(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+/* A command whose reader has left ends as ever: its files are whole, and what nobody reads is no failure. */
 int main(int argc, char **argv)
 {
     if (!occupy_standard_streams())
         return CLI_FAILURE;
+    signal(SIGPIPE, SIG_IGN);
     int code = run_named(argc, argv);
+    if (reader_has_left())
+        return code;
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK)
         code = cli_failure("the output could not be written: %s", strerror(errno));
     return code;

@@ -1,6 +1,5 @@
 #include "network.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -91,38 +90,6 @@ void cli_unload(cli_loaded *loaded)
     att_tensors_close(&loaded->file);
 }
 
-/* FNV-1a of 64 bits, a number of f32 at a time. (Fowler, Noll, Vo) */
-static uint64_t digest_more(uint64_t sum, const float *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        sum = (sum ^ bits) * UINT64_C(1099511628211);
-    }
-    return sum;
-}
-
-att_status cli_weights_digest(const att_weights *weights, char digest[17])
-{
-    uint64_t sum = UINT64_C(14695981039346656037);
-    int64_t most = 1;
-    for (int i = 0; i < att_weights_count(weights); i++) {
-        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
-        most = count > most ? count : most;
-    }
-    float *values = malloc((size_t)most * sizeof *values);
-    att_status status = values ? ATT_OK : ATT_ERR_MEMORY;
-    for (int i = 0; i < att_weights_count(weights) && status == ATT_OK; i++) {
-        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
-        status = att_weights_get(weights, -1, i, values, count);
-        if (status == ATT_OK)
-            sum = digest_more(sum, values, count);
-    }
-    free(values);
-    snprintf(digest, 17, "%016" PRIx64, sum);
-    return status;
-}
-
 /* --- images --------------------------------------------------------------------------------------------------------
  */
 
@@ -161,14 +128,23 @@ void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
 int cli_dataset_open(cli_app *cli, const char *path, const char *split, const char *class_map, int64_t cache_bytes,
-                     att_dataset **dataset)
+                     bool unlabelled, att_dataset **dataset)
 {
     att_dataset_options options = att_dataset_options_defaults();
     options.split = split;
     options.class_map = class_map;
     if (cache_bytes > 0)
         options.cache_bytes = (size_t)cache_bytes;
-    int code = cli_check(cli, att_dataset_open(cli->context, path, &options, dataset));
+    att_status status = att_dataset_open(cli->context, path, &options, dataset);
+    if (status == ATT_ERR_FORMAT && unlabelled && !class_map) {
+        options.unlabelled = true;
+        status = att_dataset_open(cli->context, path, &options, dataset);
+        if (status == ATT_OK) {
+            cli_note(cli, "%s: %lld images, without classes", path, (long long)att_dataset_count(*dataset));
+            return CLI_OK;
+        }
+    }
+    int code = cli_check(cli, status);
     if (code != CLI_OK)
         return code;
     const char *found = att_dataset_split(*dataset);

@@ -26,9 +26,6 @@ int cli_load(cli_app *cli, const char *path, const cli_network *network, const c
              cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
-/* The bits of all weights as sixteen digits: two checkpoints with the same weights have the same. ERR_MEMORY. */
-att_status cli_weights_digest(const att_weights *weights, char digest[17]);
-
 /* Lays the flags over *preprocess. CLI_OK or a code. */
 int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess);
 
@@ -41,8 +38,8 @@ bool cli_images_are_grey(cli_app *cli, const att_dataset *dataset);
 void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels);
 
 /* Opens a data set and says on stderr what is in it and where its class numbers come from. split: NULL as in
- * att_dataset_options. CLI_OK or a code. */
+ * att_dataset_options. unlabelled: images without classes will do where it has no others. CLI_OK or a code. */
 int cli_dataset_open(cli_app *cli, const char *path, const char *split, const char *class_map, int64_t cache_bytes,
-                     att_dataset **dataset);
+                     bool unlabelled, att_dataset **dataset);
 
 #endif

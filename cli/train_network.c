@@ -1,5 +1,6 @@
 #include "train_network.h"
 
+#include "figures.h"
 #include "network.h"
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
@@ -45,7 +46,7 @@ static int rehearse(cli_app *cli, const train_settings *s, cli_train_network *n)
         code = cli_preprocess_flags(&s->preprocess, &preprocess);
     }
     if (code == CLI_OK && m->with)
-        code = cli_check(cli, att_measure_create(att_model_graph(model), m->with, m->nodes, &measure));
+        code = cli_instruments_make(cli, model, m->with, m->nodes, &measure);
     att_measure_destroy(&measure);
     att_model_destroy(&model);
     return code;
@@ -53,11 +54,15 @@ static int rehearse(cli_app *cli, const train_settings *s, cli_train_network *n)
 
 int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, cli_train_network *n)
 {
+    const train_measure *m = &s->measure;
+    int code = m->with ? cli_instruments_check(cli, m->with) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
     n->resumes = *resume != '\0';
     n->checkpoint = n->resumes ? resume : s->files.initial_checkpoint;
     n->name = s->network.model;
     n->says_classes = s->network.options.num_classes > 0;
-    int code = n->checkpoint ? read_checkpoint(cli, s, n) : CLI_OK;
+    code = n->checkpoint ? read_checkpoint(cli, s, n) : CLI_OK;
     if (code == CLI_OK && !n->name)
         return cli_usage("train needs --model NAME; attscope models lists them");
     s->network.options.loss = true;
@@ -108,7 +113,7 @@ int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *d
         compare_images(cli, data, &n->preprocess);
     s->recipe.measure_every = m->every;
     if (code == CLI_OK && m->with)
-        code = cli_check(cli, att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure));
+        code = cli_instruments_make(cli, n->model, m->with, m->nodes, &n->measure);
     return code == CLI_OK ? cli_check(cli, att_weights_create(att_model_graph(n->model), &n->weights)) : code;
 }
 

@@ -45,7 +45,9 @@ int cli_train_settle(cli_app *cli, train_settings *settings)
     int code = check_images(cli, &settings->images);
     if (code == CLI_OK)
         code = take_mixing(settings);
-    return code == CLI_OK ? take_milestones(settings) : code;
+    if (code == CLI_OK)
+        code = take_milestones(settings);
+    return code == CLI_OK ? cli_json_check(settings->output.json) : code;
 }
 
 static att_interpolation interpolation_of(const char *name)

@@ -148,7 +148,7 @@ function chart(spec) {
   if (spec.key) figure.append(spec.key);
   if (spec.caption) figure.append(element("figcaption", {}, spec.caption));
   function draw(width) {
-    const scales = scalesOf(spec, width);
+    const scales = scalesOf(visibleIn(spec), width);
     svg.selectAll("*").remove();
     svg.attr("viewBox", `0 0 ${width} ${HEIGHT}`);
     drawAxes(svg, spec, scales, width);
@@ -162,12 +162,22 @@ function chart(spec) {
     const width = Math.round(entry.contentRect.width - 2);
     if (width > 60 && width !== drawn) draw(drawn = width);
   }).observe(figure);
+  figure.addEventListener("runs", () => drawn && draw(drawn));
   return figure;
 }
 
 /* --- showing and hiding runs -------------------------------------------------------------------------------------- */
 
 const hidden = new Set();
+/* Axes are those of the runs that are shown; where none is, of all. */
+function visibleIn(spec) {
+  const shown = (list) => list?.filter((series) => !hidden.has(series.run.index));
+  const series = shown(spec.series);
+  return series.length ? { ...spec, series, beside: shown(spec.beside) } : spec;
+}
+function redrawCharts() {
+  for (const figure of document.querySelectorAll("figure")) figure.dispatchEvent(new Event("runs"));
+}
 function applyHidden(root) {
   for (const node of root.querySelectorAll("[data-run]"))
     node.classList.toggle("off", hidden.has(Number(node.dataset.run)));

@@ -43,9 +43,13 @@ const runs = report.runs.map((run, index) => ({
   figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
 
-/* Figures of one instrument and statistic, in the network's order: all heads together, or one head each. */
+/* Figures of one instrument and statistic, in the network's order: all heads together, or one head each. What two
+   measurements found of one statistic lies in two pieces. */
 function meansOf(run, instrument, statistic) {
-  return run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head < 0);
+  const found = run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head < 0);
+  if (run.measured.length < 2) return found;
+  const place = (f) => (f.node === "input" ? "" : f.node);
+  return found.sort((a, b) => place(a).localeCompare(place(b), "en", { numeric: true }));
 }
 function headsOf(run, instrument, statistic) {
   return run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head >= 0);
@@ -127,12 +131,25 @@ function plural(size, noun) {
 
 /* --- accuracy and seeds ------------------------------------------------------------------------------------------- */
 
-/* The run's accuracy on images it did not train on: the measured one, else the last evaluation's. */
-function accuracyOf(run) {
+/* The run's accuracies on images it did not train on, each with what it is of: the measured one, then the last
+   evaluation's. Only those that are of the same may be compared. */
+function accuraciesOf(run) {
+  const found = [], facts = measuredFacts(run);
   const measured = run.measured_apart ? figureNamed(run, "accuracy", "top1") : undefined;
-  if (measured) return { top1: measured.mean, where: `of ${plural(measured.n, "image")}` };
+  if (measured) {
+    const where = `of ${plural(measured.n, "image")}`;
+    found.push({ top1: measured.mean, where, of: `measured, ${where}${facts.split ? ` (${facts.split})` : ""}`,
+      key: JSON.stringify(["measured", facts.contents ?? facts.data, facts.split, measured.n, facts.precision]) });
+  }
   const epoch = run.epochs.findLast((e) => isNumber(e.eval_top1));
-  return epoch ? { top1: epoch.eval_top1, where: `after epoch ${epoch.epoch + 1}` } : { top1: null, where: "" };
+  if (epoch) {
+    const where = `after epoch ${epoch.epoch + 1}`;
+    found.push({ top1: epoch.eval_top1, where, of: `evaluated ${where}`, key: where });
+  }
+  return found;
+}
+function accuracyOf(run) {
+  return accuraciesOf(run)[0] ?? { top1: null, where: "" };
 }
 
 /* What tells two runs of one configuration apart without making it another one. */
@@ -141,7 +158,7 @@ const VOLATILE = new Set([
   "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "weights", "status", "message",
   "measure", "measure_every", "measure_nodes", "entropy_bound", "cache_bytes",
 ]);
-const APART = new Set(["images", "split", "use_ema", "class_map"]);
+const APART = new Set(["images", "split", "use_ema", "class_map", "contents"]);
 
 /* What the training was told; where there is none, the measurement. Measuring one run of several changes nothing. */
 function configurationOf(run) {
@@ -154,6 +171,25 @@ const configurations = [...runs.reduce((groups, run) => {
   const key = configurationOf(run);
   return groups.set(key, [...(groups.get(key) ?? []), run]);
 }, new Map()).values()];
+
+/* Of one configuration: a run for each seed, the first that has it; weights tell apart where no seed is known. */
+function seedOf(run) {
+  return String(run.facts.seed ?? run.facts.weights ?? `run ${run.index}`);
+}
+function distinctSeeds(group) {
+  return [...new Map([...group].reverse().map((run) => [seedOf(run), run])).values()].reverse();
+}
+
+/* The accuracies of one kind that most seeds have: {of, scores}, one a seed. */
+function comparableScores(group) {
+  const kinds = new Map();
+  for (const run of distinctSeeds(group))
+    for (const { key, of, top1 } of accuraciesOf(run).filter((a) => isNumber(a.top1))) {
+      if (!kinds.has(key)) kinds.set(key, { of, scores: [] });
+      kinds.get(key).scores.push(top1);
+    }
+  return least([...kinds.values()], (kind) => -kind.scores.length) ?? { of: "–", scores: [] };
+}
 
 /* [name, value of each run] for each key that any run has; a value is undefined where its run does not say. */
 function rowsOf(factsOfRun, prefix = "") {

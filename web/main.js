@@ -24,6 +24,7 @@ function legendChip(run) {
     if (!hidden.delete(run.index)) hidden.add(run.index);
     chip.setAttribute("aria-pressed", String(!hidden.has(run.index)));
     applyHidden(document);
+    redrawCharts();
   });
   return chip;
 }

@@ -206,7 +206,7 @@ function explorer(run) {
 
   const tools = element("div", { class: "tools" },
     maps.prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
-      "Query: class token") : null,
+      `Query: ${maps.prefix === 1 ? "class token" : "first prefix token"}`) : null,
     element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
       value: 100 * state.strength, "aria-label": "How much of the image attention covers, per cent",
       oninput: (event) => {

@@ -102,7 +102,7 @@ function method(name) {
   if (!info) return null;
   return element("dl", { class: "method", "data-instrument": name },
     ...[["Formula", element("code", {}, info.formula)], ["Reading", info.reading], ["Source", info.source],
-      ["Unit", info.unit]].flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
+      ["Unit", info.unit === "1" ? "none, a ratio" : info.unit]].flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 
 /* What an instrument is for, without its name where that is the heading already. */

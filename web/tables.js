@@ -8,6 +8,7 @@ function runCard(run) {
     ["seed", run.facts.seed],
     ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
+    ["maps", run.other_maps ? "left out: of other weights than the figures" : undefined],
     ["warnings", run.warning_count || undefined],
     ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with a failure" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
@@ -27,9 +28,9 @@ function meanAndDeviation(values) {
 function seedSentence() {
   if (runs.length === 1) return "One run: its figures describe this network, not its kind. n is the number of images.";
   const what = `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}`;
-  const alone = configurations.filter((group) => group.length < 2).length;
+  const alone = configurations.filter((group) => distinctSeeds(group).length < 2).length;
   if (alone === configurations.length)
-    return `${what}, one seed each. One seed cannot tell a difference from chance: this page sets the runs beside ` +
+    return `${what}, ${configurations.some((group) => group.length > 1) ? "none of more than one seed" : "one seed each"}. One seed cannot tell a difference from chance: this page sets the runs beside ` +
       "each other and gives no verdict.";
   const rest = alone
     ? ` ${plural(alone, "configuration")} with one seed only: no verdict on ${alone === 1 ? "it" : "them"}.` : "";
@@ -37,17 +38,39 @@ function seedSentence() {
     "Differences within a deviation or two may be chance; few seeds say little.";
 }
 
+/* Runs that repeat a seed: shown, but no further evidence. */
+function repeatedNote() {
+  const repeated = configurations.flatMap((group) => {
+    const counted = distinctSeeds(group);
+    return group.filter((run) => !counted.includes(run)).map((run) =>
+      `${run.name} repeats the seed of ${counted.find((other) => seedOf(other) === seedOf(run)).name}`);
+  });
+  if (!repeated.length) return null;
+  return element("p", { class: "note", id: "repeated" }, `${repeated.join("; ")}: shown, not averaged.`);
+}
+
+/* What a configuration is called where others differ from it: the settings in which they do. */
+function configurationName(group) {
+  const rows = settingRows().filter(([key, values]) => !key.startsWith("measured: ") && key !== "seed" &&
+    new Set(group.map((run) => String(values[run.index] ?? ""))).size === 1);
+  const said = rows.map(([key, values]) => `${key}=${values[group[0].index] ?? "–"}`);
+  const data = group[0].facts.data;
+  return [...said, data !== undefined && !rows.some(([key]) => key === "data") ? `data=${data}` : null]
+    .filter(Boolean).join(", ");
+}
+
 function seedTable() {
-  if (configurations.every((group) => group.length < 2)) return null;
+  if (configurations.every((group) => distinctSeeds(group).length < 2)) return null;
   const rows = configurations.map((group) => {
-    const scores = group.map((run) => accuracyOf(run).top1).filter(isNumber);
+    const { of, scores } = comparableScores(group);
     const { mean, deviation } = meanAndDeviation(scores);
     return [element("td", {}, group.map((run) => run.name).join(", ")),
-      element("td", { class: "text" }, group.map((run) => run.facts.seed ?? "–").join(", ")),
-      numberCell(mean ?? null, deviation), element("td", {}, count(scores.length))];
+      element("td", { class: "text" }, distinctSeeds(group).map((run) => run.facts.seed ?? "–").join(", ")),
+      numberCell(mean ?? null, deviation), element("td", {}, count(scores.length)),
+      element("td", { class: "text" }, of), element("td", { class: "text" }, configurationName(group) || "–")];
   });
   return element("div", { class: "scroll whole" },
-    table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n"], rows, "headline"));
+    table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n", "of", "settings"], rows, "headline"));
 }
 
 function settingTable() {
@@ -78,7 +101,7 @@ function overviewSection() {
   const cards = element("div", { class: "cards" }, ...runs.map(runCard));
   (runs.length === 1 ? cards : part).append(element("p", { class: "note", id: "verdict" }, seedSentence()));
   part.prepend(part.firstChild, cards);
-  part.append(...[seedTable(), settingTable(), warningTable()].filter(Boolean));
+  part.append(...[seedTable(), repeatedNote(), settingTable(), warningTable()].filter(Boolean));
   return part;
 }
 
@@ -109,7 +132,10 @@ function accuracySection() {
 
 const STIFFNESS = [["tns", "TNS"], ["zeta*", "ζ*"], ["mu", "μ"], ["zeta*/mu", "ζ*/μ"]];
 function stiffnessTable({ words, among }) {
-  const readings = [["attention", "dt is the gate"], ["unit", "dt = 1"]];
+  const all = [["attention", "dt is the gate"], ["unit", "dt = 1"]];
+  const values = ([reading]) => JSON.stringify(among.map((run) =>
+    STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`)?.mean)));
+  const readings = values(all[0]) === values(all[1]) ? [["unit", "dt = 1, and dt is the gate: no gates here"]] : all;
   const rows = among.flatMap((run) => readings.map(([reading, label]) => {
     const figures = STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`));
     return [element("td", {}, nameOf(run)), element("td", { class: "text" }, label),

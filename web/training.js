@@ -54,6 +54,12 @@ function lossCharts(among, log) {
   return charts;
 }
 
+/* A training of fewer updates than it logs one of has epochs only. */
+function rateSeries(run) {
+  return run.steps.step.length > 1 || !hasEpochs(run, "lr") ? stepSeries(run, "lr", "learning rate", false)
+    : epochSeries(run, "lr", "learning rate", isDashed(run));
+}
+
 function trainingCharts(among, log) {
   const scored = among.filter((run) => hasEpochs(run, "eval_top1"));
   const charts = lossCharts(among, log);
@@ -65,7 +71,7 @@ function trainingCharts(among, log) {
     }));
   charts.push(chart({
     title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log, key: lineKey(["", "of the update"]),
-    series: among.map((run) => stepSeries(run, "lr", "learning rate", false)),
+    series: among.map(rateSeries),
   }));
   return charts;
 }

@@ -19,6 +19,7 @@ typedef struct att_evaluate_options {
     int batch_size;          /* images of one run; changes no figure but speed and memory */
     int workers;             /* threads of the loader */
     att_measure *measure;    /* made on the model's graph, which has no loss then: observes every image; NULL: none */
+    bool unlabelled;         /* pay no attention to classes: any will do, and no figure is of them */
     bool skip_corrupt;       /* leave images that cannot be decoded out of all figures instead of failing */
     /* As in att_loader_options; NULL: the log gets a warning for each. */
     att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
@@ -27,15 +28,16 @@ typedef struct att_evaluate_options {
     att_progress_fn progress;
     void *progress_user;
 } att_evaluate_options;
-/* "cpu", ATT_FULL, 256 images, 4 workers, corrupt images fatal, "evaluate", no progress. */
+/* "cpu", ATT_FULL, 256 images, 4 workers, labelled, corrupt images fatal, "evaluate", no progress. */
 ATT_API att_evaluate_options att_evaluate_options_defaults(void);
 
 typedef struct att_evaluation {
-    int64_t count;     /* images that figures are of */
-    int64_t corrupt;   /* images left out */
+    int64_t count;      /* images that figures are of */
+    int64_t corrupt;    /* images left out */
+    int64_t not_finite; /* images that the network answers with NaN or infinity among its logits */
     double top1, top5; /* per cent of images whose class is first, among the first five; of equal logits the lower class
                           number is first. Rows with NaN count as wrong */
-    double loss;       /* mean of -ln softmax(logits)_class, without smoothing */
+    double loss;       /* mean of -ln softmax(logits)_class, without smoothing. All three NaN where unlabelled */
     double images_per_second, wait_share;
 } att_evaluation;
 

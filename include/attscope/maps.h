@@ -9,7 +9,8 @@
  *   <node>.max  F32 [K, H, N], m_i: the largest weight of query i
  *
  * and metadata, all texts: model; nodes, a JSON array of their names in the network's order; prefix (tokens before the
- * grid), grid_h and grid_w of the first of them; classes, a JSON array of the data set's class names.
+ * grid), grid_h and grid_w of the first of them; classes, a JSON array of the data set's class names; weights, where
+ * the writer said it, a digest of the weights: the "weights" of run_begin in measure.jsonl.
  */
 #ifndef ATTSCOPE_MAPS_H
 #define ATTSCOPE_MAPS_H
@@ -28,11 +29,12 @@ typedef struct att_maps_options {
     int count;               /* the first so many images of the data set, or all where it has fewer; 1..65536 */
     const char *backend;     /* "cpu", "ref" */
     att_precision precision; /* of the network */
+    const char *weights;     /* a digest of the weights, for the metadata; NULL: none */
     bool skip_corrupt;       /* pass over images that cannot be decoded, without a word, instead of failing */
     att_progress_fn progress;
     void *progress_user;
 } att_maps_options;
-/* "*", 8 images, "cpu", ATT_FULL, corrupt images fatal, no progress. */
+/* "*", 8 images, "cpu", ATT_FULL, no digest, corrupt images fatal, no progress. */
 ATT_API att_maps_options att_maps_options_defaults(void);
 
 /* Replaces the file at `path` in one step. options: NULL means the defaults. All maps are in memory at once, a byte for

@@ -35,6 +35,10 @@ typedef struct att_instrument_info {
 ATT_API int att_instrument_count(void);
 ATT_API att_instrument_info att_instrument_at(int index);
 
+/* Whether `with`, as att_measure_create() takes it, names instruments and options that there are. ERR_NOT_FOUND,
+ * ERR_ARGUMENT as there; ERR_MEMORY. */
+ATT_API att_status att_instruments_check(att_context *context, const char *with);
+
 /* Instruments at work on one graph. */
 typedef struct att_measure att_measure;
 

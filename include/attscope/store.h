@@ -64,9 +64,10 @@ ATT_API ATT_MUST_CHECK att_status att_store_open(att_context *context, const cha
 
 /* For what was measured of a checkpoint of the run in `folder`, which is made if missing: ATT_EVENT_RUN_BEGIN, events
  * of ATT_EVENT_MEASURE, ATT_EVENT_RUN_END. All of an earlier call's figures stay until that end. Where that call's
- * begin had the same epoch, step and fields, those of statistics that were not measured again are kept beside the new
- * ones; the others, and all of them where the begin differs, are replaced; the log says which. database: as above. The
- * rest is as for att_store_open(). */
+ * begin had the same fields, those of statistics and nodes that were not measured again are kept beside the new ones.
+ * Where the begin differs, all are replaced: the log says why, and the earlier file becomes measure.previous.jsonl.
+ * Epoch, step, "checkpoint" and "use_ema" may differ where a field "weights" says by its digest which weights they are,
+ * "data" where "contents" says which images. database: as above. The rest is as for att_store_open(). */
 ATT_API ATT_MUST_CHECK att_status att_store_open_measured(att_context *context, const char *folder,
                                                           const char *database, att_sink *sink);
 

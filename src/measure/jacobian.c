@@ -20,8 +20,8 @@ const att_instrument att_instrument_jacobian = {
              .formula =
                  "mean over queries of: nuclear 1 - sum_j a_j^2; frobenius sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2)",
              .source = "claim: Hyeon-Woo et al., ICCV 2023; the formulas follow from the Jacobian",
-             .reading = "which row is steepest depends on the norm: at N = 197 a uniform row has .995 and .071, one of "
-                        "two equal weights .5 and .5"},
+             .reading = "which row is steepest depends on the norm: a uniform row over N tokens has 1 - 1/N and "
+                        "sqrt(1/N - 1/N^2), one of two equal weights .5 and .5"},
     .ask = ask,
     .observe = observe,
 };

@@ -8,11 +8,11 @@
 #include "core/text.h"
 #include "measure/list.h"
 
-/* Mean and sum of squared deviations of what came so far. (Welford 1962) */
+/* Mean and sum of squared deviations of what came so far (Welford 1962), and its sum. */
 typedef struct series {
     const char *node, *statistic;
     int head;
-    double mean, squares;
+    double mean, squares, sum;
     int64_t count;
     double *samples; /* the first `kept` of them; NULL */
 } series;
@@ -264,6 +264,14 @@ static att_status choose(att_context *context, const char *with, pick *picks)
     }
 }
 
+att_status att_instruments_check(att_context *context, const char *with)
+{
+    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(), sizeof *picks);
+    att_status status = picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *picks, "a list");
+    att_free(context, picks);
+    return status;
+}
+
 static att_status reserve(att_measure *measure)
 {
     size_t rows = (size_t)measure->rows.count, all = (size_t)measure->series.count;
@@ -354,6 +362,7 @@ static void add(series *s, double value, int kept)
     if (s->samples && s->count < kept)
         s->samples[s->count] = value;
     s->count++;
+    s->sum += value;
     double change = value - s->mean;
     s->mean += change / (double)s->count;
     s->squares += change * (value - s->mean);
@@ -393,7 +402,7 @@ void att_measure_clear(att_measure *measure)
 {
     for (int i = 0; i < measure->series.count; i++) {
         series *s = &measure->series.items[i];
-        s->mean = s->squares = 0;
+        s->mean = s->squares = s->sum = 0;
         s->count = 0;
     }
 }
@@ -435,6 +444,12 @@ static const att_instrument_info *info_of(const att_measure *measure, int index)
     return &measure->workers.items[i].instrument->info;
 }
 
+/* Scores are added and divided once, as an evaluation does: hits give the same percentage to the bit. */
+static double mean_of(const series *s, const att_instrument_info *info)
+{
+    return s->count == 0 ? NAN : info->scores ? s->sum / (double)s->count : s->mean;
+}
+
 att_measurement att_measure_at(const att_measure *measure, int index)
 {
     const series *s = &measure->series.items[index];
@@ -444,7 +459,7 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .statistic = s->statistic,
                              .unit = info->unit,
                              .head = s->head,
-                             .mean = s->count > 0 ? s->mean : NAN,
+                             .mean = mean_of(s, info),
                              .deviation = s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN,
                              .count = s->count,
                              .samples = s->samples,

@@ -22,6 +22,7 @@ typedef struct report {
     int source_count;
     att_report_run *runs; /* of each source */
     att_map_file *maps;   /* one a run; without a file where it has none */
+    int64_t *shown;       /* of each, how many images the page has room for */
     int count;
     att_report_result result;
 } report;
@@ -103,12 +104,28 @@ static att_status read_maps(report *r, const char *folder, att_map_file *maps)
     return status;
 }
 
+/* Maps and figures of one folder may be of different checkpoints; maps beside figures of others would mislead. */
+static void leave_out_others(report *r, int index)
+{
+    att_report_run *run = &r->runs[index];
+    att_map_file *maps = &r->maps[index];
+    const char *of = maps->file != NULL ? att_tensors_metadata(maps->file, "weights") : NULL;
+    const char *figures = json_string_value(json_object_get(run->measured_begin, "weights"));
+    if (of == NULL || figures == NULL || strcmp(of, figures) == 0)
+        return;
+    att_log(r->context, ATT_LOG_WARNING, "%s shows other weights than the figures, and is left out",
+            att_tensors_path(maps->file));
+    att_map_file_close(maps);
+    run->other_maps = true;
+}
+
 static att_status read_runs(report *r)
 {
     size_t count = (size_t)r->source_count;
     r->runs = att_allocate_array(r->context, count, sizeof(*r->runs));
     r->maps = att_allocate_array(r->context, count, sizeof(*r->maps));
-    if (r->runs == NULL || r->maps == NULL)
+    r->shown = att_allocate_array(r->context, count, sizeof(*r->shown));
+    if (r->runs == NULL || r->maps == NULL || r->shown == NULL)
         return att_fail_memory(r->context, count * sizeof(*r->runs), "a report");
     for (; r->count < r->source_count; r->count++) {
         const char *folder = r->sources[r->count].folder;
@@ -119,6 +136,7 @@ static att_status read_runs(report *r)
             att_report_run_free(&r->runs[r->count]);
             return status;
         }
+        leave_out_others(r, r->count);
     }
     return ATT_OK;
 }
@@ -131,6 +149,7 @@ static void free_report(report *r)
     }
     att_free(r->context, r->runs);
     att_free(r->context, r->maps);
+    att_free(r->context, r->shown);
     att_arena_free(&r->arena);
 }
 
@@ -165,22 +184,52 @@ static const char *name_of(const report *r, int index)
     return r->runs[index].name;
 }
 
-static att_status write_maps(att_json_writer *json, report *r, int index, size_t map_bytes)
+static size_t fitting(const att_map_file *maps, size_t bytes)
+{
+    size_t fit = bytes / maps->bytes_per_image;
+    return fit < (size_t)maps->images ? fit : (size_t)maps->images;
+}
+
+/* Runs share the room alike; what those leave that need less goes to the others. */
+static void share_room(report *r, size_t bytes)
+{
+    int sharing = 0;
+    for (int i = 0; i < r->count; i++) {
+        r->shown[i] = -1;
+        sharing += r->maps[i].file != NULL;
+    }
+    for (bool more = true; more && sharing > 0;) {
+        size_t share = bytes / (size_t)sharing;
+        more = false;
+        for (int i = 0; i < r->count && !more; i++) {
+            const att_map_file *maps = &r->maps[i];
+            if (maps->file == NULL || r->shown[i] >= 0 || fitting(maps, share) < (size_t)maps->images)
+                continue;
+            r->shown[i] = maps->images;
+            bytes -= (size_t)maps->images * maps->bytes_per_image;
+            sharing--;
+            more = true;
+        }
+    }
+    for (int i = 0; i < r->count; i++) {
+        if (r->maps[i].file == NULL || r->shown[i] >= 0)
+            continue;
+        r->shown[i] = (int64_t)fitting(&r->maps[i], bytes / (size_t)sharing--);
+        bytes -= (size_t)r->shown[i] * r->maps[i].bytes_per_image;
+    }
+}
+
+static att_status write_maps(att_json_writer *json, report *r, int index)
 {
     const att_map_file *maps = &r->maps[index];
-    int sharing = 0;
-    for (int i = 0; i < r->count; i++)
-        sharing += r->maps[i].file != NULL;
     att_json_key(json, "maps");
     if (maps->file == NULL) {
         att_json_string(json, NULL);
         return ATT_OK;
     }
-    size_t fit = map_bytes / (size_t)sharing / maps->bytes_per_image;
-    int64_t count = fit < (size_t)maps->images ? (int64_t)fit : maps->images;
-    r->result.images += count;
+    r->result.images += r->shown[index];
     r->result.images_wanted += maps->images;
-    return att_map_file_write(json, maps, count);
+    return att_map_file_write(json, maps, r->shown[index]);
 }
 
 /* {settings, correlations} as sweep.json has them; a run that is of no sweep is a setting of its own. */
@@ -204,6 +253,7 @@ static att_status write_sweep(att_json_writer *json, const report *r)
 
 static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)
 {
+    share_room(r, options->map_bytes);
     att_json_begin_object(json);
     att_json_key(json, "attscope");
     att_json_string(json, att_version());
@@ -219,7 +269,7 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
         att_json_key(json, "setting");
         att_json_string(json, r->sources[i].setting);
         att_report_run_write(json, &r->runs[i]);
-        ATT_TRY(write_maps(json, r, i, options->map_bytes));
+        ATT_TRY(write_maps(json, r, i));
         att_json_end_object(json);
     }
     att_json_end_array(json);

@@ -17,6 +17,7 @@ typedef struct att_report_run {
     json_t *measured_begin; /* event of measure.jsonl; NULL */
     att_thin measured;      /* of att_figures: each "measure" of measure.jsonl, else the training's last */
     bool measured_apart;    /* they are measure.jsonl's */
+    bool other_maps;        /* its maps are left out: they are of other weights than the figures */
     att_thin warnings;      /* of json_t: events of metrics.jsonl */
     att_yaml *settings;     /* args.yaml; NULL */
 } att_report_run;
@@ -26,7 +27,7 @@ att_status att_report_run_read(att_context *context, const char *folder, att_rep
 void att_report_run_free(att_report_run *run);
 
 /* Members of the object that is open: folder, begin, end, settings, steps, epochs, measured_begin, measured,
- * measured_apart, development, warnings. */
+ * measured_apart, other_maps, development, warnings. */
 void att_report_run_write(att_json_writer *json, const att_report_run *run);
 
 #endif

@@ -34,14 +34,35 @@ static bool same_field(const json_t *object, const att_field *field)
                                    : json_is_null(member);
 }
 
+static bool has_field(const att_event *begin, const char *name)
+{
+    for (int i = 0; i < begin->field_count; i++)
+        if (strcmp(begin->fields[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Paths and names of things of which a digest says what they are: they may change. */
+static bool is_told_only(const att_event *begin, const char *name)
+{
+    static const struct {
+        const char *name, *digest;
+    } told[] = {{"checkpoint", "weights"}, {"use_ema", "weights"}, {"data", "contents"}};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (strcmp(name, told[i].name) == 0 && has_field(begin, told[i].digest))
+            return true;
+    return false;
+}
+
 static const char *difference(const att_line_event *event, const att_event *begin)
 {
-    if (event->epoch != begin->epoch)
+    bool placed = !has_field(begin, "weights");
+    if (placed && event->epoch != begin->epoch)
         return "epoch";
-    if (event->step != begin->step)
+    if (placed && event->step != begin->step)
         return "step";
     for (int i = 0; i < begin->field_count; i++)
-        if (!same_field(event->object, &begin->fields[i]))
+        if (!is_told_only(begin, begin->fields[i].name) && !same_field(event->object, &begin->fields[i]))
             return begin->fields[i].name;
     return json_object_size(event->object) == (size_t)begin->field_count + OWN_MEMBERS ? NULL : "number of settings";
 }
@@ -81,7 +102,22 @@ static att_status visit(void *user, const att_line_event *event)
     return r->same && strcmp(event->kind, "measure") == 0 ? keep(r->earlier, event) : ATT_OK;
 }
 
-att_status att_earlier_read(att_earlier *earlier, const char *path, const att_event *begin)
+static att_status copy_file(att_context *context, const char *from, const char *to)
+{
+    att_file_map map;
+    att_file_writer *file = NULL;
+    ATT_TRY(att_file_map_open(context, from, &map));
+    att_status status = att_file_writer_open(context, to, &file);
+    if (status == ATT_OK && map.size > 0)
+        status = att_file_writer_write(file, map.bytes, map.size);
+    if (status == ATT_OK)
+        status = att_file_writer_commit(&file);
+    att_file_writer_abort(&file);
+    att_file_map_close(&map);
+    return status;
+}
+
+att_status att_earlier_read(att_earlier *earlier, const char *path, const char *previous, const att_event *begin)
 {
     reading r = {.earlier = earlier, .begin = begin};
     forget(earlier);
@@ -90,23 +126,26 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const att_ev
     att_status status = att_lines_read(earlier->context, path, visit, &r);
     if (status == ATT_ERR_FORMAT) {
         forget(earlier);
-        att_log(earlier->context, ATT_LOG_WARNING, "%s; its figures are replaced",
-                att_context_message(earlier->context));
-        return ATT_OK;
+        att_log(earlier->context, ATT_LOG_WARNING, "%s; its figures are replaced; what it held is kept in %s",
+                att_context_message(earlier->context), previous);
+        return copy_file(earlier->context, path, previous);
     }
-    if (status == ATT_OK && r.different)
-        att_log(earlier->context, ATT_LOG_INFO, "%s: earlier figures are replaced: they were taken with another \"%s\"",
-                path, r.different);
-    return status;
+    if (status != ATT_OK || !r.different)
+        return status;
+    att_log(earlier->context, ATT_LOG_INFO,
+            "%s: earlier figures are replaced: they were taken with another \"%s\"; they are kept in %s", path,
+            r.different, previous);
+    return copy_file(earlier->context, path, previous);
 }
 
 /* --- what is kept ------------------------------------------------------------------------------------------------- */
 
-static bool has_statistic(const att_event *event, const att_measurement *wanted)
+static bool has_figure(const att_event *event, const att_measurement *wanted)
 {
     for (int i = 0; i < event->measurement_count; i++)
         if (strcmp(event->measurements[i].instrument, wanted->instrument) == 0 &&
-            strcmp(event->measurements[i].statistic, wanted->statistic) == 0)
+            strcmp(event->measurements[i].statistic, wanted->statistic) == 0 &&
+            strcmp(event->measurements[i].node, wanted->node) == 0)
             return true;
     return false;
 }
@@ -117,7 +156,7 @@ void att_earlier_supersede(att_earlier *earlier, const att_event *measured)
         att_figures *figures = earlier->events[e].figures;
         int kept = 0;
         for (int i = 0; i < figures->count; i++)
-            if (!has_statistic(measured, &figures->items[i]))
+            if (!has_figure(measured, &figures->items[i]))
                 figures->items[kept++] = figures->items[i];
         figures->count = kept;
     }

@@ -20,6 +20,7 @@ struct store {
     int count;
     void *logs[MOST_FORMATS]; /* NULL: not open */
     att_text measured;        /* of a measurement: where its figures lie */
+    att_text previous;        /* where those go that are replaced because something else was measured */
     att_earlier earlier;      /* of a measurement: those that lay there */
 };
 
@@ -57,7 +58,7 @@ static att_status emit_measured(void *user, const att_event *event)
     struct store *store = user;
     const att_sink logs = {.emit = emit, .user = store};
     if (event->kind == ATT_EVENT_RUN_BEGIN)
-        ATT_TRY(att_earlier_read(&store->earlier, store->measured.data, event));
+        ATT_TRY(att_earlier_read(&store->earlier, store->measured.data, store->previous.data, event));
     if (event->kind == ATT_EVENT_MEASURE)
         att_earlier_supersede(&store->earlier, event);
     if (event->kind == ATT_EVENT_RUN_END)
@@ -73,6 +74,7 @@ static void close_store(void *user)
             store->formats[i]->close(store->logs[i]);
     att_earlier_free(&store->earlier);
     att_text_free(&store->measured);
+    att_text_free(&store->previous);
     att_free(store->context, store);
 }
 
@@ -84,11 +86,13 @@ static att_status open_store(att_context *context, const char *folder, const att
     struct store *store = att_allocate(context, sizeof *store);
     if (!store)
         return att_fail_memory(context, sizeof *store, folder);
-    store->context = store->measured.context = store->earlier.context = context;
+    store->context = store->measured.context = store->previous.context = store->earlier.context = context;
     store->formats = formats;
     store->count = count;
     att_text_append(&store->measured, "%s/%s", folder, att_log_measured.file);
-    att_status status = store->measured.failed ? att_fail_memory(context, strlen(folder), folder) : ATT_OK;
+    att_text_append(&store->previous, "%s/measure.previous.jsonl", folder);
+    bool fine = !store->measured.failed && !store->previous.failed;
+    att_status status = fine ? ATT_OK : att_fail_memory(context, strlen(folder), folder);
     for (int i = 0; i < count && status == ATT_OK; i++)
         status = open_log(store, i, folder, options);
     if (status != ATT_OK)

@@ -35,14 +35,26 @@ typedef struct evaluator {
     float *logits; /* [batch_size][classes] */
     double started;
     int64_t count, first, among_five; /* images; those whose class came first, among the first five */
+    int64_t not_finite;               /* those with a logit that is NaN or infinite */
     double loss;
 } evaluator;
+
+static bool all_finite(const float *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
 
 static void tally(evaluator *e, const att_batch *batch)
 {
     int classes = e->network.classes;
     for (int i = 0; i < batch->count; i++) {
         const float *row = e->logits + (size_t)i * (size_t)classes;
+        e->not_finite += !all_finite(row, classes);
+        if (e->options->unlabelled)
+            continue;
         int rank = att_score_rank(row, classes, batch->labels[i]);
         e->first += rank < 1;
         e->among_five += rank < ATT_SCORE_TOP && rank < classes;
@@ -62,7 +74,7 @@ static att_status tell(const evaluator *e, const att_batch *batch)
                              .batches = batches,
                              .images_per_second = att_share((double)e->count, elapsed),
                              .seconds_left = elapsed / (double)done * (double)(batches - done),
-                             .loss = e->loss / (double)e->count,
+                             .loss = e->options->unlabelled ? NAN : e->loss / (double)e->count,
                              .lr = NAN};
     if (e->options->progress(e->options->progress_user, &progress))
         return ATT_OK;
@@ -81,7 +93,8 @@ static att_status run(evaluator *e)
             return ATT_OK;
         ATT_TRY(att_network_run(&e->network, batch.images, batch.count, e->logits));
         if (e->options->measure)
-            ATT_TRY(att_measure_observe(e->options->measure, e->network.session, batch.count, batch.labels));
+            ATT_TRY(att_measure_observe(e->options->measure, e->network.session, batch.count,
+                                        e->options->unlabelled ? NULL : batch.labels));
         tally(e, &batch);
         ATT_TRY(tell(e, &batch));
     }
@@ -95,7 +108,8 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
         return att_fail(e->context, ATT_ERR_ARGUMENT, "instruments evaluate a model that was made without a loss");
     ATT_TRY(att_network_create(model, weights, e->options->backend, e->options->precision, e->options->batch_size,
                                &e->network));
-    ATT_TRY(att_network_check_labels(e->context, dataset, e->network.classes));
+    if (!e->options->unlabelled)
+        ATT_TRY(att_network_check_labels(e->context, dataset, e->network.classes));
     size_t count = (size_t)e->options->batch_size * (size_t)e->network.classes;
     e->logits = att_allocate_array(e->context, count, sizeof *e->logits);
     if (!e->logits)
@@ -113,11 +127,13 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
 static att_evaluation figures(const evaluator *e)
 {
     double elapsed = att_seconds_now() - e->started, count = (double)e->count;
+    double labelled = e->options->unlabelled ? NAN : count;
     return (att_evaluation){.count = e->count,
+                            .not_finite = e->not_finite,
                             .corrupt = att_loader_describe(e->loader).corrupt,
-                            .top1 = att_share(100 * (double)e->first, count),
-                            .top5 = att_share(100 * (double)e->among_five, count),
-                            .loss = count > 0 ? e->loss / count : NAN,
+                            .top1 = 100 * (double)e->first / labelled,
+                            .top5 = 100 * (double)e->among_five / labelled,
+                            .loss = e->loss / labelled,
                             .images_per_second = att_share(count, elapsed),
                             .wait_share = att_share(att_loader_describe(e->loader).wait_seconds, elapsed)};
 }

@@ -315,11 +315,13 @@ static att_status write_file(mapper *m, const att_dataset *dataset, const char *
                                              {"prefix", prefix},
                                              {"grid_h", grid_h},
                                              {"grid_w", grid_w},
-                                             {"classes", classes}};
+                                             {"classes", classes},
+                                             {"weights", m->options->weights}};
+    size_t given = sizeof metadata / sizeof *metadata;
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = list_tensors(m, tensors),
                                        .metadata = metadata,
-                                       .metadata_count = sizeof metadata / sizeof *metadata};
+                                       .metadata_count = m->options->weights ? given : given - 1};
     return att_safetensors_write(m->context, path, &content);
 }
 

@@ -53,13 +53,13 @@ for lonely in '--measure-every 7' '--measure-nodes blocks.0.*'; do
         train nowhere --model vit_tiny_patch16_224 $lonely
 done
 # shellcheck disable=SC2086
-run 1 train data $network $recipe --measure entopy --output out --experiment never
+run 2 train data $network $recipe --measure entopy --output out --experiment never
 err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
 [ ! -e out/never ] || fail 'a refused training made its folder'
 
 # A checkpoint: a table for each instrument, and records beside it.
 run 0 measure out/plain/last.safetensors data --with entropy,tns --json found.json --maps 3
-sed -E 's/[0-9]+\.[0-9]+/X/g; s/ +/ /g' stdout >shape && mv shape stdout
+sed -E 's/[0-9]+\.[0-9]+(e-[0-9]+)?/X/g; s/ +/ /g' stdout >shape && mv shape stdout
 out_is <<'TEXT'
 entropy: how evenly queries spread their attention [nats]
  formula H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one
@@ -72,7 +72,7 @@ entropy: how evenly queries spread their attention [nats]
  mean mean ± deviation n of each head
  blocks.0.attn X ± X 32 X X
 
-tns: total neural stiffness of the whole network, with what it is made of [1]
+tns: total neural stiffness of the whole network, with what it is made of
  formula TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta:
  the integral of 1[exists t: zeta >= max(mu (1 + M1), M2)] over M1,
  M2 > 0
@@ -138,7 +138,9 @@ out_has 'mean ± std error'
 [ "$(instruments)" = 'accuracy entropy tns ' ] || fail "earlier figures: $(instruments)"
 run 0 measure out/plain/last.safetensors data --with nsi --amp --amp-force
 err_has 'earlier figures are replaced: they were taken with another "precision"'
+err_has 'they are kept in out/plain/measure.previous.jsonl'
 [ "$(instruments)" = 'nsi ' ] || fail "figures of two precisions: $(instruments)"
+grep -q '"instrument":"entropy"' out/plain/measure.previous.jsonl || fail 'replaced figures are lost'
 run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
 [ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints: $(instruments)"
 run 1 measure out/plain data
@@ -146,11 +148,80 @@ err_has 'attscope: out/plain is a folder; its last checkpoint is out/plain/last.
 run 1 measure alone data
 err_has 'attscope: alone is a folder; a checkpoint is a .safetensors file'
 
+# What decides is what weights and images are, not how their paths are spelt; other nodes' figures stay.
+cp -r data copied
+cp -r out/plain moved
+rm moved/measure*.jsonl
+run 0 measure moved/last.safetensors data --with entropy,nsi
+for spelling in "$PWD/moved/last.safetensors copied" "./moved/last.safetensors ./data/"; do
+    # shellcheck disable=SC2086
+    run 0 measure $spelling --with tns
+    err_has "kept beside them, from earlier: entropy, nsi"
+done
+run 0 measure moved/last.safetensors data --with accuracy
+err_has 'kept beside them, from earlier: '
+run 0 measure moved/last.safetensors data --with nsi --nodes 'blocks.0.add1'
+[ "$(grep -o '"instrument":"nsi","node":"[a-z0-9.]*"' moved/measure.jsonl | sort -u | wc -l)" = 2 ] ||
+    fail 'a narrower --nodes takes other figures away'
+head -c 16 data/t10k-images-idx3-ubyte >copied/t10k-images-idx3-ubyte
+tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-images-idx3-ubyte
+run 0 measure moved/last.safetensors copied --with entropy
+err_has 'they were taken with another "contents"'
+
+# Maps of other weights: told of.
+run 0 measure moved/last.safetensors data --with entropy --maps 1
+run 0 measure moved/checkpoint-0.safetensors data --with entropy
+err_has 'moved/maps.safetensors shows other weights: attscope report leaves it out; --maps K replaces it'
+if cmp -s moved/checkpoint-0.safetensors moved/last.safetensors; then fail 'the test needs two checkpoints'; fi
+mkdir two && cp moved/maps.safetensors two/ && cp moved/measure.jsonl two/
+run 0 report two -o two.html
+err_has 'two/maps.safetensors shows other weights than the figures, and is left out'
+grep -q '"maps":null' two.html || fail 'maps of other weights beside figures'
+
+# Accuracy is what validate says, to the bit.
+run 0 validate data --checkpoint out/plain/last.safetensors --json validated.json
+run 0 measure out/plain/last.safetensors data --with accuracy --json measured.json
+for score in top1 top5 loss; do
+    told=$(tr -d ' \n' <validated.json | sed -E "s/.*\"$score\":([0-9.e+-]+).*/\1/")
+    tr -d ' \n' <measured.json | grep -qF "\"statistic\":\"$score\",\"mean\":$told," ||
+        fail "$score: validate says $told, measure something else"
+done
+
+# Nobody reads the table: the records are there, and nothing else.
+rm -f out/plain/measure*.jsonl
+for reader in true 'head -n 1'; do
+    (
+        "$ATTSCOPE" measure out/plain/last.safetensors data --with all 2>/dev/null
+        echo $? >status
+    ) | $reader >/dev/null
+    [ "$(cat status)" = 0 ] || fail "| $reader: exit status $(cat status)"
+    [ "$(instruments)" = 'accuracy distance entropy jacobian nsi residual tns ' ] || fail "| $reader: $(instruments)"
+    ls out/plain | grep -q tmp && fail "| $reader: temporary files stay"
+done
+
+# A measurement that comes to nothing leaves no folder.
+mkdir broken
+echo 'no picture' >broken/a.png
+run 1 measure out/plain/last.safetensors broken --with entropy --output none
+[ -e none/runs.sqlite ] && [ ! -e none/last ] || fail 'an empty folder stays'
+
+# Instruments that look at no class take images of any class, or of none.
+mkdir other
+cp data/t10k-images-idx3-ubyte other
+awk 'BEGIN { printf "\\0\\0\\10\\1\\0\\0\\0\\40"; for (i = 0; i < 32; i++) printf "\\11" }' | unescape >other/t10k-labels-idx1-ubyte
+run 0 measure out/plain/last.safetensors other --with entropy,nsi
+run 0 measure out/plain/last.safetensors other
+err_has 'accuracy is left out: the images have no classes, or others than the network'
+out_has 'entropy: how evenly'
+run 1 measure out/plain/last.safetensors other --with accuracy
+err_has 'is of class 9, but the model has 4 classes'
+rm -f out/plain/measure*.jsonl
+
 # Refused.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a b more
 usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
-run 1 measure alone/some.safetensors nowhere --with entropy,distanse
+run 2 measure absent.safetensors nowhere --with entropy,distanse
 err_has 'attscope: there is no instrument "distanse"; did you mean "distance"?'
 run 0 measure alone/some.safetensors data --with nsi:per=block,residual:centre=median --json options.json
 tr -d ' \n' <options.json >stdout
@@ -160,10 +231,14 @@ run 0 measure out/plain/last.safetensors data --with nsi:per=block
 err_has 'kept beside them, from earlier: nsi'
 [ "$(grep -o '"statistic":"[a-z]*"' out/plain/measure.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')" = 'attention block unit ' ] ||
     fail 'one reading of an instrument does not keep the others'
-run 1 measure alone/some.safetensors data --with nsi:block
+run 2 measure absent.safetensors data --with nsi:block
 err_has 'attscope: instrument "nsi" takes per=addition or block, not "block"'
-run 1 measure alone/some.safetensors data --nodes 'blocks.7.*'
+run 2 measure alone/some.safetensors data --nodes 'blocks.7.*'
 err_has 'fits "blocks.7.*"'
+run 1 measure absent.safetensors data --json nowhere/x.json
+err_is <<'TEXT'
+attscope: nowhere/x.json: No such file or directory
+TEXT
 echo 'not a database' >kept/runs.sqlite
 run 1 measure alone/some.safetensors data --with accuracy --output kept
 err_has 'attscope: kept/runs.sqlite is not an SQLite database; move it away'

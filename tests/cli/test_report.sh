@@ -29,7 +29,11 @@ usage 'report needs RUN...; see attscope report --help' report
 run 1 report out/plain absent
 printf 'attscope: absent: there is no such folder\n' | err_is
 run 1 report out
-printf 'attscope: out holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run\n' | err_is
+err_is <<'TEXT'
+attscope: out holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run
+a run in it: out/broadcast
+a run in it: out/plain
+TEXT
 cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl
 run 1 report out/plain

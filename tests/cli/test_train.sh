@@ -129,7 +129,7 @@ err_has 'the images are grey: --in-chans 1 gives a network that takes them as th
 err_has 'images of 8 x 8 pixels are enlarged to 16384 x 16384'
 err_has 'of the evaluation'
 [ ! -e out/huge ] || fail 'a refused training made its folder'
-run 1 train nowhere --model vit_tiny_patch16_224 --measure entopy
+run 2 train nowhere --model vit_tiny_patch16_224 --measure entopy
 err_has 'there is no instrument "entopy"'
 run 2 train nowhere --model vit_tiny_patch16_224 --embed-dim 25
 err_has 'embed_dim 25 is not a multiple of num_heads 3'

@@ -449,6 +449,34 @@ static void test_maps(void **state)
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
 }
 
+/* What a run with few images leaves is the others'. */
+static void test_room_is_shared(void **state)
+{
+    scratch *self = *state;
+    char folders[2][100], path[300];
+    enum {
+        image = FIXTURE_SIDE * FIXTURE_SIDE * 3 +
+                FIXTURE_DEPTH * FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS + (int)sizeof(float))
+    };
+    for (int i = 0; i < 2; i++) {
+        snprintf(folders[i], sizeof(folders[i]), "%.80s/run%d", self->folder, i);
+        mkdir(folders[i], 0700);
+        write_text(folders[i], "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+        snprintf(path, sizeof(path), "%s/maps.safetensors", folders[i]);
+        must(self, fixture_maps(self->context, path, i == 0 ? 1 : FIXTURE_IMAGES, "2"));
+    }
+    const char *runs[] = {folders[0], folders[1]};
+    static const struct {
+        size_t images, shown;
+    } rooms[] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}, {9, 4}};
+    for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
+        att_report_result result;
+        const att_report_options options = {.map_bytes = rooms[i].images * image};
+        must(self, att_report_write(self->context, runs, 2, &options, page_path(self), &result));
+        assert_int_equal(result.images, rooms[i].shown);
+    }
+}
+
 static att_status write_small(scratch *self)
 {
     const char *folders[] = {self->folder};
@@ -491,6 +519,7 @@ int main(void)
         scratch_test(test_long_log),
         scratch_test(test_maps_are_in_the_network_s_order),
         scratch_test(test_maps),
+        scratch_test(test_room_is_shared),
         scratch_test(test_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,6 +291,54 @@ static void test_measured_again(void **state)
     assert_rows(self, rows, "tns|1|val|8\n");
 }
 
+/* Figures of one node each. place: of data and checkpoint; weights, contents: digests. */
+static void emit_node(scratch *self, int64_t step, const char *place, const char *weights, const char *contents,
+                      const char *node)
+{
+    att_sink sink;
+    char folder[100];
+    snprintf(folder, sizeof folder, "%s/run", self->folder);
+    const att_measurement figure = {"nsi", node, "unit", "1", -1, 1.5, 0.25, 3, NULL, 0};
+    assert_int_equal(att_store_open_measured(self->context, folder, NULL, &sink), ATT_OK);
+    assert_int_equal(emit(&sink, ATT_EVENT_RUN_BEGIN, 1, step,
+                          FIELDS({"checkpoint", 0, place}, {"weights", 0, weights}, {"data", 0, place},
+                                 {"contents", 0, contents}, {"precision", 0, "f32"})),
+                     ATT_OK);
+    const att_event event = {.kind = ATT_EVENT_MEASURE, .step = step, .measurements = &figure, .measurement_count = 1};
+    assert_int_equal(sink.emit(sink.user, &event), ATT_OK);
+    assert_int_equal(emit(&sink, ATT_EVENT_RUN_END, 1, step, FIELDS({"status", 0, "OK"})), ATT_OK);
+    sink.close(sink.user);
+}
+
+static int count_in(scratch *self, const char *file, const char *node)
+{
+    char *text = read_log(self, file), *at = text;
+    int count = 0;
+    while ((at = strstr(at, node)) != NULL)
+        at++, count++;
+    free(text);
+    return count;
+}
+
+/* Digests decide, not paths; nodes that were not measured again stay; what is replaced lies beside. */
+static void test_measured_elsewhere(void **state)
+{
+    scratch *self = *state;
+    static const char file[] = "run/measure.jsonl", previous[] = "run/measure.previous.jsonl";
+    emit_node(self, 7, "sp2/x", "w1", "c1", "blocks.0");
+    emit_node(self, 8, "./sp2/x", "w1", "c1", "blocks.1");
+    emit_node(self, 8, "/sp2/x", "w1", "c1", "blocks.1");
+    assert_int_equal(count_in(self, file, "blocks.0"), 1);
+    assert_int_equal(count_in(self, file, "blocks.1"), 1);
+    assert_int_equal(access(path_of(self, previous), F_OK), -1);
+    emit_node(self, 8, "sp2/x", "w2", "c1", "blocks.2");
+    assert_int_equal(count_in(self, file, "blocks."), 1);
+    assert_int_equal(count_in(self, previous, "blocks."), 2);
+    emit_node(self, 8, "sp2/x", "w2", "c2", "blocks.3");
+    assert_int_equal(count_in(self, file, "blocks."), 1);
+    assert_int_equal(count_in(self, previous, "blocks.2"), 1);
+}
+
 /* --- other people's files ----------------------------------------------------------------------------------------- */
 
 static void refuse(scratch *self, att_status expected, const char *part)
@@ -552,6 +600,7 @@ int main(void)
         scratch_test(test_resume_anywhere),
         scratch_test(test_measured),
         scratch_test(test_measured_again),
+        scratch_test(test_measured_elsewhere),
         scratch_test(test_foreign),
         scratch_test(test_trigger),
         scratch_test(test_damage),

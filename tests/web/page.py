@@ -221,6 +221,37 @@ def read_two_seeds(browser):
     check(row[1] == "1, 2" and "±" in row[2] and row[3] == "2", f"two seeds: {row}")
 
 
+def read_repeated_seed(browser):
+    """One seed twice is shown twice and counts once; a mean is of accuracies of one kind only."""
+    shutil.copytree(os.path.join(folder, "plain-1"), os.path.join(folder, "again"))
+    page = browser.open(report(["plain-1", "again", "half"], "repeated.html"))
+    row = page.evaluate("[...document.querySelector('#overview .whole tbody tr').cells].map(c => c.textContent)")
+    check(row[1] == "1, 2" and row[3] == "2", f"a seed twice: {row}")
+    check(row[2].startswith("60 ± 0") and row[4] == "evaluated after epoch 3", f"one kind of accuracy: {row}")
+    note = page.evaluate("document.getElementById('repeated')?.textContent ?? ''")
+    check("again repeats the seed of plain-1: shown, not averaged" in note, f"a repeated seed: {note}")
+    page = browser.open(report(["plain-1", "again"], "one-seed.html"))
+    check(page.evaluate("!document.querySelector('#overview .whole')"), "one seed twice has no mean")
+    check(not page.complaints(), f"repeated seeds: {page.complaints()}")
+
+
+def read_few_updates(browser):
+    """Fewer updates than are logged: the learning rate is that of epochs."""
+    few = os.path.join(folder, "few")
+    shutil.copytree(os.path.join(folder, "plain-1"), few)
+    path = os.path.join(few, "metrics.jsonl")
+    with open(path, encoding="utf-8") as lines:
+        kept = [line for line in lines if '"event":"step"' not in line]
+    with open(path, "w", encoding="utf-8") as out:
+        out.writelines(kept)
+    page = browser.open(report(["few"], "few.html"))
+    marks = page.evaluate(
+        "[...document.querySelectorAll('#training figure')].find(f => f.textContent.startsWith('Learning rate'))"
+        ".querySelector('.line').getAttribute('d')"
+    )
+    check(marks and marks.count("L") == 2, f"a learning rate of three epochs: {marks}")
+
+
 def read_measured_beside_trained(browser):
     """A run that was only measured takes no row away, and its measurement's settings are shown; the training's figures of
     another stand in charts of their own, with its warnings."""
@@ -385,7 +416,10 @@ def read_maps(page):
 
 def use_legend(page):
     chip = "document.querySelectorAll('#legend .chip')[1]"
+    ticks = "[...document.querySelectorAll('.axis.y')].map(a => a.textContent).join('|')"
+    all_runs = page.evaluate(ticks)
     page.evaluate(f"{chip}.click()")
+    check(page.evaluate(ticks) != all_runs, "axes are those of the runs that are shown")
     check(
         page.evaluate(
             "[...document.querySelectorAll('.series')]"
@@ -510,6 +544,8 @@ def read(browser):
     check(not phone.complaints(), f"console, phone: {phone.complaints()}")
     read_one_seed(browser)
     read_two_seeds(browser)
+    read_repeated_seed(browser)
+    read_few_updates(browser)
     read_measured_beside_trained(browser)
     read_little(browser)
     read_sweep(browser)
