@@ -44,7 +44,7 @@ packed=$(($(wc -c <zeros.gz) - 18)) entry=val/a/1.png
     printf 'PK\1\2\24\0'; cat facts; printf '\0\0\0\0\0\0\0\0\0\0\0\0\0\0'; printf %s $entry
     printf 'PK\5\6\0\0\0\0\1\0\1\0'; little 57; little $((41 + packed)); printf '\0\0'
 } >bomb.zip
-run 1 validate bomb.zip --checkpoint $checkpoint
+run 1 validate bomb.zip --checkpoint $checkpoint --class-map classes.txt
 err_has 'bomb.zip/val/a/1.png: 400000000 bytes, more than the limit of 268435456'
 
 # A gzipped IDX file that goes on behind its pictures.
