@@ -45,7 +45,8 @@ typedef struct job {
 
 static const cli_option instrument_options[] = {
     {"with", .kind = CLI_TEXT, .value = "LIST",
-     .help = "instruments, by commas, options behind a colon; all: every one", CLI_AT(instruments, with)},
+     .help = "instruments, by commas, options behind a colon; all: every one; -NAME: not that",
+     CLI_AT(instruments, with)},
     {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
     {"maps", .kind = CLI_INT, .value = "K", .help = "keep the attention maps of the first K images as well",
@@ -363,13 +364,13 @@ static bool classes_fit(const job *j)
     return true;
 }
 
-static void list_without_scores(char *with, size_t size)
+static void leave_scores_out(char *with, size_t size)
 {
-    size_t length = 0;
-    for (int i = 0; i < att_instrument_count(); i++)
-        if (!att_instrument_at(i).scores && length < size)
-            length += (size_t)snprintf(with + length, size - length, "%s%s", length > 0 ? "," : "",
-                                       att_instrument_at(i).name);
+    for (int i = 0; i < att_instrument_count(); i++) {
+        size_t length = strlen(with);
+        if (att_instrument_at(i).scores)
+            snprintf(with + length, size - length, ",-%s", att_instrument_at(i).name);
+    }
 }
 
 /* Settles which instruments work on the open images. */
@@ -382,7 +383,7 @@ static int settle_instruments(job *j)
         j->settings->on.data.unlabelled = false;
     else if (all) {
         cli_note(j->cli, "accuracy is left out: the images have no classes, or others than the network");
-        list_without_scores(j->with, sizeof j->with);
+        leave_scores_out(j->with, sizeof j->with);
     }
     int code = CLI_OK;
     if (!j->settings->on.data.unlabelled)

@@ -43,7 +43,8 @@ ATT_API att_status att_instruments_check(att_context *context, const char *with)
 typedef struct att_measure att_measure;
 
 /* Adds to the graph what the instruments named in `with` ("entropy,nsi:per=block"; "all") ask of the nodes whose scope
- * fits `nodes` ('*' and '?' allowed); "all" leaves out those that have nothing to see in this network. Results of plans
+ * fits `nodes` ('*' and '?' allowed); "all" leaves out those that have nothing to see in this network, and
+ * "all,-accuracy" that one, too. Results of plans
  * compiled from the graph stay the same to the bit, but where a watched branch of a residual network is one that the
  * plan would have computed together with its addition: there they stay the same to rounding. On success *measure is the
  * caller's, and the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest

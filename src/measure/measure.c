@@ -235,6 +235,36 @@ typedef struct pick {
     int choice;  /* of its option */
 } pick;
 
+static att_status leave_out(att_context *context, const char *name, pick *picks)
+{
+    for (int i = 0; att_instruments[i]; i++)
+        if (strcmp(name, att_instruments[i]->info.name) == 0) {
+            picks[i].is_chosen = false;
+            return ATT_OK;
+        }
+    return no_instrument(context, name);
+}
+
+/* `name` may have an option's value behind a colon, which is cut off. */
+static att_status take(att_context *context, char *name, pick *picks)
+{
+    char *detail = strchr(name, ':');
+    if (detail)
+        *detail++ = '\0';
+    bool found = false, all = strcmp(name, "all") == 0;
+    for (int i = 0; att_instruments[i]; i++) {
+        if (!all && strcmp(name, att_instruments[i]->info.name) != 0)
+            continue;
+        if (picks[i].is_chosen)
+            return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
+                            att_instruments[i]->info.name);
+        picks[i].is_chosen = found = true;
+        picks[i].by_all = all;
+        ATT_TRY(find_choice(context, att_instruments[i], detail, &picks[i].choice));
+    }
+    return found ? ATT_OK : no_instrument(context, name);
+}
+
 /* Marks the instruments that `with` names. They are engaged in the list's order. */
 static att_status choose(att_context *context, const char *with, pick *picks)
 {
@@ -242,22 +272,7 @@ static att_status choose(att_context *context, const char *with, pick *picks)
     for (const char *at = with;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        char *detail = strchr(name, ':');
-        if (detail)
-            *detail++ = '\0';
-        bool found = false, all = strcmp(name, "all") == 0;
-        for (int i = 0; att_instruments[i]; i++) {
-            if (!all && strcmp(name, att_instruments[i]->info.name) != 0)
-                continue;
-            if (picks[i].is_chosen)
-                return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
-                                att_instruments[i]->info.name);
-            picks[i].is_chosen = found = true;
-            picks[i].by_all = all;
-            ATT_TRY(find_choice(context, att_instruments[i], detail, &picks[i].choice));
-        }
-        if (!found)
-            return no_instrument(context, name);
+        ATT_TRY(name[0] == '-' ? leave_out(context, name + 1, picks) : take(context, name, picks));
         at += length;
         if (!*at)
             return ATT_OK;
