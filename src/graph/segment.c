@@ -110,12 +110,10 @@ static double bytes_for(const remaking *r, const att_node *node)
     return sum;
 }
 
-/* `read`: bytes of kept values that it reads. What is not meant to be made again must at least not read more than the
- * value itself would be (small vectors aside); a matrix product only half of that. */
+/* `read`: bytes of kept values that it reads: no more than the value itself would be (small vectors aside), or values
+ * along a trunk would be made again from its beginning; for a matrix product only half of that. */
 static bool is_cheap(const remaking *r, const att_node *node, att_value value, double read)
 {
-    if (node->op->flags & (ATT_OP_RECOMPUTE | ATT_OP_RECOMPUTE_WITH_INPUT))
-        return true;
     bool product;
     double bytes = bytes_of(r, value), flops = flops_of(r, node, &product);
     return flops <= MOST_FLOPS_PER_BYTE * bytes && read <= (product ? 0.5 : 1.0625) * bytes;
