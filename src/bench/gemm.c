@@ -39,7 +39,7 @@ static att_status add_shape(att_gemm *gemm, const shape *found)
         if (s->items == found->items && s->rows == found->rows && s->inner == found->inner &&
             s->columns == found->columns && s->is_linear == found->is_linear &&
             s->b_transposed == found->b_transposed) {
-            s->layers++;
+            s->layers += found->layers;
             return ATT_OK;
         }
     }
@@ -70,6 +70,21 @@ static att_status add_linear(att_gemm *gemm, const att_graph *graph, const att_n
     return add_shape(gemm, &found);
 }
 
+/* As a product on columns: each pixel's window, C / groups times the kernel's area, with the weights of a group. */
+static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
+{
+    att_shape weight = att_value_shape(graph, node->in[1]), y = att_value_shape(graph, node->out[0]);
+    int64_t groups = node->attrs.conv.groups;
+    shape found = {.layers = groups,
+                   .items = 1,
+                   .rows = batch * (att_shape_count(y) / last_dim(y)),
+                   .inner = att_shape_count(weight) / weight.dims[0],
+                   .columns = weight.dims[0] / groups,
+                   .is_linear = true,
+                   .b_transposed = true};
+    return add_shape(gemm, &found);
+}
+
 static att_status add_attention(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
     att_shape o = att_value_shape(graph, node->out[0]);
@@ -87,6 +102,8 @@ static att_status find_shapes(att_gemm *gemm, const att_graph *graph, int64_t ba
         const att_node *node = &graph->nodes.items[i];
         if (strcmp(node->op->name, "linear") == 0)
             ATT_TRY(add_linear(gemm, graph, node, batch));
+        else if (strcmp(node->op->name, "conv2d") == 0)
+            ATT_TRY(add_convolution(gemm, graph, node, batch));
         else if (strcmp(node->op->name, "attention") == 0)
             ATT_TRY(add_attention(gemm, graph, node, batch));
     }

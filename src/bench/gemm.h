@@ -6,9 +6,10 @@
 
 typedef struct att_gemm att_gemm;
 
-/* The matrix products of one forward pass of `graph` over `batch` samples: linear layers on all rows of the batch with
- * packed weights, Q K' and P V of each head and sample; ATT_MIXED: operands and results in bf16. On success *gemm is
- * the caller's, freed by att_gemm_destroy(). Errors: ERR_MEMORY, ERR_INTERNAL with oneDNN's reason. */
+/* The matrix products of one forward pass of `graph` over `batch` samples: linear layers and convolutions (as
+ * products on columns) on all rows of the batch with packed weights, Q K' and P V of each head and sample; ATT_MIXED:
+ * operands and results in bf16. On success *gemm is the caller's, freed by att_gemm_destroy(). Errors: ERR_MEMORY,
+ * ERR_INTERNAL with oneDNN's reason. */
 att_status att_gemm_create(const att_graph *graph, int batch, att_precision precision, att_gemm **gemm);
 void att_gemm_destroy(att_gemm **gemm);
 

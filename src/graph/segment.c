@@ -170,21 +170,19 @@ static void decide(remaking *r, const crossing *crossings)
 
 static att_value available(remaking *r, att_value value, int segment, bool watcher);
 
+/* Shapes and types are those of the original, which may be narrowed: rules are not asked again. */
 static void make_twin(remaking *r, att_node node, int segment)
 {
+    att_node twin = node;
+    twin.segment = segment;
     for (int j = 0; j < node.in_count; j++)
-        node.in[j] = available(r, node.in[j], segment, false);
-    att_graph *graph = r->graph;
-    graph->scope = node.scope;
-    graph->segment = segment;
-    att_value out[ATT_MAX_OUT];
-    att_emit(graph, node.op->name, &node.attrs, node.in, node.in_count, out);
-    att_order_take(&r->order, r->node_count);
-    for (int j = 0; j < node.out_count && graph->status == ATT_OK; j++) {
-        graph->values.items[out[j]].desc = graph->values.items[node.out[j]].desc;
-        r->twin[node.out[j]] = out[j];
+        twin.in[j] = available(r, node.in[j], segment, false);
+    for (int j = 0; j < node.out_count; j++) {
+        twin.out[j] = att_graph_add_value(r->graph, r->graph->values.items[node.out[j]].desc, -1);
+        r->twin[node.out[j]] = twin.out[j];
         r->twin_of[node.out[j]] = segment;
     }
+    att_order_append(&r->order, twin);
 }
 
 /* The value as a node of segment `segment` can read it. */

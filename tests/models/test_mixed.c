@@ -214,6 +214,35 @@ static void groups_are_those_of_f32_and_memory_is_less(void **state)
     att_context_destroy(&context);
 }
 
+/* What is made again in a later segment takes narrow values as the original does. */
+static void residual_networks_train_in_segments(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"resnet26", "resnet26d", "seresnet50", "resnet29", "preresnet29", "resnet20"};
+    att_context *context;
+    att_settings settings = att_settings_defaults();
+    CHECK(NULL, att_context_create(&settings, &context));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        att_model_options options = att_model_options_defaults();
+        options.img_size = 32, options.num_classes = CLASSES, options.loss = true;
+        att_model *model;
+        CHECK(context, att_model_create(context, names[i], &options, ATT_F32, &model));
+        att_plan_options plan_options = att_plan_options_defaults();
+        plan_options.purpose = ATT_TRAIN;
+        size_t kept[2];
+        for (int mixed = 0; mixed < 2; mixed++) {
+            att_plan *plan;
+            plan_options.precision = mixed ? ATT_MIXED : ATT_FULL;
+            CHECK(context, att_plan_compile(att_model_graph(model), &plan_options, &plan));
+            kept[mixed] = att_plan_describe(plan).kept_bytes;
+            att_plan_destroy(&plan);
+        }
+        assert_true(kept[1] < kept[0]);
+        att_model_destroy(&model);
+    }
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +250,7 @@ int main(void)
         cmocka_unit_test(the_loss_after_200_steps_is_that_of_f32),
         cmocka_unit_test(lower_tiers_widen),
         cmocka_unit_test(groups_are_those_of_f32_and_memory_is_less),
+        cmocka_unit_test(residual_networks_train_in_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
