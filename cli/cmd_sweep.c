@@ -291,7 +291,9 @@ static int prepare_folders(job *j)
 
 static int sweep(job *j)
 {
-    int code = prepare_folders(j);
+    int code = sweep_plan_lock(j->plan);
+    if (code == CLI_OK)
+        code = prepare_folders(j);
     if (code == CLI_OK)
         code = run_all(j);
     const char *json = j->settings->output.json;

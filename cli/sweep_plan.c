@@ -1,8 +1,10 @@
 #include "sweep_plan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -275,6 +277,8 @@ void sweep_plan_free(sweep_plan *plan)
         free(plan->set_words[i]);
     free(plan->runs);
     att_yaml_destroy(&plan->recipe);
+    if (plan->lock > 0)
+        close(plan->lock);
 }
 
 /* --- a run's folder ----------------------------------------------------------------------------------------------- */
@@ -292,6 +296,20 @@ static int make_folders(const char *path)
             return CLI_OK;
         *slash = '/';
     }
+}
+
+int sweep_plan_lock(sweep_plan *plan)
+{
+    int code = make_folders(plan->folder);
+    if (code != CLI_OK)
+        return code;
+    plan->lock = open(plan->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (plan->lock < 0)
+        return cli_failure("%s: %s", plan->folder, strerror(errno));
+    if (flock(plan->lock, LOCK_EX | LOCK_NB) == 0)
+        return CLI_OK;
+    return cli_failure("%s: another sweep is at work in this folder; wait for it, or name another --experiment",
+                       plan->folder);
 }
 
 /* What may change between two calls: it changes no weights, or the training itself looks after it. */

@@ -32,6 +32,7 @@ typedef struct sweep_asked {
 typedef struct sweep_plan {
     const sweep_asked *asked;
     char folder[CLI_PATH]; /* OUTPUT/EXPERIMENT */
+    int lock;              /* on it while the sweep works; 0: none */
     att_yaml *recipe;
     sweep_axis axes[SWEEP_AXES];
     int axis_count;
@@ -49,6 +50,9 @@ typedef struct sweep_plan {
  * sweep_plan_free(). CLI_OK or a code. */
 int sweep_plan_make(cli_app *cli, const sweep_asked *asked, sweep_plan *plan);
 void sweep_plan_free(sweep_plan *plan);
+
+/* Makes the sweep's folder and keeps other sweeps out of it until this one ends, however it ends. CLI_OK or a code. */
+int sweep_plan_lock(sweep_plan *plan);
 
 /* Makes plan->settings those of the run. CLI_OK or a code. */
 int sweep_plan_settle(sweep_plan *plan, const sweep_run *run);

@@ -1,6 +1,8 @@
 #include "core/error.h"
 #include "graph/reorder.h"
 
+/* Nodes with an expansion have one output: nothing stands for a second. */
+
 static bool has_expansions(const att_graph *graph)
 {
     for (int i = 0; i < graph->nodes.count; i++)

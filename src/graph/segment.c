@@ -48,7 +48,9 @@ void att_graph_cut(att_graph *graph)
 
 /* --- making again ------------------------------------------------------------------------------------------------ */
 
-/* WATCHED: kept for watchers only; others make it again, as they would without. */
+/* What becomes of a value after its segment. LOCAL: no later segment reads it, or that is not decided yet; KEPT for the
+ * batch; REMADE by each later segment that reads it; WATCHED: kept for watchers only, others make it again, as they
+ * would without them. */
 typedef enum verdict { LOCAL, KEPT, REMADE, WATCHED } verdict;
 
 /* By value of the graph as it was. twin: the copy in segment twin_of, where that is the segment being written. */

@@ -1,9 +1,14 @@
 /* graph/segment.h - cuts a graph where the batch meets.
  *
- * A reduction makes a value of the whole batch (kind ATT_BATCH); what reads it can start when every sample has been
- * there. So the body is a sequence of segments: each runs on groups of samples, then come its reductions. A sample
- * value that a later segment reads is kept for the whole batch, or made again there where that is cheap and needs
- * nothing kept that would not be kept anyway.
+ * A reduction is a node that makes a value of the whole batch (kind ATT_BATCH); what reads it can start when every
+ * sample has been there. So the body is a sequence of segments: each runs on groups of samples, then come its
+ * reductions. A sample value that a later segment reads is kept for the whole batch, or made again there: where its
+ * node is cheap for its bytes (the bounds are in segment.c), reads kept values only, and not more of them than the
+ * value itself would be. Small values are kept.
+ *
+ * Order of calls: att_graph_cut() once, when nodes are fused; then att_graph_remake(), and again after narrowing, which
+ * adds casts that later segments read; att_graph_sort_segments() last. Watchers are explained at
+ * att_graph_settle_probes() (graph/graph.h).
  */
 #ifndef ATT_GRAPH_SEGMENT_H
 #define ATT_GRAPH_SEGMENT_H

@@ -49,6 +49,7 @@ struct att_measure {
 struct att_asking {
     att_measure *measure;
     att_graph *graph;
+    const att_instrument *instrument; /* that asks */
     const char *nodes;
     int choice;
     att_status status; /* the first failure to keep what was asked */
@@ -134,7 +135,12 @@ void att_asking_series(att_asking *asking, const char *node, int head, const cha
 
 att_status att_asking_found_nothing(const att_asking *asking, const char *what)
 {
-    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND, "the network has no %s that fits \"%s\"", what,
+    att_context *context = asking->measure->context;
+    const char *name = asking->instrument->info.name;
+    if (strcmp(asking->nodes, "*") == 0)
+        return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has nothing to see: the network has no %s", name,
+                        what);
+    return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\": the network has no %s that fits \"%s\"", name, what,
                     asking->nodes);
 }
 
@@ -160,6 +166,7 @@ static att_status engage(att_asking *asking, const att_instrument *instrument)
                             instrument->info.name);
     if (!ROOM(asking, workers))
         return att_fail_memory(measure->context, sizeof(worker), "a measure");
+    asking->instrument = instrument;
     worker engaged = {instrument, asking->choice, measure->rows.count, 0, measure->series.count, 0};
     ATT_TRY(ask(asking, instrument));
     ATT_TRY(asking->status);

@@ -109,7 +109,7 @@ static const struct sign *sign_of(const char *name)
 static att_status refuse(att_context *context, const att_tensors *file, const char *name)
 {
     const struct sign *sign = sign_of(name);
-    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no plain ViT or DeiT%s%s",
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no plain ViT, DeiT or ResNet%s%s",
                     att_tensors_path(file), name, sign ? ": it is a sign of " : "", sign ? sign->of : "");
 }
 

@@ -68,6 +68,11 @@ cp -rp out/tiny before
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
 [ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs are done again'
 diff -r before out/tiny || fail 'a sweep that was done changes its folder'
+# One sweep at a time works in a folder.
+exec 9<out/tiny && flock 9
+run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
+err_has 'out/tiny: another sweep is at work in this folder'
+exec 9<&-
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy --json -
 [ "$(grep -c '^epoch 2/2' stderr)" = 2 ] || fail 'other than the new runs were trained'
 out_has '"instrument": "entropy"'
