@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     att_yaml_destroy(&yaml);
     att_claims claims = att_claims_none();
     if (att_claims_read_args(fuzz_context(), fuzz_file("args.yaml", data, size), &claims) == ATT_OK)
-        (void)att_options_check(fuzz_context(), &claims.options);
+        (void)att_options_check(fuzz_context(), "vit", &claims.options);
     fuzz_end(before);
     return 0;
 }
