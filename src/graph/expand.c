@@ -1,8 +1,6 @@
 #include "core/error.h"
 #include "graph/reorder.h"
 
-/* Nodes with an expansion have one output: nothing stands for a second. */
-
 static bool has_expansions(const att_graph *graph)
 {
     for (int i = 0; i < graph->nodes.count; i++)
@@ -18,6 +16,7 @@ static void replace_inputs(att_node *node, const att_value *stands_for)
             node->in[j] = stands_for[node->in[j]];
 }
 
+/* Nodes with an expansion have one output: nothing stands for a second. */
 static void expand(att_graph *graph, att_order *order, att_value *stands_for)
 {
     int count = graph->nodes.count;

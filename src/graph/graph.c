@@ -338,7 +338,7 @@ static double value_bytes(const att_graph *graph, att_value value)
     return (double)att_shape_count(desc.shape) * (double)att_dtype_size(desc.dtype);
 }
 
-static att_cost node_cost(const att_graph *graph, const att_node *node)
+att_cost att_node_cost(const att_graph *graph, const att_node *node)
 {
     att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT] = {{0}};
     att_cost cost = {0};
@@ -360,7 +360,7 @@ att_cost att_graph_cost(const att_graph *graph)
 {
     att_cost sum = {0};
     for (int i = 0; i < graph->nodes.count; i++) {
-        att_cost cost = node_cost(graph, &graph->nodes.items[i]);
+        att_cost cost = att_node_cost(graph, &graph->nodes.items[i]);
         sum.flops += cost.flops;
         sum.macs += cost.macs;
         sum.bytes += cost.bytes;

@@ -50,6 +50,8 @@ bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, s
 /* Records the first failure and returns ATT_NONE. */
 att_value att_graph_fail(att_graph *graph, att_status status);
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
+/* The work of one node for one sample (or once), forward. */
+att_cost att_node_cost(const att_graph *graph, const att_node *node);
 /* A copy that shares nothing; NULL where memory is out. */
 att_graph *att_graph_copy(const att_graph *graph);
 /* Index of the parameter that `value` is, -1 for others. */

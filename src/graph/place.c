@@ -84,17 +84,15 @@ static att_status house(att_context *context, tenant *tenants, int count, size_t
     return status;
 }
 
-static int64_t aligned_bytes(const att_graph *graph, att_value value, int group)
-{
-    att_desc desc = graph->values.items[value].desc;
-    int64_t bytes = att_shape_count(desc.shape) * group * (int64_t)att_dtype_size(desc.dtype);
-    return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-}
-
 static int64_t row_bytes(const att_graph *graph, att_value value)
 {
     att_desc desc = graph->values.items[value].desc;
     return att_shape_count(desc.shape) * (int64_t)att_dtype_size(desc.dtype);
+}
+
+static int64_t aligned_bytes(const att_graph *graph, att_value value, int group)
+{
+    return (row_bytes(graph, value) * group + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
 /* --- what outlives a segment ------------------------------------------------------------------------------------- */

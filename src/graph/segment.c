@@ -81,20 +81,6 @@ static bool is_sample(const remaking *r, att_value value)
     return value != ATT_NONE && r->graph->values.items[value].desc.kind == ATT_SAMPLE;
 }
 
-static double flops_of(const remaking *r, const att_node *node, bool *product)
-{
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
-    for (int i = 0; i < node->in_count; i++)
-        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : r->graph->values.items[node->in[i]].desc;
-    for (int i = 0; i < node->out_count; i++)
-        out[i] = r->graph->values.items[node->out[i]].desc;
-    att_cost cost = {0};
-    if (node->op->cost)
-        node->op->cost(in, out, &node->attrs, &cost);
-    *product = cost.macs > 0;
-    return cost.flops;
-}
-
 /* Bytes of kept values that making `value` again reads; negative where it would need one that is not kept. */
 static double bytes_read(const remaking *r, att_value value);
 
@@ -116,9 +102,9 @@ static double bytes_for(const remaking *r, const att_node *node)
  * along a trunk would be made again from its beginning; for a matrix product only half of that. */
 static bool is_cheap(const remaking *r, const att_node *node, att_value value, double read)
 {
-    bool product;
-    double bytes = bytes_of(r, value), flops = flops_of(r, node, &product);
-    return flops <= MOST_FLOPS_PER_BYTE * bytes && read <= (product ? 0.5 : 1.0625) * bytes;
+    att_cost cost = att_node_cost(r->graph, node);
+    double bytes = bytes_of(r, value);
+    return cost.flops <= MOST_FLOPS_PER_BYTE * bytes && read <= (cost.macs > 0 ? 0.5 : 1.0625) * bytes;
 }
 
 static double bytes_read(const remaking *r, att_value value)

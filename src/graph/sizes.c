@@ -6,19 +6,6 @@
  * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
 enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
 
-static bool has_products(const att_graph *graph, const att_node *node)
-{
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
-    for (int i = 0; i < node->in_count; i++)
-        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
-    for (int i = 0; i < node->out_count; i++)
-        out[i] = graph->values.items[node->out[i]].desc;
-    att_cost cost = {0};
-    if (node->op->cost)
-        node->op->cost(in, out, &node->attrs, &cost);
-    return cost.macs > 0;
-}
-
 /* Of one sample, in the segment's largest matrix product. */
 static int64_t most_rows(const att_rewritten *from, const att_segment *segment)
 {
@@ -28,7 +15,7 @@ static int64_t most_rows(const att_rewritten *from, const att_segment *segment)
         const att_node *node = &graph->nodes.items[i];
         att_shape shape = graph->values.items[node->out[0]].desc.shape;
         if (from->watchers[i] || shape.rank < 2 || graph->values.items[node->out[0]].desc.kind != ATT_SAMPLE ||
-            !has_products(graph, node))
+            att_node_cost(graph, node).macs == 0)
             continue;
         int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
         most = rows > most ? rows : most;

@@ -9,7 +9,7 @@ enum { RATIO, KERNEL };
 static att_value gate_channels(const att_scope *scope, double ratio, att_value x)
 {
     att_graph *graph = scope->graph;
-    int64_t channels = att_channels_of(scope, x);
+    int64_t channels = att_width_of(scope, x);
     att_bottleneck_options options = {.names = {"fc1", "fc2"},
                                       .inputs = channels,
                                       .hidden = att_bottleneck_hidden(channels, ratio, 1),

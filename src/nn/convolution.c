@@ -4,13 +4,9 @@
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 
-static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
+#include "nn/width.h"
 
-static int64_t channels_of(const att_scope *scope, att_value x)
-{
-    att_shape shape = att_value_shape(scope->graph, x);
-    return shape.rank > 0 ? shape.dims[shape.rank - 1] : 0;
-}
+static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
 
 att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, const att_nn_conv_options *options)
 {
@@ -18,7 +14,7 @@ att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, cons
     int kernel = options->kernel, groups = options->groups ? options->groups : 1;
     att_conv_options conv = {.stride = options->stride, .padding = kernel / 2, .groups = groups};
     att_init init = {.rule = ATT_INIT_NORMAL, .value = sqrt(2 / ((double)outputs * kernel * kernel))};
-    att_shape shape = att_shape_of(outputs, channels_of(scope, x) / groups, kernel, kernel);
+    att_shape shape = att_shape_of(outputs, att_width_of(scope, x) / groups, kernel, kernel);
     att_value weight = att_scope_parameter(scope, "weight", shape, init, true);
     att_value bias = options->bias ? att_scope_parameter(scope, "bias", att_shape_of(outputs), zeros, false) : ATT_NONE;
     return att_conv2d(scope->graph, x, weight, bias, &conv);
@@ -28,7 +24,7 @@ att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start)
 {
     static const att_batch_norm_options options = {0};
     att_scope_enter(scope);
-    att_shape shape = att_shape_of(channels_of(scope, x));
+    att_shape shape = att_shape_of(att_width_of(scope, x));
     att_init gain = {.rule = ATT_INIT_CONSTANT, .value = start};
     att_value gamma = att_scope_parameter(scope, "weight", shape, gain, false);
     att_value beta = att_scope_parameter(scope, "bias", shape, zeros, false);
@@ -40,7 +36,7 @@ att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start)
 att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t outputs)
 {
     att_scope_enter(scope);
-    int64_t width = channels_of(scope, x);
+    int64_t width = att_width_of(scope, x);
     att_init init = {.rule = ATT_INIT_UNIFORM, .value = width > 0 ? 1 / sqrt((double)width) : 0};
     att_value weight = att_scope_parameter(scope, "weight", att_shape_of(outputs, width), init, true);
     att_value bias = att_scope_parameter(scope, "bias", att_shape_of(outputs), init, false);

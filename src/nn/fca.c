@@ -7,7 +7,7 @@ enum { RATIO, SHRINK };
 static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
 {
     (void)identity;
-    int64_t channels = att_channels_of(scope, branch);
+    int64_t channels = att_width_of(scope, branch);
     att_bottleneck_options options = {.names = {"fc.0", "fc.2"},
                                       .inputs = channels,
                                       .hidden = att_bottleneck_hidden(channels, values[RATIO], 1),

@@ -4,12 +4,6 @@
 
 #include "nn/gates.h"
 
-int64_t att_channels_of(const att_scope *scope, att_value x)
-{
-    att_shape shape = att_value_shape(scope->graph, x);
-    return shape.rank > 0 ? shape.dims[shape.rank - 1] : 0;
-}
-
 att_init att_init_fan_in(int64_t inputs)
 {
     return (att_init){.rule = ATT_INIT_UNIFORM, .value = inputs > 0 ? 1 / sqrt((double)inputs) : 0};
@@ -74,7 +68,7 @@ att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_v
     att_scope own = att_scope_in(scope, "%s", name);
     att_scope_enter(&own);
     if (k == 0)
-        k = adaptive_kernel(att_channels_of(scope, x));
+        k = adaptive_kernel(att_width_of(scope, x));
     att_value weight = att_scope_parameter(&own, "weight", att_shape_of(1, 1, k), att_init_fan_in(k), true);
     return att_channel_conv(scope->graph, x, weight);
 }

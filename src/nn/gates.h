@@ -3,9 +3,7 @@
 #ifndef ATT_NN_GATES_H
 #define ATT_NN_GATES_H
 
-#include <attscope/nn.h>
-
-int64_t att_channels_of(const att_scope *scope, att_value x);
+#include "nn/width.h"
 
 /* How PyTorch starts a linear layer or a convolution: uniform within 1 / sqrt(inputs of an output). */
 att_init att_init_fan_in(int64_t inputs);

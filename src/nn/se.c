@@ -8,7 +8,7 @@ enum { RATIO, BIAS, DIVISOR };
 static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
 {
     (void)identity;
-    int64_t channels = att_channels_of(scope, branch);
+    int64_t channels = att_width_of(scope, branch);
     att_bottleneck_options options = {
         .names = {"fc1", "fc2"},
         .inputs = channels,

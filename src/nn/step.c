@@ -145,7 +145,7 @@ static void add_source(sources *of, const char *name, att_value pooled)
 /* Where pooling is linear, the guess itself, a whole map, is never made. */
 static sources gather(const att_scope *scope, const adaptor *by, int input, att_value identity, att_value branch)
 {
-    sources of = {.channels = att_channels_of(scope, branch)};
+    sources of = {.channels = att_width_of(scope, branch)};
     bool before = input == BEFORE || input == BOTH, after = input == AFTER || input == BOTH;
     att_value state = before || (after && by->linear) ? by->pool(scope, identity) : ATT_NONE;
     if (after && by->linear)
