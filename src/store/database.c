@@ -163,6 +163,13 @@ static att_status check_owner(att_database *database, bool *empty)
     return ATT_OK;
 }
 
+/* All of it is read from one state of the file: between the questions another process may write its tables. */
+static att_status find_owner(att_database *database, bool *empty)
+{
+    ATT_TRY(run_sql(database, "BEGIN"));
+    return att_database_end(database, check_owner(database, empty));
+}
+
 static att_status write_tables(att_database *database)
 {
     char owner[80];
@@ -217,7 +224,7 @@ static att_status open_connection(att_database *database)
     if (code != SQLITE_OK)
         return fail(database, code);
     distrust(database->connection);
-    ATT_TRY(check_owner(database, &empty));
+    ATT_TRY(find_owner(database, &empty));
     if (empty)
         ATT_TRY(make_tables(database));
     return use_write_ahead_log(database);

@@ -548,10 +548,19 @@ static pid_t start_writer(scratch *self, int number)
     return child;
 }
 
-/* All begin at once on a database that does not exist. */
-static void test_writers(void **state)
+static void remove_database(scratch *self)
 {
-    scratch *self = *state;
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char file[120];
+        snprintf(file, sizeof file, "%s%s", database_of(self), endings[i]);
+        remove(file);
+    }
+}
+
+/* All begin at once on a database that does not exist. */
+static void write_at_once(scratch *self)
+{
     pid_t children[WRITERS];
     for (int i = 0; i < WRITERS; i++)
         children[i] = start_writer(self, i);
@@ -562,6 +571,14 @@ static void test_writers(void **state)
     }
     assert_rows(self, "SELECT folder,count(*),sum(value) FROM runs JOIN scalars ON run=id GROUP BY folder",
                 "0|400|40200.0\n1|400|40200.0\n2|400|40200.0\n3|400|40200.0\n");
+}
+
+static void test_writers(void **state)
+{
+    for (int round = 0; round < 8; round++) {
+        remove_database(*state);
+        write_at_once(*state);
+    }
 }
 
 /* Killed at whatever moment: a row of the database for each that metrics.jsonl has, or the one that was being written
