@@ -17,8 +17,8 @@ usage 'unknown option --weight_decya; did you mean --weight-decay?' train data -
 usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
 usage 'unknown option -z; see attscope train --help' train data -z
 usage "--jsd-loss is timm's, but attscope does not have it yet" train data --jsd-loss
-usage '--cutmix-minmax needs two numbers, the least and the largest' train data --model x --cutmix-minmax 0.5
-usage '--aug-repeats: 1.5 is no whole number' train data --model x --aug-repeats 1.5
+usage '--cutmix-minmax needs two numbers, the least and the largest' train data --model resnet20 --cutmix-minmax 0.5
+usage '--aug-repeats: 1.5 is no whole number' train data --model resnet20 --aug-repeats 1.5
 usage '--amp-dtype: there is no "float16"; did you mean bfloat16?' train data --amp --amp-dtype float16
 usage '--amp-dtype: there is no "half", only bfloat16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet" validate data --pretrained
@@ -28,7 +28,7 @@ usage '--epochs: "ten" is not a whole number from 1 to 1000000' train data --epo
 usage '--epochs: "0" is not a whole number from 1 to 1000000' train data --epochs=0
 usage '-b: "99999999999999999999" is not a whole number from 1 to 65536' train data -b 99999999999999999999
 usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
-usage '--mean: "4" is one too many or out of range: up to three numbers from 0 to 1' train data --mean 1 1 1 4
+usage '--mean: "4" is one too many or out of range: up to 3 numbers from 0 to 1' train data --mean 1 1 1 4
 usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
 usage '--opt: there is no "adam"; did you mean adamw?' train data --opt adam
 usage '--broadcast: there is no "cbs"; did you mean cb?' train data --broadcast cbs
@@ -73,7 +73,7 @@ printf "opt: ''\nsched: ''\noutput: ''\nexperiment: ''\ndata: null\ntarget_key: 
 run 1 train missing -c c.yaml --model vit_tiny_patch16_224
 err_has 'missing'
 printf 'grayscale_prob: 0.8\n' >c.yaml
-usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it yet" train data -c c.yaml
+usage "c.yaml, line 1: grayscale-prob is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
 usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
 
