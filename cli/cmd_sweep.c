@@ -9,6 +9,7 @@
 
 #include "flags.h"
 #include "stop.h"
+#include "sweep_check.h"
 #include "sweep_child.h"
 #include "sweep_plan.h"
 #include "sweep_table.h"
@@ -168,7 +169,10 @@ static int measure(const job *j, const sweep_run *run)
 
 static int read_state(const job *j, const sweep_run *run, att_run_state *state)
 {
-    return cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, j->settings->measure, state));
+    int code = cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, j->settings->measure, state));
+    if (code != CLI_OK)
+        sweep_advise_removal(j->cli, run);
+    return code;
 }
 
 /* Brings the run as far as it goes, from wherever it stands. */
@@ -189,6 +193,8 @@ static int run_steps(const job *j, int index)
         code = read_state(j, run, &state);
     if (code == CLI_OK && !state.measured)
         code = cli_failure("%s: its records do not say that it was measured", run->folder);
+    if (code == CLI_OK)
+        code = sweep_check_records(j->cli, run);
     run->status = code == CLI_OK ? "measured" : run->status;
     return code;
 }
@@ -197,6 +203,8 @@ static int run_steps(const job *j, int index)
 static int run_one(job *j, int index)
 {
     sweep_run *run = &j->plan->runs[index];
+    if (strcmp(run->status, "failed") == 0)
+        return CLI_FAILURE;
     int code = sweep_plan_settle(j->plan, run);
     if (code == CLI_OK)
         code = run_steps(j, index);
@@ -252,7 +260,7 @@ static const char *instrument_name(const void *user, int index)
     return att_instrument_at(index).name;
 }
 
-/* Names only, before hours of training; which nodes they find is seen when they measure. */
+/* Their names; sweep_check() sees the rest. */
 static int check_instruments(const char *list)
 {
     for (const char *at = list;; at++) {
@@ -273,25 +281,37 @@ static int check_instruments(const char *list)
     }
 }
 
-/* Every folder, before anything runs: what is refused is refused at once, and what is done already counts from the
- * beginning. Damaged records are said when their run's turn comes. */
-static int prepare_folders(job *j)
+/* What is done already counts from the beginning. Damaged records are said when their run's turn comes. */
+static void find_states(job *j)
 {
     for (int i = 0; i < j->plan->run_count; i++) {
         sweep_run *run = &j->plan->runs[i];
         att_run_state state;
+        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &state) == ATT_OK)
+            run->status = state.measured ? "measured" : state.trained ? "trained" : run->status;
+    }
+}
+
+/* Every folder, before anything runs: what is refused is refused at once. */
+static int prepare_folders(job *j)
+{
+    for (int i = 0; i < j->plan->run_count; i++) {
+        sweep_run *run = &j->plan->runs[i];
         int code = sweep_plan_write(j->cli, j->plan, run);
         if (code != CLI_OK)
             return code;
-        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &state) == ATT_OK)
-            run->status = state.measured ? "measured" : state.trained ? "trained" : run->status;
+        if (strcmp(run->status, "measured") == 0 && sweep_check_records(j->cli, run) != CLI_OK)
+            run->status = "failed";
     }
     return CLI_OK;
 }
 
 static int sweep(job *j)
 {
-    int code = sweep_plan_lock(j->plan);
+    find_states(j);
+    int code = sweep_check(j->cli, j->plan, j->settings->measure);
+    if (code == CLI_OK)
+        code = sweep_plan_lock(j->plan);
     if (code == CLI_OK)
         code = prepare_folders(j);
     if (code == CLI_OK)
