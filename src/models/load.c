@@ -216,7 +216,22 @@ static void list_name(listing *list, const char *name, const char *detail)
     list->count++;
 }
 
-static void list_parameters(const loading *l, listing *missing, listing *wrong)
+static void list_wrong(const att_parameter_info *parameter, const att_tensors_info *info, listing *mistyped,
+                       listing *misshaped)
+{
+    const char *type = att_safetensors_dtype_name(info->dtype);
+    char has[96], wants[96], detail[240];
+    if (is_same_shape(info->shape, parameter->shape)) {
+        snprintf(detail, sizeof detail, " %s", type);
+        list_name(mistyped, parameter->name, detail);
+        return;
+    }
+    snprintf(detail, sizeof detail, " %s %s instead of %s", type, att_shape_format(info->shape, has, sizeof has),
+             att_shape_format(parameter->shape, wants, sizeof wants));
+    list_name(misshaped, parameter->name, detail);
+}
+
+static void list_parameters(const loading *l, listing *missing, listing *mistyped, listing *misshaped)
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
@@ -232,10 +247,7 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
         if ((is_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
             needs_regrid(l, &parameter, &info, &grid))
             continue;
-        char has[96], wants[96], detail[240];
-        snprintf(detail, sizeof detail, " %s %s instead of %s", att_safetensors_dtype_name(info.dtype),
-                 att_shape_format(info.shape, has, sizeof has), att_shape_format(parameter.shape, wants, sizeof wants));
-        list_name(wrong, parameter.name, detail);
+        list_wrong(&parameter, &info, mistyped, misshaped);
     }
 }
 
@@ -268,11 +280,18 @@ static void list_extra(const loading *l, listing *extra)
     }
 }
 
+enum { MISSING, EXTRA, MISTYPED, MISSHAPED, LISTS };
+
 static att_status report(const loading *l, const listing *lists)
 {
-    static const char *const heads[] = {"missing", "extra", "mis-shaped"};
+    static const char *const heads[LISTS] = {
+        [MISSING] = "missing",
+        [EXTRA] = "extra",
+        [MISTYPED] = "of a type other than F32, F16, BF16 and F64",
+        [MISSHAPED] = "mis-shaped",
+    };
     att_text text = {.context = l->context};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < LISTS; i++)
         if (lists[i].count)
             att_text_append(&text, "%s%d %s: %s", text.length ? "; " : "", lists[i].count, heads[i],
                             lists[i].text.data ? lists[i].text.data : "");
@@ -288,11 +307,13 @@ static att_status report(const loading *l, const listing *lists)
 
 static att_status check(const loading *l)
 {
-    listing lists[3] = {{.text.context = l->context}, {.text.context = l->context}, {.text.context = l->context}};
-    list_parameters(l, &lists[0], &lists[2]);
-    list_extra(l, &lists[1]);
+    listing lists[LISTS] = {0};
+    for (int i = 0; i < LISTS; i++)
+        lists[i].text.context = l->context;
+    list_parameters(l, &lists[MISSING], &lists[MISTYPED], &lists[MISSHAPED]);
+    list_extra(l, &lists[EXTRA]);
     att_status status = report(l, lists);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < LISTS; i++)
         att_text_free(&lists[i].text);
     return status;
 }
