@@ -78,10 +78,8 @@ static void settle_settings(job *j, const char *data)
     s->recipe.precision = cli_engine_precision(&s->engine);
     s->recipe.output = j->run.folder;
     s->recipe.resume = *j->run.resume ? j->run.resume : NULL;
-    if (s->betas.count == 2) {
-        s->recipe.beta1 = s->betas.values[0];
-        s->recipe.beta2 = s->betas.values[1];
-    }
+    s->recipe.beta1 = s->betas.values[0];
+    s->recipe.beta2 = s->betas.values[1];
 }
 
 /* One name a line, for --labels and, where names are single words, --class-map. */

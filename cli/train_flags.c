@@ -60,9 +60,9 @@ static const cli_option image_options[] = {
      .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
      CLI_AT(train_images, crop_mode)},
     {"scale", .kind = CLI_REALS, .value = "X X", .help = "rrc: area of the crop", CLI_AT(train_images, scale),
-     .low = 1e-6, .high = 1},
+     .low = 1e-6, .high = 1, .most = 2},
     {"ratio", .kind = CLI_REALS, .value = "X X", .help = "rrc: width over height", CLI_AT(train_images, ratio),
-     .low = 1e-3, .high = 1e3},
+     .low = 1e-3, .high = 1e3, .most = 2},
     {"pad", .kind = CLI_INT, .value = "N", .help = "pad: most pixels of a shift", CLI_AT(train_images, pad), .low = 0,
      .high = 65536},
     {"hflip", .kind = CLI_REAL, .value = "P", .help = "probability of a left-right flip", CLI_AT(train_images, hflip),
@@ -186,12 +186,12 @@ GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
 
 static const cli_option list_options[] = {
     {"opt-betas", .kind = CLI_REALS, .value = "X X", .help = "of adamw", CLI_AT(train_settings, betas), .low = 0,
-     .high = 0.999999},
+     .high = 0.999999, .most = 2},
     {"decay-milestones", .kind = CLI_REALS, .value = "N...", .help = "multistep: epochs before which the rate falls",
      CLI_AT(train_settings, milestones), .low = 1, .high = 1e6, .most = ATT_MOST_MILESTONES},
     {"cutmix-minmax", .kind = CLI_REALS, .value = "X X",
      .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
-     CLI_AT(train_settings, cutmix_minmax), .low = 0, .high = 1},
+     CLI_AT(train_settings, cutmix_minmax), .low = 0, .high = 1, .most = 2},
 };
 
 static void list_defaults(void *values)

@@ -170,6 +170,7 @@ static att_status settle_options(const search *s, att_variant variant, const att
         memcpy(found.attn, own->attn, sizeof found.attn);
     *options = s->claims.options;
     ATT_TRY(att_options_check(s->context, variant.family->name, options));
+    ATT_TRY(att_options_check_attn(s->context, options, &found));
     att_options_fill(options, &found);
     if (options->num_heads == 0 && options->embed_dim != 0 && options->embed_dim != own->embed_dim)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,

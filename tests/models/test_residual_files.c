@@ -199,6 +199,16 @@ static void cannot_be_built(const place *p, const char *name, const att_model_op
     says(att_context_message(p->context), words);
 }
 
+static void layers_take_the_place_of_a_depth(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    strcpy(options.layers, "1,2,1");
+    att_model *model = make(p, "resnet20", &options);
+    assert_int_equal(att_model_options_of(model).depth, 10);
+    att_model_destroy(&model);
+}
+
 static void what_does_not_go_together_is_said(void **state)
 {
     const place *p = *state;
@@ -221,8 +231,22 @@ static void what_does_not_go_together_is_said(void **state)
     cannot_be_built(p, "preresnet29", &o, "zero_init_last");
     o = att_model_options_defaults(), strcpy(o.global_pool, "token");
     cannot_be_built(p, "resnet50", &o, "global_pool");
-    o = att_model_options_defaults(), strcpy(o.attn_blocks, "18");
+    o = att_model_options_defaults(), strcpy(o.attn, "se"), strcpy(o.attn_blocks, "18");
     cannot_be_built(p, "resnet50", &o, "there is no block 18");
+    o = att_model_options_defaults(), strcpy(o.attn_blocks, "all");
+    cannot_be_built(p, "resnet50", &o,
+                    "attn_blocks \"all\" says which blocks have a module, but attn does not say which");
+    o = att_model_options_defaults(), o.depth = 20, strcpy(o.layers, "1,1,1");
+    cannot_be_built(p, "resnet20", &o,
+                    "depth 20 does not go with layers 1,1,1, which are 8 deep; leave one of them out");
+    o = att_model_options_defaults(), strcpy(o.attn, "fca"), o.width = 4;
+    cannot_be_built(p, "resnet20", &o, "its 16 frequencies take a branch whose channels are a multiple of 16, not 4");
+    o = att_model_options_defaults(), strcpy(o.attn, "srm"), o.img_size = 4;
+    cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.srm");
+    strcpy(o.attn, "step:adaptor=style");
+    cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.step.style");
+    o = att_model_options_defaults(), o.in_chans = 2;
+    cannot_be_built(p, "resnet20", &o, "in_chans must be 1 or 3, not 2");
     o = att_model_options_defaults(), o.patch_size = 16;
     cannot_be_built(p, "resnet50", &o, "patch_size is an option of the family \"vit\", not of \"resnet\"");
     o = att_model_options_defaults(), strcpy(o.attn, "se");
@@ -269,6 +293,7 @@ int main(void)
         TEST(a_nameless_file_lists_what_fits),
         TEST(other_names_are_understood),
         TEST(other_tensors_are_refused),
+        TEST(layers_take_the_place_of_a_depth),
         TEST(what_does_not_go_together_is_said),
         TEST(last_norms_start_at_zero_where_timms_do),
     };
