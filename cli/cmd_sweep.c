@@ -160,6 +160,8 @@ static int measure(const job *j, const sweep_run *run)
     int count = 18;
     if (s->recipe.skip_corrupt)
         arguments[count++] = "--skip-corrupt";
+    if (s->data.coarse_labels)
+        arguments[count++] = "--coarse-labels";
     if (s->data.class_map) {
         arguments[count++] = "--class-map";
         arguments[count++] = s->data.class_map;

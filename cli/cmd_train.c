@@ -29,7 +29,9 @@ typedef struct job {
 static int open_data(job *j, const char *path)
 {
     const train_data *d = &j->settings->data;
-    int code = cli_dataset_open(j->cli, path, d->train_split, d->class_map, d->cache_bytes, false, &j->train);
+    att_dataset_options train = cli_train_data_options(d, d->train_split),
+                        eval = cli_train_data_options(d, d->val_split);
+    int code = cli_dataset_open(j->cli, path, &train, &j->train);
     if (code != CLI_OK)
         return code;
     if (!*att_dataset_split(j->train)) {
@@ -40,7 +42,7 @@ static int open_data(job *j, const char *path)
         cli_note(j->cli, "--val-split names nothing to evaluate on");
         return CLI_OK;
     }
-    code = cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, false, &j->eval);
+    code = cli_dataset_open(j->cli, path, &eval, &j->eval);
     if (code != CLI_OK)
         cli_note(j->cli, "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
     return code;

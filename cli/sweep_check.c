@@ -10,12 +10,8 @@
 
 static int check_split(cli_app *cli, const train_data *data, const char *split, bool *has_splits)
 {
-    att_dataset_options options = att_dataset_options_defaults();
+    att_dataset_options options = cli_train_data_options(data, split);
     att_dataset *dataset = NULL;
-    options.split = split;
-    options.class_map = data->class_map;
-    if (data->cache_bytes > 0)
-        options.cache_bytes = (size_t)data->cache_bytes;
     int code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &options, &dataset));
     *has_splits = code == CLI_OK && *att_dataset_split(dataset);
     att_dataset_close(&dataset);
@@ -40,7 +36,8 @@ static bool same_text(const char *a, const char *b)
 static bool same_data(const train_data *a, const train_data *b)
 {
     return same_text(a->data_dir, b->data_dir) && same_text(a->train_split, b->train_split) &&
-           same_text(a->val_split, b->val_split) && same_text(a->class_map, b->class_map);
+           same_text(a->val_split, b->val_split) && same_text(a->class_map, b->class_map) &&
+           a->coarse_labels == b->coarse_labels;
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,8 @@ static const cli_option data_options[] = {
      CLI_AT(train_data, val_split), .empty = true},
     {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
      CLI_AT(train_data, class_map)},
+    {"coarse-labels", .kind = CLI_FLAG, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
+     CLI_AT(train_data, coarse_labels)},
     {"cache-bytes", .kind = CLI_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
      CLI_AT(train_data, cache_bytes), .low = 0, .high = 1e15},
 };
@@ -26,6 +28,17 @@ static void data_defaults(void *values)
 }
 
 GROUP(data_group, "Data", data_options, data_defaults);
+
+att_dataset_options cli_train_data_options(const train_data *data, const char *split)
+{
+    att_dataset_options options = att_dataset_options_defaults();
+    options.split = split;
+    options.class_map = data->class_map;
+    options.coarse = data->coarse_labels;
+    if (data->cache_bytes > 0)
+        options.cache_bytes = (size_t)data->cache_bytes;
+    return options;
+}
 
 /* --- images of the training --------------------------------------------------------------------------------------- */
 

@@ -286,16 +286,11 @@ static void last_norms_start_at_zero_where_timms_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tensors_tell_the_network),
-        TEST(metadata_tells_what_tensors_do_not),
-        TEST(every_kind_is_told_apart),
-        TEST(groups_and_widths_are_seen),
-        TEST(a_nameless_file_lists_what_fits),
-        TEST(other_names_are_understood),
-        TEST(other_tensors_are_refused),
-        TEST(layers_take_the_place_of_a_depth),
-        TEST(what_does_not_go_together_is_said),
-        TEST(last_norms_start_at_zero_where_timms_do),
+        TEST(tensors_tell_the_network),          TEST(metadata_tells_what_tensors_do_not),
+        TEST(every_kind_is_told_apart),          TEST(groups_and_widths_are_seen),
+        TEST(a_nameless_file_lists_what_fits),   TEST(other_names_are_understood),
+        TEST(other_tensors_are_refused),         TEST(layers_take_the_place_of_a_depth),
+        TEST(what_does_not_go_together_is_said), TEST(last_norms_start_at_zero_where_timms_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
