@@ -137,6 +137,12 @@ static const char *choose_metric(int index)
     return index < 3 ? names[index] : NULL;
 }
 
+static const char *choose_decayed(int index)
+{
+    static const char *const names[] = {"weights", "all"};
+    return index < 2 ? names[index] : NULL;
+}
+
 #define RECIPE(member) CLI_AT(att_train_options, member)
 static const cli_option recipe_options[] = {
     {"epochs", .kind = CLI_INT, .value = "N", .help = "passes over the data", RECIPE(epochs), .low = 1, .high = 1e6},
@@ -147,8 +153,11 @@ static const cli_option recipe_options[] = {
     {"opt", .kind = CLI_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
     {"momentum", .kind = CLI_REAL, .value = "X", .help = "of sgd", RECIPE(momentum), .low = 0, .high = 0.999999},
     {"opt-eps", .kind = CLI_REAL, .value = "X", .help = "of adamw", RECIPE(eps), .low = 1e-30, .high = 1},
-    {"weight-decay", .kind = CLI_REAL, .value = "X", .help = "not on norms, biases, position and class token",
-     RECIPE(weight_decay), .low = 0, .high = 1e3},
+    {"weight-decay", .kind = CLI_REAL, .value = "X", .help = "pull of the weights to zero", RECIPE(weight_decay),
+     .low = 0, .high = 1e3},
+    {"weight-decay-on", .kind = CLI_TEXT, .value = "NAME",
+     .help = "weights: not on norms, biases, position and class token; all: on every parameter",
+     .choice = choose_decayed, RECIPE(weight_decay_on)},
     {"clip-grad", .kind = CLI_REAL, .value = "X", .help = "largest norm of the gradient", RECIPE(clip_grad), .low = 0,
      .high = 1e9, .open = true},
     {"lr", .kind = CLI_REAL, .value = "X", .help = "learning rate; without it lr-base scaled by the batch", RECIPE(lr),

@@ -93,6 +93,7 @@ static att_status compile(att_trainer *trainer, int lanes)
     plan.backend = options->backend;
     plan.precision = options->precision;
     plan.optimizer = trainer->optimizer->op;
+    plan.decay_all = strcmp(options->weight_decay_on, "all") == 0;
     plan.ema = options->model_ema;
     plan.lanes = lanes;
     ATT_TRY(att_plan_compile(att_model_graph(trainer->run.model), &plan, &trainer->plan));
