@@ -224,8 +224,10 @@ static const char *option_name(const void *table, int index)
 /* where: of a file, "" on the command line; dashes: before the name. */
 static void say_unknown(const cli_table *table, const char *name, const char *where, const char *dashes)
 {
-    if (cli_not_here(name)) {
-        cli_say("%s%s%s is timm's, but attscope does not have it yet", where, dashes, name);
+    const char *instead;
+    if (cli_not_here(name, &instead)) {
+        cli_say("%s%s%s is timm's, but attscope does not have it yet%s%s", where, dashes, name, instead ? "; " : "",
+                instead ? instead : "");
         return;
     }
     char dashed[64];
@@ -382,7 +384,7 @@ static bool take_entry(const cli_table *table, const char *path, const att_yaml_
     char where[512];
     snprintf(where, sizeof where, "%.400s, line %d: ", path, entry->line);
     cli_found f = find_name(table, entry->key);
-    if (!f.option && cli_not_here_but_idle(entry->key, entry->kind == ATT_YAML_SCALAR ? entry->values[0] : NULL))
+    if (!f.option && cli_not_here_but_idle(entry->key, entry->values, entry->value_count))
         return true;
     if (!f.option || f.option->once) {
         say_unknown(table, entry->key, where, "");

@@ -34,7 +34,7 @@ usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is done, as "
 usage '--aug-repeats: 1.5 is no whole number' train data --model x --aug-repeats 1.5
 usage '--amp-dtype: there is no "float16"; did you mean bfloat16?' train data --amp --amp-dtype float16
 usage '--amp-dtype: there is no "half", only bfloat16' train data --amp --amp-dtype half
-usage "--pretrained is timm's, but attscope does not have it yet" validate data --pretrained
+usage "--pretrained is timm's, but attscope does not have it yet; weights come from a file" validate data --pretrained
 
 usage '--epochs needs a value: a whole number from 1 to 1000000' train data --epochs
 usage '--epochs: "ten" is not a whole number from 1 to 1000000' train data --epochs ten
@@ -85,6 +85,25 @@ usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
 printf "opt: ''\nsched: ''\noutput: ''\nexperiment: ''\ndata: null\ntarget_key: null\n" >c.yaml
 run 1 train missing -c c.yaml --model vit_tiny_patch16_224
 err_has 'missing'
+# All that timm's train.py can say, as it writes it: what means nothing here is passed over where it has no effect.
+run 1 train missing -c "$here/timm_args.yaml"
+printf 'attscope: missing does not exist\n' | err_is
+idx data
+run 0 train data -c "$here/timm_args.yaml" $network $recipe --epochs 1 --output timm --experiment run
+for line in 'model_kwargs: [a]' 'lr_noise: [0.4, 0.9]' 'kd_model_name: resnet50' 'train_img_sizes: [128, 160]'; do
+    printf '%s\n' "$line" | cat "$here/timm_args.yaml" - | awk -F: '{ last[$1] = NR; line[NR] = $0; key[NR] = $1 }
+        END { for (i = 1; i <= NR; i++) if (last[key[i]] == i || line[i] ~ /^-/) print line[i] }' >c.yaml
+    run 2 train data -c c.yaml
+    err_has "is timm's, but attscope does not have it yet"
+    err_has "${line%%_*}"
+done
+printf 'lr_k_decay: 1\nval_interval: 1\namp_dtype: float16\n' >c.yaml
+run 1 train missing -c c.yaml --model resnet20
+printf 'amp: true\namp_dtype: float16\n' >c.yaml
+usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' train missing -c c.yaml --model resnet20
+printf 'aa: original\n' >c.yaml
+run 2 train missing -c c.yaml --model resnet20
+err_has "only timm's RandAugment is done"
 printf 'grayscale_prob: 0.8\n' >c.yaml
 usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
