@@ -22,6 +22,15 @@ bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
     return att_checkpoint_owns(file, name) || (length > tail && strcmp(name + length - tail, counter) == 0);
 }
 
+bool att_checkpoint_same_shape(att_shape a, att_shape b)
+{
+    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
+        a.rank--;
+    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
+        b.rank--;
+    return att_shape_equal(a, b);
+}
+
 enum { NAME_BYTES = 256, LISTED = 12 };
 
 typedef struct loading {
@@ -49,16 +58,6 @@ static int tensor_of(const loading *l, const char *name)
     for (int i = 0; index < 0 && att_model_family(l->model)->alias(name, i, other, sizeof other); i++)
         index = find_prefixed(l, other);
     return index;
-}
-
-/* Whether shapes are the same but for ones at the end: a convolution of one pixel is a linear layer. */
-static bool is_same_shape(att_shape a, att_shape b)
-{
-    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
-        a.rank--;
-    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
-        b.rank--;
-    return att_shape_equal(a, b);
 }
 
 static bool is_number(att_safetensors_dtype dtype)
@@ -120,7 +119,7 @@ static int64_t other_classes(const loading *l)
         att_tensors_info info = att_tensors_at(l->file, index);
         int64_t found = info.shape.rank > 0 ? info.shape.dims[0] : 0;
         info.shape.dims[0] = parameter.shape.dims[0];
-        bool fits = is_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
+        bool fits = att_checkpoint_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
         if (!fits || found == parameter.shape.dims[0] || (classes > 0 && found != classes))
             return 0;
         classes = found;
@@ -172,7 +171,7 @@ static bool needs_regrid(const loading *l, const att_parameter_info *parameter, 
                          att_regrid *grid)
 {
     att_model_options options = att_model_options_of(l->model);
-    return !is_same_shape(info->shape, parameter->shape) && is_number(info->dtype) &&
+    return !att_checkpoint_same_shape(info->shape, parameter->shape) && is_number(info->dtype) &&
            att_model_family(l->model)->regrids(&options, parameter->name, info->shape, parameter->shape, grid);
 }
 
@@ -221,7 +220,7 @@ static void list_wrong(const att_parameter_info *parameter, const att_tensors_in
 {
     const char *type = att_safetensors_dtype_name(info->dtype);
     char has[96], wants[96], detail[240];
-    if (is_same_shape(info->shape, parameter->shape)) {
+    if (att_checkpoint_same_shape(info->shape, parameter->shape)) {
         snprintf(detail, sizeof detail, " %s", type);
         list_name(mistyped, parameter->name, detail);
         return;
@@ -244,7 +243,7 @@ static void list_parameters(const loading *l, listing *missing, listing *mistype
         }
         att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
-        if ((is_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
+        if ((att_checkpoint_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
             needs_regrid(l, &parameter, &info, &grid))
             continue;
         list_wrong(&parameter, &info, mistyped, misshaped);
