@@ -394,7 +394,8 @@ const cli_command cli_command_train = {
         "DATA is a folder of class folders (or of split folders of such), a .tar, .tar.gz\n"
         "or .zip of one, a folder of IDX files, or CIFAR-10, CIFAR-100 or STL-10 (their\n"
         "binary archives or folders of them). Ctrl-C writes a checkpoint; --resume\n"
-        "continues to the same bits as if nothing had happened.",
+        "continues to the same bits as if nothing had happened. What is printed counts\n"
+        "epochs from 1; files and --json count from 0 (checkpoint-0, best_epoch).",
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"
         "      --patch-size 4 --model vit_tiny_patch16_224 --in-chans 1 --embed-dim 64 \\\n"
