@@ -125,7 +125,7 @@ static int write_json(const job *j, const char *path)
     return cli_json_write(j->cli, writer, path);
 }
 
-/* After every run, so that the folder can be shown at any moment. */
+/* Before the first run and after each, so that the folder can be shown at any moment. */
 static int write_sweep(job *j)
 {
     char path[CLI_PATH];
@@ -250,7 +250,9 @@ static void say_failed(const sweep_plan *plan)
         failed += strcmp(plan->runs[i].status, "failed") == 0;
     if (failed == 0)
         return;
-    cli_say("%d of %d runs failed; the same command tries them again:", failed, plan->run_count);
+    cli_say(
+        "%d of %d runs failed; the same command tries them again, from the beginning where their folder is removed:",
+        failed, plan->run_count);
     for (int i = 0; i < plan->run_count; i++)
         if (strcmp(plan->runs[i].status, "failed") == 0)
             fprintf(stderr, "  %s\n", plan->runs[i].folder);
@@ -316,6 +318,8 @@ static int sweep(job *j)
         code = sweep_plan_lock(j->plan);
     if (code == CLI_OK)
         code = prepare_folders(j);
+    if (code == CLI_OK)
+        code = write_sweep(j);
     if (code == CLI_OK)
         code = run_all(j);
     const char *json = j->settings->output.json;

@@ -290,8 +290,11 @@ static int make_folders(const char *path)
     for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash)
             *slash = '\0';
+        struct stat found;
         if (mkdir(part, 0777) != 0 && errno != EEXIST)
             return cli_failure("%s: %s", part, strerror(errno));
+        if (stat(part, &found) == 0 && !S_ISDIR(found.st_mode))
+            return cli_failure("%s is a file; a sweep needs a folder in its place", part);
         if (!slash)
             return CLI_OK;
         *slash = '/';

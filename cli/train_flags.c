@@ -77,7 +77,7 @@ static const cli_option image_options[] = {
     {"ratio", .kind = CLI_REALS, .value = "X X", .help = "rrc: width over height", CLI_AT(train_images, ratio),
      .low = 1e-3, .high = 1e3, .most = 2},
     {"pad", .kind = CLI_INT, .value = "N", .help = "pad: most pixels of a shift", CLI_AT(train_images, pad), .low = 0,
-     .high = 65536},
+     .high = 16384},
     {"hflip", .kind = CLI_REAL, .value = "P", .help = "probability of a left-right flip", CLI_AT(train_images, hflip),
      .low = 0, .high = 1},
     {"vflip", .kind = CLI_REAL, .value = "P", .help = "probability of an upside-down flip", CLI_AT(train_images, vflip),
