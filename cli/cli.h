@@ -11,6 +11,13 @@ enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_STOPPED = 130 };
 
 typedef struct cli_app cli_app;
 
+/* Of help: what the operand DATA may be. */
+#define CLI_DATA_HELP                                                                  \
+    "DATA is a folder of class folders or of split folders of such, a .tar, .tar.gz\n" \
+    "or .zip of one, a folder with an archive a split (train.tar.gz, test.tar.gz),\n"  \
+    "IDX files, or CIFAR-10, CIFAR-100 or STL-10 (their binary archives or folders\n"  \
+    "of them)."
+
 /* One command: one file that ends in one of these, and its line in commands.h. */
 typedef struct cli_command {
     const char *name;

@@ -472,9 +472,8 @@ const cli_command cli_command_measure = {
         "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
         "for each node of the network the mean over images, the standard deviation\n"
         "between images (n - 1), the number of images n, and the mean of each head; for\n"
-        "accuracy the standard error of the mean, deviation / sqrt(n), instead.\n"
-        "DATA is a folder of class folders, a .tar, .tar.gz or .zip of one, or a folder\n"
-        "of IDX files.\n\n"
+        "accuracy the standard error of the mean, deviation / sqrt(n), instead.\n" CLI_DATA_HELP
+        "\n\n"
         "Instruments look on: the network's results are the same to the bit. The records\n"
         "go to measure.jsonl in the checkpoint's folder, where that is a run's, or in\n"
         "OUTPUT/EXPERIMENT, maps to maps.safetensors beside it, and the figures to the\n"

@@ -390,12 +390,11 @@ const cli_command cli_command_train = {
     .summary = "trains a network on images",
     .operands = "DATA",
     .most_operands = 1,
-    .about =
-        "DATA is a folder of class folders (or of split folders of such), a .tar, .tar.gz\n"
-        "or .zip of one, a folder of IDX files, or CIFAR-10, CIFAR-100 or STL-10 (their\n"
-        "binary archives or folders of them). Ctrl-C writes a checkpoint; --resume\n"
-        "continues to the same bits as if nothing had happened. What is printed counts\n"
-        "epochs from 1; files and --json count from 0 (checkpoint-0, best_epoch).",
+    .about = CLI_DATA_HELP
+    "\n\n"
+    "Ctrl-C writes a checkpoint; --resume continues to the same bits as if nothing\n"
+    "had happened. What is printed counts epochs from 1; files and --json count from\n"
+    "0 (checkpoint-0, best_epoch).",
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"
         "      --patch-size 4 --model vit_tiny_patch16_224 --in-chans 1 --embed-dim 64 \\\n"

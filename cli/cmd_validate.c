@@ -113,9 +113,7 @@ const cli_command cli_command_validate = {
     .summary = "evaluates a checkpoint on a data set",
     .operands = "DATA",
     .most_operands = 1,
-    .about =
-        "DATA is a folder of class folders, a .tar, .tar.gz or .zip of one, or a folder\n"
-        "of IDX files.",
+    .about = CLI_DATA_HELP,
     .example =
         "  attscope validate imagenet/val --model deit_tiny_patch16_224 \\\n"
         "      --checkpoint deit_tiny_patch16_224.safetensors --class-map synsets.txt",

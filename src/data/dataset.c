@@ -7,8 +7,9 @@
 #include "core/text.h"
 #include "io/file.h"
 
-static const att_data_format *const formats[] = {&att_data_idx,   &att_data_cifar10, &att_data_cifar100,
-                                                 &att_data_stl10, &att_data_folder,  &att_data_archive};
+static const att_data_format *const formats[] = {&att_data_idx,    &att_data_cifar10,       &att_data_cifar100,
+                                                 &att_data_stl10,  &att_data_split_archive, &att_data_folder,
+                                                 &att_data_archive};
 
 static const char *const any_split[] = {"train", "training", "val", "validation", "valid", "test", NULL};
 static const char *const train_splits[] = {"train", "training", NULL};

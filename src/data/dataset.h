@@ -37,12 +37,15 @@ struct att_dataset {
     const char *split; /* static, "" where there are none */
 };
 
-extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_folder,
-    att_data_archive;
+extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_split_archive,
+    att_data_folder, att_data_archive;
 
 /* As att_dataset_read(); pixels that are not needed may be undefined. need: NULL means all. */
 att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                                    const att_image_need *need, att_image *image);
+
+/* Whether the folder `path` has a folder in it that is not hidden; false where it is none. */
+bool att_holds_folder(const char *path);
 
 /* Splits that stand for `wanted` (NULL: any), best first, ending in NULL; NULL where there is no such split. */
 const char *const *att_split_names(const char *wanted);

@@ -42,7 +42,7 @@ static bool join(char *text, size_t size, const char *a, const char *b)
     return length >= 0 && (size_t)length < size;
 }
 
-static bool holds_folder(const char *path)
+bool att_holds_folder(const char *path)
 {
     DIR *folder = opendir(path);
     bool found = false;
@@ -60,7 +60,7 @@ static const char *find_split(const char *root, const char *const *names)
 {
     char path[ATT_DATA_MAX_NAME];
     for (; *names; names++)
-        if (join(path, sizeof path, root, *names) && holds_folder(path))
+        if (join(path, sizeof path, root, *names) && att_holds_folder(path))
             return *names;
     return NULL;
 }

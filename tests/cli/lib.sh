@@ -46,8 +46,8 @@ usage() {
     local message=$1
     shift
     run 2 "$@"
-    printf 'attscope: %s\n' "$message" | err_is
-    printf '' | out_is
+    err_is <<<"attscope: $message"
+    out_is </dev/null
 }
 
 finish() {

@@ -204,6 +204,42 @@ static void test_archives(void **state)
     att_dataset_close(&dataset);
 }
 
+static void pack_in_folder(scratch *self, const char *name, const char *format, const char *const *pictures, int count)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", self->folder, name);
+    pictures_pack(path, format, pictures, count);
+}
+
+static void test_an_archive_for_each_split(void **state)
+{
+    scratch *self = *state;
+    static const char *const train[] = {"train/dog/1.png", "train/cat/1.png", "train/cat/2.png"};
+    static const char *const test[] = {"cat/1.png", "dog/9.png"};
+    pack_in_folder(self, "train.tar.gz", "pax.gz", train, 3);
+    expect_failure(self, self->folder, "val", NULL, ATT_ERR_NOT_FOUND, "but train");
+    pack_in_folder(self, "test.zip", "zip", test, 2);
+    pack_in_folder(self, "other.zip", "zip", test, 1);
+    att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
+    assert_string_equal(att_dataset_split(dataset), "train");
+    assert_int_equal(att_dataset_count(dataset), 3);
+    assert_image(self, dataset, 2, 1, 0);
+    att_dataset_close(&dataset);
+    dataset = open_set(self, self->folder, "val", NULL);
+    assert_string_equal(att_dataset_format(dataset), "zip");
+    assert_string_equal(att_dataset_split(dataset), "test");
+    assert_int_equal(att_dataset_count(dataset), 2);
+    assert_image(self, dataset, 1, 1, 1);
+    assert_name_ends(dataset, 1, "/test.zip/dog/9.png");
+    att_dataset_close(&dataset);
+    /* Beside class folders they are taken for what these were unpacked from. */
+    picture_write(self, "train/ape/1.png", 4);
+    dataset = open_set(self, self->folder, NULL, NULL);
+    assert_string_equal(att_dataset_format(dataset), "folder");
+    assert_int_equal(att_dataset_count(dataset), 1);
+    att_dataset_close(&dataset);
+}
+
 /* Pictures in folders, beside them and in splits, in order; other files are left out. */
 static void test_unlabelled(void **state)
 {
@@ -366,17 +402,12 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_order_is_timms),
-        scratch_test(test_folder),
-        scratch_test(test_split_folders),
-        scratch_test(test_class_map),
-        scratch_test(test_archives),
-        scratch_test(test_unlabelled),
-        scratch_test(test_idx),
-        scratch_test(test_fashion_mnist),
-        scratch_test(test_photographs),
-        scratch_test(test_lack_of_memory),
-        scratch_test(test_what_is_wrong_is_said),
+        scratch_test(test_order_is_timms), scratch_test(test_folder),
+        scratch_test(test_split_folders),  scratch_test(test_class_map),
+        scratch_test(test_archives),       scratch_test(test_an_archive_for_each_split),
+        scratch_test(test_unlabelled),     scratch_test(test_idx),
+        scratch_test(test_fashion_mnist),  scratch_test(test_photographs),
+        scratch_test(test_lack_of_memory), scratch_test(test_what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,13 @@
 /* Small residual networks against PyTorch's in f64 (tools/goldens/residual.py): logits with running statistics, the
- * losses of three updates, and of the first one every gradient's norm and every buffer's afterwards. */
+ * losses of three updates, and of the first one every gradient's norm and every buffer's afterwards; and the losses of
+ * SE-ResNet-164's first twenty. */
 #include <math.h>
 
 #include <attscope/plan.h>
 
 #include "models/fixture.h"
 
-enum { STEPS = 3, BATCH = 8, CLASSES = 10, PIXELS = 44 * 44 * 3, FACTS = 160 };
+enum { STEPS = 3, LONG_STEPS = 20, BATCH = 8, CLASSES = 10, PIXELS = 44 * 44 * 3, FACTS = 160 };
 
 typedef struct fact {
     char name[64];
@@ -14,7 +15,7 @@ typedef struct fact {
 } fact;
 
 typedef struct golden {
-    double logits[CLASSES], losses[STEPS];
+    double logits[CLASSES], losses[LONG_STEPS];
     fact norms[FACTS], buffers[FACTS];
     int logit_count, loss_count, norm_count, buffer_count;
 } golden;
@@ -44,15 +45,12 @@ static void golden_read(const char *name, golden *g)
         else if (mine && strcmp(word, "logit") == 0)
             read_value(file, g->logits, &g->logit_count, CLASSES);
         else if (mine && strcmp(word, "loss") == 0)
-            read_value(file, g->losses, &g->loss_count, STEPS);
+            read_value(file, g->losses, &g->loss_count, LONG_STEPS);
         else if (mine && strcmp(word, "norm") == 0)
             read_fact(file, g->norms, &g->norm_count);
         else if (mine && strcmp(word, "buffer") == 0)
             read_fact(file, g->buffers, &g->buffer_count);
     fclose(file);
-    assert_int_equal(g->logit_count, CLASSES);
-    assert_int_equal(g->loss_count, STEPS);
-    assert_true(g->norm_count > 0 && g->buffer_count > 0);
 }
 
 typedef struct numbers {
@@ -81,17 +79,19 @@ static bool ends_in(const char *name, const char *end)
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-static void fill(const network *n)
+/* last: around which a bottleneck's last norm has its gains. */
+static void fill(const network *n, double last)
 {
     for (int i = 0; i < att_weights_count(n->weights); i++) {
         att_parameter_info parameter = att_weights_at(n->weights, i);
         int64_t count = att_shape_count(parameter.shape);
         bool flat = parameter.shape.rank == 1;
         bool gain = flat && (ends_in(parameter.name, "weight") || ends_in(parameter.name, "running_var"));
+        double start = ends_in(parameter.name, "bn3.weight") ? last : gain;
         double *wide = malloc((size_t)count * sizeof *wide);
         float *narrow = malloc((size_t)count * sizeof *narrow);
         for (int64_t e = 0; e < count; e++)
-            wide[e] = narrow[e] = (float)((gain ? 1 : 0) + (flat ? 0.2 : 0.8) * formula(parameter.name, (uint32_t)e));
+            wide[e] = narrow[e] = (float)(start + (flat ? 0.2 : 0.8) * formula(parameter.name, (uint32_t)e));
         const void *host = n->how->dtype == ATT_F64 ? (const void *)wide : (const void *)narrow;
         CHECK(n->context, att_weights_set(n->weights, -1, i, host, count));
         free(wide);
@@ -192,7 +192,7 @@ static void check_training(network *n, const golden *g)
     CHECK(n->context, att_plan_compile(att_model_graph(n->model), &options, &plan));
     CHECK(n->context, att_session_create(plan, n->weights, BATCH, &session));
     att_hyper hyper = {.lr = 0.005, .weight_decay = 1e-2, .momentum = 0.9};
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < g->loss_count; step++) {
         char what[32];
         snprintf(what, sizeof what, "loss %d", step);
         check_close(n, 1, what, train_step(n, session, step), g->losses[step], fabs(g->losses[step]));
@@ -203,9 +203,27 @@ static void check_training(network *n, const golden *g)
         if (step == 0)
             check_facts(n, session, g->buffers, g->buffer_count, true);
     }
-    assert_int_equal(g->norm_count + g->buffer_count, att_weights_count(n->weights));
     att_session_destroy(&session);
     att_plan_destroy(&plan);
+}
+
+static network network_create(att_context *context, const char *variant, att_model_options options, double last,
+                              const numbers *how)
+{
+    network n = {.context = context, .how = how, .side = options.img_size};
+    options.num_classes = CLASSES, options.loss = true;
+    CHECK(context, att_model_create(context, variant, &options, how->dtype, &n.model));
+    CHECK(context, att_weights_create(att_model_graph(n.model), &n.weights));
+    fill(&n, last);
+    return n;
+}
+
+static void network_destroy(network *n, const char *name)
+{
+    print_message("%s, %s %s: relative errors up to %.2g (logits), %.2g (losses), %.2g (norms)\n", name,
+                  n->how->backend, att_dtype_name(n->how->dtype), n->worst[0], n->worst[1], n->worst[2]);
+    att_weights_destroy(&n->weights);
+    att_model_destroy(&n->model);
 }
 
 static void check(att_context *context, const char *name, const char *variant, att_model_options options,
@@ -213,17 +231,14 @@ static void check(att_context *context, const char *name, const char *variant, a
 {
     static golden g;
     golden_read(name, &g);
-    network n = {.context = context, .how = how, .side = options.img_size};
-    options.num_classes = CLASSES, options.loss = true;
-    CHECK(context, att_model_create(context, variant, &options, how->dtype, &n.model));
-    CHECK(context, att_weights_create(att_model_graph(n.model), &n.weights));
-    fill(&n);
+    network n = network_create(context, variant, options, 1, how);
+    assert_int_equal(g.logit_count, CLASSES);
+    assert_int_equal(g.loss_count, STEPS);
+    assert_true(g.norm_count > 0 && g.buffer_count > 0);
+    assert_int_equal(g.norm_count + g.buffer_count, att_weights_count(n.weights));
     check_logits(&n, &g);
     check_training(&n, &g);
-    print_message("%s, %s %s: relative errors up to %.2g (logits), %.2g (losses), %.2g (norms)\n", name, how->backend,
-                  att_dtype_name(how->dtype), n.worst[0], n.worst[1], n.worst[2]);
-    att_weights_destroy(&n.weights);
-    att_model_destroy(&n.model);
+    network_destroy(&n, name);
 }
 
 static att_model_options cifar(int depth, int width, int side)
@@ -272,6 +287,21 @@ static void cpu_in_f32(void **state)
     check_all(*state, &how);
 }
 
+static void twenty_updates_at_full_size(void **state)
+{
+    /* Measured: 2.5e-5 to 3.6e-5 on the tiers, growing from 2e-8 with the updates; PyTorch's own f32 ends 1.8e-5 from
+     * its f64. */
+    static const numbers how = {"cpu", ATT_F32, 0, 1e-4, 0};
+    static golden g;
+    golden_read("seresnet164", &g);
+    assert_int_equal(g.loss_count, LONG_STEPS);
+    att_model_options options = cifar(164, 16, 32);
+    strcpy(options.attn, "se");
+    network n = network_create(*state, "resnet164", options, 0, &how);
+    check_training(&n, &g);
+    network_destroy(&n, "seresnet164");
+}
+
 static int setup(void **state)
 {
     return att_context_create(NULL, (att_context **)state) != ATT_OK;
@@ -285,6 +315,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reference_in_f64), cmocka_unit_test(cpu_in_f32)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reference_in_f64), cmocka_unit_test(cpu_in_f32),
+                                       cmocka_unit_test(twenty_updates_at_full_size)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -3,7 +3,8 @@
 The networks for ImageNet are timm's, made narrow; those for CIFAR are written down here. Weights, images and labels
 follow from formulas (training.py), so that any program can make them. One file, a paragraph for each case: "case <name>",
 ten "logit <value>" of the first image with running statistics, "loss <value>" of each update, then of the first one
-"norm <tensor> <norm of its gradient>" and "buffer <tensor> <norm afterwards>".
+"norm <tensor> <norm of its gradient>" and "buffer <tensor> <norm afterwards>". Last comes "seresnet164", the network
+at full size: the losses of its first twenty updates.
 """
 import sys
 import numpy as np
@@ -35,7 +36,7 @@ def conv(inputs, outputs, kernel, stride=1):
 class Basic(nn.Module):
     """Shortcuts of option A."""
 
-    def __init__(self, inputs, planes, stride, se):
+    def __init__(self, inputs, planes, stride, reduction):
         super().__init__()
         self.conv1, self.bn1 = conv(inputs, planes, 3, stride), nn.BatchNorm2d(planes)
         self.conv2, self.bn2 = conv(planes, planes, 3), nn.BatchNorm2d(planes)
@@ -48,14 +49,14 @@ class Basic(nn.Module):
 
 
 class After(nn.Module):
-    def __init__(self, inputs, planes, stride, se):
+    def __init__(self, inputs, planes, stride, reduction):
         super().__init__()
         outputs = 4 * planes
         self.conv1, self.bn1 = conv(inputs, planes, 1), nn.BatchNorm2d(planes)
         self.conv2, self.bn2 = conv(planes, planes, 3, stride), nn.BatchNorm2d(planes)
         self.conv3, self.bn3 = conv(planes, outputs, 1), nn.BatchNorm2d(outputs)
-        if se:
-            self.se = SEModule(outputs, rd_channels=outputs // 4)
+        if reduction:
+            self.se = SEModule(outputs, rd_channels=outputs // reduction)
         if inputs != outputs:
             self.downsample = nn.Sequential(conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
@@ -68,7 +69,7 @@ class After(nn.Module):
 
 
 class Before(nn.Module):
-    def __init__(self, inputs, planes, stride, se):
+    def __init__(self, inputs, planes, stride, reduction):
         super().__init__()
         self.bn1, self.conv1 = nn.BatchNorm2d(inputs), conv(inputs, planes, 1)
         self.bn2, self.conv2 = nn.BatchNorm2d(planes), conv(planes, planes, 3, stride)
@@ -86,7 +87,7 @@ class Before(nn.Module):
 class Cifar(nn.Module):
     """blocks in every stage; SE in those whose number over the whole network is in se."""
 
-    def __init__(self, block, blocks, width, se=()):
+    def __init__(self, block, blocks, width, se=(), reduction=4):
         super().__init__()
         expansion = 1 if block is Basic else 4
         self.conv1, channels, number = conv(3, width, 3), width, 0
@@ -95,7 +96,8 @@ class Cifar(nn.Module):
         for stage in range(3):
             layers = []
             for i in range(blocks):
-                layers.append(block(channels, width << stage, 2 if stage and not i else 1, number in se))
+                stride, squeeze = 2 if stage and not i else 1, reduction if number in se else 0
+                layers.append(block(channels, width << stage, stride, squeeze))
                 channels, number = expansion * (width << stage), number + 1
             setattr(self, f"layer{stage + 1}", nn.Sequential(*layers))
         if block is Before:
@@ -134,11 +136,13 @@ CASES = {
 }
 
 
-def fill(model):
+def fill(model, last=1.0):
+    """last: around which a bottleneck's last norm has its gains."""
     for name, tensor in model.state_dict().items():
         if name.endswith("num_batches_tracked"):
             continue
         start = 1.0 if tensor.dim() == 1 and name.endswith(("weight", "running_var")) else 0.0
+        start = last if name.endswith("bn3.weight") else start
         wide = 0.8 if tensor.dim() > 1 else 0.2
         tensor.copy_(torch.from_numpy((start + wide * uniform(name, tensor.numel())).astype(np.float32))
                      .double().reshape(tensor.shape))
@@ -152,17 +156,12 @@ def batch(step, side):
     return torch.from_numpy(images).double().reshape(BATCH, side, side, 3).permute(0, 3, 1, 2), torch.from_numpy(labels)
 
 
-def run(out, name, make, side):
-    model = make().double()
-    fill(model)
-    out.write(f"case {name}\n")
-    model.eval()
-    with torch.no_grad():
-        out.writelines(f"logit {value:.12g}\n" for value in model(batch(0, side)[0])[0].tolist())
+def train(model, side, steps):
+    """Losses, and the first update's norms as lines."""
     model.train()
     update = torch.optim.SGD(param_groups_weight_decay(model, 1e-2), lr=0.005, momentum=0.9)
     losses, lines = [], []
-    for step in range(STEPS):
+    for step in range(steps):
         images, labels = batch(step, side)
         loss = F.cross_entropy(model(images), labels)
         update.zero_grad()
@@ -172,10 +171,30 @@ def run(out, name, make, side):
             lines += [f"buffer {n} {b.norm().item():.9g}\n" for n, b in model.named_buffers() if b.dim()]
         update.step()
         losses.append(loss.item())
+    return losses, lines
+
+
+def run(out, name, make, side):
+    model = make().double()
+    fill(model)
+    out.write(f"case {name}\n")
+    model.eval()
+    with torch.no_grad():
+        out.writelines(f"logit {value:.12g}\n" for value in model(batch(0, side)[0])[0].tolist())
+    losses, lines = train(model, side, STEPS)
     out.writelines(f"loss {value:.12g}\n" for value in losses)
     out.writelines(lines)
+
+
+def run_at_full_size(out):
+    model = Cifar(After, 18, 16, se=range(3 * 18), reduction=16).double()
+    fill(model, last=0.0)  # with 54 branches at full strength rounding alone would decide the losses
+    losses, _ = train(model, 32, 20)
+    out.write("case seresnet164\n")
+    out.writelines(f"loss {value:.12g}\n" for value in losses)
 
 
 with open(sys.argv[1] + "/residual.txt", "w") as out:
     for name, (make, side) in CASES.items():
         run(out, name, make, side)
+    run_at_full_size(out)
