@@ -41,7 +41,7 @@ static int run_case(const bench_call *call, const att_dataset *dataset, const at
 static int run(const bench_call *call)
 {
     att_dataset *dataset = NULL;
-    int code = cli_dataset_open(call->cli, call->operands[0], NULL, NULL, 0, false, &dataset), shown = 0;
+    int code = cli_dataset_open(call->cli, call->operands[0], NULL, &dataset), shown = 0;
     for (int i = 0; code == CLI_OK && i < att_bench_data_case_count(); i++) {
         att_bench_data_case c = att_bench_data_case_at(i);
         if (!bench_wants(call->settings, NULL, c.name))

@@ -122,12 +122,30 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     return CLI_OK;
 }
 
+/* Loads the weights into the network that they are said to be of, only to see whether they fit it. */
+static att_status try_network(job *j)
+{
+    att_model *model = NULL;
+    att_weights *weights = NULL;
+    att_status status = att_model_create(j->cli->context, j->identity.name, &j->identity.options, ATT_F32, &model);
+    if (status == ATT_OK)
+        status = att_weights_create(att_model_graph(model), &weights);
+    if (status == ATT_OK)
+        status = j->settings->choice.use_ema ? att_checkpoint_load_ema(model, j->file, weights)
+                                             : att_model_load(model, j->file, weights);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    return status;
+}
+
 /* Which network it is, where that is known: it need not be. */
 static int identify(job *j)
 {
     const cli_network *network = &j->settings->network;
     att_status status =
         att_model_identify(j->cli->context, j->file, j->path, network->model, &network->options, &j->identity);
+    if (status == ATT_OK)
+        status = try_network(j);
     j->identified = status == ATT_OK;
     if (network->model || j->identified)
         return cli_check(j->cli, status);

@@ -107,6 +107,8 @@ static void print_network(const facts *f)
     printf(", crop %g, %s\n", p->crop_pct, p->interpolation);
 }
 
+static const char train_prefix[] = "attscope.train.";
+
 /* What continues a training to the bit, in bits; of what is worth reading the lines above tell. */
 static bool is_internal(const char *what)
 {
@@ -126,10 +128,10 @@ static void print_training(const facts *f)
     if (isfinite(t->metric))
         printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
-        const char *key = att_tensors_metadata_key(f->file, i), *prefix = "attscope.train.";
+        const char *key = att_tensors_metadata_key(f->file, i);
         char name[SHOWN], value[SHOWN];
-        if (has_prefix(key, prefix) && !is_internal(key + strlen(prefix)))
-            printf("  %-22s %.200s\n", plain(key + strlen(prefix), name),
+        if (has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
+            printf("  %-22s %.200s\n", plain(key + strlen(train_prefix), name),
                    plain(att_tensors_metadata(f->file, key), value));
     }
 }
@@ -212,7 +214,7 @@ static void write_training(att_json_writer *w, const facts *f)
     cli_json_integer(w, "best_epoch", t->best_epoch);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i);
-        if (has_prefix(key, "attscope.train."))
+        if (has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
             cli_json_text(w, key, att_tensors_metadata(f->file, key));
     }
     att_json_end_object(w);

@@ -9,6 +9,7 @@
 
 #include "flags.h"
 #include "stop.h"
+#include "sweep_check.h"
 #include "sweep_child.h"
 #include "sweep_plan.h"
 #include "sweep_table.h"
@@ -124,7 +125,7 @@ static int write_json(const job *j, const char *path)
     return cli_json_write(j->cli, writer, path);
 }
 
-/* After every run, so that the folder can be shown at any moment. */
+/* Before the first run and after each, so that the folder can be shown at any moment. */
 static int write_sweep(job *j)
 {
     char path[CLI_PATH];
@@ -159,6 +160,8 @@ static int measure(const job *j, const sweep_run *run)
     int count = 18;
     if (s->recipe.skip_corrupt)
         arguments[count++] = "--skip-corrupt";
+    if (s->data.coarse_labels)
+        arguments[count++] = "--coarse-labels";
     if (s->data.class_map) {
         arguments[count++] = "--class-map";
         arguments[count++] = s->data.class_map;
@@ -168,7 +171,10 @@ static int measure(const job *j, const sweep_run *run)
 
 static int read_state(const job *j, const sweep_run *run, att_run_state *state)
 {
-    return cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, j->settings->measure, state));
+    int code = cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, j->settings->measure, state));
+    if (code != CLI_OK)
+        sweep_advise_removal(j->cli, run);
+    return code;
 }
 
 /* Brings the run as far as it goes, from wherever it stands. */
@@ -189,6 +195,8 @@ static int run_steps(const job *j, int index)
         code = read_state(j, run, &state);
     if (code == CLI_OK && !state.measured)
         code = cli_failure("%s: its records do not say that it was measured", run->folder);
+    if (code == CLI_OK)
+        code = sweep_check_records(j->cli, run);
     run->status = code == CLI_OK ? "measured" : run->status;
     return code;
 }
@@ -197,6 +205,8 @@ static int run_steps(const job *j, int index)
 static int run_one(job *j, int index)
 {
     sweep_run *run = &j->plan->runs[index];
+    if (strcmp(run->status, "failed") == 0)
+        return CLI_FAILURE;
     int code = sweep_plan_settle(j->plan, run);
     if (code == CLI_OK)
         code = run_steps(j, index);
@@ -240,7 +250,9 @@ static void say_failed(const sweep_plan *plan)
         failed += strcmp(plan->runs[i].status, "failed") == 0;
     if (failed == 0)
         return;
-    cli_say("%d of %d runs failed; the same command tries them again:", failed, plan->run_count);
+    cli_say(
+        "%d of %d runs failed; the same command tries them again, from the beginning where their folder is removed:",
+        failed, plan->run_count);
     for (int i = 0; i < plan->run_count; i++)
         if (strcmp(plan->runs[i].status, "failed") == 0)
             fprintf(stderr, "  %s\n", plan->runs[i].folder);
@@ -252,7 +264,7 @@ static const char *instrument_name(const void *user, int index)
     return att_instrument_at(index).name;
 }
 
-/* Names only, before hours of training; which nodes they find is seen when they measure. */
+/* Their names; sweep_check() sees the rest. */
 static int check_instruments(const char *list)
 {
     for (const char *at = list;; at++) {
@@ -273,27 +285,41 @@ static int check_instruments(const char *list)
     }
 }
 
-/* Every folder, before anything runs: what is refused is refused at once, and what is done already counts from the
- * beginning. Damaged records are said when their run's turn comes. */
-static int prepare_folders(job *j)
+/* What is done already counts from the beginning. Damaged records are said when their run's turn comes. */
+static void find_states(job *j)
 {
     for (int i = 0; i < j->plan->run_count; i++) {
         sweep_run *run = &j->plan->runs[i];
         att_run_state state;
+        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &state) == ATT_OK)
+            run->status = state.measured ? "measured" : state.trained ? "trained" : run->status;
+    }
+}
+
+/* Every folder, before anything runs: what is refused is refused at once. */
+static int prepare_folders(job *j)
+{
+    for (int i = 0; i < j->plan->run_count; i++) {
+        sweep_run *run = &j->plan->runs[i];
         int code = sweep_plan_write(j->cli, j->plan, run);
         if (code != CLI_OK)
             return code;
-        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &state) == ATT_OK)
-            run->status = state.measured ? "measured" : state.trained ? "trained" : run->status;
+        if (strcmp(run->status, "measured") == 0 && sweep_check_records(j->cli, run) != CLI_OK)
+            run->status = "failed";
     }
     return CLI_OK;
 }
 
 static int sweep(job *j)
 {
-    int code = sweep_plan_lock(j->plan);
+    find_states(j);
+    int code = sweep_check(j->cli, j->plan, j->settings->measure);
+    if (code == CLI_OK)
+        code = sweep_plan_lock(j->plan);
     if (code == CLI_OK)
         code = prepare_folders(j);
+    if (code == CLI_OK)
+        code = write_sweep(j);
     if (code == CLI_OK)
         code = run_all(j);
     const char *json = j->settings->output.json;

@@ -29,7 +29,9 @@ typedef struct job {
 static int open_data(job *j, const char *path)
 {
     const train_data *d = &j->settings->data;
-    int code = cli_dataset_open(j->cli, path, d->train_split, d->class_map, d->cache_bytes, false, &j->train);
+    att_dataset_options train = cli_train_data_options(d, d->train_split),
+                        eval = cli_train_data_options(d, d->val_split);
+    int code = cli_dataset_open(j->cli, path, &train, &j->train);
     if (code != CLI_OK)
         return code;
     if (!*att_dataset_split(j->train)) {
@@ -40,7 +42,7 @@ static int open_data(job *j, const char *path)
         cli_note(j->cli, "--val-split names nothing to evaluate on");
         return CLI_OK;
     }
-    code = cli_dataset_open(j->cli, path, d->val_split, d->class_map, d->cache_bytes, false, &j->eval);
+    code = cli_dataset_open(j->cli, path, &eval, &j->eval);
     if (code != CLI_OK)
         cli_note(j->cli, "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
     return code;
@@ -78,10 +80,8 @@ static void settle_settings(job *j, const char *data)
     s->recipe.precision = cli_engine_precision(&s->engine);
     s->recipe.output = j->run.folder;
     s->recipe.resume = *j->run.resume ? j->run.resume : NULL;
-    if (s->betas.count == 2) {
-        s->recipe.beta1 = s->betas.values[0];
-        s->recipe.beta2 = s->betas.values[1];
-    }
+    s->recipe.beta1 = s->betas.values[0];
+    s->recipe.beta2 = s->betas.values[1];
 }
 
 /* One name a line, for --labels and, where names are single words, --class-map. */
@@ -393,7 +393,8 @@ const cli_command cli_command_train = {
     .about = CLI_DATA_HELP
     "\n\n"
     "Ctrl-C writes a checkpoint; --resume continues to the same bits as if nothing\n"
-    "had happened.",
+    "had happened. What is printed counts epochs from 1; files and --json count from\n"
+    "0 (checkpoint-0, best_epoch).",
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"
         "      --patch-size 4 --model vit_tiny_patch16_224 --in-chans 1 --embed-dim 64 \\\n"

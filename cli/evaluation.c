@@ -11,6 +11,8 @@ static const cli_option data_options[] = {
      CLI_AT(cli_evaluation_data, split)},
     {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
      CLI_AT(cli_evaluation_data, class_map)},
+    {"coarse-labels", .kind = CLI_FLAG, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
+     CLI_AT(cli_evaluation_data, coarse_labels)},
     {"cache-bytes", .kind = CLI_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
      CLI_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
     {"checkpoint", .kind = CLI_TEXT, .value = "FILE", .help = "the network's weights",
@@ -89,7 +91,14 @@ int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded 
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
 {
     const cli_evaluation_data *d = &options->data;
-    int code = cli_dataset_open(cli, d->data_dir, d->split, d->class_map, d->cache_bytes, d->unlabelled, dataset);
+    att_dataset_options asked = att_dataset_options_defaults();
+    asked.split = d->split;
+    asked.class_map = d->class_map;
+    asked.coarse = d->coarse_labels;
+    asked.unlabelled = d->unlabelled;
+    if (d->cache_bytes > 0)
+        asked.cache_bytes = (size_t)d->cache_bytes;
+    int code = cli_dataset_open(cli, d->data_dir, &asked, dataset);
     if (code != CLI_OK)
         return code;
     cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);

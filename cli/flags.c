@@ -29,9 +29,11 @@ static const char *choose_backend(int index)
     return choice_of(names, 2, index);
 }
 
+/* timm's files say float16 of trainings without mixed precision as well. */
 static const char *choose_amp_dtype(int index)
 {
-    return index == 0 ? "bfloat16" : NULL;
+    static const char *const names[] = {"bfloat16", "float16"};
+    return choice_of(names, 2, index);
 }
 
 /* "none", then the modules that fit this place. */
@@ -146,8 +148,8 @@ static const cli_option engine_options[] = {
      .choice = choose_backend, CLI_AT(cli_engine, backend)},
     {"amp", .kind = CLI_FLAG, .help = "mixed precision: matrix products in bf16, weights and sums in f32",
      CLI_AT(cli_engine, amp)},
-    {"amp-dtype", .kind = CLI_TEXT, .value = "NAME", .help = "of mixed precision", .choice = choose_amp_dtype,
-     CLI_AT(cli_engine, amp_dtype)},
+    {"amp-dtype", .kind = CLI_TEXT, .value = "NAME", .help = "of mixed precision, which is done in bfloat16 only",
+     .choice = choose_amp_dtype, CLI_AT(cli_engine, amp_dtype)},
     {"amp-force", .kind = CLI_FLAG, .help = "--amp without AVX512_BF16 as well: slower than f32",
      CLI_AT(cli_engine, amp_force)},
 };
@@ -168,6 +170,8 @@ att_precision cli_engine_precision(const cli_engine *engine)
 
 int cli_engine_open(cli_app *cli, const cli_engine *engine)
 {
+    if (engine->amp && strcmp(engine->amp_dtype, choose_amp_dtype(0)) != 0)
+        return cli_usage("--amp is done in bfloat16, not in %s; --amp-dtype bfloat16 says so", engine->amp_dtype);
     int code = cli_open(cli, engine->threads);
     if (code != CLI_OK || !engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 ||
         att_context_has_bf16(cli->context))

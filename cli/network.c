@@ -127,18 +127,15 @@ void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
-int cli_dataset_open(cli_app *cli, const char *path, const char *split, const char *class_map, int64_t cache_bytes,
-                     bool unlabelled, att_dataset **dataset)
+int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset)
 {
-    att_dataset_options options = att_dataset_options_defaults();
-    options.split = split;
-    options.class_map = class_map;
-    if (cache_bytes > 0)
-        options.cache_bytes = (size_t)cache_bytes;
-    att_status status = att_dataset_open(cli->context, path, &options, dataset);
-    if (status == ATT_ERR_FORMAT && unlabelled && !class_map) {
-        options.unlabelled = true;
-        status = att_dataset_open(cli->context, path, &options, dataset);
+    att_dataset_options asked = options ? *options : att_dataset_options_defaults();
+    bool unlabelled = asked.unlabelled && !asked.class_map;
+    asked.unlabelled = false;
+    att_status status = att_dataset_open(cli->context, path, &asked, dataset);
+    if (status == ATT_ERR_FORMAT && unlabelled) {
+        asked.unlabelled = true;
+        status = att_dataset_open(cli->context, path, &asked, dataset);
         if (status == ATT_OK) {
             cli_note(cli, "%s: %lld images, without classes", path, (long long)att_dataset_count(*dataset));
             return CLI_OK;
@@ -150,7 +147,7 @@ int cli_dataset_open(cli_app *cli, const char *path, const char *split, const ch
     const char *found = att_dataset_split(*dataset);
     cli_note(cli, "%s%s%s: %lld images, %d classes, numbered by %s", path, *found ? ", " : "", found,
              (long long)att_dataset_count(*dataset), att_dataset_class_count(*dataset),
-             class_map                                   ? class_map
+             asked.class_map                             ? asked.class_map
              : att_dataset_class_numbers_given(*dataset) ? "the labels"
                                                          : "the sorted folder names");
     return CLI_OK;

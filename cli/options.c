@@ -175,7 +175,7 @@ static bool store(const cli_found *f, const char *text)
         *(const char **)to = *text || option->empty ? text : default_text(f);
         return true;
     case CLI_WORD:
-        if (strlen(text) >= option->size)
+        if (!*text || strlen(text) >= option->size)
             return false;
         memcpy(to, text, strlen(text) + 1);
         return true;
@@ -200,17 +200,18 @@ static void describe_range(const cli_option *option, char *text, size_t size)
         [CLI_SEED] = "a whole number from 0 to 2^64 - 1",
         [CLI_REAL] = "a number",
         [CLI_TEXT] = "a text",
-        [CLI_REALS] = "numbers",
+        [CLI_REALS] = "a number",
         [CLI_WORD] = "a short name",
         [CLI_TEXTS] = "a text, given at most 32 times",
     };
-    int length = option->kind == CLI_REALS ? snprintf(text, size, "up to %d numbers", most_reals(option))
-                                           : snprintf(text, size, "%s", kinds[option->kind]);
+    int length = snprintf(text, size, "%s", kinds[option->kind]);
     if (option->low != 0 || option->high != 0) {
         bool bounded = option->high < 1e9 && isfinite(option->high);
-        snprintf(text + length, size - (size_t)length, bounded ? " from %.10g to %.10g" : " from %.10g up", option->low,
-                 option->high);
+        length += snprintf(text + length, size - (size_t)length, bounded ? " from %.10g to %.10g" : " from %.10g up",
+                           option->low, option->high);
     }
+    if (option->kind == CLI_REALS)
+        snprintf(text + length, size - (size_t)length, ", up to %d of them", most_reals(option));
 }
 
 /* --- unknown names ------------------------------------------------------------------------------------------------ */
@@ -223,8 +224,10 @@ static const char *option_name(const void *table, int index)
 /* where: of a file, "" on the command line; dashes: before the name. */
 static void say_unknown(const cli_table *table, const char *name, const char *where, const char *dashes)
 {
-    if (cli_not_here(name)) {
-        cli_say("%s%s%s is timm's, but attscope does not have it yet", where, dashes, name);
+    const char *instead;
+    if (cli_not_here(name, &instead)) {
+        cli_say("%s%s%s is timm's, but attscope does not have it yet%s%s", where, dashes, name, instead ? "; " : "",
+                instead ? instead : "");
         return;
     }
     char dashed[64];
@@ -381,7 +384,7 @@ static bool take_entry(const cli_table *table, const char *path, const att_yaml_
     char where[512];
     snprintf(where, sizeof where, "%.400s, line %d: ", path, entry->line);
     cli_found f = find_name(table, entry->key);
-    if (!f.option && cli_not_here_but_idle(entry->key, entry->kind == ATT_YAML_SCALAR ? entry->values[0] : NULL))
+    if (!f.option && cli_not_here_but_idle(entry->key, entry->values, entry->value_count))
         return true;
     if (!f.option || f.option->once) {
         say_unknown(table, entry->key, where, "");

@@ -290,8 +290,11 @@ static int make_folders(const char *path)
     for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash)
             *slash = '\0';
+        struct stat found;
         if (mkdir(part, 0777) != 0 && errno != EEXIST)
             return cli_failure("%s: %s", part, strerror(errno));
+        if (stat(part, &found) == 0 && !S_ISDIR(found.st_mode))
+            return cli_failure("%s is a file; a sweep needs a folder in its place", part);
         if (!slash)
             return CLI_OK;
         *slash = '/';
@@ -349,12 +352,22 @@ static int compare(const sweep_run *run, const att_yaml *before, const att_yaml 
     return CLI_OK;
 }
 
-static int compare_files(cli_app *cli, const sweep_run *run, const char *before_path, const char *now_path)
+void sweep_advise_removal(cli_app *cli, const sweep_run *run)
+{
+    cli_note(cli, "where that file is damaged, remove the folder %s: the same command then makes this run anew",
+             run->folder);
+}
+
+/* Damaged, the earlier file is this run's failure alone. */
+static int compare_files(cli_app *cli, sweep_run *run, const char *before_path, const char *now_path)
 {
     att_yaml *before = NULL, *now = NULL;
-    int code = cli_check(cli, att_yaml_read(cli->context, before_path, &before));
-    if (code == CLI_OK)
-        code = cli_check(cli, att_yaml_read(cli->context, now_path, &now));
+    if (cli_check(cli, att_yaml_read(cli->context, before_path, &before)) != CLI_OK) {
+        sweep_advise_removal(cli, run);
+        run->status = "failed";
+        return CLI_OK;
+    }
+    int code = cli_check(cli, att_yaml_read(cli->context, now_path, &now));
     if (code == CLI_OK)
         code = compare(run, before, now);
     att_yaml_destroy(&now);
@@ -362,7 +375,7 @@ static int compare_files(cli_app *cli, const sweep_run *run, const char *before_
     return code;
 }
 
-int sweep_plan_write(cli_app *cli, sweep_plan *plan, const sweep_run *run)
+int sweep_plan_write(cli_app *cli, sweep_plan *plan, sweep_run *run)
 {
     char path[CLI_PATH], fresh[CLI_PATH], metrics[CLI_PATH];
     cli_table table = table_of(plan);
@@ -377,9 +390,12 @@ int sweep_plan_write(cli_app *cli, sweep_plan *plan, const sweep_run *run)
     if (code == CLI_OK && cli_exists(path) &&
         cli_exists(cli_join(run->folder, "metrics.jsonl", metrics, sizeof metrics)))
         code = compare_files(cli, run, path, fresh);
-    if (code == CLI_OK && rename(fresh, path) != 0)
+    bool replaces = code == CLI_OK && strcmp(run->status, "failed") != 0;
+    if (replaces && rename(fresh, path) != 0) {
+        replaces = false;
         code = cli_failure("%s: %s", path, strerror(errno));
-    if (code != CLI_OK)
+    }
+    if (!replaces)
         unlink(fresh);
     return code;
 }

@@ -58,7 +58,11 @@ int sweep_plan_lock(sweep_plan *plan);
 int sweep_plan_settle(sweep_plan *plan, const sweep_run *run);
 
 /* Makes the run's folder with recipe.yaml, every option that it is trained with. One that was begun with others is
- * refused, what makes no difference to the weights left aside. CLI_OK or a code. */
-int sweep_plan_write(cli_app *cli, sweep_plan *plan, const sweep_run *run);
+ * refused, what makes no difference to the weights left aside; one whose recipe.yaml is damaged gets the status
+ * "failed", and why is said. CLI_OK or a code. */
+int sweep_plan_write(cli_app *cli, sweep_plan *plan, sweep_run *run);
+
+/* After a message about a damaged file: which folder to remove so that the run is made anew. */
+void sweep_advise_removal(cli_app *cli, const sweep_run *run);
 
 #endif

@@ -13,6 +13,8 @@ static const cli_option data_options[] = {
      CLI_AT(train_data, val_split), .empty = true},
     {"class-map", .kind = CLI_TEXT, .value = "FILE", .help = "one class a line; its line is its number, from 0",
      CLI_AT(train_data, class_map)},
+    {"coarse-labels", .kind = CLI_FLAG, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
+     CLI_AT(train_data, coarse_labels)},
     {"cache-bytes", .kind = CLI_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
      CLI_AT(train_data, cache_bytes), .low = 0, .high = 1e15},
 };
@@ -26,6 +28,17 @@ static void data_defaults(void *values)
 }
 
 GROUP(data_group, "Data", data_options, data_defaults);
+
+att_dataset_options cli_train_data_options(const train_data *data, const char *split)
+{
+    att_dataset_options options = att_dataset_options_defaults();
+    options.split = split;
+    options.class_map = data->class_map;
+    options.coarse = data->coarse_labels;
+    if (data->cache_bytes > 0)
+        options.cache_bytes = (size_t)data->cache_bytes;
+    return options;
+}
 
 /* --- images of the training --------------------------------------------------------------------------------------- */
 
@@ -60,11 +73,11 @@ static const cli_option image_options[] = {
      .help = "random resized crop, shift over black borders, or centre crop", .choice = choose_crop,
      CLI_AT(train_images, crop_mode)},
     {"scale", .kind = CLI_REALS, .value = "X X", .help = "rrc: area of the crop", CLI_AT(train_images, scale),
-     .low = 1e-6, .high = 1},
+     .low = 1e-6, .high = 1, .most = 2},
     {"ratio", .kind = CLI_REALS, .value = "X X", .help = "rrc: width over height", CLI_AT(train_images, ratio),
-     .low = 1e-3, .high = 1e3},
+     .low = 1e-3, .high = 1e3, .most = 2},
     {"pad", .kind = CLI_INT, .value = "N", .help = "pad: most pixels of a shift", CLI_AT(train_images, pad), .low = 0,
-     .high = 65536},
+     .high = 16384},
     {"hflip", .kind = CLI_REAL, .value = "P", .help = "probability of a left-right flip", CLI_AT(train_images, hflip),
      .low = 0, .high = 1},
     {"vflip", .kind = CLI_REAL, .value = "P", .help = "probability of an upside-down flip", CLI_AT(train_images, vflip),
@@ -124,6 +137,12 @@ static const char *choose_metric(int index)
     return index < 3 ? names[index] : NULL;
 }
 
+static const char *choose_decayed(int index)
+{
+    static const char *const names[] = {"weights", "all"};
+    return index < 2 ? names[index] : NULL;
+}
+
 #define RECIPE(member) CLI_AT(att_train_options, member)
 static const cli_option recipe_options[] = {
     {"epochs", .kind = CLI_INT, .value = "N", .help = "passes over the data", RECIPE(epochs), .low = 1, .high = 1e6},
@@ -134,8 +153,11 @@ static const cli_option recipe_options[] = {
     {"opt", .kind = CLI_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
     {"momentum", .kind = CLI_REAL, .value = "X", .help = "of sgd", RECIPE(momentum), .low = 0, .high = 0.999999},
     {"opt-eps", .kind = CLI_REAL, .value = "X", .help = "of adamw", RECIPE(eps), .low = 1e-30, .high = 1},
-    {"weight-decay", .kind = CLI_REAL, .value = "X", .help = "not on norms, biases, position and class token",
-     RECIPE(weight_decay), .low = 0, .high = 1e3},
+    {"weight-decay", .kind = CLI_REAL, .value = "X", .help = "pull of the weights to zero", RECIPE(weight_decay),
+     .low = 0, .high = 1e3},
+    {"weight-decay-on", .kind = CLI_TEXT, .value = "NAME",
+     .help = "weights: not on norms, biases, position and class token; all: on every parameter",
+     .choice = choose_decayed, RECIPE(weight_decay_on)},
     {"clip-grad", .kind = CLI_REAL, .value = "X", .help = "largest norm of the gradient", RECIPE(clip_grad), .low = 0,
      .high = 1e9, .open = true},
     {"lr", .kind = CLI_REAL, .value = "X", .help = "learning rate; without it lr-base scaled by the batch", RECIPE(lr),
@@ -186,12 +208,12 @@ GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
 
 static const cli_option list_options[] = {
     {"opt-betas", .kind = CLI_REALS, .value = "X X", .help = "of adamw", CLI_AT(train_settings, betas), .low = 0,
-     .high = 0.999999},
+     .high = 0.999999, .most = 2},
     {"decay-milestones", .kind = CLI_REALS, .value = "N...", .help = "multistep: epochs before which the rate falls",
      CLI_AT(train_settings, milestones), .low = 1, .high = 1e6, .most = ATT_MOST_MILESTONES},
     {"cutmix-minmax", .kind = CLI_REALS, .value = "X X",
      .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
-     CLI_AT(train_settings, cutmix_minmax), .low = 0, .high = 1},
+     CLI_AT(train_settings, cutmix_minmax), .low = 0, .high = 1, .most = 2},
 };
 
 static void list_defaults(void *values)

@@ -6,6 +6,7 @@
 
 typedef struct train_data {
     const char *data_dir, *train_split, *val_split, *class_map;
+    bool coarse_labels;
     int64_t cache_bytes;
 } train_data;
 
@@ -47,6 +48,9 @@ typedef struct train_settings {
     cli_engine engine;
     cli_output output;
 } train_settings;
+
+/* Of one split; NULL: the only one there is. */
+att_dataset_options cli_train_data_options(const train_data *data, const char *split);
 
 enum { CLI_TRAIN_USES = 13 };
 extern const cli_use cli_train_uses[CLI_TRAIN_USES];

@@ -30,11 +30,9 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     return CLI_OK;
 }
 
-/* Builds the network as far as flags say it, with one class where they say none, and asks its instruments, only to see
- * whether that can be. */
-static int rehearse(cli_app *cli, const train_settings *s, cli_train_network *n)
+int cli_train_network_try(cli_app *cli, const train_settings *s, cli_train_network *n, const char *with,
+                          const char *nodes)
 {
-    const train_measure *m = &s->measure;
     att_model_options options = s->network.options;
     att_model *model = NULL;
     att_measure *measure = NULL;
@@ -45,8 +43,8 @@ static int rehearse(cli_app *cli, const train_settings *s, cli_train_network *n)
         n->img_size = preprocess.img_size;
         code = cli_preprocess_flags(&s->preprocess, &preprocess);
     }
-    if (code == CLI_OK && m->with)
-        code = cli_instruments_make(cli, model, m->with, m->nodes, &measure);
+    if (code == CLI_OK && with)
+        code = cli_instruments_make(cli, model, with, nodes, &measure);
     att_measure_destroy(&measure);
     att_model_destroy(&model);
     return code;
@@ -66,7 +64,7 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
     if (code == CLI_OK && !n->name)
         return cli_usage("train needs --model NAME; attscope models lists them");
     s->network.options.loss = true;
-    return code == CLI_OK ? rehearse(cli, s, n) : code;
+    return code == CLI_OK ? cli_train_network_try(cli, s, n, m->with, m->nodes) : code;
 }
 
 /* --- making ------------------------------------------------------------------------------------------------------- */

@@ -18,9 +18,12 @@ typedef struct cli_train_network {
 } cli_train_network;
 
 /* Which network flags and checkpoint describe, put into `settings`; what cannot be built or measured is refused.
- * resume:
- * "" for a new training. *network is zero before, and to be freed whatever comes back. CLI_OK or a code. */
+ * resume: "" for a new training. *network is zero before, and to be freed whatever comes back. CLI_OK or a code. */
 int cli_train_network_find(cli_app *cli, train_settings *settings, const char *resume, cli_train_network *network);
+/* Builds the network that was found as far as flags say it, with one class where they say none, and asks the
+ * instruments `with` (NULL: none) of it, only to see whether that can be. CLI_OK or a code. */
+int cli_train_network_try(cli_app *cli, const train_settings *settings, cli_train_network *network, const char *with,
+                          const char *nodes);
 /* The model for that data set with its instruments, and space for its weights. */
 int cli_train_network_make(cli_app *cli, train_settings *settings, const att_dataset *data, cli_train_network *network);
 /* Draws the weights, or takes them from the checkpoint to start from; those of a training that is continued att_train()

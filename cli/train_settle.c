@@ -3,20 +3,37 @@
 #include <math.h>
 #include <string.h>
 
+static int check_range(const char *flag, const cli_reals *range)
+{
+    if (range->count != 2)
+        return cli_usage("%s needs two numbers, the least and the largest", flag);
+    if (range->values[0] > range->values[1])
+        return cli_usage("%s %g %g: the first number, the least, is above the second", flag, range->values[0],
+                         range->values[1]);
+    return CLI_OK;
+}
+
 static int check_images(cli_app *cli, train_images *images)
 {
-    if (!images->no_aug && (images->scale.count != 2 || images->ratio.count != 2))
-        return cli_usage("--scale and --ratio need two numbers each: the least and the largest");
-    return images->aa ? cli_check(cli, att_rand_augment_parse(cli->context, images->aa, &images->rand_augment))
-                      : CLI_OK;
+    int code = images->no_aug ? CLI_OK : check_range("--scale", &images->scale);
+    if (code == CLI_OK && !images->no_aug)
+        code = check_range("--ratio", &images->ratio);
+    if (code == CLI_OK && images->aa &&
+        att_rand_augment_parse(cli->context, images->aa, &images->rand_augment) != ATT_OK)
+        code = cli_usage("--aa: %s", att_context_message(cli->context));
+    return code;
 }
 
 /* What couples images, or decides which ones an epoch has. */
 static int take_mixing(train_settings *s)
 {
     const cli_reals *minmax = &s->cutmix_minmax;
-    if (minmax->count != 0 && (minmax->count != 2 || minmax->values[0] >= minmax->values[1]))
-        return cli_usage("--cutmix-minmax needs two numbers, the least and the largest");
+    int code = minmax->count != 0 ? check_range("--cutmix-minmax", minmax) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
+    if (minmax->count != 0 && minmax->values[0] == minmax->values[1])
+        return cli_usage("--cutmix-minmax %g %g: the second number must be above the first", minmax->values[0],
+                         minmax->values[1]);
     for (int i = 0; i < minmax->count; i++)
         s->recipe.cutmix_minmax[i] = minmax->values[i];
     s->recipe.aug_repeats = (int)s->images.aug_repeats;
@@ -37,6 +54,12 @@ static int take_milestones(train_settings *s)
     return CLI_OK;
 }
 
+static int check_betas(const cli_reals *betas)
+{
+    return betas->count == 2 ? CLI_OK
+                             : cli_usage("--opt-betas needs two numbers, for the gradient's mean and for its square's");
+}
+
 int cli_train_settle(cli_app *cli, train_settings *settings)
 {
     const train_measure *m = &settings->measure;
@@ -47,6 +70,8 @@ int cli_train_settle(cli_app *cli, train_settings *settings)
         code = take_mixing(settings);
     if (code == CLI_OK)
         code = take_milestones(settings);
+    if (code == CLI_OK)
+        code = check_betas(&settings->betas);
     return code == CLI_OK ? cli_json_check(settings->output.json) : code;
 }
 

@@ -22,6 +22,7 @@ typedef struct att_dataset_options {
     const char *class_map;   /* file with one class a line, its first word; the line's number, from 0, is the class */
     bool unlabelled;         /* every image below, in any folder or none and of every split: without classes, labels -1;
                                 sets without files of their own for the images are as ever */
+    bool coarse;             /* of CIFAR-100 the 20 superclasses, not the 100 classes; ERR_ARGUMENT for other data */
     size_t cache_bytes;      /* the most memory for the files of a .tar.gz, which cannot be sought */
     att_image_limits limits; /* what one image may ask for */
 } att_dataset_options;
@@ -41,9 +42,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * "cifar10", "cifar100", "stl10": the binary versions' files, in a folder, in the official folder inside it
  * (cifar-10-batches-bin, cifar-100-binary, stl10_binary) or in the official archive, plain or gzipped; names of classes
- * from batches.meta.txt, fine_label_names.txt and class_names.txt, else their numbers. CIFAR-100's classes are the 100
- * fine ones; STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by name.
- * The images of the split are kept in memory.
+ * from batches.meta.txt, fine_label_names.txt (coarse_label_names.txt) and class_names.txt, else their numbers.
+ * STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by name. The images
+ * of the split are kept in memory.
  *
  * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
  * runs of digits by value); others are left out. Without a class map the class folders that hold images are numbered in

@@ -117,7 +117,8 @@ typedef struct att_module_choice {
     const att_module *module; /* NULL: none */
     double values[ATT_MODULE_OPTIONS];
 } att_module_choice;
-/* Errors: ERR_NOT_FOUND for names of modules and options, with the nearest; ERR_ARGUMENT for values. */
+/* Errors: ERR_NOT_FOUND for a module's name, with the nearest; ERR_ARGUMENT for its options: an unknown name, one said
+ * twice, a value. */
 ATT_API att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice);
 /* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"); the branch itself
  * where there is none. A branch that is not what the module fits fails the graph (ERR_UNSUPPORTED). */

@@ -45,6 +45,7 @@ typedef struct att_plan_options {
     att_precision precision; /* ATT_MIXED needs a graph in f32 */
     const char *backend;     /* "cpu", "ref" */
     const char *optimizer;   /* training: name of an update op ("adamw", "sgd"); NULL: gradients only */
+    bool decay_all;          /* training: weight decay applies to every parameter, whatever its declaration says */
     bool ema;                /* training: keep an average of the weights in the slot "ema" */
     int group;               /* samples a body call works on; 0: chosen from the graph alone */
     int lanes;               /* gradient lanes, training only; 0: the context's threads */

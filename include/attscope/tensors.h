@@ -1,8 +1,9 @@
 /* attscope/tensors.h - the named tensors of a file: safetensors, or a checkpoint of PyTorch.
  *
  * The kind is found from the contents, never from the name. What torch.save() writes (.pth, .pt, .pth.tar, .th, .bin:
- * a zip archive, or the pickles of PyTorch before 1.6) is read by a machine that builds tensors and containers and
- * nothing else: no code runs, whatever the file says. Of such a file these are its tensors:
+ * a zip archive of one folder with one pickle, whose checksums are compared where it has them, or the pickles of
+ * PyTorch before 1.6) is read by a machine that builds tensors and containers and nothing else: no code runs, whatever
+ * the file says. Of such a file these are its tensors:
  *
  *   1. the dictionary under the first of these keys that holds tensors, looked for again in what was found:
  *      state_dict, model_state_dict, model, module, net, network, weights, params, teacher, student; where there is
@@ -25,10 +26,11 @@ extern "C" {
 /* An open file. Reading is thread-safe except for the context's message. */
 typedef struct att_tensors att_tensors;
 
-/* Maps the file and checks all of it but the tensors' contents. On success *file is the caller's, freed by
- * att_tensors_close(). Errors, each naming the file, and the tensor where there is one: ERR_FORMAT (what was found and
- * what was expected; what would have to be called to read a pickle); ERR_UNSUPPORTED (a tensor of more than
- * ATT_MAX_RANK dims, quantised or sparse, a compressed archive, a program); ERR_NOT_FOUND, ERR_IO, ERR_MEMORY.
+/* Maps the file and checks all of it but the tensors' contents, and of a zip archive these too. On success *file is the
+ * caller's, freed by att_tensors_close(). Errors, each naming the file, and the tensor where there is one: ERR_FORMAT
+ * (what was found and what was expected; what would have to be called to read a pickle); ERR_UNSUPPORTED (a tensor of
+ * more than ATT_MAX_RANK dims, quantised or sparse, a compressed archive, a program); ERR_NOT_FOUND, ERR_IO,
+ * ERR_MEMORY.
  */
 ATT_API ATT_MUST_CHECK att_status att_tensors_open(att_context *context, const char *path, att_tensors **file);
 ATT_API void att_tensors_close(att_tensors **file);

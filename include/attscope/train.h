@@ -37,9 +37,11 @@ typedef struct att_train_options {
     const char *optimizer;    /* att_optimizer_at() */
     double momentum;          /* sgd, momentum */
     double beta1, beta2, eps; /* adamw */
-    double weight_decay;      /* not on norms, biases, position embedding and class token */
-    double clip_grad;         /* > 0: largest Euclidean norm of the whole gradient */
-    double lr;                /* 0: lr_base r, or lr_base sqrt r for adamw, r = batch_size grad_accum_steps / 256 */
+    double weight_decay;
+    const char *weight_decay_on; /* "weights": not on norms, biases, position embedding and class token, as in timm;
+                                    "all": on every parameter, as PyTorch's optimisers without groups */
+    double clip_grad;            /* > 0: largest Euclidean norm of the whole gradient */
+    double lr;                   /* 0: lr_base r, or lr_base sqrt r for adamw, r = batch_size grad_accum_steps / 256 */
     double lr_base;
     const char *schedule;  /* att_schedule_at() */
     bool sched_on_updates; /* the rate changes at every update instead of every epoch */

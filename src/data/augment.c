@@ -316,15 +316,23 @@ static att_status take_section(att_context *context, const char *text, const cha
 
 att_status att_rand_augment_parse(att_context *context, const char *text, att_rand_augment *rand_augment)
 {
+    const double most = 100;
     att_rand_augment how = {.layers = 2, .magnitude = full, .most = full, .probability = 0.5};
     const char *at = text + strcspn(text, "-");
     if (at - text != 4 || strncmp(text, "rand", 4) != 0)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "augmentation \"%s\": only timm's RandAugment is done, as \"rand-m9-mstd0.5-inc1\"", text);
+                        "augmentation \"%s\": only timm's RandAugment is done, as \"rand-m9-mstd0.5-inc1\"; neither "
+                        "AutoAugment (original, v0, 3a, ...) nor AugMix is",
+                        text);
     while (*at) {
         ATT_TRY(take_section(context, text, at + 1, &how));
         at += 1 + strcspn(at + 1, "-");
     }
+    if (how.magnitude > most || how.most > most || how.most == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "augmentation \"%s\": its magnitudes, mN and mmaxX, must lie in 0..%g, X above 0", text, most);
+    if (how.probability > 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "augmentation \"%s\": its probability, pP, must lie in 0..1", text);
     *rand_augment = how;
     return ATT_OK;
 }

@@ -1,5 +1,5 @@
 /* CIFAR-10 and CIFAR-100 in the binary version (www.cs.toronto.edu/~kriz/cifar.html): 32 x 32 pixels; one label a
- * record, or in CIFAR-100 the superclass (which is not used) and the class. */
+ * record, or in CIFAR-100 the superclass and the class. */
 #include "data/packed.h"
 
 static const att_packed_layout cifar10 = {
@@ -31,6 +31,20 @@ static const att_packed_layout cifar100 = {
     .label_at = 1,
 };
 
+/* Once the fine names have told the data set. */
+static const att_packed_layout cifar100_coarse = {
+    .kind = "cifar100",
+    .folder = "cifar-100-binary",
+    .class_names = "coarse_label_names.txt",
+    .telling = true,
+    .pickled_folder = "cifar-100-python",
+    .pickled_file = "train",
+    .splits = {{"train", {"train.bin"}, NULL}, {"test", {"test.bin"}, NULL}},
+    .side = 32,
+    .classes = 20,
+    .label_bytes = 2,
+};
+
 static bool accepts_cifar10(const char *path)
 {
     return att_packed_accepts(&cifar10, path);
@@ -48,7 +62,7 @@ static bool accepts_cifar100(const char *path)
 
 static att_status open_cifar100(att_dataset *dataset, const att_dataset_options *options)
 {
-    return att_packed_open(&cifar100, dataset, options);
+    return att_packed_open(options->coarse ? &cifar100_coarse : &cifar100, dataset, options);
 }
 
 const att_data_format att_data_cifar10 = {accepts_cifar10, open_cifar10, att_packed_close, att_packed_name,

@@ -52,6 +52,9 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
         if (!formats[i]->accepts(dataset->path))
             continue;
         dataset->format = formats[i];
+        if (options->coarse && formats[i] != &att_data_cifar100)
+            return att_fail(dataset->context, ATT_ERR_ARGUMENT, "%s has no coarse labels: only CIFAR-100 has them",
+                            dataset->path);
         return formats[i]->open(dataset, options);
     }
     return att_fail(dataset->context, ATT_ERR_FORMAT, "%s is neither a folder nor a file", dataset->path);

@@ -234,14 +234,15 @@ static att_status make_room(const att_dataset *dataset, packed_source *source, i
     return ATT_OK;
 }
 
-static att_status take_label(att_dataset *dataset, const packed_source *source, const char *file, int64_t index,
-                             int label)
+/* The label of image `number` of the file is that of image `index` of all. */
+static att_status take_label(att_dataset *dataset, const packed_source *source, const char *file, int64_t number,
+                             int64_t index, int label)
 {
     const att_packed_layout *layout = source->layout;
     int class = label - layout->first_label;
     if (class < 0 || class >= layout->classes)
         return att_fail(dataset->context, ATT_ERR_FORMAT, "%s in %s: image %lld has label %d, expected %d to %d", file,
-                        dataset->path, (long long)index, label, layout->first_label,
+                        dataset->path, (long long)number, label, layout->first_label,
                         layout->first_label + layout->classes - 1);
     dataset->labels[index] = class;
     return ATT_OK;
@@ -272,7 +273,7 @@ static att_status take_records(att_dataset *dataset, packed_source *source, cons
         const uint8_t *from = bytes + (size_t)i * record;
         interleave(layout, from + before, source->pixels + (size_t)(first + i) * image_bytes(layout));
         if (before > 0)
-            ATT_TRY(take_label(dataset, source, file, first + i, from[layout->label_at]));
+            ATT_TRY(take_label(dataset, source, file, i, first + i, from[layout->label_at]));
     }
     source->count += more;
     return ATT_OK;
@@ -285,7 +286,7 @@ static att_status take_labels(att_dataset *dataset, const packed_source *source,
         return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s: %zu labels for %lld images", file, dataset->path,
                         size, (long long)source->count);
     for (int64_t i = 0; i < source->count; i++)
-        ATT_TRY(take_label(dataset, source, file, i, bytes[i]));
+        ATT_TRY(take_label(dataset, source, file, i, i, bytes[i]));
     return ATT_OK;
 }
 

@@ -236,7 +236,8 @@ static att_status prepare_update(att_plan *plan, const att_plan_options *options
         ATT_TRY(find_optimizer(plan, options->optimizer));
         int outs = 1 + plan->slot_count;
         ATT_TRY(add_update(plan, options->optimizer, true, 0, plan->layout.decayed, outs));
-        ATT_TRY(add_update(plan, options->optimizer, false, plan->layout.decayed, plan->layout.trained, outs));
+        ATT_TRY(
+            add_update(plan, options->optimizer, options->decay_all, plan->layout.decayed, plan->layout.trained, outs));
     }
     plan->ema = options->ema;
     return options->ema ? add_update(plan, "ema", false, 0, plan->layout.elements, 1) : ATT_OK;

@@ -30,12 +30,27 @@ static size_t find_too_deep(const char *bytes, size_t size)
     return size;
 }
 
+/* How many blanks JSON text begins with. */
+static size_t count_blanks(const char *bytes, size_t size)
+{
+    size_t count = 0;
+    while (count < size && bytes[count] && strchr(" \t\r\n", bytes[count]))
+        count++;
+    return count;
+}
+
 att_status att_json_parse(att_context *context, const char *what, const char *bytes, size_t size, json_t **root)
 {
     size_t deep = find_too_deep(bytes, size);
     if (deep < size)
         return att_fail(context, ATT_ERR_FORMAT, "%s: JSON nested more than %d levels deep at byte %zu", what,
                         (int)ATT_JSON_MAX_DEPTH, deep);
+    size_t begin = count_blanks(bytes, size);
+    if (begin == size)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON: it is empty", what);
+    if (bytes[begin] != '{' && bytes[begin] != '[')
+        return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON: expected an object in {} or an array in []",
+                        what);
     json_error_t error;
     json_t *parsed = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
     if (parsed == NULL) {

@@ -34,6 +34,17 @@ static bool is_pickle(const att_file_map *map)
     return map->size >= 2 && map->bytes[0] == 0x80 && map->bytes[1] >= 2 && map->bytes[1] <= 5 && !begins_header(map);
 }
 
+/* What PyTorch's users call their files. */
+static bool is_named_torch(const char *path)
+{
+    static const char *const endings[] = {".pth", ".pt", ".th", ".bin", ".ckpt", ".tar", ".pkl"};
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(dot, endings[i]) == 0)
+            return true;
+    return false;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(((const struct att_tensors_name *)a)->name, ((const struct att_tensors_name *)b)->name);
@@ -63,10 +74,17 @@ static att_status open_file(att_tensors *file, const char *path)
     if (!file->path)
         return att_fail_memory(file->context, strlen(path) + 1, path);
     ATT_TRY(att_file_map_open(file->context, path, &file->map));
+    if (file->map.size == 0)
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: an empty file; expected weights, as safetensors or as torch.save() writes them", path);
     if (is_zip(&file->map))
         ATT_TRY(att_tensors_read_torch_zip(file));
     else if (is_pickle(&file->map))
         ATT_TRY(att_tensors_read_torch_pickles(file));
+    else if (is_named_torch(path) && !begins_header(&file->map))
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: no checkpoint of PyTorch: expected a zip archive or a pickle, as torch.save() writes them",
+                        path);
     else
         ATT_TRY(att_tensors_read_safetensors(file));
     return sort_names(file);

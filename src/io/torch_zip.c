@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/torch_state.h"
@@ -24,7 +26,8 @@ typedef struct record {
     uint64_t begin;      /* of its header in the file */
     const uint8_t *data; /* size bytes */
     uint64_t size;
-    bool packed;
+    uint32_t checksum; /* CRC-32; 0: not said, as torch.serialization.set_crc32_options(False) leaves it */
+    bool packed, checked;
 } record;
 
 typedef struct archive {
@@ -150,7 +153,8 @@ static att_status read_entry(const archive *a, const uint8_t *entry, uint64_t le
     uint64_t packed = number(entry + 20, 4);
     *made = (record){.name = {(const char *)entry + CENTRAL_BYTES, (size_t)name},
                      .begin = number(entry + 42, 4),
-                     .size = number(entry + 24, 4)};
+                     .size = number(entry + 24, 4),
+                     .checksum = (uint32_t)number(entry + 16, 4)};
     if (!widen(entry + CENTRAL_BYTES + name, extra, (uint64_t *const[]){&made->size, &packed, &made->begin}))
         return refuse_record(a, made->name, ATT_ERR_FORMAT, "has sizes that cannot be read");
     made->packed = number(entry + 10, 2) != 0 || packed != made->size || number(entry + 8, 2) & 1;
@@ -205,7 +209,7 @@ static att_status read_directory(archive *a)
 /* --- the checkpoint ----------------------------------------------------------------------------------------------- */
 
 /* The file "<prefix><folder><name>"; NULL where there is none. */
-static const record *find_record(const archive *a, const char *folder, att_pickle_text name)
+static record *find_record(const archive *a, const char *folder, att_pickle_text name)
 {
     char path[MOST_RECORD_NAME];
     size_t middle = strlen(folder);
@@ -218,7 +222,7 @@ static const record *find_record(const archive *a, const char *folder, att_pickl
     return bsearch(&key, a->records, a->count, sizeof *a->records, compare_names);
 }
 
-static const record *find_file(const archive *a, const char *name)
+static record *find_file(const archive *a, const char *name)
 {
     return find_record(a, "", (att_pickle_text){name, strlen(name)});
 }
@@ -231,18 +235,55 @@ static att_status check_plain(const archive *a, const record *found)
                          "is compressed or encrypted, as torch.save() never does, and is not read");
 }
 
+static att_status check_sum(const archive *a, record *found)
+{
+    bool differs =
+        !found->checked && found->checksum != 0 && crc32_z(0, found->data, (size_t)found->size) != found->checksum;
+    found->checked = true;
+    if (!differs)
+        return ATT_OK;
+    return refuse_record(a, found->name, ATT_ERR_FORMAT,
+                         "is not what was written: its checksum (CRC-32) differs; the file is damaged");
+}
+
 static att_status place_storages(const archive *a, att_pickle *pickle)
 {
     for (int i = 0; i < pickle->storage_count; i++) {
         att_pickle_storage *storage = &pickle->storages[i];
-        const record *found = find_record(a, "data/", storage->key);
+        record *found = find_record(a, "data/", storage->key);
         if (!found)
             return refuse_record(a, storage->key, ATT_ERR_FORMAT, "is a storage that is missing");
         ATT_TRY(check_plain(a, found));
         int64_t bytes = att_torch_storage_bytes(storage);
         if (bytes < 0 || (uint64_t)bytes != found->size)
             return refuse_record(a, found->name, ATT_ERR_FORMAT, "is not as large as its tensors say");
+        ATT_TRY(check_sum(a, found));
         storage->data = found->data;
+    }
+    return ATT_OK;
+}
+
+static att_status refuse_two(const archive *a, const char *what, att_pickle_text one, att_pickle_text other)
+{
+    char first[ATT_PICKLE_SHOWN], second[ATT_PICKLE_SHOWN];
+    return att_fail(a->file->context, ATT_ERR_FORMAT,
+                    "%s: two %s in it, %s and %s; expected one, as torch.save() has it", a->file->path, what,
+                    att_pickle_show(one, first), att_pickle_show(other, second));
+}
+
+/* Everything lies in one folder, which has one pickle: nothing is chosen silently. */
+static att_status check_single(const archive *a)
+{
+    static const char pickle[] = ".pkl";
+    const size_t end = sizeof pickle - 1;
+    const record *data = find_file(a, "data.pkl");
+    for (size_t i = 0; i < a->count; i++) {
+        const record *r = &a->records[i];
+        if (r->name.length < a->prefix.length || memcmp(r->name.bytes, a->prefix.bytes, a->prefix.length) != 0)
+            return refuse_two(a, "folders", a->prefix, r->name);
+        if (data && r != data && r->name.length >= end &&
+            memcmp(r->name.bytes + r->name.length - end, pickle, end) == 0)
+            return refuse_two(a, "pickles", data->name, r->name);
     }
     return ATT_OK;
 }
@@ -251,12 +292,13 @@ static att_status check_kind(const archive *a)
 {
     static const char little[] = "little";
     const record *order = find_file(a, "byteorder");
-    if (!find_file(a, "data.pkl"))
-        return refuse(a, "a zip archive, but no checkpoint of PyTorch: it has no data.pkl");
     if (find_file(a, "constants.pkl"))
         return att_fail(a->file->context, ATT_ERR_UNSUPPORTED,
                         "%s: a program of TorchScript; attscope runs no code (in Python: save the state_dict)",
                         a->file->path);
+    ATT_TRY(check_single(a));
+    if (!find_file(a, "data.pkl"))
+        return refuse(a, "a zip archive, but no checkpoint of PyTorch: it has no data.pkl");
     if (order && (order->size != strlen(little) || memcmp(order->data, little, strlen(little)) != 0))
         return att_fail(a->file->context, ATT_ERR_UNSUPPORTED, "%s: its byte order is not little-endian",
                         a->file->path);
@@ -267,8 +309,9 @@ static att_status read_checkpoint(archive *a, att_pickle *pickle)
 {
     ATT_TRY(read_directory(a));
     ATT_TRY(check_kind(a));
-    const record *data = find_file(a, "data.pkl");
+    record *data = find_file(a, "data.pkl");
     ATT_TRY(check_plain(a, data));
+    ATT_TRY(check_sum(a, data));
     att_pickle_ref root;
     ATT_TRY(att_pickle_read(pickle, data->data, (size_t)data->size, &root));
     ATT_TRY(place_storages(a, pickle));

@@ -121,8 +121,9 @@ att_claims att_claims_none(void)
 
 void att_options_fill(att_model_options *to, const att_model_options *from)
 {
+    bool says_layers = to->layers[0] != '\0';
     for (int i = 0; i < FIELD_COUNT; i++)
-        if (is_open(to, &fields[i]))
+        if (is_open(to, &fields[i]) && !(says_layers && fields[i].offset == offsetof(att_model_options, depth)))
             memcpy((char *)to + fields[i].offset, (const char *)from + fields[i].offset, fields[i].size);
 }
 
@@ -145,6 +146,8 @@ void att_claims_fill(att_claims *to, const att_claims *from)
 
 att_status att_options_check(att_context *context, const char *family, const att_model_options *options)
 {
+    if (options->in_chans == 2)
+        return att_fail(context, ATT_ERR_ARGUMENT, "in_chans must be 1 or 3, not 2");
     for (int i = 0; i < FIELD_COUNT; i++) {
         const field *f = &fields[i];
         if (f->family && strcmp(f->family, family) != 0 && !is_open(options, f))
@@ -156,6 +159,17 @@ att_status att_options_check(att_context *context, const char *family, const att
                         get_number(options, f));
     }
     return ATT_OK;
+}
+
+att_status att_options_check_attn(att_context *context, const att_model_options *options,
+                                  const att_model_options *known)
+{
+    bool has_module = known->attn[0] && strcmp(known->attn, "none") != 0;
+    if (!options->attn_blocks[0] || options->attn[0] || has_module)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "attn_blocks \"%s\" says which blocks have a module, but attn does not say which module",
+                    options->attn_blocks);
 }
 
 static bool is_same(const att_model_options *a, const att_model_options *b, const field *f)

@@ -18,11 +18,16 @@ typedef struct att_claims {
 } att_claims;
 /* Nothing said. */
 att_claims att_claims_none(void);
-/* Takes over from `from` what `to` leaves open. */
+/* Takes over from `from` what `to` leaves open; a depth is not open where layers are said, which have one. */
 void att_claims_fill(att_claims *to, const att_claims *from);
 void att_options_fill(att_model_options *to, const att_model_options *from);
 /* ERR_ARGUMENT where an option that is said lies outside its range, or is one of another family. */
 att_status att_options_check(att_context *context, const char *family, const att_model_options *options);
+
+/* ERR_ARGUMENT where attn_blocks is said and no module is: neither in `options` nor in `known`, where it would be from.
+ */
+att_status att_options_check_attn(att_context *context, const att_model_options *options,
+                                  const att_model_options *known);
 
 /* A value as files give it. */
 typedef struct att_fact {

@@ -152,13 +152,6 @@ static att_status find_variant(const search *s, att_variant *variant)
     return status;
 }
 
-/* Which module there is can be seen, its options cannot: a variant's own are taken where the module is. */
-static bool is_same_module(const char *found, const char *own)
-{
-    size_t length = strcspn(own, ":");
-    return length > 0 && strlen(found) == length && strncmp(found, own, length) == 0;
-}
-
 static att_status settle_options(const search *s, att_variant variant, const att_model_options *own,
                                  att_model_options *options)
 {
@@ -166,10 +159,9 @@ static att_status settle_options(const search *s, att_variant variant, const att
     ATT_TRY(variant.family->recognise(s->context, s->file, &found));
     if (found.init_values > 0 && own->init_values > 0)
         found.init_values = own->init_values;
-    if (is_same_module(found.attn, own->attn))
-        memcpy(found.attn, own->attn, sizeof found.attn);
     *options = s->claims.options;
     ATT_TRY(att_options_check(s->context, variant.family->name, options));
+    ATT_TRY(att_options_check_attn(s->context, options, &found));
     att_options_fill(options, &found);
     if (options->num_heads == 0 && options->embed_dim != 0 && options->embed_dim != own->embed_dim)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,

@@ -22,6 +22,15 @@ bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
     return att_checkpoint_owns(file, name) || (length > tail && strcmp(name + length - tail, counter) == 0);
 }
 
+bool att_checkpoint_same_shape(att_shape a, att_shape b)
+{
+    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
+        a.rank--;
+    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
+        b.rank--;
+    return att_shape_equal(a, b);
+}
+
 enum { NAME_BYTES = 256, LISTED = 12 };
 
 typedef struct loading {
@@ -49,16 +58,6 @@ static int tensor_of(const loading *l, const char *name)
     for (int i = 0; index < 0 && att_model_family(l->model)->alias(name, i, other, sizeof other); i++)
         index = find_prefixed(l, other);
     return index;
-}
-
-/* Whether shapes are the same but for ones at the end: a convolution of one pixel is a linear layer. */
-static bool is_same_shape(att_shape a, att_shape b)
-{
-    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
-        a.rank--;
-    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
-        b.rank--;
-    return att_shape_equal(a, b);
 }
 
 static bool is_number(att_safetensors_dtype dtype)
@@ -120,7 +119,7 @@ static int64_t other_classes(const loading *l)
         att_tensors_info info = att_tensors_at(l->file, index);
         int64_t found = info.shape.rank > 0 ? info.shape.dims[0] : 0;
         info.shape.dims[0] = parameter.shape.dims[0];
-        bool fits = is_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
+        bool fits = att_checkpoint_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
         if (!fits || found == parameter.shape.dims[0] || (classes > 0 && found != classes))
             return 0;
         classes = found;
@@ -172,7 +171,7 @@ static bool needs_regrid(const loading *l, const att_parameter_info *parameter, 
                          att_regrid *grid)
 {
     att_model_options options = att_model_options_of(l->model);
-    return !is_same_shape(info->shape, parameter->shape) && is_number(info->dtype) &&
+    return !att_checkpoint_same_shape(info->shape, parameter->shape) && is_number(info->dtype) &&
            att_model_family(l->model)->regrids(&options, parameter->name, info->shape, parameter->shape, grid);
 }
 
@@ -216,7 +215,22 @@ static void list_name(listing *list, const char *name, const char *detail)
     list->count++;
 }
 
-static void list_parameters(const loading *l, listing *missing, listing *wrong)
+static void list_wrong(const att_parameter_info *parameter, const att_tensors_info *info, listing *mistyped,
+                       listing *misshaped)
+{
+    const char *type = att_safetensors_dtype_name(info->dtype);
+    char has[96], wants[96], detail[240];
+    if (att_checkpoint_same_shape(info->shape, parameter->shape)) {
+        snprintf(detail, sizeof detail, " %s", type);
+        list_name(mistyped, parameter->name, detail);
+        return;
+    }
+    snprintf(detail, sizeof detail, " %s %s instead of %s", type, att_shape_format(info->shape, has, sizeof has),
+             att_shape_format(parameter->shape, wants, sizeof wants));
+    list_name(misshaped, parameter->name, detail);
+}
+
+static void list_parameters(const loading *l, listing *missing, listing *mistyped, listing *misshaped)
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
@@ -229,13 +243,10 @@ static void list_parameters(const loading *l, listing *missing, listing *wrong)
         }
         att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
-        if ((is_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
+        if ((att_checkpoint_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
             needs_regrid(l, &parameter, &info, &grid))
             continue;
-        char has[96], wants[96], detail[240];
-        snprintf(detail, sizeof detail, " %s %s instead of %s", att_safetensors_dtype_name(info.dtype),
-                 att_shape_format(info.shape, has, sizeof has), att_shape_format(parameter.shape, wants, sizeof wants));
-        list_name(wrong, parameter.name, detail);
+        list_wrong(&parameter, &info, mistyped, misshaped);
     }
 }
 
@@ -268,11 +279,18 @@ static void list_extra(const loading *l, listing *extra)
     }
 }
 
+enum { MISSING, EXTRA, MISTYPED, MISSHAPED, LISTS };
+
 static att_status report(const loading *l, const listing *lists)
 {
-    static const char *const heads[] = {"missing", "extra", "mis-shaped"};
+    static const char *const heads[LISTS] = {
+        [MISSING] = "missing",
+        [EXTRA] = "extra",
+        [MISTYPED] = "of a type other than F32, F16, BF16 and F64",
+        [MISSHAPED] = "mis-shaped",
+    };
     att_text text = {.context = l->context};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < LISTS; i++)
         if (lists[i].count)
             att_text_append(&text, "%s%d %s: %s", text.length ? "; " : "", lists[i].count, heads[i],
                             lists[i].text.data ? lists[i].text.data : "");
@@ -288,11 +306,13 @@ static att_status report(const loading *l, const listing *lists)
 
 static att_status check(const loading *l)
 {
-    listing lists[3] = {{.text.context = l->context}, {.text.context = l->context}, {.text.context = l->context}};
-    list_parameters(l, &lists[0], &lists[2]);
-    list_extra(l, &lists[1]);
+    listing lists[LISTS] = {0};
+    for (int i = 0; i < LISTS; i++)
+        lists[i].text.context = l->context;
+    list_parameters(l, &lists[MISSING], &lists[MISTYPED], &lists[MISSHAPED]);
+    list_extra(l, &lists[EXTRA]);
     att_status status = report(l, lists);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < LISTS; i++)
         att_text_free(&lists[i].text);
     return status;
 }

@@ -127,6 +127,7 @@ static att_status settle(att_model *model, att_variant variant, const att_model_
     model->family = variant.family;
     ATT_TRY(att_options_check(model->context, model->family->name, &model->options));
     ATT_TRY(check_training(model->context, &model->options));
+    ATT_TRY(att_options_check_attn(model->context, &model->options, &own));
     att_options_fill(&model->options, &own);
     ATT_TRY(variant.family->complete(model->context, &model->options));
     model->preprocess.img_size = model->options.img_size;

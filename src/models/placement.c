@@ -86,13 +86,24 @@ static att_status fail_range(const reading *r, int from, int to, int count)
                     r->text, to, place, count - 1);
 }
 
+static const char *in_stage(const reading *r, char text[16])
+{
+    if (r->stage)
+        snprintf(text, 16, " of layer%d", r->stage);
+    return text;
+}
+
 static att_status choose(reading *r, int from, int to, int step)
 {
     int count, first = first_block(r, &count);
     if (from > to || to >= count)
         return fail_range(r, from, to, count);
-    for (int b = from; b <= to; b += step)
+    for (int b = from; b <= to; b += step) {
+        if (r->chosen[first + b])
+            return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": block %d%s is named twice", r->text, b,
+                            in_stage(r, (char[16]){0}));
         r->chosen[first + b] = true;
+    }
     return ATT_OK;
 }
 

@@ -116,8 +116,9 @@ static att_status read_stages(att_context *context, const att_model_options *opt
     ATT_TRY(read_layers(context, options->layers, &net->stages));
     int depth = att_resnet_depth(net->block, &net->stages);
     if (options->depth != 0 && options->depth != depth)
-        return att_fail(context, ATT_ERR_ARGUMENT, "depth %d does not go with layers %s, which are %d deep",
-                        options->depth, options->layers, depth);
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "depth %d does not go with layers %s, which are %d deep; leave one of them out", options->depth,
+                        options->layers, depth);
     return ATT_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/checkpoint.h"
+#include "models/module_options.h"
 #include "models/resnet.h"
 
 /* The scope that modules have in the public codes of residual networks for CIFAR. */
@@ -145,7 +146,8 @@ typedef struct seen {
     const att_tensors *file;
     int blocks[ATT_STAGES];
     const att_module *module;
-    bool bears[ATT_STAGES][ATT_BLOCKS]; /* blocks with the module */
+    bool bears[ATT_STAGES][ATT_BLOCKS];         /* blocks with the module */
+    int module_tensors[ATT_STAGES][ATT_BLOCKS]; /* in the module's scope */
 } seen;
 
 static att_status refuse(const seen *s, const char *name)
@@ -165,6 +167,7 @@ static att_status read_name(seen *s, const char *name)
         return refuse(s, name);
     if (block >= s->blocks[stage - 1])
         s->blocks[stage - 1] = block + 1;
+    s->module_tensors[stage - 1][block] += is_in_module(rest);
     const att_module *module = module_of(rest);
     if (module && s->module && module != s->module)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: some blocks have the module %s, others %s",
@@ -266,13 +269,42 @@ static att_status read_stages(const seen *s, att_model_options *found, att_stage
     return ATT_OK;
 }
 
+/* What was made of the branch's channels, in a block of either kind. */
+static int64_t channels_of(const seen *s, const char *block)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%s.conv3.weight", block);
+    att_shape shape = shape_of(s, name, 4);
+    snprintf(name, sizeof name, "%s.conv2.weight", block);
+    shape = shape.rank ? shape : shape_of(s, name, 4);
+    return shape.rank ? shape.dims[0] : 0;
+}
+
+static att_status read_options(const seen *s, const att_stages *stages, att_model_options *found)
+{
+    att_module_site sites[ATT_BLOCKS];
+    int count = 0;
+    for (int i = 0; i < stages->count; i++)
+        for (int b = 0; b < stages->blocks[i]; b++) {
+            if (!s->bears[i][b])
+                continue;
+            att_module_site *site = &sites[count++];
+            snprintf(site->block, sizeof site->block, "layer%d.%d", i + 1, b);
+            site->channels = channels_of(s, site->block);
+            site->tensors = s->module_tensors[i][b];
+        }
+    return att_module_options_infer(s->context, s->file, s->module, sites, count, OTHER_SCOPE, found->attn,
+                                    sizeof found->attn);
+}
+
 static att_status read_module(const seen *s, const att_stages *stages, att_model_options *found)
 {
     bool chosen[ATT_BLOCKS] = {false};
     int count = 0;
-    SAY(found, attn, s->module ? s->module->name : "none");
+    SAY(found, attn, "none");
     if (!s->module)
         return ATT_OK;
+    ATT_TRY(read_options(s, stages, found));
     for (int i = 0; i < stages->count; i++)
         for (int b = 0; b < stages->blocks[i]; b++)
             chosen[count++] = s->bears[i][b];

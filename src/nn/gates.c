@@ -2,6 +2,8 @@
 
 #include <attscope/ops.h>
 
+#include "core/error.h"
+#include "graph/graph.h"
 #include "nn/gates.h"
 
 att_init att_init_fan_in(int64_t inputs)
@@ -73,6 +75,19 @@ att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_v
     return att_channel_conv(scope->graph, x, weight);
 }
 
+att_value att_gates_style(const att_scope *scope, att_value x)
+{
+    att_shape shape = att_value_shape(scope->graph, x);
+    if (x != ATT_NONE && shape.dims[0] * shape.dims[1] == 1)
+        return att_graph_fail(
+            scope->graph, att_fail(att_graph_context(scope->graph), ATT_ERR_ARGUMENT,
+                                   "the map has a single pixel in %s, which takes a deviation over pixels: images must "
+                                   "be larger (img_size), or that stage left out (attn_blocks)",
+                                   scope->path));
+    att_scope_enter(scope);
+    return att_global_style(scope->graph, x, 1e-5);
+}
+
 static int dct_side(int64_t side, double shrink)
 {
     double shrunk = floor((double)side / shrink + 0.5);
@@ -86,10 +101,17 @@ att_value att_gates_dct(const att_scope *scope, att_value x, double shrink)
         int row, column;
     } best[] = {{0, 0}, {0, 1}, {6, 0}, {0, 5}, {0, 2}, {1, 0}, {1, 2}, {4, 0},
                 {5, 0}, {1, 6}, {3, 0}, {0, 4}, {0, 6}, {0, 3}, {3, 5}, {2, 2}};
+    enum { COUNT = sizeof best / sizeof *best };
     att_shape shape = att_value_shape(scope->graph, x);
-    att_dct_pool_options options = {.count = sizeof best / sizeof *best,
-                                    .height = dct_side(shape.dims[0], shrink),
-                                    .width = dct_side(shape.dims[1], shrink)};
+    if (att_width_of(scope, x) % COUNT != 0)
+        return att_graph_fail(
+            scope->graph,
+            att_fail(att_graph_context(scope->graph), ATT_ERR_ARGUMENT,
+                     "%s: its 16 frequencies take a branch whose channels are a multiple of 16, not %lld; "
+                     "the width decides",
+                     scope->path, (long long)att_width_of(scope, x)));
+    att_dct_pool_options options = {
+        .count = COUNT, .height = dct_side(shape.dims[0], shrink), .width = dct_side(shape.dims[1], shrink)};
     for (int i = 0; i < options.count; i++) {
         options.rows[i] = best[i].row * (options.height / 7);
         options.columns[i] = best[i].column * (options.width / 7);

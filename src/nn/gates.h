@@ -36,8 +36,12 @@ int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor);
  * one where that is even, at least 3. */
 att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_value x, int64_t k);
 
+/* Mean and deviation over the pixels of x [h, w, C], [C, 2]; a map of one pixel fails the graph (ERR_ARGUMENT). */
+att_value att_gates_style(const att_scope *scope, att_value x);
+
 /* FcaNet's pooling of x [h, w, C]: 16 groups of channels, each with one of the 16 frequencies that serve best
- * ("top16"), in units of floor(H / 7), over the map brought to H x W, the sides divided by `shrink` and at least 7. */
+ * ("top16"), in units of floor(H / 7), over the map brought to H x W, the sides divided by `shrink` and at least 7.
+ * Channels that are no multiple of 16 fail the graph (ERR_ARGUMENT). */
 att_value att_gates_dct(const att_scope *scope, att_value x, double shrink);
 
 #endif

@@ -35,13 +35,6 @@ static const char *option_name(const void *user, int index)
     return ((const att_module *)user)->options[index].name;
 }
 
-static att_status fail_name(att_context *context, const char *kind, const char *name, const char *nearest)
-{
-    return att_fail(context, ATT_ERR_NOT_FOUND,
-                    nearest ? "there is no %s \"%s\"; did you mean \"%s\"?" : "there is no %s \"%s\"%s", kind, name,
-                    nearest ? nearest : "");
-}
-
 static att_status find_module(att_context *context, const char *name, const att_module **module)
 {
     for (int i = 0; i < MODULE_COUNT; i++)
@@ -49,7 +42,10 @@ static att_status find_module(att_context *context, const char *name, const att_
             *module = modules[i];
             return ATT_OK;
         }
-    return fail_name(context, "module", name, att_text_nearest(name, module_name, NULL, MODULE_COUNT));
+    const char *nearest = att_text_nearest(name, module_name, NULL, MODULE_COUNT);
+    if (nearest)
+        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"; did you mean \"%s\"?", name, nearest);
+    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"", name);
 }
 
 static const char *choice_name(const void *user, int index)
@@ -91,7 +87,22 @@ static att_status read_number(att_context *context, const char *module, const at
     return ATT_OK;
 }
 
-static att_status set_option(att_context *context, att_module_choice *choice, char *text)
+static att_status fail_option(att_context *context, const att_module *module, const char *name)
+{
+    const char *nearest = att_text_nearest(name, option_name, module, module->option_count);
+    if (module->option_count == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no options, and so no \"%s\"", module->name, name);
+    if (nearest)
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no option \"%s\"; did you mean \"%s\"?", module->name,
+                        name, nearest);
+    char names[128] = "";
+    for (int i = 0; i < module->option_count; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", module->options[i].name);
+    return att_fail(context, ATT_ERR_ARGUMENT, "module %s has no option \"%s\", only %s", module->name, name, names);
+}
+
+/* said: which options were set before. */
+static att_status set_option(att_context *context, att_module_choice *choice, bool said[ATT_MODULE_OPTIONS], char *text)
 {
     const att_module *module = choice->module;
     char *equals = strchr(text, '=');
@@ -100,12 +111,15 @@ static att_status set_option(att_context *context, att_module_choice *choice, ch
     *equals = '\0';
     for (int i = 0; i < module->option_count; i++) {
         const att_module_option *option = &module->options[i];
-        if (strcmp(option->name, text) == 0)
-            return (option->choices ? read_choice : read_number)(context, module->name, option, equals + 1,
-                                                                 &choice->values[i]);
+        if (strcmp(option->name, text) != 0)
+            continue;
+        if (said[i])
+            return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s is said twice", module->name, text);
+        said[i] = true;
+        return (option->choices ? read_choice : read_number)(context, module->name, option, equals + 1,
+                                                             &choice->values[i]);
     }
-    return fail_name(context, "such option of this module:", text,
-                     att_text_nearest(text, option_name, module, module->option_count));
+    return fail_option(context, module, text);
 }
 
 att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice)
@@ -125,11 +139,12 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
     } else if (options) {
         return att_fail(context, ATT_ERR_ARGUMENT, "module \"none\" has no options");
     }
+    bool said[ATT_MODULE_OPTIONS] = {false};
     while (options) {
         char *next = strchr(options, ',');
         if (next)
             *next++ = '\0';
-        ATT_TRY(set_option(context, &made, options));
+        ATT_TRY(set_option(context, &made, said, options));
         options = next;
     }
     *choice = made;

@@ -10,8 +10,7 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     static const att_init zeros = {ATT_INIT_CONSTANT, 0};
     att_shape shape = att_shape_of(att_width_of(scope, branch), 2);
     att_value weight = att_scope_parameter(scope, "cfc", shape, zeros, true);
-    att_scope_enter(scope);
-    att_value style = att_global_style(scope->graph, branch, 1e-5);
+    att_value style = att_gates_style(scope, branch);
     att_value z = att_channel_linear(scope->graph, style, weight);
     return att_gates_apply(scope, branch, att_gates_norm(scope, z));
 }

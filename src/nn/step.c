@@ -43,7 +43,7 @@ static att_value pool_mean(const att_scope *scope, att_value x)
 
 static att_value pool_style(const att_scope *scope, att_value x)
 {
-    return att_global_style(scope->graph, x, 1e-5);
+    return att_gates_style(scope, x);
 }
 
 static att_value pool_dct(const att_scope *scope, att_value x)

@@ -45,8 +45,10 @@ static att_status keep_all(att_sweep_file *file, const char *path, const char *f
     const json_t *list = json_object_get(root, "runs");
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count > ATT_SWEEP_MOST_RUNS)
-        return att_fail(file->arena.context, ATT_ERR_FORMAT, "%s: expected \"runs\", an array of at most %d runs", path,
-                        (int)ATT_SWEEP_MOST_RUNS);
+        return att_fail(
+            file->arena.context, ATT_ERR_FORMAT,
+            "%s: expected an object with \"runs\", an array of at most %d runs, as attscope sweep writes it", path,
+            (int)ATT_SWEEP_MOST_RUNS);
     file->runs = att_arena_allocate(&file->arena, (count + 1) * sizeof *file->runs);
     if (!file->runs)
         return att_fail_memory(file->arena.context, count * sizeof *file->runs, path);

@@ -23,6 +23,7 @@ att_train_options att_train_options_defaults(void)
                                .beta2 = 0.999,
                                .eps = 1e-8,
                                .weight_decay = 2e-5,
+                               .weight_decay_on = "weights",
                                .lr_base = 0.1,
                                .schedule = "cosine",
                                .warmup_epochs = 5,
@@ -55,6 +56,7 @@ typedef enum kind { TEXT, INT, SEED, REAL, FLAG, RANGE, MILESTONES } kind;
     X(REAL, beta2)                  \
     X(REAL, eps)                    \
     X(REAL, weight_decay)           \
+    X(TEXT, weight_decay_on)        \
     X(REAL, clip_grad)              \
     X(REAL, lr)                     \
     X(REAL, lr_base)                \
@@ -231,6 +233,10 @@ att_status att_train_options_check(att_context *context, const att_train_options
     if (find_mix_mode(options->mixup_mode) == MIX_MODES)
         return att_fail(context, ATT_ERR_ARGUMENT, "mixup_mode is \"%s\", expected batch, pair or elem",
                         options->mixup_mode ? options->mixup_mode : "");
+    const char *decayed = options->weight_decay_on;
+    if (!decayed || (strcmp(decayed, "weights") != 0 && strcmp(decayed, "all") != 0))
+        return att_fail(context, ATT_ERR_ARGUMENT, "weight_decay_on is \"%s\", expected weights or all",
+                        decayed ? decayed : "");
     const char *metric = options->eval_metric;
     if (!metric || (strcmp(metric, "top1") != 0 && strcmp(metric, "top5") != 0 && strcmp(metric, "loss") != 0))
         return att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected top1, top5 or loss",

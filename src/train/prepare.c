@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "graph/graph.h"
 #include "graph/session.h"
 #include "graph/weights.h"
 #include "io/file.h"
@@ -36,6 +37,23 @@ static att_status check_data(const att_trainer *trainer)
     return att_network_check_labels(run->context, data->eval, classes);
 }
 
+/* A batch's statistics are those of at least two numbers a channel. */
+static att_status check_norms(const att_trainer *trainer)
+{
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    for (int i = 0; i < graph->nodes.count && trainer->options->batch_size == 1; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        att_shape shape = att_value_shape(graph, node->out[0]);
+        if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1])
+            return att_fail(
+                trainer->context, ATT_ERR_ARGUMENT,
+                "batch_size 1: batch norm %s gets one number a channel from an image, and needs at least two "
+                "in a batch",
+                node->scope);
+    }
+    return ATT_OK;
+}
+
 static att_status check(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
@@ -48,6 +66,7 @@ static att_status check(att_trainer *trainer)
     if (att_model_options_of(trainer->run.model).soft_target != att_train_mixes(options))
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                         "mixing images (mixup, cutmix, cutmix_minmax) and a model made with soft_target go together");
+    ATT_TRY(check_norms(trainer));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
     return check_data(trainer);
 }
@@ -74,6 +93,7 @@ static att_status compile(att_trainer *trainer, int lanes)
     plan.backend = options->backend;
     plan.precision = options->precision;
     plan.optimizer = trainer->optimizer->op;
+    plan.decay_all = strcmp(options->weight_decay_on, "all") == 0;
     plan.ema = options->model_ema;
     plan.lanes = lanes;
     ATT_TRY(att_plan_compile(att_model_graph(trainer->run.model), &plan, &trainer->plan));

@@ -50,4 +50,18 @@ run 0 train data $vit --initial-checkpoint "$goldens/vit_old.pth" $recipe --epoc
 run 1 train data --resume "$goldens/vit_old.pth" $vit $recipe --epochs 1
 run 1 validate data --checkpoint "$goldens/kinds_zip.pth" $vit
 err_has 'tensor "plain" belongs to no plain ViT'
+
+# Tensors of a type that no weight has.
+LC_ALL=C sed 's/"norm.bias": *{"dtype": *"F32"/"norm.bias":{"dtype":"I32"/' vit.safetensors >typed.safetensors
+[ "$(wc -c <typed.safetensors)" = "$(wc -c <vit.safetensors)" ] && ! cmp -s typed.safetensors vit.safetensors ||
+    fail 'the type was not changed in place'
+wrong='typed.safetensors does not fit the model: 1 of a type other than F32, F16, BF16 and F64: norm.bias I32'
+run 1 convert typed.safetensors x.safetensors $vit
+err_has "$wrong"
+[ ! -e x.safetensors ] || fail 'a file was written of weights that do not fit their network'
+run 1 validate data --checkpoint typed.safetensors
+err_has "$wrong"
+: >empty.pth
+run 1 inspect empty.pth
+err_has 'empty.pth: an empty file; expected weights, as safetensors or as torch.save() writes them'
 finish

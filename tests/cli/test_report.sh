@@ -37,7 +37,7 @@ TEXT
 cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl
 run 1 report out/plain
-err_has "attscope: out/plain/metrics.jsonl, line $(wc -l <out/plain/metrics.jsonl): not valid JSON at column 8: "
+err_has "attscope: out/plain/metrics.jsonl, line $(wc -l <out/plain/metrics.jsonl): not valid JSON: expected an object in {} or an array in []"
 cmp report.html before.html || fail "$command_line: a failure changes the page"
 
 # A line that a killed training left unfinished is passed over, and this is said.

@@ -32,8 +32,28 @@ out_has 'layer3.1.add'
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
 err_has 'start anew'
 
-train 2 none --attn-blocks layer9:all
+train 2 none --attn se --attn-blocks layer9:all
 err_has 'there is no stage 9; the network has layer1 to layer3'
+train 2 none --attn-blocks all
+err_has 'attn_blocks "all" says which blocks have a module, but attn does not say which module'
+train 2 none --attn se --attn-blocks 0,0,0
+err_has 'block 0 is named twice'
+train 2 none --attn se --attn-blocks ''
+err_has '--attn-blocks: "" is not a short name'
+train 2 none --attn se:ratio=8,ratio=4
+err_has 'module se: ratio is said twice'
+train 2 none --attn se:bogus=1
+err_has 'attscope: module se has no option "bogus", only ratio, bias, divisor'
+train 2 none --attn fca --width 6
+err_has 'its 16 frequencies take a branch whose channels are a multiple of 16, not 24'
+train 2 none --attn srm --img-size 4
+err_has 'the map has a single pixel in layer3.0.srm'
+train 2 none --batch-size 1 --img-size 4
+err_has 'attscope: batch_size 1: batch norm layer3.0.bn2 gets one number a channel from an image'
+train 2 none --batch-size 1 --attn srm
+err_has 'attscope: batch_size 1: batch norm layer1.0.srm.bn gets one number a channel from an image'
+train 2 none --layers 1,1,1
+err_has 'depth 20 does not go with layers 1,1,1, which are 11 deep; leave one of them out'
 train 2 none --attn see
 err_has 'did you mean se?'
 train 2 none --patch-size 4

@@ -39,6 +39,30 @@ usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
 run 1 sweep absent.yaml data
 echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
+run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s
+err_has 'nowhere'
+err_has 'of the setting broadcast=none, measured with --measure accuracy,nsi,tns; no run was started'
+run 2 sweep tiny.yaml data --vary train-split=train,absent
+err_has 'of the setting train-split=absent,'
+run 2 sweep tiny.yaml data --vary depth=2,1 --measure accuracy,gate
+err_has 'instrument "gate" has nothing to see'
+err_has 'of the setting depth=2, measured with --measure accuracy,gate; no run was started'
+cat >short.yaml <<'YAML'
+model: resnet20
+img_size: 8
+in_chans: 1
+num_classes: 4
+depth: 8
+width: 4
+batch_size: 16
+no_aug: true
+threads: 2
+epochs: 1
+YAML
+run 2 sweep short.yaml data --measure tns
+err_has 'instrument "tns" has nothing to see'
+run 2 sweep tiny.yaml data --measure nsi:per=blok
+! grep -q '^epoch' stderr || fail 'a refused sweep trained'
 [ ! -e output ] || fail 'a refused sweep made a folder'
 
 # --- two settings, two seeds: the table, the folder
@@ -87,10 +111,44 @@ run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr
 err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
 run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
 
+# --- damaged files are their run's failure alone
+short='--set epochs=1 --set depth=1 --measure accuracy --output out'
+# shellcheck disable=SC2086
+damage() { # NAME FILE TEXT [LOST]: of the first run, once it is measured
+    rm -rf "out/$1"
+    run 0 sweep tiny.yaml data --seeds 1 $short --experiment "$1"
+    printf '%s' "$3" >"out/$1/tiny-seed1/$2"
+    [ $# -lt 4 ] || rm "out/$1/tiny-seed1/$4"
+    run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment "$1"
+    err_has "out/$1/tiny-seed1/$2"
+    [ $# -eq 4 ] || err_has "remove the folder out/$1/tiny-seed1: the same command then makes this run anew"
+    err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
+    [ -e "out/$1/tiny-seed2/measure.jsonl" ] || fail "$1: the others did not go on"
+    grep -qE '^  runs, n +1' stdout || fail "$1: the others are not in the table"
+    rm -r "out/$1/tiny-seed1"
+    run 0 sweep tiny.yaml data --seeds 1,2 $short --experiment "$1"
+}
+damage settings args.yaml '{{{'
+damage recipe recipe.yaml '[['
+damage metrics metrics.jsonl 'null
+{"event": 3}
+'
+damage measured measure.jsonl '[]
+'
+damage checkpoint last.safetensors 'not one' measure.jsonl
+# shellcheck disable=SC2086
+mkdir -p out/blocked/sweep.json && run 1 sweep tiny.yaml data $short --experiment blocked
+err_has 'out/blocked/sweep.json: Is a directory'
+! grep -q '^epoch' stderr || fail 'trained before it knew where to write'
+: >out/file
+# shellcheck disable=SC2086
+run 1 sweep tiny.yaml data $short --experiment file
+err_has 'out/file is a file; a sweep needs a folder in its place'
+
 # --- a run that fails leaves the others alone
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
 err_has 'attscope: num-classes=3-seed1 failed, for the reason above (exit status 1); the others go on'
-err_has 'attscope: 1 of 2 runs failed; the same command tries them again:'
+err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 out_has 'num-classes=4'
 ! grep -q 'num-classes=3' stdout || fail 'a failed run has a column'
 grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'

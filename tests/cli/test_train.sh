@@ -153,6 +153,9 @@ out_has 'training     3 epochs and 0 batches, 18 updates, seed 42'
 out_has 'blocks.0.attn.qkv.weight                         F32   [48, 16]'
 run 0 inspect out/whole/last.safetensors --json -
 out_has '"attscope.train.fingerprint"'
+for key in history evicted loss_sum classes best_metric; do
+    ! grep -q "attscope.train.$key" stdout || fail "inspect --json tells $key, which only a resume understands"
+done
 
 # The checkpoint alone, without the args.yaml beside it, says how the images were made ready.
 mkdir alone

@@ -16,19 +16,32 @@ usage 'unknown option --batch-szie; did you mean --batch-size?' train data --bat
 usage 'unknown option --weight_decya; did you mean --weight-decay?' train data --weight_decya 3
 usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
 usage 'unknown option -z; see attscope train --help' train data -z
-usage "--jsd-loss is timm's, but attscope does not have it yet" train data --jsd-loss
+usage "--jsd-loss is timm's, but attscope does not have it yet; the loss is cross entropy" train data --jsd-loss
 usage '--cutmix-minmax needs two numbers, the least and the largest' train data --model resnet20 --cutmix-minmax 0.5
+usage '--cutmix-minmax 0.9 0.1: the first number, the least, is above the second' train data --cutmix-minmax 0.9 0.1
+usage '--scale: "0" is not a number from 1e-06 to 1, up to 2 of them' train data --scale 0 0
+usage '--scale 0.5 0.2: the first number, the least, is above the second' train data --scale 0.5 0.2
+usage '--ratio needs two numbers, the least and the largest' train data --ratio 1
+usage "--opt-betas needs two numbers, for the gradient's mean and for its square's" train data --opt-betas 0.9
+usage '--attn: "" is not a short name' train data --attn ''
+usage 'in_chans must be 1 or 3, not 2' train data --model resnet20 --in-chans 2
+usage '--aa: augmentation "rand-m1000": its magnitudes, mN and mmaxX, must lie in 0..100, X above 0' \
+    train data --aa rand-m1000
+usage '--aa: augmentation "original": only timm'"'"'s RandAugment is done, as "rand-m9-mstd0.5-inc1"; neither AutoAugment (original, v0, 3a, ...) nor AugMix is' \
+    train data --aa original
+usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is done, as "rand-m9-mstd0.5-inc1"; neither AutoAugment (original, v0, 3a, ...) nor AugMix is' \
+    train data --aa augmix-m3
 usage '--aug-repeats: 1.5 is no whole number' train data --model resnet20 --aug-repeats 1.5
-usage '--amp-dtype: there is no "float16"; did you mean bfloat16?' train data --amp --amp-dtype float16
-usage '--amp-dtype: there is no "half", only bfloat16' train data --amp --amp-dtype half
-usage "--pretrained is timm's, but attscope does not have it yet" validate data --pretrained
+usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' train data --amp --amp-dtype float16
+usage '--amp-dtype: there is no "half", only bfloat16, float16' train data --amp --amp-dtype half
+usage "--pretrained is timm's, but attscope does not have it yet; weights come from a file" validate data --pretrained
 
 usage '--epochs needs a value: a whole number from 1 to 1000000' train data --epochs
 usage '--epochs: "ten" is not a whole number from 1 to 1000000' train data --epochs ten
 usage '--epochs: "0" is not a whole number from 1 to 1000000' train data --epochs=0
 usage '-b: "99999999999999999999" is not a whole number from 1 to 65536' train data -b 99999999999999999999
 usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
-usage '--mean: "4" is one too many or out of range: up to 3 numbers from 0 to 1' train data --mean 1 1 1 4
+usage '--mean: "4" is one too many or out of range: a number from 0 to 1, up to 3 of them' train data --mean 1 1 1 4
 usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
 usage '--opt: there is no "adam"; did you mean adamw?' train data --opt adam
 usage '--broadcast: there is no "cbs"; did you mean cb?' train data --broadcast cbs
@@ -72,6 +85,25 @@ usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
 printf "opt: ''\nsched: ''\noutput: ''\nexperiment: ''\ndata: null\ntarget_key: null\n" >c.yaml
 run 1 train missing -c c.yaml --model vit_tiny_patch16_224
 err_has 'missing'
+# All that timm's train.py can say, as it writes it: what means nothing here is passed over where it has no effect.
+run 1 train missing -c "$here/timm_args.yaml"
+err_is <<<'attscope: missing does not exist'
+idx data
+run 0 train data -c "$here/timm_args.yaml" $network $recipe --epochs 1 --output timm --experiment run
+for line in 'model_kwargs: [a]' 'lr_noise: [0.4, 0.9]' 'kd_model_name: resnet50' 'train_img_sizes: [128, 160]'; do
+    printf '%s\n' "$line" | cat "$here/timm_args.yaml" - | awk -F: '{ last[$1] = NR; line[NR] = $0; key[NR] = $1 }
+        END { for (i = 1; i <= NR; i++) if (last[key[i]] == i || line[i] ~ /^-/) print line[i] }' >c.yaml
+    run 2 train data -c c.yaml
+    err_has "is timm's, but attscope does not have it yet"
+    err_has "${line%%_*}"
+done
+printf 'lr_k_decay: 1\nval_interval: 1\namp_dtype: float16\n' >c.yaml
+run 1 train missing -c c.yaml --model resnet20
+printf 'amp: true\namp_dtype: float16\n' >c.yaml
+usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' train missing -c c.yaml --model resnet20
+printf 'aa: original\n' >c.yaml
+run 2 train missing -c c.yaml --model resnet20
+err_has "only timm's RandAugment is done"
 printf 'grayscale_prob: 0.8\n' >c.yaml
 usage "c.yaml, line 1: grayscale-prob is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml

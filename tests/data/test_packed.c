@@ -220,6 +220,50 @@ static void test_cifar100_has_fine_labels(void **state)
     att_dataset_close(&dataset);
 }
 
+static att_dataset *open_coarse(scratch *self, const char *folder)
+{
+    att_dataset *dataset = NULL;
+    att_dataset_options options = att_dataset_options_defaults();
+    options.coarse = true;
+    if (att_dataset_open(self->context, folder, &options, &dataset) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return dataset;
+}
+
+static void test_cifar100_has_coarse_labels(void **state)
+{
+    scratch *self = *state;
+    static uint8_t bytes[3 * (3 * PLANE + 2)];
+    char names[2048];
+    size_t size = make_records(bytes, 4, 3, 1);
+    write_file(self, "cifar-100-binary", "train.bin", bytes, size);
+    write_file(self, "cifar-100-binary", "fine_label_names.txt", names, hundred_names(names, sizeof names));
+    att_dataset *dataset = open_coarse(self, self->folder);
+    assert_int_equal(att_dataset_class_count(dataset), 20);
+    assert_string_equal(att_dataset_class_name(dataset, 19), "19");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(att_dataset_label(dataset, i), 19);
+    assert_pixels(self, dataset, 2, 6, SIDE);
+    att_dataset_close(&dataset);
+    hundred_names(names, sizeof names);
+    write_file(self, "cifar-100-binary", "coarse_label_names.txt", names,
+               (size_t)(strstr(names, "class_20\n") - names));
+    dataset = open_coarse(self, self->folder);
+    assert_string_equal(att_dataset_class_name(dataset, 19), "class_19");
+    att_dataset_close(&dataset);
+    bytes[0] = 20;
+    write_file(self, "cifar-100-binary", "train.bin", bytes, size);
+    att_dataset_options options = att_dataset_options_defaults();
+    options.coarse = true;
+    assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_FORMAT);
+    assert_message_has(self, "image 0 has label 20, expected 0 to 19");
+    write_cifar10(self, "other");
+    char other[256];
+    snprintf(other, sizeof other, "%s/other", self->folder);
+    assert_int_equal(att_dataset_open(self->context, other, &options, &dataset), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "has no coarse labels: only CIFAR-100 has them");
+}
+
 static void write_stl10(const scratch *self, const char *images, const char *labels, int count, const uint8_t *numbers)
 {
     static uint8_t bytes[3 * 3 * STL_PLANE];
@@ -286,7 +330,7 @@ static void test_what_is_wrong_is_said(void **state)
     expect_failure(self, self->folder, "train", ATT_ERR_FORMAT, "0 bytes are not a number of images of 3073 each");
     bytes[3 * PLANE + 1] = 10;
     write_file(self, folder, "data_batch_2.bin", bytes, size);
-    expect_failure(self, self->folder, "train", ATT_ERR_FORMAT, "image 3 has label 10, expected 0 to 9");
+    expect_failure(self, self->folder, "train", ATT_ERR_FORMAT, "image 1 has label 10, expected 0 to 9");
     snprintf(path, sizeof path, "%s/%s/data_batch_2.bin", self->folder, folder);
     assert_int_equal(remove(path), 0);
     expect_failure(self, self->folder, "train", ATT_ERR_NOT_FOUND, "data_batch_2.bin");
@@ -337,6 +381,7 @@ int main(void)
         scratch_test(test_an_archive_of_class_folders_stays_one),
         scratch_test(test_only_what_is_needed_is_kept),
         scratch_test(test_cifar100_has_fine_labels),
+        scratch_test(test_cifar100_has_coarse_labels),
         scratch_test(test_stl10_runs_down_columns),
         scratch_test(test_class_map_renumbers_by_name),
         scratch_test(test_what_is_wrong_is_said),

@@ -30,7 +30,10 @@ static void test_parse(void **state)
 static void test_refused(void **state)
 {
     scratch *self = *state;
-    refuse(self, "", "at column 0");
+    refuse(self, "", "not valid JSON: it is empty");
+    refuse(self, " \n", "not valid JSON: it is empty");
+    refuse(self, "null", "not valid JSON: expected an object in {} or an array in []");
+    refuse(self, "\"a\"", "expected an object in {}");
     refuse(self, "{\"a\": 1,\n \"a\": 2}", "line 2, column");
     refuse(self, "{\"a\": 1} x", "end of file");
     refuse(self, "{\"a\": 9223372036854775808}", "big");

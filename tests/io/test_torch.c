@@ -236,22 +236,40 @@ static void test_archives(void **state)
     ops(object, "\x80\x02");
     put_state(object, &plain);
     ops(object, ".");
-    const zipped data = {"a/data.pkl", object->data, object->size, 0, 0, 0, 0};
-    const zipped numbers = {"a/data/0", four, sizeof four, 0, 0, 0, 0};
+    const zipped data = {"a/data.pkl", object->data, object->size, 0, 0, 0, 0, 0};
+    const zipped numbers = {"a/data/0", four, sizeof four, 0, 0, 0, 0, 0};
     zipped packed = numbers, locked = numbers, short_one = numbers, long_one = numbers, far = numbers, over = numbers;
     packed.method = 8, locked.flags = 1, short_one.size_off = -4, long_one.size_off = 1 << 20;
     far.place_off = 1 << 20, over.place_off = -(int64_t)(30 + strlen("a/data.pkl") + object->size);
     zipped big_data = data, longer = data;
     big_data.method = 8, longer.size_off = 10;
+    zipped bad = numbers, bad_data = data, unsaid = numbers;
+    bad.crc_off = bad_data.crc_off = 1;
+    unsaid.crc_off = -checksum((const uint8_t *)four, sizeof four);
     const zip_case cases[] = {
         {{data, numbers}, 2, ATT_OK, ""},
-        {{data, numbers, {"a/byteorder", "little", 6, 0, 0, 0, 0}}, 3, ATT_OK, ""},
-        {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
-        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "a program of TorchScript"},
+        {{data, numbers, {"a/byteorder", "little", 6, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
+        {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
+        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}},
+         3,
+         ATT_ERR_UNSUPPORTED,
+         "a program of TorchScript"},
         {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
         {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
-        {{{"a/x", "", 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0}}, 2, ATT_ERR_FORMAT, "it has no data.pkl"},
-        {{{"a/x", "", 0, 0, 0, 0, 0}}, 0, ATT_ERR_FORMAT, "damaged"},
+        {{{"a/x", "", 0, 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0, 0}},
+         2,
+         ATT_ERR_FORMAT,
+         "two folders in it, a/ and b/data.pkl; expected one"},
+        {{data, numbers, {"b/data/0", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_ERR_FORMAT, "two folders in it, a/ and b/data/0"},
+        {{data, numbers, {"b.pkl", "N.", 2, 0, 0, 0, 0, 0}}, 3, ATT_ERR_FORMAT, "two folders in it, a/ and b.pkl"},
+        {{data, numbers, {"a/other.pkl", "N.", 2, 0, 0, 0, 0, 0}},
+         3,
+         ATT_ERR_FORMAT,
+         "two pickles in it, a/data.pkl and a/other.pkl; expected one"},
+        {{data, bad}, 2, ATT_ERR_FORMAT, "a/data/0 in it is not what was written: its checksum (CRC-32) differs"},
+        {{bad_data, numbers}, 2, ATT_ERR_FORMAT, "a/data.pkl in it is not what was written"},
+        {{data, unsaid}, 2, ATT_OK, ""},
+        {{{"a/x", "", 0, 0, 0, 0, 0, 0}}, 0, ATT_ERR_FORMAT, "damaged"},
         {{data, packed}, 2, ATT_ERR_UNSUPPORTED, "a/data/0 in it is compressed"},
         {{big_data, numbers}, 2, ATT_ERR_UNSUPPORTED, "a/data.pkl in it is compressed"},
         {{data, locked}, 2, ATT_ERR_UNSUPPORTED, "encrypted"},
@@ -273,6 +291,24 @@ static void test_archives(void **state)
         att_tensors_close(&file);
     }
     free(object);
+}
+
+/* --- no checkpoints ----------------------------------------------------------------------------------------------- */
+
+static void test_other_files(void **state)
+{
+    scratch *self = *state;
+    char path[4096];
+    scratch_write(self, "", 0);
+    refused(self, ATT_ERR_FORMAT, "an empty file; expected weights, as safetensors or as torch.save() writes them");
+    snprintf(path, sizeof path, "%s.pth", self->path);
+    FILE *out = fopen(path, "w");
+    assert_true(out && fputs("<html>not found</html>", out) >= 0 && fclose(out) == 0);
+    att_tensors *file = NULL;
+    assert_int_equal(att_tensors_open(self->context, path, &file), ATT_ERR_FORMAT);
+    assert_message_has(self,
+                       "no checkpoint of PyTorch: expected a zip archive or a pickle, as torch.save() writes them");
+    unlink(path);
 }
 
 /* --- damage ------------------------------------------------------------------------------------------------------- */
@@ -366,6 +402,7 @@ int main(void)
         scratch_test(test_strides_of_single_elements),
         scratch_test(test_storages),
         scratch_test(test_archives),
+        scratch_test(test_other_files),
         scratch_test(test_truncated),
         scratch_test(test_flipped),
         scratch_test(test_lack_of_memory),

@@ -127,7 +127,20 @@ typedef struct zipped {
     int method, flags;
     int64_t place_off; /* added to where the directory says it begins */
     int64_t size_off;  /* added to its sizes */
+    uint32_t crc_off;  /* added to its checksum */
 } zipped;
+
+/* CRC-32 of zip (ISO 3309), bit by bit. */
+static inline uint32_t checksum(const uint8_t *data, size_t size)
+{
+    uint32_t value = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        value ^= data[i];
+        for (int bit = 0; bit < 8; bit++)
+            value = value >> 1 ^ (value & 1 ? 0xedb88320 : 0);
+    }
+    return ~value;
+}
 
 static inline void zip_file(bytes *to, const zipped *files, int count)
 {
@@ -136,10 +149,12 @@ static inline void zip_file(bytes *to, const zipped *files, int count)
     for (int i = 0; i < count; i++) {
         const zipped *f = &files[i];
         uint64_t size = f->size + (uint64_t)f->size_off, begin = to->size + (uint64_t)f->place_off;
+        uint32_t crc = checksum(f->data, f->size) + f->crc_off;
         put(to, "PK\3\4\0\0", 6);
         put_number(to, (uint64_t)f->flags, 2);
         put_number(to, (uint64_t)f->method, 2);
-        put_number(to, 0, 8); /* time, date, checksum */
+        put_number(to, 0, 4); /* time, date */
+        put_number(to, crc, 4);
         put_number(to, f->size, 4);
         put_number(to, f->size, 4);
         put_number(to, strlen(f->name), 2);
@@ -149,7 +164,8 @@ static inline void zip_file(bytes *to, const zipped *files, int count)
         put(directory, "PK\1\2\0\0\0\0", 8);
         put_number(directory, (uint64_t)f->flags, 2);
         put_number(directory, (uint64_t)f->method, 2);
-        put_number(directory, 0, 8);
+        put_number(directory, 0, 4);
+        put_number(directory, crc, 4);
         put_number(directory, size, 4);
         put_number(directory, size, 4);
         put_number(directory, strlen(f->name), 2);

@@ -58,6 +58,10 @@ static void what_is_none_of_them_is_refused(void **state)
     refuses(*state, "layer2:4", "there is no block 4; layer2 has blocks 0 to 3");
     refuses(*state, "layer4:all", "there is no stage 4; the network has layer1 to layer3");
     refuses(*state, "0:all", "there is no stage 0");
+    refuses(*state, "0,0,0", "block 0 is named twice");
+    refuses(*state, "0-3,2", "block 2 is named twice");
+    refuses(*state, "all,7", "block 7 is named twice");
+    refuses(*state, "5,layer2:2", "block 2 of layer2 is named twice");
 }
 
 static void writes(att_context *context, const char *text, const char *expected)

@@ -32,9 +32,59 @@ static void tensors_tell_the_network(void **state)
     assert_string_equal(o->block, "bottleneck");
     assert_string_equal(o->shortcut, "conv");
     assert_string_equal(o->stem_type, "conv3");
-    assert_string_equal(o->attn, "se"); /* its options cannot be seen */
+    assert_string_equal(o->attn, "se:ratio=4");
     assert_string_equal(o->attn_blocks, "1,4-5");
     assert_int_equal(o->img_size, 32);
+}
+
+static void options_are_seen(const place *p, const char *name, int width, const char *made, const char *told)
+{
+    att_model_options options = tiny(made, "all");
+    options.width = width;
+    write_model(p, name, &options, false);
+    att_identity found;
+    identifies(p, name, &found);
+    assert_string_equal(found.options.attn, told);
+}
+
+/* Ratios over rounded hidden widths, biases, kernels, StepNet's adaptors and what they are told; what leaves no trace
+ * in tensors stays the default. */
+static void tensors_tell_a_modules_options(void **state)
+{
+    const place *p = *state;
+    static const char *const texts[] = {"se",
+                                        "se:ratio=8",
+                                        "se:ratio=2,bias=0",
+                                        "se:ratio=3",
+                                        "se:bias=0,divisor=8",
+                                        "eca",
+                                        "fca:ratio=4",
+                                        "srm",
+                                        "cbam:kernel=3",
+                                        "cbam:ratio=4",
+                                        "step",
+                                        "step:input=x_t",
+                                        "step:adaptor=iebn,input=x_t1",
+                                        "step:adaptor=bottleneck,ratio=4",
+                                        "step:adaptor=conv1d",
+                                        "step:adaptor=style,input=difference",
+                                        "step:adaptor=dct,ratio=8",
+                                        "step:adaptor=linear"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        options_are_seen(p, "resnet164", 16, texts[i], texts[i]);
+    static const char *const timms[][2] = {
+        {"seresnet18", "se:divisor=8"}, {"seresnet50", "se"}, {"ecaresnet50t", "eca"}};
+    for (int i = 0; i < 3; i++) {
+        att_model_options options = att_model_options_defaults();
+        strcpy(options.layers, "1,1,1,1");
+        write_model(p, timms[i][0], &options, false);
+        att_identity found;
+        identifies(p, timms[i][0], &found);
+        assert_string_equal(found.options.attn, timms[i][1]);
+    }
+    options_are_seen(p, "resnet164", 16, "fca:shrink=3", "fca");
+    options_are_seen(p, "resnet164", 20, "se:ratio=7", "se:ratio=7");
+    options_are_seen(p, "resnet164", 4, "se:ratio=1024", "se:ratio=64"); /* one hidden channel either way */
 }
 
 static void metadata_tells_what_tensors_do_not(void **state)
@@ -152,7 +202,7 @@ static void other_names_are_understood(void **state)
     write_tensors(p, &t, NULL);
     att_identity found;
     identifies(p, "resnet164", &found);
-    assert_string_equal(found.options.attn, "se");
+    assert_string_equal(found.options.attn, "se:ratio=4");
     assert_string_equal(found.options.attn_blocks, "2-3");
     CHECK(p->context, load_into(p, "resnet164", &options));
     add_tensor(&t, "layer2.0.attention_module.fc3.weight", att_shape_of(2, 2));
@@ -199,6 +249,16 @@ static void cannot_be_built(const place *p, const char *name, const att_model_op
     says(att_context_message(p->context), words);
 }
 
+static void layers_take_the_place_of_a_depth(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    strcpy(options.layers, "1,2,1");
+    att_model *model = make(p, "resnet20", &options);
+    assert_int_equal(att_model_options_of(model).depth, 10);
+    att_model_destroy(&model);
+}
+
 static void what_does_not_go_together_is_said(void **state)
 {
     const place *p = *state;
@@ -221,8 +281,22 @@ static void what_does_not_go_together_is_said(void **state)
     cannot_be_built(p, "preresnet29", &o, "zero_init_last");
     o = att_model_options_defaults(), strcpy(o.global_pool, "token");
     cannot_be_built(p, "resnet50", &o, "global_pool");
-    o = att_model_options_defaults(), strcpy(o.attn_blocks, "18");
+    o = att_model_options_defaults(), strcpy(o.attn, "se"), strcpy(o.attn_blocks, "18");
     cannot_be_built(p, "resnet50", &o, "there is no block 18");
+    o = att_model_options_defaults(), strcpy(o.attn_blocks, "all");
+    cannot_be_built(p, "resnet50", &o,
+                    "attn_blocks \"all\" says which blocks have a module, but attn does not say which");
+    o = att_model_options_defaults(), o.depth = 20, strcpy(o.layers, "1,1,1");
+    cannot_be_built(p, "resnet20", &o,
+                    "depth 20 does not go with layers 1,1,1, which are 8 deep; leave one of them out");
+    o = att_model_options_defaults(), strcpy(o.attn, "fca"), o.width = 4;
+    cannot_be_built(p, "resnet20", &o, "its 16 frequencies take a branch whose channels are a multiple of 16, not 4");
+    o = att_model_options_defaults(), strcpy(o.attn, "srm"), o.img_size = 4;
+    cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.srm");
+    strcpy(o.attn, "step:adaptor=style");
+    cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.step.style");
+    o = att_model_options_defaults(), o.in_chans = 2;
+    cannot_be_built(p, "resnet20", &o, "in_chans must be 1 or 3, not 2");
     o = att_model_options_defaults(), o.patch_size = 16;
     cannot_be_built(p, "resnet50", &o, "patch_size is an option of the family \"vit\", not of \"resnet\"");
     o = att_model_options_defaults(), strcpy(o.attn, "se");
@@ -263,12 +337,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(tensors_tell_the_network),
+        TEST(tensors_tell_a_modules_options),
         TEST(metadata_tells_what_tensors_do_not),
         TEST(every_kind_is_told_apart),
         TEST(groups_and_widths_are_seen),
         TEST(a_nameless_file_lists_what_fits),
         TEST(other_names_are_understood),
         TEST(other_tensors_are_refused),
+        TEST(layers_take_the_place_of_a_depth),
         TEST(what_does_not_go_together_is_said),
         TEST(last_norms_start_at_zero_where_timms_do),
     };

@@ -198,8 +198,10 @@ static void test_folder(void **state)
 
     static const char *const refused[] = {
         "",
+        "null",
         "[]",
         "{\"runs\":3}",
+        "{\"runs\":null}",
         "{\"runs\":[3]}",
         "{\"runs\":[{}]}",
         "{\"runs\":[" RUN("..", "measured") "]}",

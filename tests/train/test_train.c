@@ -445,6 +445,41 @@ static void unmixed_targets_are_smoothed_labels(void **state)
     assert_true(fabs(mixing[1] - plain[1]) > 1e-4);
 }
 
+/* One update of plain gradient descent: what decay adds is -lr weight_decay p, on what it is. */
+static void decay_is_of_weights_or_of_all(void **state)
+{
+    fixture *f = *state;
+    att_train_options options = small_training();
+    options.optimizer = "momentum";
+    options.epochs = 1, options.warmup_epochs = 0, options.clip_grad = 0, options.momentum = 0, options.lr = 0.5;
+    options.model_ema = false;
+    options.batch_size = TRAIN_IMAGES;
+    static const char *const kinds[] = {NULL, "weights", "all"};
+    float *after[3], *before = NULL;
+    int64_t count;
+    for (int kind = 0; kind < 3; kind++) {
+        fixture_model(f, 0);
+        free(before);
+        before = values_of(f->weights, NULL, &count);
+        options.weight_decay = kinds[kind] ? 0.125 : 0;
+        options.weight_decay_on = kinds[kind] ? kinds[kind] : "weights";
+        assert_trains(f, &options);
+        after[kind] = values_of(f->weights, NULL, &count);
+    }
+    int64_t at = 0;
+    for (int i = 0; i < att_weights_count(f->weights); i++) {
+        att_parameter_info info = att_graph_parameter_at(att_model_graph(f->model), i);
+        for (int64_t end = at + att_shape_count(info.shape); at < end; at++) {
+            double pull = -0.5 * 0.125 * (double)before[at];
+            assert_float_equal(after[2][at] - after[0][at], pull, 1e-6); /* parameters of about 1, rounded twice */
+            assert_float_equal(after[1][at] - after[0][at], info.decay ? pull : 0, 1e-6);
+        }
+    }
+    free(before);
+    for (int kind = 0; kind < 3; kind++)
+        free(after[kind]);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     fixture *f = *state;
@@ -464,6 +499,10 @@ static void wrong_options_are_refused(void **state)
     options.batch_size = TRAIN_IMAGES + 1;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
     assert_message_has(f, "43 images");
+    options = good;
+    options.weight_decay_on = "norms";
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "weights or all");
     options = good;
     options.eval_metric = "top3";
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
@@ -499,6 +538,7 @@ int main(void)
         fixture_test(a_failing_sink_stops_the_run),
         fixture_test(nan_stops_before_the_update),
         fixture_test(unmixed_targets_are_smoothed_labels),
+        fixture_test(decay_is_of_weights_or_of_all),
         fixture_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,196 @@
+#include "models/module_options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/json.h"
+#include "models/checkpoint.h"
+
+enum { MAP_SIDE = 8, NAME_BYTES = 256, MOST_RATIOS = 8 };
+
+typedef struct search {
+    att_context *context;
+    const att_tensors *file;
+    const att_module_site *sites;
+    int count;
+    const char *other_scope;
+    double ratios[MOST_RATIOS]; /* that numbers may have, as far as tensors show them */
+    int ratio_count;
+    att_module_choice choice;
+} search;
+
+/* --- whether a choice of options fits ----------------------------------------------------------------------------- */
+
+/* Of the parameter "<scope>.<rest>" at a site; -1 where it is missing. */
+static int tensor_of(const search *s, const att_module_site *site, const char *name)
+{
+    char full[NAME_BYTES];
+    snprintf(full, sizeof full, "%s.%s", site->block, name);
+    int index = att_tensors_find(s->file, full);
+    const char *rest = name + strlen(s->choice.module->scope);
+    snprintf(full, sizeof full, "%s.%s%s", site->block, s->other_scope, rest);
+    return index >= 0 ? index : att_tensors_find(s->file, full);
+}
+
+static bool has_parameters(const search *s, const att_module_site *site, const att_graph *graph)
+{
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        att_parameter_info parameter = att_graph_parameter_at(graph, i);
+        int index = tensor_of(s, site, parameter.name);
+        if (index < 0 || !att_checkpoint_same_shape(att_tensors_at(s->file, index).shape, parameter.shape))
+            return false;
+    }
+    return att_graph_parameter_count(graph) == site->tensors;
+}
+
+/* Puts the module on a branch of its own. What cannot be built does not fit. */
+static att_status fits_site(const search *s, const att_module_site *site, bool *fits)
+{
+    att_graph *graph;
+    ATT_TRY(att_graph_create(s->context, ATT_F32, &graph));
+    att_shape shape = att_shape_of(MAP_SIDE, MAP_SIDE, site->channels);
+    att_scope root = att_scope_root(graph);
+    att_value branch = att_graph_input(graph, "branch", ATT_F32, shape);
+    att_value identity = att_graph_input(graph, "identity", ATT_F32, shape);
+    att_module_apply(&s->choice, &root, branch, identity);
+    att_status status = att_graph_status(graph);
+    *fits = status == ATT_OK && has_parameters(s, site, graph);
+    att_graph_destroy(&graph);
+    return status == ATT_ERR_MEMORY ? status : ATT_OK;
+}
+
+static att_status fits_all(const search *s, bool *fits)
+{
+    *fits = true;
+    for (int i = 0; i < s->count && *fits; i++)
+        ATT_TRY(fits_site(s, &s->sites[i], fits));
+    return ATT_OK;
+}
+
+/* --- which choices there are -------------------------------------------------------------------------------------- */
+
+static void add_ratio(search *s, double ratio)
+{
+    for (int i = 0; i < s->ratio_count; i++)
+        if (s->ratios[i] == ratio)
+            return;
+    if (s->ratio_count < MOST_RATIOS)
+        s->ratios[s->ratio_count++] = ratio;
+}
+
+static const att_module_site *widest_site(const search *s)
+{
+    const att_module_site *widest = s->sites;
+    for (int i = 1; i < s->count; i++)
+        if (s->sites[i].channels > widest->channels)
+            widest = &s->sites[i];
+    return widest;
+}
+
+/* Channels over a hidden width: where they are most, rounding that width hides least. Round numbers first. */
+static void collect_ratios(search *s)
+{
+    const att_module_site *site = widest_site(s);
+    size_t length = strlen(site->block);
+    for (int i = 0; i < att_tensors_count(s->file); i++) {
+        att_tensors_info info = att_tensors_at(s->file, i);
+        bool here = strncmp(info.name, site->block, length) == 0 && info.name[length] == '.';
+        if (!here || info.shape.rank < 2 || info.shape.dims[0] < 1 || info.shape.dims[0] >= site->channels)
+            continue;
+        double ratio = (double)site->channels / (double)info.shape.dims[0];
+        add_ratio(s, rint(ratio));
+        add_ratio(s, ratio);
+    }
+}
+
+/* How many values are tried of an option: the default, then others. */
+static int value_count(const search *s, const att_module_option *option)
+{
+    return 1 + (option->choices ? (int)option->high + 1 : s->ratio_count);
+}
+
+static double value_at(const search *s, const att_module_option *option, int index)
+{
+    return index == 0 ? option->start : option->choices ? index - 1 : s->ratios[index - 1];
+}
+
+/* Takes the values of these indices; false where one is out of range, or the default once more. */
+static bool choose(search *s, const int index[ATT_MODULE_OPTIONS])
+{
+    const att_module *module = s->choice.module;
+    bool fine = true;
+    for (int i = 0; i < ATT_MODULE_OPTIONS && i < module->option_count; i++) {
+        const att_module_option *option = &module->options[i];
+        double value = value_at(s, option, index[i]);
+        fine = fine && value >= option->low && value <= option->high && (index[i] == 0 || value != option->start);
+        s->choice.values[i] = value;
+    }
+    return fine;
+}
+
+/* The next combination, the first option changing fastest; false past the last. */
+static bool advance(const search *s, int index[ATT_MODULE_OPTIONS])
+{
+    const att_module *module = s->choice.module;
+    for (int i = 0; i < ATT_MODULE_OPTIONS && i < module->option_count; i++) {
+        if (++index[i] < value_count(s, &module->options[i]))
+            return true;
+        index[i] = 0;
+    }
+    return false;
+}
+
+static att_status search_all(search *s, bool *fits)
+{
+    int index[ATT_MODULE_OPTIONS] = {0};
+    *fits = false;
+    do
+        if (choose(s, index))
+            ATT_TRY(fits_all(s, fits));
+    while (!*fits && advance(s, index));
+    return ATT_OK;
+}
+
+/* --- as text ------------------------------------------------------------------------------------------------------ */
+
+static void write_choice(const att_module_choice *choice, char *text, size_t size)
+{
+    const att_module *module = choice->module;
+    int length = snprintf(text, size, "%s", module->name);
+    char comma = ':';
+    for (int i = 0; i < module->option_count && length < (int)size; i++) {
+        const att_module_option *option = &module->options[i];
+        char number[ATT_NUMBER_TEXT];
+        if (choice->values[i] == option->start)
+            continue;
+        const char *value =
+            option->choices ? option->choices[(int)choice->values[i]] : att_format_number(choice->values[i], number);
+        length += snprintf(text + length, size - (size_t)length, "%c%s=%s", comma, option->name, value);
+        comma = ',';
+    }
+    if (length >= (int)size)
+        snprintf(text, size, "%s", module->name);
+}
+
+att_status att_module_options_infer(att_context *context, const att_tensors *file, const att_module *module,
+                                    const att_module_site *sites, int count, const char *other_scope, char *text,
+                                    size_t size)
+{
+    search s = {.context = context,
+                .file = file,
+                .sites = sites,
+                .count = count,
+                .other_scope = other_scope,
+                .choice.module = module};
+    bool fits;
+    collect_ratios(&s);
+    ATT_TRY(search_all(&s, &fits));
+    if (fits)
+        write_choice(&s.choice, text, size);
+    else
+        snprintf(text, size, "%s", module->name);
+    return ATT_OK;
+}
