@@ -28,8 +28,9 @@ extern "C" {
 
 /* A standard case. */
 typedef struct att_bench_case {
-    const char *name; /* "vit_tiny_patch16_224/train" */
+    const char *name; /* "seresnet164/train" */
     const char *model;
+    const char *attn; /* att_model_options.attn */
     bool training;
 } att_bench_case;
 ATT_API int att_bench_case_count(void);
