@@ -48,6 +48,7 @@ typedef struct bench_what {
     X(batch)               \
     X(threads)             \
     X(instruments)         \
+    X(modules)             \
     X(start)               \
     X(kernels)             \
     X(data)
@@ -99,6 +100,12 @@ typedef struct bench_instants {
     double begun, context, loaded, ready, image, first, second;
 } bench_instants;
 
+/* Of a module on a network beside the same without it, and what it took alone. */
+typedef struct bench_price {
+    double seconds, over; /* over: those of none in the same turn, both medians */
+    att_bench_size size;
+} bench_price;
+
 /* What a child sends. Both ends are the same program. */
 typedef struct bench_record {
     bool is_row;
@@ -107,6 +114,7 @@ typedef struct bench_record {
         att_bench_result result;
         att_bench_attention_result attention;
         bench_instants instants;
+        bench_price price;
         double seconds;
     } of;
 } bench_record;

@@ -123,6 +123,8 @@ const cli_command cli_command_bench = {
         "  batch    a network against batch sizes (ViT-Ti, or --model or --filter)\n"
         "  threads  a network against threads: images/s, and the time of one image\n"
         "  instruments  networks watched at every run beside the same ones alone\n"
+        "  modules  a residual network with each attention module in its blocks beside the\n"
+        "           same without (ResNet-164, or --model; one module with --attn)\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"
         "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
         "           'attention*')\n"

@@ -88,6 +88,12 @@ ATT_API void att_bench_destroy(att_bench **bench);
 /* One run of `batch` images. */
 ATT_API att_status att_bench_time(att_bench *bench, int batch, double *seconds);
 
+typedef struct att_bench_size {
+    int64_t parameters;
+    int64_t peak_bytes; /* VmHWM of this process up to now; 0: not known */
+} att_bench_size;
+ATT_API att_bench_size att_bench_size_of(const att_bench *bench);
+
 /* --- attention alone ---------------------------------------------------------------------------------------------- */
 
 typedef struct att_bench_attention_options {
