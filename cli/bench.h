@@ -9,7 +9,8 @@
 
 typedef struct bench_measure {
     const char *filter;
-    int batch_size, repeats, warmup;
+    int batch_size; /* 0: of each case its own */
+    int repeats, warmup;
     const char *points;
     bool profile;
     int report_to;    /* a child's end of the pipe */
@@ -47,6 +48,7 @@ typedef struct bench_what {
     X(batch)               \
     X(threads)             \
     X(instruments)         \
+    X(modules)             \
     X(start)               \
     X(kernels)             \
     X(data)
@@ -60,15 +62,24 @@ BENCH_WHAT_LIST(BENCH_WHAT_DECLARE)
 typedef struct bench_case {
     char name[96];
     const char *model;
+    att_model_options network; /* as the flags say, and the case where they do not */
     bool training;
+    int batch_size; /* the flag's, or 128 for images below 64 pixels, 32 for others */
 } bench_case;
 
 /* Whether --filter lets the name through; `standard` in its place where neither it nor --model is given (NULL: all). */
 bool bench_wants(const bench_settings *settings, const char *standard, const char *name);
+/* Those of networks with attention of tokens, which some sweeps visit. */
+#define BENCH_TRANSFORMERS "vit_*"
 /* Wanted case `index`, of --model or else of the standard ones; false past the last. */
 bool bench_case_at(const bench_settings *settings, const char *standard, int index, bench_case *found);
-/* Makes the context with `threads` threads and says in *options what the flags say of the case called `name`; its texts
- * are in *c. CLI_OK or a code. */
+/* One of `model`, without a name; `attn`: where the flags say nothing of it. */
+void bench_case_of(const bench_settings *settings, const char *model, const char *attn, bool training,
+                   bench_case *made);
+/* Makes the context with `threads` threads and says in *options, whose network stays in *c, what the flags say of the
+ * case. CLI_OK or a code. */
+int bench_open(const bench_call *call, const bench_case *c, int threads, att_bench_options *options);
+/* The same for the case called `name`, which *c becomes. */
 int bench_case_open(const bench_call *call, const char *name, int threads, bench_case *c, att_bench_options *options);
 /* Where nothing fits --filter; `first` is a name that would. */
 int bench_nothing(const bench_settings *settings, const char *first);
@@ -89,6 +100,12 @@ typedef struct bench_instants {
     double begun, context, loaded, ready, image, first, second;
 } bench_instants;
 
+/* Of a module on a network beside the same without it, and what it took alone. */
+typedef struct bench_price {
+    double seconds, over; /* over: those of none in the same turn, both medians */
+    att_bench_size size;
+} bench_price;
+
 /* What a child sends. Both ends are the same program. */
 typedef struct bench_record {
     bool is_row;
@@ -97,6 +114,7 @@ typedef struct bench_record {
         att_bench_result result;
         att_bench_attention_result attention;
         bench_instants instants;
+        bench_price price;
         double seconds;
     } of;
 } bench_record;

@@ -8,16 +8,34 @@
 
 /* --- which cases there are ---------------------------------------------------------------------------------------- */
 
+static int img_size_of(const char *model)
+{
+    for (int i = 0; i < att_model_count(); i++)
+        if (strcmp(att_model_at(i).name, model) == 0)
+            return att_model_at(i).img_size;
+    return 0;
+}
+
+void bench_case_of(const bench_settings *s, const char *model, const char *attn, bool training, bench_case *made)
+{
+    enum { SMALL_IMAGE = 64, MANY = 128, FEW = 32 };
+    *made = (bench_case){.model = model, .network = s->network.options, .training = training};
+    if (made->network.attn[0] == '\0')
+        snprintf(made->network.attn, sizeof made->network.attn, "%s", attn);
+    int size = made->network.img_size ? made->network.img_size : img_size_of(model);
+    made->batch_size = s->measure.batch_size ? s->measure.batch_size : size < SMALL_IMAGE ? MANY : FEW;
+}
+
 /* The standard ones, or those of --model; false past the last. */
 static bool any_case(const bench_settings *s, int index, bench_case *found)
 {
     if (s->network.model) {
-        *found = (bench_case){.model = s->network.model, .training = index == 1};
+        bench_case_of(s, s->network.model, "", index == 1, found);
         snprintf(found->name, sizeof found->name, "%.80s/%s", found->model, index == 1 ? "train" : "infer");
         return index < 2;
     }
     att_bench_case standard = att_bench_case_at(index);
-    *found = (bench_case){.model = standard.model, .training = standard.training};
+    bench_case_of(s, standard.model, standard.attn, standard.training, found);
     snprintf(found->name, sizeof found->name, "%s", standard.name);
     return index < att_bench_case_count();
 }
@@ -36,6 +54,26 @@ bool bench_case_at(const bench_settings *s, const char *standard, int index, ben
     return false;
 }
 
+int bench_open(const bench_call *call, const bench_case *c, int threads, att_bench_options *options)
+{
+    const bench_settings *s = call->settings;
+    cli_engine engine = s->engine;
+    engine.threads = threads;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    *options = att_bench_options_defaults();
+    options->model = c->model;
+    options->network = &c->network;
+    options->training = c->training;
+    options->backend = s->engine.backend;
+    options->precision = cli_engine_precision(&s->engine);
+    options->batch_size = c->batch_size;
+    options->repeats = s->measure.repeats;
+    options->warmup = s->measure.warmup;
+    options->profile = s->measure.profile;
+    return cli_engine_open(call->cli, &engine);
+}
+
 int bench_case_open(const bench_call *call, const char *name, int threads, bench_case *c, att_bench_options *options)
 {
     const bench_settings *s = call->settings;
@@ -44,21 +82,7 @@ int bench_case_open(const bench_call *call, const char *name, int threads, bench
         index++;
     if (!any_case(s, index, c))
         return cli_usage("bench has no case \"%s\"", name);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    cli_engine engine = s->engine;
-    engine.threads = threads;
-    *options = att_bench_options_defaults();
-    options->model = c->model;
-    options->network = &s->network.options;
-    options->training = c->training;
-    options->backend = s->engine.backend;
-    options->precision = cli_engine_precision(&s->engine);
-    options->batch_size = s->measure.batch_size;
-    options->repeats = s->measure.repeats;
-    options->warmup = s->measure.warmup;
-    options->profile = s->measure.profile;
-    return cli_engine_open(call->cli, &engine);
+    return bench_open(call, c, threads, options);
 }
 
 int bench_nothing(const bench_settings *s, const char *first)
@@ -107,9 +131,9 @@ typedef struct found {
 static void print_head(const bench_call *call, int threads)
 {
     const bench_measure *m = &call->settings->measure;
-    printf("batch %d, %d threads, %s, median of %d\n\n", m->batch_size, threads,
+    printf("%d threads, %s, median of %d\n\n", threads,
            att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
-    printf("%-28s %9s %9s %7s %9s %9s\n", "case", "images/s", "GEMM", "share", "memory", "peak");
+    printf("%-28s %5s %9s %9s %7s %9s %9s\n", "case", "batch", "images/s", "GEMM", "share", "memory", "peak");
 }
 
 static void print_row(const found *f, const bench_row *row)
@@ -139,8 +163,8 @@ static void print_profile(const found *f)
 static void print_case(const found *f)
 {
     const att_bench_result *r = f->result;
-    printf("%-28s %9.2f %9.1f %5.1f %% %9.1f %5.0f MiB\n", f->c->name, r->images_per_second, 1e-9 * r->gemm_rate,
-           100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
+    printf("%-28s %5d %9.2f %9.1f %5.1f %% %9.1f %5.0f MiB\n", f->c->name, f->c->batch_size, r->images_per_second,
+           1e-9 * r->gemm_rate, 100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
     if (f->row_count > 0)
         print_profile(f);
     fflush(stdout);
@@ -169,6 +193,8 @@ void bench_write_case(const bench_call *call, const bench_case *c)
 {
     cli_json_text(call->writer, "case", c->name);
     cli_json_text(call->writer, "model", c->model);
+    if (c->network.attn[0] != '\0')
+        cli_json_text(call->writer, "attn", c->network.attn);
     cli_json_text(call->writer, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
 }
 
@@ -207,7 +233,7 @@ static void write_case(const bench_call *call, const found *f)
 #define KEY(name) (snprintf(key, sizeof key, "%s_" name, prefix), key)
     cli_json_number(w, KEY("samples_per_sec"), r->images_per_second);
     cli_json_number(w, KEY("step_time"), 1e3 * r->step_seconds);
-    cli_json_integer(w, KEY("batch_size"), call->settings->measure.batch_size);
+    cli_json_integer(w, KEY("batch_size"), f->c->batch_size);
     cli_json_integer(w, KEY("img_size"), r->img_size);
     if (!f->c->training)
         cli_json_number(w, "infer_gmacs", r->gmacs);

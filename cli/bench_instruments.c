@@ -23,11 +23,10 @@ typedef struct station {
     double seconds[BENCH_REPEATS], over[BENCH_REPEATS]; /* over: those of the network alone in the same turn */
 } station;
 
-static int open_stations(const bench_call *call, const char *job, station *stations)
+static int open_stations(const bench_call *call, const char *job, bench_case *c, station *stations)
 {
-    bench_case c;
     att_bench_options options;
-    int code = bench_case_open(call, job, call->settings->engine.threads, &c, &options);
+    int code = bench_case_open(call, job, call->settings->engine.threads, c, &options);
     for (int i = 0; code == CLI_OK && i < WATCHES; i++) {
         options.instruments = watches[i].instruments;
         code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &stations[i].bench));
@@ -35,14 +34,14 @@ static int open_stations(const bench_call *call, const char *job, station *stati
     return code;
 }
 
-static int take_turns(const bench_call *call, station *stations)
+static int take_turns(const bench_call *call, int batch, station *stations)
 {
     const bench_measure *m = &call->settings->measure;
     for (int turn = -m->warmup; turn < m->repeats; turn++) {
         double alone = 0;
         for (int i = 0; i < WATCHES; i++) {
             double seconds;
-            int code = cli_check(call->cli, att_bench_time(stations[i].bench, m->batch_size, &seconds));
+            int code = cli_check(call->cli, att_bench_time(stations[i].bench, batch, &seconds));
             if (code != CLI_OK)
                 return code;
             alone = i == 0 ? seconds : alone;
@@ -61,9 +60,10 @@ static int run_job(const bench_call *call, const char *job)
     station *stations = calloc(WATCHES, sizeof *stations);
     if (!stations)
         return cli_failure("out of memory");
-    int repeats = call->settings->measure.repeats, code = open_stations(call, job, stations);
+    bench_case c;
+    int repeats = call->settings->measure.repeats, code = open_stations(call, job, &c, stations);
     if (code == CLI_OK)
-        code = take_turns(call, stations);
+        code = take_turns(call, c.batch_size, stations);
     for (int i = 0; code == CLI_OK && i < WATCHES; i++) {
         bench_record seconds = {.of.seconds = bench_median(stations[i].seconds, repeats)};
         bench_record over = {.of.seconds = bench_median(stations[i].over, repeats)};
@@ -80,9 +80,9 @@ static int run_job(const bench_call *call, const char *job)
 
 static void show_watch(const bench_call *call, const bench_case *c, int index, double seconds, double over)
 {
-    double rate = call->settings->measure.batch_size / seconds;
+    double rate = c->batch_size / seconds;
     if (call->prints) {
-        printf("  %-28s %-10s %9.2f", index == 0 ? c->name : "", watches[index].name, rate);
+        printf("  %-28s %5d %-10s %9.2f", index == 0 ? c->name : "", c->batch_size, watches[index].name, rate);
         if (index > 0)
             printf(" %+8.1f %%", 100 * (over - 1));
         putchar('\n');
@@ -101,10 +101,10 @@ static void show_watch(const bench_call *call, const bench_case *c, int index, d
 static void print_head(const bench_call *call)
 {
     const bench_measure *m = &call->settings->measure;
-    printf("batch %d, %d threads, %s, medians of %d turns\n", m->batch_size, att_context_threads(call->cli->context),
+    printf("%d threads, %s, medians of %d turns\n", att_context_threads(call->cli->context),
            att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
     printf("attention: %s; time more than alone, turn by turn\n\n", watches[1].instruments);
-    printf("  %-28s %-10s %9s %10s\n", "case", "watched by", "images/s", "time");
+    printf("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "watched by", "images/s", "time");
 }
 
 static int run(const bench_call *call)
@@ -114,7 +114,7 @@ static int run(const bench_call *call)
     bench_records *records = malloc(sizeof *records);
     if (!records)
         return cli_failure("out of memory");
-    for (; code == CLI_OK && bench_case_at(call->settings, NULL, index, &c); index++) {
+    for (; code == CLI_OK && bench_case_at(call->settings, BENCH_TRANSFORMERS, index, &c); index++) {
         code = bench_run_job(c.name, false, records);
         if (code == CLI_OK && records->count != 2 * WATCHES)
             code = cli_failure("bench: %s sent %d figures, not %d", c.name, records->count, 2 * WATCHES);

@@ -9,6 +9,7 @@
 typedef struct station {
     cli_app app; /* with a context of its own */
     att_bench *bench;
+    int batch; /* the most images of a run */
 } station;
 
 /* What is timed in turn: runs of `batch` images. */
@@ -23,6 +24,7 @@ enum { MOST_BATCH = 65536, MOST_THREADS = 1024, SHORT_IMAGES = 8 };
 
 static const char STANDARD_CASES[] = "vit_tiny*";
 
+/* most_batch 0: the case's own. */
 static int open_station(const bench_call *call, const char *job, int threads, int most_batch, station *s)
 {
     bench_case c;
@@ -30,7 +32,7 @@ static int open_station(const bench_call *call, const char *job, int threads, in
     bench_call own = *call;
     own.cli = &s->app;
     int code = bench_case_open(&own, job, threads, &c, &options);
-    options.batch_size = most_batch;
+    s->batch = options.batch_size = most_batch ? most_batch : c.batch_size;
     return code == CLI_OK ? cli_check(&s->app, att_bench_create(s->app.context, &options, &s->bench)) : code;
 }
 
@@ -197,13 +199,13 @@ static int count_threads(const bench_call *call, int numbers[BENCH_POINTS])
 
 static int threads_job(const bench_call *call, const char *job)
 {
-    int numbers[BENCH_POINTS], count = count_threads(call, numbers), batch = call->settings->measure.batch_size;
+    int numbers[BENCH_POINTS], count = count_threads(call, numbers);
     station *stations = calloc(BENCH_POINTS, sizeof *stations);
     point *points = calloc((size_t)2 * BENCH_POINTS, sizeof *points);
     int code = count < 0 ? CLI_USAGE : stations && points ? CLI_OK : cli_failure("out of memory");
     for (int i = 0; code == CLI_OK && i < count; i++) {
-        code = open_station(call, job, numbers[i], batch, &stations[i]);
-        points[2 * i] = (point){.bench = stations[i].bench, .app = &stations[i].app, .batch = batch};
+        code = open_station(call, job, numbers[i], 0, &stations[i]);
+        points[2 * i] = (point){.bench = stations[i].bench, .app = &stations[i].app, .batch = stations[i].batch};
         points[2 * i + 1] = (point){.bench = stations[i].bench, .app = &stations[i].app, .batch = 1};
     }
     if (code == CLI_OK)
@@ -223,7 +225,7 @@ typedef struct pair {
 static void show_threads(const bench_call *call, const bench_case *c, int threads, pair seconds, pair first,
                          double beside)
 {
-    int batch = call->settings->measure.batch_size;
+    int batch = c->batch_size;
     if (call->prints) {
         printf("%8d %11.2f %8.2f", threads, batch / seconds.batch, first.batch / seconds.batch);
         bench_print_beside(beside);
@@ -254,9 +256,9 @@ static int show_all_threads(const bench_call *call, const bench_case *c, const b
     if (2 * count != records->count)
         return cli_failure("%s gave %d results instead of %d", c->name, records->count, 2 * count);
     if (call->prints)
-        printf("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name,
-               call->settings->measure.batch_size, att_precision_name(cli_engine_precision(&call->settings->engine)),
-               call->settings->measure.repeats, "threads", "images/s", "times", "one image/ms", "times");
+        printf("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name, c->batch_size,
+               att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
+               "threads", "images/s", "times", "one image/ms", "times");
     for (int i = 0; i < count; i++) {
         seconds[i] = (pair){records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds};
         rates[i] = 1 / seconds[i].batch;

@@ -6,8 +6,9 @@
 static const cli_option measure_options[] = {
     {"filter", .kind = CLI_TEXT, .value = "PATTERN", .help = "cases by name, * and ? allowed: 'vit_tiny*/train'",
      CLI_AT(bench_measure, filter)},
-    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N", .help = "images of a run",
-     CLI_AT(bench_measure, batch_size), .low = 1, .high = 65536},
+    {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N",
+     .help = "images of a run (default: 32, 128 of images below 64 pixels)", CLI_AT(bench_measure, batch_size),
+     .low = 1, .high = 65536, .open = true},
     {"repeats", .kind = CLI_INT, .value = "N", .help = "timed runs of each case", CLI_AT(bench_measure, repeats),
      .low = 1, .high = BENCH_REPEATS},
     {"warmup", .kind = CLI_INT, .value = "N", .help = "runs before those", CLI_AT(bench_measure, warmup), .low = 1,
@@ -25,7 +26,6 @@ static void measure_defaults(void *values)
 {
     att_bench_options options = att_bench_options_defaults();
     bench_measure *m = values;
-    m->batch_size = options.batch_size;
     m->repeats = options.repeats;
     m->warmup = options.warmup;
 }
@@ -115,13 +115,16 @@ const cli_command cli_command_bench = {
     .most_operands = 3,
     .about =
         "WHAT is one of\n"
-        "  cases    networks, beside what matrix products and memory reach here: ViT-Ti\n"
-        "           and ViT-S at 224 pixels, or --model, inference and training (default)\n"
+        "  cases    networks, beside what matrix products and memory reach here: ViT-Ti,\n"
+        "           ViT-S and ResNet-50 at 224 pixels, ResNet-20, ResNet-164 and\n"
+        "           SE-ResNet-164 at 32, or --model, inference and training (default)\n"
         "  tokens   attention alone against tokens, with and without its statistics:\n"
         "           3 heads of 64, or --num-heads and --embed-dim\n"
         "  batch    a network against batch sizes (ViT-Ti, or --model or --filter)\n"
         "  threads  a network against threads: images/s, and the time of one image\n"
         "  instruments  networks watched at every run beside the same ones alone\n"
+        "  modules  a residual network with each attention module in its blocks beside the\n"
+        "           same without (ResNet-164, or --model; one module with --attn)\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"
         "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
         "           'attention*')\n"

@@ -28,8 +28,9 @@ extern "C" {
 
 /* A standard case. */
 typedef struct att_bench_case {
-    const char *name; /* "vit_tiny_patch16_224/train" */
+    const char *name; /* "seresnet164/train" */
     const char *model;
+    const char *attn; /* att_model_options.attn */
     bool training;
 } att_bench_case;
 ATT_API int att_bench_case_count(void);
@@ -86,6 +87,12 @@ ATT_API ATT_MUST_CHECK att_status att_bench_create(att_context *context, const a
 ATT_API void att_bench_destroy(att_bench **bench);
 /* One run of `batch` images. */
 ATT_API att_status att_bench_time(att_bench *bench, int batch, double *seconds);
+
+typedef struct att_bench_size {
+    int64_t parameters;
+    int64_t peak_bytes; /* VmHWM of this process up to now; 0: not known */
+} att_bench_size;
+ATT_API att_bench_size att_bench_size_of(const att_bench *bench);
 
 /* --- attention alone ---------------------------------------------------------------------------------------------- */
 

@@ -100,6 +100,12 @@ att_status att_bench_time(att_bench *b, int batch, double *seconds)
     return ATT_OK;
 }
 
+att_bench_size att_bench_size_of(const att_bench *b)
+{
+    return (att_bench_size){.parameters = att_graph_parameter_elements(att_model_graph(b->model)),
+                            .peak_bytes = att_clock_peak_bytes()};
+}
+
 static att_status time_both(att_bench *b)
 {
     for (int i = 0; i < b->options.repeats; i++) {

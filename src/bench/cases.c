@@ -1,11 +1,20 @@
 #include <attscope/bench.h>
 
-/* The two ends of what small machines train, at 224 pixels. */
+#define BOTH(name, model, attn)          \
+    {name "/infer", model, attn, false}, \
+    {                                    \
+        name "/train", model, attn, true \
+    }
+
+/* The two ends of what small machines train at 224 pixels, and residual networks: CIFAR's smallest, a deep one without
+ * and with attention, and everybody's. */
 static const att_bench_case cases[] = {
-    {"vit_tiny_patch16_224/infer", "vit_tiny_patch16_224", false},
-    {"vit_tiny_patch16_224/train", "vit_tiny_patch16_224", true},
-    {"vit_small_patch16_224/infer", "vit_small_patch16_224", false},
-    {"vit_small_patch16_224/train", "vit_small_patch16_224", true},
+    BOTH("vit_tiny_patch16_224", "vit_tiny_patch16_224", ""),
+    BOTH("vit_small_patch16_224", "vit_small_patch16_224", ""),
+    BOTH("resnet20", "resnet20", ""),
+    BOTH("resnet164", "resnet164", ""),
+    BOTH("seresnet164", "resnet164", "se"),
+    BOTH("resnet50", "resnet50", ""),
 };
 enum { CASE_COUNT = sizeof cases / sizeof *cases };
 
@@ -16,5 +25,5 @@ int att_bench_case_count(void)
 
 att_bench_case att_bench_case_at(int index)
 {
-    return index >= 0 && index < CASE_COUNT ? cases[index] : (att_bench_case){"", "", false};
+    return index >= 0 && index < CASE_COUNT ? cases[index] : (att_bench_case){"", "", "", false};
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <attscope/bench.h>
+#include <attscope/nn.h>
 
 #include "bench/clock.h"
 #include "bench/gemm.h"
@@ -322,6 +323,8 @@ static void cases_run(void **state)
         for (int m = 0; m < att_model_count(); m++)
             known = known || strcmp(att_model_at(m).name, c.model) == 0;
         assert_true(known);
+        att_module_choice choice;
+        assert_int_equal(att_module_parse(context, c.attn[0] ? c.attn : "none", &choice), ATT_OK);
     }
     assert_string_equal(att_bench_case_at(att_bench_case_count()).name, "");
     att_context_destroy(&context);

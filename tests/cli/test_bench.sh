@@ -5,7 +5,7 @@
 small='--model vit_tiny_patch16_224 --img-size 32 --depth 1 --num-classes 10 -b 4 --repeats 2 --warmup 1 --threads 2'
 # shellcheck disable=SC2086
 run 0 bench $small --json bench.json --profile
-row='+[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9.]+ +[0-9]+ MiB$'
+row='+4 +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9.]+ +[0-9]+ MiB$'
 grep -qE "^vit_tiny_patch16_224/infer $row" stdout || fail 'no row for inference'
 grep -qE "^vit_tiny_patch16_224/train $row" stdout || fail 'no row for training'
 grep -qE '^  linear +onednn +[0-9]+ +[0-9.]+ +[0-9.]+ % +[0-9.]+ (flops|bytes) +[0-9.]+$' stdout || fail 'no profile'
@@ -48,9 +48,22 @@ has_keys sweep.json threads samples_per_sec speedup one_image_time one_image_rat
 [ "$(count '"one_image_ratio": 1(\.0)?,?$' sweep.json)" -ge 1 ] || fail 'threads: the first row is what others are compared with'
 # shellcheck disable=SC2086
 run 0 bench instruments $small --json sweep.json
-[ "$(count '^ +[/a-z0-9_]* +(attention|all) +[0-9.]+ +[+-][0-9.]+ %$' stdout)" -eq 4 ] || fail "instruments: $(cat stdout)"
+[ "$(count '^ +[/a-z0-9_]* +4 (attention|all) +[0-9.]+ +[+-][0-9.]+ %$' stdout)" -eq 4 ] || fail "instruments: $(cat stdout)"
 [ "$(count '"seconds_over_alone"' sweep.json)" -eq 6 ] || fail 'instruments: not a figure for each'
 has_keys sweep.json case precision watched_by images_per_second
+
+# Prices of modules: each, or the one that is asked for, beside none. Parameters of SE on three blocks of 64, 128 and 256
+# channels: C (C / 16) twice, and the biases.
+tiny='--model resnet29 --attn se --attn-blocks all -b 2 --repeats 2 --warmup 1 --threads 2'
+# shellcheck disable=SC2086
+run 0 bench modules $tiny --img-size 8 --json sweep.json
+[ "$(count '^none/(train|infer) +[0-9.]+ +[0-9]+ +[0-9]+ MiB$' stdout)" -eq 2 ] || fail "modules: $(cat stdout)"
+[ "$(count '^se/(train|infer) +[0-9.]+ +[+-][0-9.]+ % +[+][0-9]+ +[0-9]+ MiB$' stdout)" -eq 2 ] || fail "modules: $(cat stdout)"
+has_keys sweep.json case model attn precision batch_size samples_per_sec price extra_parameters peak_bytes
+out_has 'price = time of a batch with the module'
+run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter '*a/infer'
+[ "$(count '^(none|eca|fca)/infer ' stdout)" -eq 3 ] || fail "modules: $(cat stdout)"
+[ "$(count '/train' stdout)" -eq 0 ] || fail "modules: a filter for inference lets training through"
 
 # From a process's start to the first logits; stages are parts of it. The network is trained for a moment on noise.
 idx data

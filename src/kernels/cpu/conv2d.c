@@ -1,16 +1,15 @@
 #include <math.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/random.h"
+#include "kernels/cpu/conv_vectors.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/onednn_conv.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tiered.h"
 
-enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* conv2d */
-enum { DY };                                                     /* conv2d_data_grad, and WEIGHT */
+enum { X, WEIGHT, BIAS, RESIDUAL }; /* conv2d */
+enum { DY };                        /* conv2d_data_grad, and WEIGHT */
 
 /* What comes after the convolution is done on so many elements, for them to lie in cache still; at least on one
  * sample's. */
@@ -163,14 +162,6 @@ static size_t take(size_t *top, size_t bytes)
     return at;
 }
 
-/* Two nodes may share a weight and its norm, but not the norm's eps. */
-static uint64_t packed_key(const att_problem *problem, const conv2d *c)
-{
-    uint64_t eps;
-    memcpy(&eps, &problem->attrs->conv.eps, sizeof eps);
-    return att_random_key(att_conv_packed_key(c->conv[0]), eps, c->finishes);
-}
-
 static void lay_out(const att_problem *problem, conv2d *c, att_prepared *prepared)
 {
     const att_conv_spec *spec = &c->spec;
@@ -183,7 +174,7 @@ static void lay_out(const att_problem *problem, conv2d *c, att_prepared *prepare
     c->from_at = take(&top, c->widened ? (size_t)from * sizeof(float) : 0);
     c->sums_at = take(&top, c->sums ? (size_t)to * sizeof(float) : 0);
     prepared->scratch_bytes = top;
-    prepared->packed_key = packed_key(problem, c);
+    prepared->packed_key = att_conv_vectors_key(problem, att_conv_packed_key(c->conv[0]), c->finishes);
     prepared->packed_bytes = att_conv_packed_bytes(c->conv[0]);
     c->vectors_at = take(&prepared->packed_bytes, c->finishes ? 2 * (size_t)spec->outputs * sizeof(float) : 0);
 }
@@ -220,25 +211,12 @@ static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, a
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
 
-/* y = scale sum + shift: of the norm, with the bias in it, or of the bias alone. */
-static void fill_vectors(const att_problem *problem, const void *const *in, int64_t channels, float *scale,
-                         float *shift)
-{
-    const float *bias = in[BIAS], *gamma = in[GAMMA], *beta = in[BETA], *mean = in[MEAN], *variance = in[VARIANCE];
-    for (int64_t c = 0; c < channels; c++) {
-        double factor = gamma ? gamma[c] / sqrt(variance[c] + problem->attrs->conv.eps) : 1;
-        double start = bias ? bias[c] : 0;
-        scale[c] = (float)factor;
-        shift[c] = (float)(gamma ? (start - mean[c]) * factor + beta[c] : start);
-    }
-}
-
 static att_status pack(const att_problem *problem, void *state, const void *const *in, void *packed)
 {
     const conv2d *c = state;
     if (c->finishes && c->spec.kind == ATT_CONV_FORWARD) {
         float *vectors = (float *)((char *)packed + c->vectors_at);
-        fill_vectors(problem, in, c->spec.outputs, vectors, vectors + c->spec.outputs);
+        att_conv_fill_vectors(problem, in, vectors, vectors + c->spec.outputs);
     }
     return att_conv_pack(c->conv[0], in[WEIGHT], packed);
 }

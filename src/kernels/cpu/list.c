@@ -8,7 +8,7 @@
 #define ADDRESS(name) &att_cpu_##name,
 #define TIERED_ADDRESSES(name) ATT_EACH_TIER(ADDRESS, name)
 
-const att_kernel *const att_kernels_cpu[] = {ATT_CPU_KERNELS(ADDRESS) ATT_TIER_KERNELS(TIERED_ADDRESSES)
+const att_kernel *const att_kernels_cpu[] = {ATT_TIER_KERNELS(TIERED_ADDRESSES) ATT_CPU_KERNELS(ADDRESS)
                                                  ATT_CPU_WIDENED_KERNELS(ADDRESS) NULL};
 
 const att_kernel *att_cpu_kernel_for(const att_problem *problem)

@@ -6,6 +6,8 @@
 
 /* X(name) */
 #define ATT_TIER_KERNELS(X)         \
+    X(conv2d)                       \
+    X(linear)                       \
     X(linear_weight_grad)           \
     X(patchify)                     \
     X(layer_norm)                   \

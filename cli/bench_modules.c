@@ -1,0 +1,220 @@
+/* bench_modules.c - attscope bench modules: the price of attention. A network with a module in its residual blocks and
+ * the same network without live in one process and take turns, so that both meet the same machine. */
+#include <attscope/nn.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+static const char STANDARD_MODEL[] = "resnet164", NONE[] = "none";
+
+/* A module, or none, in training or inference: "se/train". */
+typedef struct priced {
+    char name[96];
+    bench_case with;
+} priced;
+
+/* --- which there are ---------------------------------------------------------------------------------------------- */
+
+static bool fits_blocks(const att_module *module)
+{
+    return module->place == ATT_ON_MAPS;
+}
+
+/* "none", and then --attn or each module for feature maps; NULL past the last. */
+static const char *module_text(const bench_settings *s, int index)
+{
+    if (index == 0)
+        return NONE;
+    if (s->network.options.attn[0] != '\0')
+        return index == 1 ? s->network.options.attn : NULL;
+    for (int i = 0; i < att_module_count(); i++)
+        if (fits_blocks(att_module_at(i)) && --index == 0)
+            return att_module_at(i)->name;
+    return NULL;
+}
+
+static bool any_priced(const bench_settings *s, int index, priced *p)
+{
+    int modules = 0;
+    while (module_text(s, modules))
+        modules++;
+    bool training = index < modules;
+    if (index >= 2 * modules)
+        return false;
+    const char *text = module_text(s, index % modules), *model = s->network.model;
+    bench_case_of(s, model ? model : STANDARD_MODEL, text, training, &p->with);
+    snprintf(p->with.network.attn, sizeof p->with.network.attn, "%s", text);
+    snprintf(p->name, sizeof p->name, "%s/%s", text, training ? "train" : "infer");
+    return true;
+}
+
+static bool is_none(const priced *p)
+{
+    return strcmp(p->with.network.attn, NONE) == 0;
+}
+
+/* none is what the others are compared with: --filter is asked about the pass only. */
+static bool is_wanted(const bench_settings *s, const priced *p)
+{
+    priced other;
+    if (!is_none(p))
+        return bench_wants(s, NULL, p->name);
+    for (int i = 0; any_priced(s, i, &other); i++)
+        if (!is_none(&other) && other.with.training == p->with.training && bench_wants(s, NULL, other.name))
+            return true;
+    return false;
+}
+
+/* --- the child ---------------------------------------------------------------------------------------------------- */
+
+typedef struct station {
+    att_bench *bench;
+    double seconds[BENCH_REPEATS];
+} station;
+
+static int run_once(const bench_call *call, const priced *p, station *s, int turn)
+{
+    double seconds;
+    int code = cli_check(call->cli, att_bench_time(s->bench, p->with.batch_size, &seconds));
+    if (code == CLI_OK && turn >= 0)
+        s->seconds[turn] = seconds;
+    return code;
+}
+
+/* The network with the module is made and run first, so that the process's peak is its own. */
+static int price(const bench_call *call, const priced *p, station *with, station *without, bench_price *found)
+{
+    const bench_measure *m = &call->settings->measure;
+    att_bench_options options;
+    priced none = *p;
+    double over[BENCH_REPEATS];
+    int code = bench_open(call, &p->with, call->settings->engine.threads, &options);
+    if (code == CLI_OK)
+        code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &with->bench));
+    if (code == CLI_OK)
+        code = run_once(call, p, with, -1);
+    if (code != CLI_OK)
+        return code;
+    found->size = att_bench_size_of(with->bench);
+    snprintf(none.with.network.attn, sizeof none.with.network.attn, "%s", NONE);
+    options.network = &none.with.network;
+    code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &without->bench));
+    for (int turn = -m->warmup; code == CLI_OK && turn < m->repeats; turn++) {
+        code = run_once(call, p, without, turn);
+        if (code == CLI_OK)
+            code = run_once(call, p, with, turn);
+    }
+    for (int i = 0; code == CLI_OK && i < m->repeats; i++)
+        over[i] = with->seconds[i] / without->seconds[i];
+    if (code == CLI_OK) {
+        found->seconds = bench_median(with->seconds, m->repeats);
+        found->over = bench_median(over, m->repeats);
+    }
+    return code;
+}
+
+static int run_job(const bench_call *call, const char *job)
+{
+    priced p;
+    int index = 0;
+    while (any_priced(call->settings, index, &p) && strcmp(p.name, job) != 0)
+        index++;
+    if (!any_priced(call->settings, index, &p))
+        return cli_usage("bench has no module \"%s\"", job);
+    station *stations = calloc(2, sizeof *stations);
+    if (!stations)
+        return cli_failure("out of memory");
+    bench_record r = {.is_row = false};
+    int code = price(call, &p, &stations[0], &stations[1], &r.of.price);
+    if (code == CLI_OK)
+        bench_send(call, &r);
+    att_bench_destroy(&stations[1].bench);
+    att_bench_destroy(&stations[0].bench);
+    free(stations);
+    return code;
+}
+
+/* --- what is shown ------------------------------------------------------------------------------------------------ */
+
+static void print_head(const bench_call *call, const priced *p)
+{
+    printf("%s, batch %d, %d threads, %s, medians of %d turns\n\n", p->with.model, p->with.batch_size,
+           att_context_threads(call->cli->context), att_precision_name(cli_engine_precision(&call->settings->engine)),
+           call->settings->measure.repeats);
+    printf("%-28s %9s %9s %12s %9s\n", "module", "images/s", "price", "parameters", "peak");
+}
+
+static void show(const bench_call *call, const priced *p, const bench_price *found, int64_t none_parameters)
+{
+    double rate = p->with.batch_size / found->seconds;
+    int64_t more = found->size.parameters - none_parameters;
+    if (call->prints) {
+        printf("%-28s %9.2f ", p->name, rate);
+        if (is_none(p))
+            printf("%9s %12lld", "", (long long)found->size.parameters);
+        else
+            printf("%+7.1f %% %+12lld", 100 * (found->over - 1), (long long)more);
+        printf(" %5.0f MiB\n", (double)found->size.peak_bytes / (1 << 20));
+        fflush(stdout);
+    }
+    att_json_writer *w = call->writer;
+    if (!w)
+        return;
+    att_json_begin_object(w);
+    cli_json_text(w, "case", p->name);
+    cli_json_text(w, "model", p->with.model);
+    cli_json_text(w, "attn", p->with.network.attn);
+    cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
+    cli_json_integer(w, "batch_size", p->with.batch_size);
+    cli_json_number(w, "samples_per_sec", rate);
+    if (!is_none(p)) {
+        cli_json_number(w, "price", found->over - 1);
+        cli_json_integer(w, "extra_parameters", more);
+    }
+    cli_json_integer(w, "parameters", found->size.parameters);
+    cli_json_integer(w, "peak_bytes", found->size.peak_bytes);
+    att_json_end_object(w);
+}
+
+/* --- the parent --------------------------------------------------------------------------------------------------- */
+
+static int run_all(const bench_call *call, bench_records *records, int *shown)
+{
+    priced p;
+    int64_t none_parameters = 0;
+    for (int i = 0; any_priced(call->settings, i, &p); i++) {
+        if (!is_wanted(call->settings, &p))
+            continue;
+        if ((*shown)++ == 0 && call->prints)
+            print_head(call, &p);
+        int code = bench_run_job(p.name, i > 0, records);
+        if (code != CLI_OK)
+            return code;
+        const bench_price *found = &records->items[0].of.price;
+        none_parameters = is_none(&p) ? found->size.parameters : none_parameters;
+        show(call, &p, found, none_parameters);
+    }
+    return CLI_OK;
+}
+
+static int run(const bench_call *call)
+{
+    bench_records *records = malloc(sizeof *records);
+    int shown = 0;
+    if (!records)
+        return cli_failure("out of memory");
+    int code = run_all(call, records, &shown);
+    free(records);
+    if (code == CLI_OK && shown == 0)
+        return bench_nothing(call->settings, "se/train");
+    if (code == CLI_OK && call->prints)
+        puts(
+            "\nprice = time of a batch with the module / time without - 1, turn by turn in one\n"
+            "process. Parameters: all of them, or more than none has. Peak: VmHWM with the\n"
+            "module alone.");
+    return code;
+}
+
+const bench_what bench_what_modules = {.name = "modules", .operands = "", .run = run, .job = run_job};

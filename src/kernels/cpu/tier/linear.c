@@ -1,0 +1,85 @@
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/floats.h"
+#include "kernels/cpu/tiered.h"
+
+enum { X, WEIGHT, BIAS, RESIDUAL };
+
+/* Small layers on one vector a sample, as attention modules have them: a matrix product's call would take longer than
+ * its sums. Weights are packed as [input][output, filled up to whole vectors], the bias behind them. What is taken does
+ * not depend on the group, so that bits do not. */
+enum { MOST_WEIGHTS = 1 << 14, CHAINS = 4 };
+
+static bool accepts(const att_problem *problem)
+{
+    return problem->in[X].shape.rank == 1 && att_shape_count(problem->in[WEIGHT].shape) <= MOST_WEIGHTS &&
+           problem->attrs->linear.activation == ATT_ACT_NONE && !att_desc_present(&problem->in[RESIDUAL]) &&
+           att_takes_narrow(problem, 1u << X, 1);
+}
+
+static att_status prepare(const att_problem *problem, att_prepared *prepared)
+{
+    int64_t inputs = att_columns(&problem->in[X]), width = whole_vectors(att_columns(&problem->out[0]));
+    prepared->packed_bytes = (size_t)((inputs + 1) * width) * sizeof(float);
+    prepared->packed_key = 2 * VW + problem->attrs->linear.transposed;
+    return ATT_OK;
+}
+
+static att_status pack(const att_problem *problem, void *state, const void *const *in, void *packed)
+{
+    (void)state;
+    int64_t inputs = att_columns(&problem->in[X]), outputs = att_columns(&problem->out[0]);
+    int64_t width = whole_vectors(outputs);
+    const float *weight = in[WEIGHT], *bias = in[BIAS];
+    float *to = packed;
+    memset(to, 0, (size_t)((inputs + 1) * width) * sizeof *to);
+    for (int64_t i = 0; i < inputs; i++)
+        for (int64_t o = 0; o < outputs; o++)
+            to[i * width + o] = weight[problem->attrs->linear.transposed ? i * outputs + o : o * inputs + i];
+    if (bias)
+        memcpy(to + inputs * width, bias, (size_t)outputs * sizeof *to);
+    return ATT_OK;
+}
+
+/* A vector of outputs. Sums take turns, so that none waits for the one before. */
+ATT_INLINE vf sum_of(const void *x, int64_t from, int64_t inputs, bool narrow, const float *weight, int64_t width)
+{
+    vf sum[CHAINS] = {{0}};
+    int64_t i = 0;
+    for (; i + CHAINS <= inputs; i += CHAINS)
+        for (int c = 0; c < CHAINS; c++)
+            sum[c] = v_fma(v_set(att_float_get(x, from + i + c, narrow)), v_load(weight + (i + c) * width), sum[c]);
+    for (; i < inputs; i++)
+        sum[0] = v_fma(v_set(att_float_get(x, from + i, narrow)), v_load(weight + i * width), sum[0]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+ATT_INLINE void run_as(const att_call *call, bool narrow_x, bool narrow_y)
+{
+    int64_t inputs = att_columns(&call->problem->in[X]), outputs = att_columns(&call->problem->out[0]);
+    int64_t width = whole_vectors(outputs);
+    const float *weight = call->packed, *bias = weight + inputs * width;
+    att_range part = att_part_of(call, call->problem->group, 1);
+    for (int64_t sample = part.begin; sample < part.end; sample++)
+        for (int64_t o = 0; o < outputs; o += VW) {
+            vf sum = sum_of(call->in[X], sample * inputs, inputs, narrow_x, weight + o, width);
+            v_put_until(call->out[0], sample * outputs + o, (sample + 1) * outputs, sum + v_load(bias + o), narrow_y);
+        }
+}
+
+static att_status run(const att_call *call)
+{
+    bool x = att_is_narrow(&call->problem->in[X]), y = att_is_narrow(&call->problem->out[0]);
+    if (x)
+        run_as(call, true, y);
+    else
+        run_as(call, false, y);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_linear) = {.op = "linear",
+                                               .name = "simd",
+                                               .tier = ATT_TIER_VALUE,
+                                               .accepts = accepts,
+                                               .prepare = prepare,
+                                               .pack = pack,
+                                               .run = run};
