@@ -120,12 +120,12 @@ static bool fuse_node(att_graph *graph, int i, int *readers)
     return true;
 }
 
-att_status att_graph_fuse(att_graph *graph)
+att_status att_graph_fuse(att_graph *graph, unsigned flags)
 {
     int *readers;
     ATT_TRY(att_graph_count_readers(graph, &readers));
     for (int i = 0; i < graph->nodes.count; i++)
-        if (graph->nodes.items[i].op)
+        if (graph->nodes.items[i].op && (graph->nodes.items[i].op->flags & flags) == flags)
             fuse_node(graph, i, readers); /* the fused node lies further on and is tried again there */
     compact(graph);
     att_free(graph->context, readers);
