@@ -84,8 +84,9 @@ typedef struct att_op {
      * yields the consumer's out[0]. NULL: it swallows nothing. */
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
     /* Mixed precision, a bit per input or output: inputs that may be bf16; those that should be (operands of matrix
-     * products: a cast is put before them); outputs that may be, where every reader takes them so. */
-    unsigned narrow_in, narrow_wanted, narrow_out;
+     * products: a cast is put before them); outputs that may be, where every reader takes them so; inputs without which
+     * no output is: a sum is as wide as its widest term. */
+    unsigned narrow_in, narrow_wanted, narrow_out, narrow_with;
     const att_op_case *cases;
     int case_count;
     /* Optimisers: names of what is kept beside each parameter, NULL after the last; out[1..] of the op in this order.

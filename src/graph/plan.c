@@ -83,6 +83,8 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     ATT_TRY(graph->status);
     ATT_TRY(att_graph_fuse(graph, 0));
     att_graph_cut(graph);
+    if (att_graph_segments(graph) > 1)
+        att_graph_merge_copies(graph);
     return settle_probes(graph, w);
 }
 
