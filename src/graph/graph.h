@@ -69,7 +69,11 @@ att_status att_graph_expand(att_graph *graph);
 /* graph/rewrite.c: passes that leave results as they are. */
 void att_graph_drop_train_only(att_graph *graph);
 void att_graph_drop_dead(att_graph *graph, const int *owner);
-att_status att_graph_fuse(att_graph *graph);
+/* Of equal nodes of one segment, those that make sample values of the same inputs, the first stays: what the backward
+ * pass computes again is then what the forward pass computed, for att_graph_remake() to decide about. */
+void att_graph_merge_copies(att_graph *graph);
+/* Ops absorb what they can (att_op.absorb): those that have all of `flags`. */
+att_status att_graph_fuse(att_graph *graph, unsigned flags);
 
 /* graph/narrow.c: mixed precision. Values between operations that take them so become bf16; the others stay. */
 att_status att_graph_narrow(att_graph *graph);

@@ -27,11 +27,19 @@ static void find_takers(const att_graph *graph, bool *takes)
         takes[i] &= !refused[i];
 }
 
+static bool has_wide_term(const att_graph *graph, const att_node *node)
+{
+    for (int j = 0; j < node->in_count; j++)
+        if ((node->op->narrow_with >> j & 1) && node->in[j] != ATT_NONE && is_float32(graph, node->in[j]))
+            return true;
+    return false;
+}
+
 static void narrow_outputs(att_graph *graph, const bool *takes)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        for (int j = 0; j < node->out_count; j++)
+        for (int j = 0; j < node->out_count && !has_wide_term(graph, node); j++)
             if ((node->op->narrow_out >> j & 1) && takes[node->out[j]] && is_float32(graph, node->out[j]))
                 graph->values.items[node->out[j]].desc.dtype = ATT_BF16;
     }

@@ -61,7 +61,8 @@ typedef struct att_op_case {
 enum {
     ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass computes it again instead of keeping its outputs */
     ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, where what makes in[0] is computed again too */
-    ATT_OP_TRAIN_ONLY = 2            /* the identity on in[0] in inference plans */
+    ATT_OP_TRAIN_ONLY = 2,           /* the identity on in[0] in inference plans */
+    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before gradients are laid out: its rule is that of what it absorbed, too */
 };
 
 typedef struct att_op {
@@ -83,8 +84,9 @@ typedef struct att_op {
      * yields the consumer's out[0]. NULL: it swallows nothing. */
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
     /* Mixed precision, a bit per input or output: inputs that may be bf16; those that should be (operands of matrix
-     * products: a cast is put before them); outputs that may be, where every reader takes them so. */
-    unsigned narrow_in, narrow_wanted, narrow_out;
+     * products: a cast is put before them); outputs that may be, where every reader takes them so; inputs without which
+     * no output is: a sum is as wide as its widest term. */
+    unsigned narrow_in, narrow_wanted, narrow_out, narrow_with;
     const att_op_case *cases;
     int case_count;
     /* Optimisers: names of what is kept beside each parameter, NULL after the last; out[1..] of the op in this order.

@@ -75,13 +75,16 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
 {
     if (options->purpose == ATT_TRAIN) {
         ATT_TRY(att_graph_expand(graph));
+        ATT_TRY(att_graph_fuse(graph, ATT_OP_ABSORBS_FIRST));
         ATT_TRY(differentiate(graph, &w->owner));
     } else
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
-    ATT_TRY(att_graph_fuse(graph));
+    ATT_TRY(att_graph_fuse(graph, 0));
     att_graph_cut(graph);
+    if (att_graph_segments(graph) > 1)
+        att_graph_merge_copies(graph);
     return settle_probes(graph, w);
 }
 

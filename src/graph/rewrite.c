@@ -101,6 +101,31 @@ static int only_reader(const att_graph *graph, att_value value)
     return -1;
 }
 
+static bool same_node(const att_graph *graph, const att_node *a, const att_node *b)
+{
+    if (a->op != b->op || a->segment != b->segment || a->in_count != b->in_count)
+        return false;
+    for (int i = 0; i < b->out_count; i++)
+        if (graph->values.items[b->out[i]].desc.kind != ATT_SAMPLE || is_output(graph, b->out[i]))
+            return false;
+    return memcmp(a->in, b->in, (size_t)a->in_count * sizeof *a->in) == 0 &&
+           memcmp(&a->attrs, &b->attrs, sizeof a->attrs) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
+}
+
+void att_graph_merge_copies(att_graph *graph)
+{
+    att_node *nodes = graph->nodes.items;
+    for (int i = 0; i < graph->nodes.count; i++)
+        for (int j = i + 1; nodes[i].op && j < graph->nodes.count; j++) {
+            if (!same_node(graph, &nodes[i], &nodes[j]))
+                continue;
+            for (int k = 0; k < nodes[j].out_count; k++)
+                replace_everywhere(graph, nodes[j].out[k], nodes[i].out[k]);
+            nodes[j].op = NULL;
+        }
+    compact(graph);
+}
+
 /* Node i takes over what its only reader does, and moves to the reader's place, where all operands exist. */
 static bool fuse_node(att_graph *graph, int i, int *readers)
 {
@@ -120,12 +145,12 @@ static bool fuse_node(att_graph *graph, int i, int *readers)
     return true;
 }
 
-att_status att_graph_fuse(att_graph *graph)
+att_status att_graph_fuse(att_graph *graph, unsigned flags)
 {
     int *readers;
     ATT_TRY(att_graph_count_readers(graph, &readers));
     for (int i = 0; i < graph->nodes.count; i++)
-        if (graph->nodes.items[i].op)
+        if (graph->nodes.items[i].op && (graph->nodes.items[i].op->flags & flags) == flags)
             fuse_node(graph, i, readers); /* the fused node lies further on and is tried again there */
     compact(graph);
     att_free(graph->context, readers);

@@ -114,7 +114,9 @@ static const att_op_case cases[] = {
 const att_op att_op_add = {
     .name = "add",
     .help = "y = act(a + b); a shared b is repeated over the leading axes of a",
-    .narrow_in = 2, /* a branch; a is the residual stream */
+    .narrow_in = 3,
+    .narrow_out = 1,
+    .narrow_with = 3,
     .infer = add_infer,
     .backward = add_backward,
     .absorb = add_absorb,

@@ -3,7 +3,8 @@
 #include "ops/rule.h"
 #include "ops/window.h"
 
-enum { DY, WEIGHT, X = WEIGHT, IN_COUNT };
+enum { DY, WEIGHT, RESIDUAL, PASSED, DATA_IN_COUNT };
+enum { X = 1, WEIGHT_IN_COUNT };
 
 /* That dy is what the convolution of a map of `size` by `kernel` yields, with `outputs` channels. */
 static att_status check_dy(const att_infer *infer, const char *op, const int64_t size[2], const int64_t kernel[2],
@@ -22,7 +23,7 @@ static att_status data_grad_infer(att_infer *infer)
 {
     static const char op[] = "conv2d_data_grad";
     const att_conv_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_count(infer, op, DATA_IN_COUNT));
     ATT_TRY(att_rule_take_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
     ATT_TRY(att_rule_take_rank(infer, op, WEIGHT, "weight", ATT_SHARED, 4));
     const int64_t *weight = infer->in[WEIGHT].shape.dims, size[2] = {attrs->height, attrs->width};
@@ -33,7 +34,26 @@ static att_status data_grad_infer(att_infer *infer)
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: weight %s does not fit %d groups", op,
                         ATT_SHOWN(&infer->in[WEIGHT]), attrs->groups);
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    if (att_desc_present(&infer->in[RESIDUAL]))
+        ATT_TRY(att_rule_take_shape(infer, op, RESIDUAL, "residual", ATT_SAMPLE, shape));
+    return att_desc_present(&infer->in[PASSED]) ? att_rule_take_shape(infer, op, PASSED, "passed", ATT_SAMPLE, shape)
+                                                : ATT_OK;
+}
+
+/* The sum with a gradient that came another way, and then the ReLU before both. */
+static bool data_grad_absorb(att_node *producer, const att_node *consumer)
+{
+    if (producer->in[PASSED] != ATT_NONE)
+        return false;
+    if (consumer->op == &att_op_relu_grad && consumer->in[0] == producer->out[0]) {
+        producer->in[PASSED] = consumer->in[1];
+        return true;
+    }
+    att_value other = att_rule_added(producer, consumer);
+    if (other == ATT_NONE || producer->in[RESIDUAL] != ATT_NONE)
+        return false;
+    producer->in[RESIDUAL] = other;
+    return true;
 }
 
 static void data_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -46,81 +66,105 @@ static void data_grad_cost(const att_desc *in, const att_desc *out, const void *
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
 #define DATA(s, p, d, g, h, w) .attrs.conv = {CONV(s, p, d, g), .height = (h), .width = (w)}
+#define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT
 static const att_op_case data_grad_cases[] = {
     {.name = "odd",
      DATA(1, 1, 1, 1, 5, 6),
-     .in = {ATT_CASE_SAMPLE(5, 6, 4), ATT_CASE_SHARED(4, 3, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(5, 6, 4), ATT_CASE_SHARED(4, 3, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "stride_2_odd",
      DATA(2, 1, 1, 1, 7, 5),
-     .in = {ATT_CASE_SAMPLE(4, 3, 5), ATT_CASE_SHARED(5, 3, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(4, 3, 5), ATT_CASE_SHARED(5, 3, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "stride_2_even",
      DATA(2, 1, 1, 1, 6, 8),
-     .in = {ATT_CASE_SAMPLE(3, 4, 19), ATT_CASE_WEIGHT(19, 17, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(3, 4, 19), ATT_CASE_WEIGHT(19, 17, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "unseen_edge",
      DATA(3, 0, 1, 1, 8, 7),
-     .in = {ATT_CASE_SAMPLE(3, 2, 16), ATT_CASE_WEIGHT(16, 16, 2, 2)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(3, 2, 16), ATT_CASE_WEIGHT(16, 16, 2, 2), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "dilation",
      DATA(1, 2, 2, 1, 7, 6),
-     .in = {ATT_CASE_SAMPLE(7, 6, 3), ATT_CASE_SHARED(3, 2, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(7, 6, 3), ATT_CASE_SHARED(3, 2, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "groups",
      DATA(1, 1, 1, 2, 4, 5),
-     .in = {ATT_CASE_SAMPLE(4, 5, 4), ATT_CASE_SHARED(4, 3, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(4, 5, 4), ATT_CASE_SHARED(4, 3, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "depthwise",
      DATA(2, 1, 1, 5, 5, 5),
-     .in = {ATT_CASE_SAMPLE(3, 3, 5), ATT_CASE_SHARED(5, 1, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(3, 3, 5), ATT_CASE_SHARED(5, 1, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "pointwise",
      DATA(1, 0, 1, 1, 3, 5),
-     .in = {ATT_CASE_SAMPLE(3, 5, 6), ATT_CASE_SHARED(6, 7, 1, 1)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(3, 5, 6), ATT_CASE_SHARED(6, 7, 1, 1), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "pointwise_stride_2",
      DATA(2, 0, 1, 1, 5, 4),
-     .in = {ATT_CASE_SAMPLE(3, 2, 4), ATT_CASE_SHARED(4, 3, 1, 1)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(3, 2, 4), ATT_CASE_SHARED(4, 3, 1, 1), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "one_pixel",
      DATA(1, 1, 1, 1, 1, 1),
-     .in = {ATT_CASE_SAMPLE(1, 1, 16), ATT_CASE_WEIGHT(16, 18, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_SAMPLE(1, 1, 16), ATT_CASE_WEIGHT(16, 18, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
+    {.name = "residual",
+     DATA(1, 0, 1, 1, 5, 6),
+     .in = {ATT_CASE_SAMPLE(5, 6, 18), ATT_CASE_SHARED(18, 7, 1, 1), ATT_CASE_SAMPLE(5, 6, 7), ATT_CASE_ABSENT},
+     .in_count = DATA_IN_COUNT},
+    {.name = "passed",
+     DATA(2, 1, 1, 1, 7, 5),
+     .in = {ATT_CASE_SAMPLE(4, 3, 5), ATT_CASE_SHARED(5, 3, 3, 3), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(7, 5, 3)},
+     .in_count = DATA_IN_COUNT},
+    {.name = "everything",
+     DATA(1, 1, 1, 1, 5, 6),
+     .in = {ATT_CASE_SAMPLE(5, 6, 16), ATT_CASE_WEIGHT(16, 17, 3, 3), ATT_CASE_SAMPLE(5, 6, 17),
+            ATT_CASE_SAMPLE(5, 6, 17)},
+     .in_count = DATA_IN_COUNT},
     {.name = "large_values",
      DATA(1, 1, 1, 1, 5, 6),
-     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 5, 6, 18), ATT_CASE_SHARED(18, 19, 3, 3)},
-     .in_count = 2},
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 5, 6, 18), ATT_CASE_SHARED(18, 19, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT},
     {.name = "resnet164_32",
      DATA(1, 1, 1, 1, 32, 32),
-     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(16, 16, 3, 3)},
-     .in_count = 2,
+     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(16, 16, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT,
      .bench = true},
     {.name = "resnet164_32_out",
      DATA(1, 0, 1, 1, 32, 32),
-     .in = {ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_WEIGHT(64, 16, 1, 1)},
-     .in_count = 2,
+     .in = {ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_WEIGHT(64, 16, 1, 1), NO_MORE},
+     .in_count = DATA_IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_32_in",
+     DATA(1, 0, 1, 1, 32, 32),
+     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(16, 64, 1, 1), ATT_CASE_SAMPLE(32, 32, 64),
+            ATT_CASE_SAMPLE(32, 32, 64)},
+     .in_count = DATA_IN_COUNT,
      .bench = true},
     {.name = "resnet164_8",
      DATA(1, 1, 1, 1, 8, 8),
-     .in = {ATT_CASE_SAMPLE(8, 8, 64), ATT_CASE_WEIGHT(64, 64, 3, 3)},
-     .in_count = 2,
+     .in = {ATT_CASE_SAMPLE(8, 8, 64), ATT_CASE_WEIGHT(64, 64, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT,
      .bench = true},
     {.name = "resnet50_28",
      DATA(1, 1, 1, 1, 28, 28),
-     .in = {ATT_CASE_SAMPLE(28, 28, 128), ATT_CASE_WEIGHT(128, 128, 3, 3)},
-     .in_count = 2,
+     .in = {ATT_CASE_SAMPLE(28, 28, 128), ATT_CASE_WEIGHT(128, 128, 3, 3), NO_MORE},
+     .in_count = DATA_IN_COUNT,
      .bench = true},
 };
 
 const att_op att_op_conv2d_data_grad = {
     .name = "conv2d_data_grad",
-    .help = "dx [h, w, C]: dy, spread by the weight to where the convolution read x",
-    .narrow_in = 1,
-    .narrow_wanted = 1,
+    .help =
+        "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual); 0 where passed is not > "
+        "0",
+    .narrow_in = 1u << DY | 1u << RESIDUAL | 1u << PASSED,
+    .narrow_wanted = 1u << DY,
     .narrow_out = 1,
+    .narrow_with = 1u << RESIDUAL,
     .infer = data_grad_infer,
     .cost = data_grad_cost,
+    .absorb = data_grad_absorb,
     ATT_CASES(data_grad_cases),
 };
 
@@ -128,7 +172,7 @@ static att_status weight_grad_infer(att_infer *infer)
 {
     static const char op[] = "conv2d_weight_grad";
     const att_conv_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_count(infer, op, WEIGHT_IN_COUNT));
     ATT_TRY(att_rule_take_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
     ATT_TRY(att_rule_take_rank(infer, op, X, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[X].shape.dims, kernel[2] = {attrs->kernel_h, attrs->kernel_w};

@@ -72,6 +72,7 @@ const att_op att_op_gate = {
     .flags = ATT_OP_RECOMPUTE,
     .narrow_in = 1u << X | 1u << RESIDUAL,
     .narrow_out = 1,
+    .narrow_with = 1u << RESIDUAL,
     .infer = gate_infer,
     .backward = gate_backward,
     .absorb = gate_absorb,

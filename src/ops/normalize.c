@@ -5,9 +5,9 @@
 /* Batch norm in training, its statistics being a value of the batch. */
 
 enum { X, STATS, GAMMA, BETA, IN_COUNT };
-enum { SUMS_DY, SUMS_X, SUMS_STATS, SUMS_IN_COUNT };
+enum { GRAD_DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, SUMS_IN_COUNT };
 enum { SUM_DY, SUM_DY_NORMAL };
-enum { GRAD_DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_MEAN_DY, GRAD_MEAN_DY_NORMAL, GRAD_IN_COUNT };
+enum { GRAD_MEAN_DY = SUMS_IN_COUNT, GRAD_MEAN_DY_NORMAL, GRAD_IN_COUNT };
 
 static att_shape stats_shape(const att_desc *x)
 {
@@ -31,21 +31,22 @@ static void give_x(att_backward *backward, const att_value *in, const att_value 
     att_graph *graph = att_backward_graph(backward);
     att_desc x = att_backward_in_desc(backward, X);
     att_attrs rows = {.moments = {.rows = att_rule_rows(&x)}}, attrs = *att_backward_attrs(backward);
-    att_value grad[GRAD_IN_COUNT] = {in[SUMS_DY],
-                                     in[SUMS_X],
-                                     in[SUMS_STATS],
-                                     att_backward_in(backward, GAMMA),
+    att_value grad[GRAD_IN_COUNT] = {in[GRAD_DY],
+                                     in[GRAD_X],
+                                     in[GRAD_STATS],
+                                     in[GRAD_GAMMA],
+                                     in[GRAD_BETA],
                                      att_emit(graph, "batch_mean", &rows, &sums[SUM_DY], 1, NULL),
                                      att_emit(graph, "batch_mean", &rows, &sums[SUM_DY_NORMAL], 1, NULL)};
     att_backward_give(backward, X, att_emit(graph, "normalize_grad", &attrs, grad, GRAD_IN_COUNT, NULL));
 }
 
-/* The gradient by way of the statistics is part of x's, so that they need none. An activation is absorbed only after
- * this. */
+/* The gradient by way of the statistics is part of x's, so that they need none. */
 static void normalize_backward(att_backward *backward)
 {
     att_value in[SUMS_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
-                                   att_backward_in(backward, STATS)};
+                                   att_backward_in(backward, STATS), att_backward_in(backward, GAMMA),
+                                   att_backward_in(backward, BETA)};
     att_attrs attrs = *att_backward_attrs(backward);
     att_value sums[ATT_MAX_OUT];
     att_emit(att_backward_graph(backward), "normalize_sums", &attrs, in, SUMS_IN_COUNT, sums);
@@ -90,7 +91,7 @@ static const att_op_case normalize_cases[] = {
 const att_op att_op_normalize = {
     .name = "normalize",
     .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta), with the batch's statistics",
-    .flags = ATT_OP_RECOMPUTE,
+    .flags = ATT_OP_RECOMPUTE | ATT_OP_ABSORBS_FIRST,
     .narrow_in = 1u << X,
     .narrow_out = 1,
     .infer = normalize_infer,
@@ -105,15 +106,17 @@ static att_status take_gradient(const att_infer *infer, const char *op, int coun
     ATT_TRY(att_rule_count(infer, op, count));
     ATT_TRY(att_rule_take_rows(infer, op, GRAD_DY, "dy"));
     ATT_TRY(att_rule_take_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    return att_rule_take_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, stats_shape(&infer->in[GRAD_X]));
+    ATT_TRY(att_rule_take_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, stats_shape(&infer->in[GRAD_X])));
+    ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    return att_rule_take_vector(infer, op, GRAD_BETA, "beta", GRAD_X);
 }
 
 static att_status sums_infer(att_infer *infer)
 {
     ATT_TRY(take_gradient(infer, "normalize_sums", SUMS_IN_COUNT));
-    att_shape vector = att_shape_of(att_rule_columns(&infer->in[SUMS_X]));
-    att_rule_out(infer, infer->in[SUMS_X].dtype, ATT_SAMPLE, vector);
-    att_rule_out(infer, infer->in[SUMS_X].dtype, ATT_SAMPLE, vector);
+    att_shape vector = att_shape_of(att_rule_columns(&infer->in[GRAD_X]));
+    att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
+    att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
     return ATT_OK;
 }
 
@@ -124,15 +127,16 @@ static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 #define SUMS(c, ...) \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), BATCH_STATS(c)}, .in_count = SUMS_IN_COUNT
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c)}, .in_count = SUMS_IN_COUNT
 static const att_op_case sums_cases[] = {
     {.name = "odd", PLAIN, SUMS(7, 3, 5, 7)},
+    {.name = "odd_relu", RELU, SUMS(7, 3, 5, 7)},
     {.name = "row", PLAIN, SUMS(9, 9)},
-    {.name = "one_channel", PLAIN, SUMS(1, 19, 23, 1)},
-    {.name = "many_rows", PLAIN, SUMS(24, 33, 31, 24)},
-    {.name = "cifar_16", PLAIN, SUMS(16, 32, 32, 16), .bench = true},
+    {.name = "one_channel", RELU, SUMS(1, 19, 23, 1)},
+    {.name = "many_rows", RELU, SUMS(24, 33, 31, 24)},
+    {.name = "cifar_16", RELU, SUMS(16, 32, 32, 16), .bench = true},
     {.name = "cifar_64", PLAIN, SUMS(64, 32, 32, 64), .bench = true},
-    {.name = "middle_128", PLAIN, SUMS(128, 16, 16, 128), .bench = true},
+    {.name = "middle_128", RELU, SUMS(128, 16, 16, 128), .bench = true},
     {.name = "cifar_256", PLAIN, SUMS(256, 8, 8, 256), .bench = true},
     {.name = "resnet_256", PLAIN, SUMS(256, 56, 56, 256), .bench = true},
     {.name = "resnet_2048", PLAIN, SUMS(2048, 7, 7, 2048), .bench = true},
@@ -140,8 +144,9 @@ static const att_op_case sums_cases[] = {
 
 const att_op att_op_normalize_sums = {
     .name = "normalize_sums",
-    .help = "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps)",
-    .narrow_in = 1u << SUMS_DY | 1u << SUMS_X,
+    .help =
+        "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps); dy as act passed it",
+    .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
     .infer = sums_infer,
     .cost = sums_cost,
     ATT_CASES(sums_cases),
@@ -153,7 +158,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(take_gradient(infer, op, GRAD_IN_COUNT));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
-    ATT_TRY(att_rule_take_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
     ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY, "the mean of dy", ATT_BATCH, vector));
     ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY_NORMAL, "the mean of dy n", ATT_BATCH, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
@@ -167,18 +171,17 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 #define MEANS(c) ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c), ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c)
-#define GRAD(c, ...)                                                                   \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), BATCH_STATS(c), \
-           ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), MEANS(c)},                           \
-    .in_count = GRAD_IN_COUNT
+#define GRAD(c, ...) \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c), MEANS(c)}, .in_count = GRAD_IN_COUNT
 static const att_op_case grad_cases[] = {
     {.name = "odd", PLAIN, GRAD(7, 3, 5, 7)},
+    {.name = "odd_relu", RELU, GRAD(7, 3, 5, 7)},
     {.name = "row", PLAIN, GRAD(9, 9)},
-    {.name = "one_channel", PLAIN, GRAD(1, 3, 5, 1)},
-    {.name = "many_rows", PLAIN, GRAD(24, 33, 31, 24)},
-    {.name = "cifar_16", PLAIN, GRAD(16, 32, 32, 16), .bench = true},
+    {.name = "one_channel", RELU, GRAD(1, 3, 5, 1)},
+    {.name = "many_rows", RELU, GRAD(24, 33, 31, 24)},
+    {.name = "cifar_16", RELU, GRAD(16, 32, 32, 16), .bench = true},
     {.name = "cifar_64", PLAIN, GRAD(64, 32, 32, 64), .bench = true},
-    {.name = "middle_128", PLAIN, GRAD(128, 16, 16, 128), .bench = true},
+    {.name = "middle_128", RELU, GRAD(128, 16, 16, 128), .bench = true},
     {.name = "cifar_256", PLAIN, GRAD(256, 8, 8, 256), .bench = true},
     {.name = "resnet_256", PLAIN, GRAD(256, 56, 56, 256), .bench = true},
     {.name = "resnet_2048", PLAIN, GRAD(2048, 7, 7, 2048), .bench = true},
@@ -186,7 +189,9 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_normalize_grad = {
     .name = "normalize_grad",
-    .help = "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch",
+    .help =
+        "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch; dy as "
+        "act passed it",
     .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
     .narrow_out = 1,
     .infer = grad_infer,

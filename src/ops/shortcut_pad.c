@@ -69,6 +69,8 @@ static const att_op_case pad_cases[] = {
 const att_op att_op_shortcut_pad = {
     .name = "shortcut_pad",
     .help = "y [i, j] = x [stride i, stride j] between zero channels",
+    .narrow_in = 1,
+    .narrow_out = 1,
     .infer = pad_infer,
     .backward = pad_backward,
     .cost = att_rule_cost_of_moving,
@@ -106,6 +108,8 @@ static const att_op_case grad_cases[] = {
 const att_op att_op_shortcut_pad_grad = {
     .name = "shortcut_pad_grad",
     .help = "dx [stride i, stride j] = dy [i, j] without the zero channels; 0 elsewhere",
+    .narrow_in = 1,
+    .narrow_out = 1,
     .infer = grad_infer,
     .cost = att_rule_cost_of_moving,
     ATT_CASES(grad_cases),

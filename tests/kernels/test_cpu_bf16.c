@@ -80,6 +80,8 @@ static void products_agree_with_the_reference(void **state)
     run_op("conv2d", 1, 1);
     run_op("conv2d_data_grad", 1, 0);
     run_op("conv2d_data_grad", 1, 1);
+    run_op("conv2d_data_grad", 1 | 4 | 8, 1); /* residual and passed too, where there are any */
+    run_op("conv2d_data_grad", 1 | 8, 0);
     run_op("conv2d_weight_grad", 3, 0);
 }
 

@@ -49,9 +49,13 @@ static void compare_width(int64_t rows, int64_t columns)
     compare_at("global_max", &(att_op_case){name, {{0}}, {map}, 1, false, false}, 0);
     compare_at("token_mean", &(att_op_case){name, {{0}}, {map}, 1, false, false}, 1);
     compare_at("normalize", &(att_op_case){name, attrs, {map, stats, shared, shared}, 4, false, false}, 0);
-    compare_at("normalize_sums", &(att_op_case){name, attrs, {map, map, stats}, 3, false, false}, 3);
-    compare_at("normalize_grad", &(att_op_case){name, attrs, {map, map, stats, shared, mean, mean}, 6, false, false},
-               1);
+    for (int relu = 0; relu < 2; relu++) {
+        attrs.batch_norm.activation = relu ? ATT_ACT_RELU : ATT_ACT_NONE;
+        compare_at("normalize_sums", &(att_op_case){name, attrs, {map, map, stats, shared, shared}, 5, false, false},
+                   3);
+        compare_at("normalize_grad",
+                   &(att_op_case){name, attrs, {map, map, stats, shared, shared, mean, mean}, 7, false, false}, 1);
+    }
 }
 
 static void every_width_is_right(void **state)

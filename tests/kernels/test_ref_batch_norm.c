@@ -4,7 +4,7 @@
 
 enum { SAMPLES = 3, ROWS = 4, COLUMNS = 2, COUNT = SAMPLES * ROWS * COLUMNS };
 
-static const att_attrs norm_attrs = {.batch_norm = {.eps = 0.02}};
+static att_attrs norm_attrs = {.batch_norm = {.eps = 0.02}}; /* a test sets the activation */
 static const att_attrs rows_attrs = {.moments = {.rows = ROWS, .momentum = 0.25}};
 static const double gamma_[COLUMNS] = {1.3, -0.7}, beta[COLUMNS] = {0.2, 0.5};
 
@@ -53,11 +53,12 @@ static void backward(const double *x, const double *dy, double *dx, double *sums
     double stats[2 * COLUMNS], y[COUNT], mean_dy[COLUMNS], mean_product[COLUMNS];
     forward(x, stats, y);
     DIRECT("normalize_sums", &norm_attrs, SAMPLES, OUTPUTS(sums, products), SAMPLE(dy, ROWS, COLUMNS),
-           SAMPLE(x, ROWS, COLUMNS), BATCH(stats, 2, COLUMNS));
+           SAMPLE(x, ROWS, COLUMNS), BATCH(stats, 2, COLUMNS), SHARED(gamma_, COLUMNS), SHARED(beta, COLUMNS));
     DIRECT("batch_mean", &rows_attrs, SAMPLES, OUTPUTS(mean_dy), SAMPLE(sums, COLUMNS));
     DIRECT("batch_mean", &rows_attrs, SAMPLES, OUTPUTS(mean_product), SAMPLE(products, COLUMNS));
     DIRECT("normalize_grad", &norm_attrs, SAMPLES, OUTPUTS(dx), SAMPLE(dy, ROWS, COLUMNS), SAMPLE(x, ROWS, COLUMNS),
-           BATCH(stats, 2, COLUMNS), SHARED(gamma_, COLUMNS), BATCH(mean_dy, COLUMNS), BATCH(mean_product, COLUMNS));
+           BATCH(stats, 2, COLUMNS), SHARED(gamma_, COLUMNS), SHARED(beta, COLUMNS), BATCH(mean_dy, COLUMNS),
+           BATCH(mean_product, COLUMNS));
 }
 
 static double loss(const double *x, const double *dy)
@@ -69,10 +70,8 @@ static double loss(const double *x, const double *dy)
     return sum;
 }
 
-/* Measured: 2.9e-10. */
-static void gradients_go_through_the_statistics(void **state)
+static void check_gradient(void)
 {
-    (void)state;
     const double h = 1e-5;
     double x[COUNT], dy[COUNT], dx[COUNT], sums[SAMPLES * COLUMNS], products[SAMPLES * COLUMNS], worst = 0;
     draw(x, 3, 1);
@@ -90,6 +89,16 @@ static void gradients_go_through_the_statistics(void **state)
     if (getenv("ATT_SHOW_ERRORS"))
         print_message("gradient: %.2g\n", worst);
     assert_true(worst <= 1e-8);
+}
+
+/* Measured: 2.9e-10, behind a ReLU 2.6e-10. */
+static void gradients_go_through_the_statistics(void **state)
+{
+    (void)state;
+    check_gradient();
+    norm_attrs.batch_norm.activation = ATT_ACT_RELU;
+    check_gradient();
+    norm_attrs.batch_norm.activation = ATT_ACT_NONE;
 }
 
 int main(void)

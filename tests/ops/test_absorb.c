@@ -161,12 +161,120 @@ static void gates_absorb_a_residual_and_a_relu(void **state)
     att_graph_destroy(&f.graph);
 }
 
+static att_value emit(att_graph *graph, const char *op, att_value a, att_value b)
+{
+    att_value in[] = {a, b};
+    return att_emit(graph, op, NULL, in, 2, NULL);
+}
+
+/* A sum comes before the relu, whose gradient is that of what was passed. */
+static void gradients_of_maps_absorb_a_sum_and_a_relu(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value map = att_graph_input(f.graph, "map", ATT_F32, att_shape_of(3, 5, 4));
+    att_value other = att_graph_input(f.graph, "other", ATT_F32, att_shape_of(3, 5, 4));
+    att_value weight =
+        att_graph_parameter(f.graph, "k", att_shape_of(4, 4, 1, 1), (att_init){ATT_INIT_CONSTANT, 0}, true);
+    att_attrs attrs = {.conv = {.stride = 1, .dilation = 1, .groups = 1, .height = 3, .width = 5}};
+    att_value in[] = {map, weight, ATT_NONE, ATT_NONE};
+    att_value dx = att_emit(f.graph, "conv2d_data_grad", &attrs, in, 4, NULL); /* node 1 */
+    att_add(f.graph, other, dx);                                               /* 2 */
+    emit(f.graph, "relu_grad", dx, map);                                       /* 3 */
+    emit(f.graph, "relu_grad", map, dx);                                       /* 4 */
+    const att_node *made = &f.graph->nodes.items[1];
+    assert_false(node_absorbs(f.graph, 1, 4)); /* it is what says where, not what passes */
+    assert_true(node_absorbs(f.graph, 1, 2));
+    assert_int_equal(made->in[2], other);
+    assert_false(node_absorbs(f.graph, 1, 2));
+    assert_true(node_absorbs(f.graph, 1, 3));
+    assert_int_equal(made->in[3], map);
+    assert_false(node_absorbs(f.graph, 1, 3));
+    f.graph->nodes.items[1].in[2] = ATT_NONE;
+    assert_false(node_absorbs(f.graph, 1, 2));
+    att_graph_destroy(&f.graph);
+}
+
 static int count_of(const att_graph *graph, const char *op)
 {
     int count = 0;
     for (int i = 0; i < graph->nodes.count; i++)
         count += !strcmp(graph->nodes.items[i].op->name, op);
     return count;
+}
+
+static att_dtype type_of(const att_graph *graph, att_value value)
+{
+    return graph->values.items[value].desc.dtype;
+}
+
+/* x is f32, linear layers' results bf16, where what reads them allows it. */
+static void a_sum_is_as_wide_as_its_widest_term(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value weight = att_graph_parameter(f.graph, "v", att_shape_of(4, 4), (att_init){ATT_INIT_CONSTANT, 0}, true);
+    att_value a = att_linear(f.graph, f.z, weight, ATT_NONE);
+    att_value narrow = att_add(f.graph, a, f.y), wide = att_add(f.graph, f.x, f.y);
+    att_value both = att_add(f.graph, narrow, wide);
+    att_graph_output(f.graph, "y", att_linear(f.graph, narrow, weight, ATT_NONE));
+    att_graph_output(f.graph, "from_wide", att_linear(f.graph, wide, weight, ATT_NONE));
+    att_graph_output(f.graph, "from_both", att_linear(f.graph, both, weight, ATT_NONE));
+    FD_OK(att_graph_narrow(f.graph));
+    assert_int_equal(type_of(f.graph, a), ATT_BF16);
+    assert_int_equal(type_of(f.graph, f.y), ATT_BF16);
+    assert_int_equal(type_of(f.graph, narrow), ATT_BF16);
+    assert_int_equal(type_of(f.graph, wide), ATT_F32);
+    assert_int_equal(type_of(f.graph, both), ATT_F32);
+    att_graph_destroy(&f.graph);
+}
+
+/* Equal nodes of one segment become one, and with them those that read them. */
+static void copies_in_a_segment_become_one(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value a = att_gelu(f.graph, f.y), b = att_gelu(f.graph, f.y);             /* nodes 1, 2 */
+    att_value sum = att_add(f.graph, att_gelu(f.graph, a), att_gelu(f.graph, b)); /* 3, 4, 5 */
+    att_value other = att_gelu(f.graph, f.z);                                     /* 6 */
+    att_graph_output(f.graph, "sum", sum);
+    att_graph_output(f.graph, "other", other);
+    att_graph_output(f.graph, "copy", att_gelu(f.graph, f.z)); /* 7: an output has a value of its own */
+    FD_OK(att_graph_status(f.graph));
+    f.graph->nodes.items[4].segment = 1;
+    att_graph_merge_copies(f.graph);
+    assert_int_equal(count_of(f.graph, "gelu"), 5); /* without node 2 */
+    assert_int_equal(f.graph->nodes.items[3].in[0], a);
+    f.graph->nodes.items[3].segment = 0;
+    att_graph_merge_copies(f.graph);
+    assert_int_equal(count_of(f.graph, "gelu"), 4);
+    assert_int_equal(f.graph->nodes.items[3].in[0], f.graph->nodes.items[3].in[1]);
+    att_graph_destroy(&f.graph);
+}
+
+/* No pass of its own for the gradient of a relu behind batch norm. */
+static void a_norm_in_training_absorbs_its_relu_first(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value y = att_batch_norm(f.graph, f.y, parameter(f.graph, "gamma", 1), parameter(f.graph, "beta", 0),
+                                 att_graph_buffer(f.graph, "mean", att_shape_of(4), 0),
+                                 att_graph_buffer(f.graph, "variance", att_shape_of(4), 1), NULL);
+    att_value target = att_graph_input(f.graph, "target", ATT_I32, (att_shape){.rank = 0});
+    y = att_cross_entropy(f.graph, att_global_mean(f.graph, att_relu(f.graph, y)), target, 0);
+    att_graph_output(f.graph, "loss", y);
+    int *owner = NULL;
+    FD_OK(att_graph_expand(f.graph));
+    FD_OK(att_graph_fuse(f.graph, ATT_OP_ABSORBS_FIRST));
+    FD_OK(att_graph_differentiate(f.graph, f.graph->outputs.items[0].value, &owner));
+    assert_int_equal(count_of(f.graph, "relu"), 0);
+    assert_int_equal(count_of(f.graph, "relu_grad"), 0);
+    for (int i = 0; i < f.graph->nodes.count; i++)
+        if (!strncmp(f.graph->nodes.items[i].op->name, "normalize", 9))
+            assert_int_equal(f.graph->nodes.items[i].attrs.batch_norm.activation, ATT_ACT_RELU);
+    assert_int_equal(count_of(f.graph, "normalize_grad"), 1);
+    att_free(fd_context, owner);
+    att_graph_destroy(&f.graph);
 }
 
 /* How often relu is computed in a training step, after a norm or after a sum. */
@@ -294,6 +402,10 @@ int main(void)
         cmocka_unit_test(sums_and_norms_absorb_one_relu),
         cmocka_unit_test(a_sum_with_its_relu_is_no_residual),
         cmocka_unit_test(gates_absorb_a_residual_and_a_relu),
+        cmocka_unit_test(gradients_of_maps_absorb_a_sum_and_a_relu),
+        cmocka_unit_test(a_sum_is_as_wide_as_its_widest_term),
+        cmocka_unit_test(copies_in_a_segment_become_one),
+        cmocka_unit_test(a_norm_in_training_absorbs_its_relu_first),
         cmocka_unit_test(a_relu_is_computed_again_where_its_input_is),
         cmocka_unit_test(products_cost_their_multiply_adds),
         cmocka_unit_test(every_case_has_a_cost),

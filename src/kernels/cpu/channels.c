@@ -10,9 +10,18 @@ static void copy(float *to, const float *from, int64_t channels)
     memcpy(to, from, (size_t)channels * sizeof(float));
 }
 
-static void clear(float *to, int64_t channels)
+/* `count` channels of x from number `from` on, zeros where x is NULL, become those of y from number `to` on. */
+static void move(const att_call *call, const void *x, int64_t from, int64_t to, int64_t count)
 {
-    memset(to, 0, (size_t)channels * sizeof(float));
+    bool narrow_x = att_is_narrow(&call->problem->in[0]), narrow_y = att_is_narrow(&call->problem->out[0]);
+    void *y = (char *)call->out[0] + (size_t)to * att_float_size(narrow_y);
+    if (!x)
+        memset(y, 0, (size_t)count * att_float_size(narrow_y));
+    else if (narrow_x == narrow_y)
+        memcpy(y, att_float_at(x, from, narrow_x), (size_t)count * att_float_size(narrow_y));
+    else
+        for (int64_t i = 0; i < count; i++)
+            att_float_put(y, i, att_float_get(x, from + i, narrow_x), narrow_y);
 }
 
 static att_status shortcut_pad_run(const att_call *call)
@@ -23,12 +32,10 @@ static att_status shortcut_pad_run(const att_call *call)
     att_range part = att_part_of(call, call->problem->group * y[0] * y[1], 1);
     for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
         int64_t sample = pixel / (y[0] * y[1]), i = pixel / y[1] % y[0], j = pixel % y[1];
-        float *to = (float *)call->out[0] + pixel * y[2];
-        clear(to, attrs->before);
-        copy(to + attrs->before,
-             (const float *)call->in[0] + ((sample * x[0] + attrs->stride * i) * x[1] + attrs->stride * j) * x[2],
-             x[2]);
-        clear(to + attrs->before + x[2], behind);
+        int64_t from = (sample * x[0] + attrs->stride * i) * x[1] + attrs->stride * j, to = pixel * y[2];
+        move(call, NULL, 0, to, attrs->before);
+        move(call, call->in[0], from * x[2], to + attrs->before, x[2]);
+        move(call, NULL, 0, to + attrs->before + x[2], behind);
     }
     return ATT_OK;
 }
@@ -41,11 +48,8 @@ static att_status shortcut_pad_grad_run(const att_call *call)
     for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
         int64_t sample = pixel / (x[0] * x[1]), row = pixel / x[1] % x[0], column = pixel % x[1];
         int64_t from = (sample * y[0] + row / attrs->stride) * y[1] + column / attrs->stride;
-        float *to = (float *)call->out[0] + pixel * x[2];
-        if (row % attrs->stride == 0 && column % attrs->stride == 0)
-            copy(to, (const float *)call->in[0] + from * y[2] + attrs->before, x[2]);
-        else
-            clear(to, x[2]);
+        bool seen = row % attrs->stride == 0 && column % attrs->stride == 0;
+        move(call, seen ? call->in[0] : NULL, from * y[2] + attrs->before, pixel * x[2], x[2]);
     }
     return ATT_OK;
 }
@@ -77,10 +81,15 @@ static att_status concat_grad_run(const att_call *call)
     return ATT_OK;
 }
 
+static bool pad_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1, 1);
+}
+
 const att_kernel att_cpu_shortcut_pad = {
-    .op = "shortcut_pad", .name = "plain", .accepts = att_takes_f32, .run = shortcut_pad_run};
+    .op = "shortcut_pad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_run};
 const att_kernel att_cpu_shortcut_pad_grad = {
-    .op = "shortcut_pad_grad", .name = "plain", .accepts = att_takes_f32, .run = shortcut_pad_grad_run};
+    .op = "shortcut_pad_grad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_grad_run};
 const att_kernel att_cpu_concat = {.op = "concat", .name = "plain", .accepts = att_takes_f32, .run = concat_run};
 const att_kernel att_cpu_concat_grad = {
     .op = "concat_grad", .name = "plain", .accepts = att_takes_f32, .run = concat_grad_run};

@@ -8,8 +8,8 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tiered.h"
 
-enum { X, WEIGHT, BIAS, RESIDUAL }; /* conv2d */
-enum { DY };                        /* conv2d_data_grad, and WEIGHT */
+enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* conv2d */
+enum { DY, GRAD_RESIDUAL = 2, PASSED };                          /* conv2d_data_grad, and WEIGHT */
 
 /* What comes after the convolution is done on so many elements, for them to lie in cache still; at least on one
  * sample's. */
@@ -99,7 +99,7 @@ static void describe(const att_problem *problem, att_conv_kind kind, bool widene
     c->widened = widened;
     c->relu = forward && problem->attrs->conv.activation == ATT_ACT_RELU;
     bool after = c->relu;
-    for (int i = BIAS; forward && i < problem->in_count; i++)
+    for (int i = WEIGHT + 1; i < problem->in_count; i++)
         after |= att_desc_present(&problem->in[i]);
     c->finishes = after || (c->widened && c->to == ATT_BF16);
     c->sums = c->finishes && c->to == ATT_BF16;
@@ -245,10 +245,18 @@ static piece piece_of(const conv2d *c, int64_t number)
     return (piece){c->conv[samples < spec->samples], first * from, samples * from, first * to, samples * to};
 }
 
+/* Element `from` of input i; NULL where that is absent. */
+static const void *beside(const att_call *call, int i, int64_t from)
+{
+    return call->in[i] ? att_float_at(call->in[i], from, att_is_narrow(&call->problem->in[i])) : NULL;
+}
+
 static void finish(const att_call *call, const conv2d *c, const piece *p, const float *sums, void *y)
 {
     if (c->spec.kind != ATT_CONV_FORWARD) {
-        c->functions->finish(sums, NULL, false, p->made, y, true);
+        const att_desc *in = call->problem->in;
+        c->functions->finish_gradient(sums, beside(call, GRAD_RESIDUAL, p->to), att_is_narrow(&in[GRAD_RESIDUAL]),
+                                      beside(call, PASSED, p->to), att_is_narrow(&in[PASSED]), p->made, y, c->sums);
         return;
     }
     const float *residual = call->in[RESIDUAL], *vectors = (const float *)((const char *)call->packed + c->vectors_at);
@@ -288,6 +296,12 @@ static bool takes_bf16(const att_problem *problem)
     return problem->in[0].dtype == ATT_BF16 && att_takes_narrow(problem, 1, 1);
 }
 
+static bool grad_takes_bf16(const att_problem *problem)
+{
+    return problem->in[DY].dtype == ATT_BF16 &&
+           att_takes_narrow(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << PASSED, 1);
+}
+
 static att_status prepare_forward(const att_problem *problem, att_prepared *prepared)
 {
     return prepare_kind(problem, ATT_CONV_FORWARD, prepared);
@@ -313,5 +327,7 @@ KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_TIER_AVX512_BF16, takes_bf16, p
 /* Where the processor has no products in bf16: right, and slower than f32. */
 KERNEL(conv2d_widened, "conv2d", "onednn-widened", ATT_TIER_BASELINE, takes_bf16, prepare_forward)
 KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", ATT_TIER_BASELINE, att_takes_f32, prepare_data_grad)
-KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_TIER_AVX512_BF16, takes_bf16, prepare_data_grad)
-KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", ATT_TIER_BASELINE, takes_bf16, prepare_data_grad)
+KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_TIER_AVX512_BF16, grad_takes_bf16,
+       prepare_data_grad)
+KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", ATT_TIER_BASELINE, grad_takes_bf16,
+       prepare_data_grad)

@@ -120,6 +120,14 @@ static double data_grad_at(const att_call *call, const conv *c, int64_t sample, 
     return sum;
 }
 
+static double finished_gradient(const att_call *call, double dx, int64_t e)
+{
+    enum { RESIDUAL_OF_GRAD = 2, PASSED };
+    if (ref_has(call, RESIDUAL_OF_GRAD))
+        dx += ref_in(call, RESIDUAL_OF_GRAD, e);
+    return ref_has(call, PASSED) && !(ref_in(call, PASSED, e) > 0) ? 0 : dx;
+}
+
 static att_status run_data_grad(const att_call *call)
 {
     const att_problem *problem = call->problem;
@@ -127,8 +135,10 @@ static att_status run_data_grad(const att_call *call)
     ref_range pixels = ref_share(call, c.group * c.height * c.width);
     for (int64_t pixel = pixels.begin; pixel < pixels.end; pixel++) {
         int64_t column = pixel % c.width, row = pixel / c.width % c.height, sample = pixel / (c.width * c.height);
-        for (int64_t k = 0; k < c.inputs; k++)
-            ref_out(call, 0, pixel * c.inputs + k, data_grad_at(call, &c, sample, row, column, k));
+        for (int64_t k = 0; k < c.inputs; k++) {
+            int64_t e = pixel * c.inputs + k;
+            ref_out(call, 0, e, finished_gradient(call, data_grad_at(call, &c, sample, row, column, k), e));
+        }
     }
     return ATT_OK;
 }

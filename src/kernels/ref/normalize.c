@@ -10,23 +10,33 @@ static double normal_at(const att_call *call, int x, int stats, int64_t e)
     return (ref_in(call, x, e) - ref_in(call, stats, c)) / sqrt(variance + call->problem->attrs->batch_norm.eps);
 }
 
+/* gamma n + beta, with gamma and beta in the inputs behind the statistics. */
+static double norm_at(const att_call *call, int x, int stats, int64_t e)
+{
+    int64_t c = e % ref_dim(call, x, -1);
+    return normal_at(call, x, stats, e) * ref_in(call, stats + 1, c) + ref_in(call, stats + 2, c);
+}
+
 static att_status run_normalize(const att_call *call)
 {
-    enum { X, STATS, GAMMA, BETA };
+    enum { X, STATS };
     att_activation activation = call->problem->attrs->batch_norm.activation;
-    int64_t columns = ref_dim(call, X, -1);
     ref_range share = ref_share(call, ref_count(call, X));
-    for (int64_t e = share.begin; e < share.end; e++) {
-        double normal = normal_at(call, X, STATS, e);
-        double y = normal * ref_in(call, GAMMA, e % columns) + ref_in(call, BETA, e % columns);
-        ref_out(call, 0, e, ref_act(activation, y));
-    }
+    for (int64_t e = share.begin; e < share.end; e++)
+        ref_out(call, 0, e, ref_act(activation, norm_at(call, X, STATS, e)));
     return ATT_OK;
 }
 
 const att_kernel att_ref_normalize = {.op = "normalize", .name = "ref", .run = run_normalize};
 
-enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, MEAN_DY, MEAN_DY_NORMAL };
+enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, MEAN_DY, MEAN_DY_NORMAL };
+
+/* What of dy came through the activation. */
+static double passed_at(const att_call *call, int64_t e)
+{
+    bool relu = call->problem->attrs->batch_norm.activation == ATT_ACT_RELU;
+    return !relu || norm_at(call, GRAD_X, GRAD_STATS, e) > 0 ? ref_in(call, DY, e) : 0;
+}
 
 static att_status run_sums(const att_call *call)
 {
@@ -35,8 +45,8 @@ static att_status run_sums(const att_call *call)
         ref_channel channel = ref_channel_of(call, GRAD_X, k);
         double sum = 0, products = 0;
         for (int64_t e = channel.begin; e < channel.end; e += channel.step) {
-            sum += ref_in(call, DY, e);
-            products += ref_in(call, DY, e) * normal_at(call, GRAD_X, GRAD_STATS, e);
+            sum += passed_at(call, e);
+            products += passed_at(call, e) * normal_at(call, GRAD_X, GRAD_STATS, e);
         }
         ref_out(call, 0, k, sum);
         ref_out(call, 1, k, products);
@@ -53,7 +63,7 @@ static att_status run_grad(const att_call *call)
     for (int64_t e = share.begin; e < share.end; e++) {
         int64_t c = e % columns;
         double rstd = 1 / sqrt(ref_in(call, GRAD_STATS, columns + c) + call->problem->attrs->batch_norm.eps);
-        double apart = ref_in(call, DY, e) - ref_in(call, MEAN_DY, c) -
+        double apart = passed_at(call, e) - ref_in(call, MEAN_DY, c) -
                        normal_at(call, GRAD_X, GRAD_STATS, e) * ref_in(call, MEAN_DY_NORMAL, c);
         ref_out(call, 0, e, ref_in(call, GRAD_GAMMA, c) * rstd * apart);
     }

@@ -1,43 +1,58 @@
+#include <math.h>
+
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
 
+/* Which floats are bf16. */
+typedef struct sum_form {
+    bool narrow_a, narrow_b, narrow_y;
+} sum_form;
+
+/* Element i of y and those behind it before `end`; b is read `behind` elements before them. NaN stays NaN. */
+ATT_INLINE vf sum_at(const att_call *call, sum_form f, vf least, int64_t i, int64_t behind, int64_t end)
+{
+    vf a = v_get_until(call->in[0], i, end, f.narrow_a);
+    return v_max(least, a + v_get_until(call->in[1], i - behind, end - behind, f.narrow_b));
+}
+
 /* b repeats over a: equal shapes, or the shape of a's last axes. */
-ATT_INLINE void add_as(const att_call *call, bool narrow_b, bool relu)
+ATT_INLINE void add_as(const att_call *call, sum_form f)
 {
     const att_problem *problem = call->problem;
-    const float *a = call->in[0];
-    const void *b = call->in[1];
-    float *y = call->out[0];
+    void *y = call->out[0];
+    vf least = v_set(problem->attrs->add.activation == ATT_ACT_RELU ? 0 : -INFINITY);
     int64_t period = att_elements(call, &problem->in[1]);
     att_range part = att_part_of(call, att_elements(call, &problem->in[0]), VW);
     for (int64_t i = part.begin; i < part.end;) {
-        int64_t offset = i % period, count = period - offset;
-        count = count < part.end - i ? count : part.end - i;
-#pragma omp simd
-        for (int64_t j = 0; j < count; j++) {
-            float sum = a[i + j] + att_float_get(b, offset + j, narrow_b);
-            y[i + j] = relu && sum < 0 ? 0 : sum;
-        }
-        i += count;
+        int64_t behind = i / period * period, end = behind + period < part.end ? behind + period : part.end;
+        for (; i + 2 * VW <= end; i += 2 * VW)
+            v_put_pair(y, i, sum_at(call, f, least, i, behind, end), sum_at(call, f, least, i + VW, behind, end),
+                       f.narrow_y);
+        for (; i < end; i += VW)
+            v_put_until(y, i, end, sum_at(call, f, least, i, behind, end), f.narrow_y);
+        i = end;
     }
 }
 
 static att_status add_run(const att_call *call)
 {
-    bool relu = call->problem->attrs->add.activation == ATT_ACT_RELU;
-    if (att_is_narrow(&call->problem->in[1]))
-        add_as(call, true, relu);
-    else if (relu)
-        add_as(call, false, true);
+    const att_problem *problem = call->problem;
+    sum_form f = {att_is_narrow(&problem->in[0]), att_is_narrow(&problem->in[1]), att_is_narrow(&problem->out[0])};
+    if (f.narrow_a && f.narrow_b && f.narrow_y)
+        add_as(call, (sum_form){true, true, true});
+    else if (!f.narrow_a && !f.narrow_b && !f.narrow_y)
+        add_as(call, (sum_form){false, false, false});
+    else if (!f.narrow_a && f.narrow_b && !f.narrow_y)
+        add_as(call, (sum_form){false, true, false});
     else
-        add_as(call, false, false);
+        add_as(call, f);
     return ATT_OK;
 }
 
 static bool add_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 2, 0);
+    return att_takes_narrow(problem, 3, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_add) = {

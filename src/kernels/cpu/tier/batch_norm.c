@@ -1,30 +1,15 @@
 #include "kernels/cpu/tier/channels.h"
 #include "kernels/cpu/tiered.h"
 
-/* A norm's numbers for each channel, shared or of the batch. */
-typedef struct norm {
-    const float *mean, *variance, *gamma, *beta;
-} norm;
-
-static void fill_coefficients(const channels *c, norm n, float eps, float *centre, float *slope, float *shift)
-{
-    channels_spread(c, n.mean, centre);
-#pragma omp simd
-    for (int64_t i = 0; i < c->columns; i++)
-        slope[i] = n.gamma[i] / sqrtf(n.variance[i] + eps);
-    channels_repeat(c, slope);
-    channels_spread(c, n.beta, shift);
-}
-
 /* x is input 0. Parts share rows. */
-ATT_INLINE void norm_as(const att_call *call, norm n, bool narrow_x, bool narrow_y)
+ATT_INLINE void norm_as(const att_call *call, channel_norm n, bool narrow_x, bool narrow_y)
 {
     const att_problem *problem = call->problem;
     const att_batch_norm_attrs *attrs = &problem->attrs->batch_norm;
     channels c = channels_of(&problem->in[0]);
     float *centre = call->scratch, *slope = centre + c.wide, *shift = slope + c.wide;
     att_range part = att_part_of(call, att_rows(call, &problem->in[0]), c.fold);
-    fill_coefficients(&c, n, (float)attrs->eps, centre, slope, shift);
+    channels_norm(&c, n, (float)attrs->eps, centre, slope, shift);
     channel_map map = {.x = call->in[0],
                        .y = call->out[0],
                        .centre = centre,
@@ -35,7 +20,7 @@ ATT_INLINE void norm_as(const att_call *call, norm n, bool narrow_x, bool narrow
     channels_map(&map, form, &c, part.begin, part.end);
 }
 
-static void norm_run(const att_call *call, norm n)
+static void norm_run(const att_call *call, channel_norm n)
 {
     bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
     if (x && y)
@@ -59,7 +44,7 @@ static att_status norm_prepare(const att_problem *problem, att_prepared *prepare
 
 static att_status batch_norm_run(const att_call *call)
 {
-    norm_run(call, (norm){call->in[3], call->in[4], call->in[1], call->in[2]});
+    norm_run(call, (channel_norm){call->in[3], call->in[4], call->in[1], call->in[2]});
     return ATT_OK;
 }
 
@@ -73,7 +58,7 @@ const att_kernel ATT_TIERED(att_cpu_batch_norm) = {.op = "batch_norm",
 static att_status normalize_run(const att_call *call)
 {
     const float *mean = call->in[1];
-    norm_run(call, (norm){mean, mean + att_columns(&call->problem->in[1]), call->in[2], call->in[3]});
+    norm_run(call, (channel_norm){mean, mean + att_columns(&call->problem->in[1]), call->in[2], call->in[3]});
     return ATT_OK;
 }
 

@@ -105,6 +105,19 @@ const att_kernel ATT_TIERED(att_cpu_batch_norm_grad) = {.op = "batch_norm_grad",
 /* --- normalize_sums, normalize_grad: statistics of the batch -------------------------------------------------------
  */
 
+enum { STATS = 2, GAMMA, BETA, MEAN_DY, MEAN_DY_NORMAL };
+
+static channel_norm batch_statistics(const att_call *call)
+{
+    const float *stats = call->in[STATS];
+    return (channel_norm){stats, stats + att_columns(&call->problem->in[X]), call->in[GAMMA], call->in[BETA]};
+}
+
+static bool is_masked(const att_problem *problem)
+{
+    return problem->attrs->batch_norm.activation == ATT_ACT_RELU;
+}
+
 static void put_scaled(float *to, const float *sum, const float *factor, att_range kept)
 {
     for (int64_t i = kept.begin; to && i < kept.end; i++)
@@ -115,19 +128,28 @@ static void put_scaled(float *to, const float *sum, const float *factor, att_ran
 static att_status normalize_sums_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    const float *mean = call->in[2];
+    channel_norm norm = batch_statistics(call);
     channels c = channels_of(&problem->in[X]);
-    float *rstd = call->scratch, *centre = rstd + c.wide, *sum = centre + c.wide, *product = sum + c.wide;
+    float eps = (float)problem->attrs->batch_norm.eps;
+    float *rstd = call->scratch, *centre = rstd + c.wide, *slope = centre + c.wide, *shift = slope + c.wide;
+    float *sum = shift + c.wide, *product = sum + c.wide;
     int64_t rows = att_rows(call, &problem->in[X]) / problem->group;
     att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
-    fill_rstd(&c, mean + c.columns, (float)problem->attrs->batch_norm.eps, rstd);
-    channels_spread(&c, mean, centre);
+    bool masked = is_masked(problem);
+    fill_rstd(&c, norm.variance, eps, rstd);
+    channels_norm(&c, norm, eps, centre, slope, shift);
     for (int64_t sample = 0; sample < problem->group; sample++) {
         att_range share = channels_share(&c, mine, sample), kept = channels_kept(&c, share);
         if (share.begin == share.end)
             continue;
         memset(sum, 0, 2 * (size_t)c.wide * sizeof *sum);
-        channel_sums sums = {.a = call->in[DY], .b = call->in[X], .centre = centre, .sum = sum, .product = product};
+        channel_sums sums = {.a = call->in[DY],
+                             .b = call->in[X],
+                             .centre = centre,
+                             .slope = masked ? slope : NULL,
+                             .shift = shift,
+                             .sum = sum,
+                             .product = product};
         sum_rows(call, sums, &c, sample * rows, (sample + 1) * rows, share);
         channels_fold(&c, sum);
         channels_fold(&c, product);
@@ -144,7 +166,7 @@ static bool normalize_sums_accepts(const att_problem *problem)
 
 static att_status normalize_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    prepared->scratch_bytes = channels_scratch(&problem->in[X], 4);
+    prepared->scratch_bytes = channels_scratch(&problem->in[X], 6);
     return ATT_OK;
 }
 
@@ -155,19 +177,23 @@ const att_kernel ATT_TIERED(att_cpu_normalize_sums) = {.op = "normalize_sums",
                                                        .prepare = normalize_prepare,
                                                        .run = normalize_sums_run};
 
-/* dx = s (dy - m) - (x - mean) s r p: s = gamma r, m and p the means of dy and of dy n. */
-ATT_INLINE void normalize_grad_as(const att_call *call, bool narrow_dy, bool narrow_x, bool narrow_dx)
+/* dx = s (dy - m) - (x - mean) s r p: s = gamma r, m and p the means of dy and of dy n; dy is 0 where a ReLU behind the
+ * norm was. */
+ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow_dy, bool narrow_x, bool narrow_dx)
 {
     const att_problem *problem = call->problem;
-    const float *stats = call->in[2], *gamma = call->in[3], *mean_dy = call->in[4], *mean_product = call->in[5];
+    channel_norm norm = batch_statistics(call);
+    const float *mean_dy = call->in[MEAN_DY], *mean_product = call->in[MEAN_DY_NORMAL];
     channels c = channels_of(&problem->in[X]);
+    float eps = (float)problem->attrs->batch_norm.eps;
     float *centre = call->scratch, *slope = centre + c.wide, *other = slope + c.wide, *shift = other + c.wide;
+    float *gate_slope = shift + c.wide, *gate_shift = gate_slope + c.wide;
     att_range part = att_part_of(call, att_rows(call, &problem->in[X]), c.fold);
-    channels_spread(&c, stats, centre);
-    fill_rstd(&c, stats + c.columns, (float)problem->attrs->batch_norm.eps, slope);
+    channels_norm(&c, norm, eps, centre, gate_slope, gate_shift);
+    fill_rstd(&c, norm.variance, eps, slope);
 #pragma omp simd
     for (int64_t i = 0; i < c.columns; i++) {
-        other[i] = gamma[i] * slope[i];
+        other[i] = norm.gamma[i] * slope[i];
         shift[i] = -other[i] * mean_dy[i];
         slope[i] = -other[i] * slope[i] * mean_product[i];
     }
@@ -181,8 +207,10 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool narrow_dy, bool nar
                        .slope = slope,
                        .other = other,
                        .shift = shift,
+                       .gate_slope = gate_slope,
+                       .gate_shift = gate_shift,
                        .floor = -INFINITY};
-    channel_form form = {true, CHANNELS_Z_OTHER_SHIFT, narrow_x, narrow_dy, narrow_dx};
+    channel_form form = {true, masked, CHANNELS_Z_OTHER_SHIFT, narrow_x, narrow_dy, narrow_dx};
     channels_map(&map, form, &c, part.begin, part.end);
 }
 
@@ -190,12 +218,17 @@ static att_status normalize_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
     bool dy = att_is_narrow(&problem->in[DY]), x = att_is_narrow(&problem->in[X]), dx = att_is_narrow(&problem->out[0]);
-    if (dy && x && dx)
-        normalize_grad_as(call, true, true, true);
+    bool masked = is_masked(problem);
+    if (masked && dy && x && dx)
+        normalize_grad_as(call, true, true, true, true);
+    else if (dy && x && dx)
+        normalize_grad_as(call, false, true, true, true);
+    else if (masked && !dy && !x && !dx)
+        normalize_grad_as(call, true, false, false, false);
     else if (!dy && !x && !dx)
-        normalize_grad_as(call, false, false, false);
+        normalize_grad_as(call, false, false, false, false);
     else
-        normalize_grad_as(call, dy, x, dx);
+        normalize_grad_as(call, masked, dy, x, dx);
     return ATT_OK;
 }
 

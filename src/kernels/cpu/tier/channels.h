@@ -65,13 +65,31 @@ static inline size_t channels_scratch(const att_desc *x, int rows)
     return (size_t)rows * (size_t)channels_of(x).wide * sizeof(float);
 }
 
+/* A norm's numbers for each channel, shared or of the batch. */
+typedef struct channel_norm {
+    const float *mean, *variance, *gamma, *beta;
+} channel_norm;
+
+/* Wide rows of what makes the norm's result of x: (x - centre) slope + shift. */
+static inline void channels_norm(const channels *c, channel_norm n, float eps, float *centre, float *slope,
+                                 float *shift)
+{
+    channels_spread(c, n.mean, centre);
+#pragma omp simd
+    for (int64_t i = 0; i < c->columns; i++)
+        slope[i] = n.gamma[i] / sqrtf(n.variance[i] + eps);
+    channels_repeat(c, slope);
+    channels_spread(c, n.beta, shift);
+}
+
 /* --- maps --------------------------------------------------------------------------------------------------------- */
 
-/* y = max(x slope + the rest, floor), x less its centre where the form says so, with wide rows of coefficients. */
+/* y = max(x slope + the rest, floor), x less its centre where the form says so, with wide rows of coefficients. A
+ * masked z counts where x gate_slope + gate_shift > 0 only. */
 typedef struct channel_map {
     const void *x, *z;
     void *y;
-    const float *centre, *slope, *other, *shift;
+    const float *centre, *slope, *other, *shift, *gate_slope, *gate_shift;
     float floor; /* 0 or minus infinity; NaN stays NaN */
 } channel_map;
 
@@ -79,13 +97,13 @@ typedef enum channel_rest { CHANNELS_NONE, CHANNELS_SHIFT, CHANNELS_Z, CHANNELS_
 
 /* What there is to be computed, and which floats are bf16. */
 typedef struct channel_form {
-    bool centred;
+    bool centred, masked;
     channel_rest rest; /* 0, shift, z, or z other + shift */
     bool narrow_x, narrow_z, narrow_y;
 } channel_form;
 
 typedef struct channel_coefficients {
-    vf centre, slope, other, shift;
+    vf centre, slope, other, shift, gate_slope, gate_shift;
 } channel_coefficients;
 
 ATT_INLINE bool channels_shifts(channel_form f)
@@ -108,12 +126,17 @@ ATT_INLINE channel_coefficients channels_coefficients(const channel_map *m, chan
         k.other = v_get_until(m->other, i, i + count, false);
     if (channels_shifts(f))
         k.shift = v_get_until(m->shift, i, i + count, false);
+    if (f.masked) {
+        k.gate_slope = v_get_until(m->gate_slope, i, i + count, false);
+        k.gate_shift = v_get_until(m->gate_shift, i, i + count, false);
+    }
     return k;
 }
 
 ATT_INLINE vf channels_value(channel_form f, channel_coefficients k, vf x, vf z)
 {
     x = f.centred ? x - k.centre : x;
+    z = f.masked ? v_where(v_fma(x, k.gate_slope, k.gate_shift) > (vf){0}, z) : z;
     switch (f.rest) {
     case CHANNELS_NONE:
         return x * k.slope;
@@ -177,33 +200,56 @@ ATT_INLINE void channels_map(const channel_map *m, channel_form f, const channel
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
 /* Where `sum` is not NULL, sum += a; where `product` is not, product += a (b - centre), or a b where centre is NULL:
- * over rows, into wide rows. */
+ * over rows, into wide rows. Where there is a slope, a counts where (b - centre) slope + shift > 0 only. */
 typedef struct channel_sums {
     const void *a, *b;
-    const float *centre;
+    const float *centre, *slope, *shift;
     float *sum, *product;
 } channel_sums;
 
-ATT_INLINE vf channels_factor(channel_sums s, int64_t e, vf centre, int64_t count, bool narrow_b)
+/* Coefficients of columns [i, i + count). */
+ATT_INLINE channel_coefficients channels_sum_coefficients(channel_sums s, int64_t i, int64_t count)
 {
-    vf b = v_get_until(s.b, e, e + count, narrow_b);
-    return s.centre ? b - centre : b;
+    channel_coefficients k = {.slope = {0}};
+    if (s.centre)
+        k.centre = v_get_until(s.centre, i, i + count, false);
+    if (s.slope) {
+        k.slope = v_get_until(s.slope, i, i + count, false);
+        k.shift = v_get_until(s.shift, i, i + count, false);
+    }
+    return k;
+}
+
+/* What element e and those behind it, `count` of them at most, add. */
+typedef struct channel_terms {
+    vf a, b;
+} channel_terms;
+
+ATT_INLINE channel_terms channels_terms(channel_sums s, channel_coefficients k, int64_t e, int64_t count, bool narrow_a,
+                                        bool narrow_b)
+{
+    channel_terms t = {.a = v_get_until(s.a, e, e + count, narrow_a)};
+    if (s.product || s.slope)
+        t.b = v_get_until(s.b, e, e + count, narrow_b);
+    t.b = s.centre ? t.b - k.centre : t.b;
+    t.a = s.slope ? v_where(v_fma(t.b, k.slope, k.shift) > (vf){0}, t.a) : t.a;
+    return t;
 }
 
 /* One block of `rows` wide rows from element `first` on: a tile's, so that long sums are sums of short ones. */
 ATT_INLINE void channels_sum_block(channel_sums s, const channels *c, int64_t first, int64_t rows, int64_t column,
                                    bool narrow_a, bool narrow_b)
 {
-    vf sum[CHANNELS_VECTORS] = {{0}}, product[CHANNELS_VECTORS] = {{0}}, centre[CHANNELS_VECTORS] = {{0}};
-    for (int v = 0; s.centre && v < CHANNELS_VECTORS; v++)
-        centre[v] = v_load(s.centre + column + v * VW);
+    vf sum[CHANNELS_VECTORS] = {{0}}, product[CHANNELS_VECTORS] = {{0}};
+    channel_coefficients k[CHANNELS_VECTORS];
+    for (int v = 0; v < CHANNELS_VECTORS; v++)
+        k[v] = channels_sum_coefficients(s, column + v * VW, VW);
     for (int64_t row = 0; row < rows; row++) {
         int64_t e = first + row * c->wide + column;
         for (int v = 0; v < CHANNELS_VECTORS; v++) {
-            vf a = v_get(s.a, e + v * VW, narrow_a);
-            sum[v] = s.sum ? sum[v] + a : sum[v];
-            product[v] =
-                s.product ? v_fma(a, channels_factor(s, e + v * VW, centre[v], VW, narrow_b), product[v]) : product[v];
+            channel_terms t = channels_terms(s, k[v], e + v * VW, VW, narrow_a, narrow_b);
+            sum[v] = s.sum ? sum[v] + t.a : sum[v];
+            product[v] = s.product ? v_fma(t.a, t.b, product[v]) : product[v];
         }
     }
     for (int v = 0; s.sum && v < CHANNELS_VECTORS; v++)
@@ -217,14 +263,12 @@ ATT_INLINE void channels_sum_rest(channel_sums s, int64_t first, int64_t begin, 
                                   bool narrow_b)
 {
     for (int64_t i = begin; i < end; i += VW) {
-        vf a = v_get_until(s.a, first + i, first + end, narrow_a);
+        channel_terms t =
+            channels_terms(s, channels_sum_coefficients(s, i, end - i), first + i, end - i, narrow_a, narrow_b);
         if (s.sum)
-            v_put_until(s.sum, i, end, v_get_until(s.sum, i, end, false) + a, false);
-        if (s.product) {
-            vf centre = s.centre ? v_get_until(s.centre, i, end, false) : a;
-            vf factor = channels_factor(s, first + i, centre, end - i, narrow_b);
-            v_put_until(s.product, i, end, v_fma(a, factor, v_get_until(s.product, i, end, false)), false);
-        }
+            v_put_until(s.sum, i, end, v_get_until(s.sum, i, end, false) + t.a, false);
+        if (s.product)
+            v_put_until(s.product, i, end, v_fma(t.a, t.b, v_get_until(s.product, i, end, false)), false);
     }
 }
 

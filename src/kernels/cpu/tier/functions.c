@@ -30,6 +30,40 @@ static void finish(const float *sum, const float *residual, bool gelu, int64_t c
         finish_as(sum, residual, gelu, count, y, narrow);
 }
 
+/* What a gradient is finished with; NULL: nothing. */
+typedef struct gradient_form {
+    const void *residual, *passed;
+    bool narrow_residual, narrow_passed, narrow;
+} gradient_form;
+
+ATT_INLINE vf finished_gradient(const float *sum, gradient_form f, int64_t i, int64_t count)
+{
+    vf value = v_get_until(sum, i, count, false);
+    if (f.residual)
+        value += v_get_until(f.residual, i, count, f.narrow_residual);
+    return f.passed ? v_where(v_get_until(f.passed, i, count, f.narrow_passed) > (vf){0}, value) : value;
+}
+
+ATT_INLINE void finish_gradient_as(const float *sum, gradient_form f, int64_t count, void *dx)
+{
+    int64_t i = 0;
+    for (; i + 2 * VW <= count; i += 2 * VW)
+        v_put_pair(dx, i, finished_gradient(sum, f, i, count), finished_gradient(sum, f, i + VW, count), f.narrow);
+    for (; i < count; i += VW)
+        v_put_until(dx, i, count, finished_gradient(sum, f, i, count), f.narrow);
+}
+
+static void finish_gradient(const float *sum, const void *residual, bool narrow_residual, const void *passed,
+                            bool narrow_passed, int64_t count, void *dx, bool narrow)
+{
+    if (residual && passed && narrow_residual && narrow_passed && narrow)
+        finish_gradient_as(sum, (gradient_form){residual, passed, true, true, true}, count, dx);
+    else if (residual && passed && !narrow_residual && !narrow_passed && !narrow)
+        finish_gradient_as(sum, (gradient_form){residual, passed, false, false, false}, count, dx);
+    else
+        finish_gradient_as(sum, (gradient_form){residual, passed, narrow_residual, narrow_passed, narrow}, count, dx);
+}
+
 ATT_INLINE void finish_channels_as(const float *sum, const float *scale, const float *shift, const float *residual,
                                    float least, int64_t rows, int64_t columns, void *y, bool narrow)
 {
@@ -64,4 +98,4 @@ static void widen(const uint16_t *x, int64_t count, float *y)
 }
 
 const att_tier_functions ATT_TIERED(att_cpu_functions) = {
-    .finish = finish, .finish_channels = finish_channels, .widen = widen};
+    .finish = finish, .finish_gradient = finish_gradient, .finish_channels = finish_channels, .widen = widen};
