@@ -386,14 +386,10 @@ static att_status identify_and_load(att_context *context, const char *path)
     return status;
 }
 
-static void every_failed_allocation_is_survived(void **state)
+/* Allocation after allocation fails, until all of them succeed. */
+static void survives(const place *p)
 {
-    const place *p = *state;
-    att_model_options options = small();
-    options.depth = 1;
-    write_model(p, "deit_tiny_patch16_224", &options, true);
-    write_beside(p, "config.json", "{\"architecture\": \"deit_tiny_patch16_224\"}");
-    write_beside(p, "args.yaml", "model: deit_tiny_patch16_224\n");
+    enum { MOST_ALLOCATIONS = 20000 };
     meter m = {.left = -1};
     att_settings settings = att_settings_defaults();
     settings.threads = 1, settings.allocate = metered, settings.allocate_user = &m;
@@ -402,7 +398,7 @@ static void every_failed_allocation_is_survived(void **state)
     size_t before = att_context_allocations(context).bytes_now;
     att_status status = ATT_ERR_MEMORY;
     long n = 0;
-    for (; status != ATT_OK && n < 2000; n++) {
+    for (; status != ATT_OK && n < MOST_ALLOCATIONS; n++) {
         m.left = n;
         status = identify_and_load(context, p->weights);
         assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
@@ -412,6 +408,30 @@ static void every_failed_allocation_is_survived(void **state)
     assert_true(n > 20);
     m.left = -1;
     att_context_destroy(&context);
+}
+
+static void every_failed_allocation_is_survived(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.depth = 1;
+    write_model(p, "deit_tiny_patch16_224", &options, true);
+    write_beside(p, "config.json", "{\"architecture\": \"deit_tiny_patch16_224\"}");
+    write_beside(p, "args.yaml", "model: deit_tiny_patch16_224\n");
+    survives(p);
+}
+
+/* What a module was made with is found by trying. */
+static void so_it_is_with_modules(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    options.img_size = 8, options.width = 4;
+    strcpy(options.layers, "1,1,1"), strcpy(options.attn, "step:adaptor=iebn,input=x_t"),
+        strcpy(options.attn_blocks, "0");
+    write_model(p, "resnet164", &options, false);
+    write_beside(p, "args.yaml", "model: resnet164\n");
+    survives(p);
 }
 
 int main(void)
@@ -432,6 +452,7 @@ int main(void)
         TEST(side_files_are_hostile),
         TEST(metadata_is_hostile),
         TEST(every_failed_allocation_is_survived),
+        TEST(so_it_is_with_modules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
