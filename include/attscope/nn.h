@@ -79,7 +79,7 @@ ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t
 
 /* --- modules: what can be put on a residual branch, by name ------------------------------------------------------ */
 
-enum { ATT_MODULE_OPTIONS = 4 };
+enum { ATT_MODULE_OPTIONS = 4, ATT_MODULE_OTHER_NAMES = 2 };
 
 typedef struct att_module_option {
     const char *name, *meaning;
@@ -105,6 +105,8 @@ typedef struct att_module {
     const char *scope;     /* name of the scope it is applied in, below the branch's: "cb" */
     const char *parameter; /* one of its parameters ("weight"; '*' and '?' allowed), by which a checkpoint tells it;
                             * NULL: it has none */
+    /* What its parameters are called by widespread codes as well: {"fc1", "fc.0"}. */
+    const char *other_names[ATT_MODULE_OTHER_NAMES][2];
     /* The branch to be added to `identity`, of the same shape. values: one for each option. */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;

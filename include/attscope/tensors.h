@@ -56,7 +56,9 @@ ATT_API att_tensors_info att_tensors_at(const att_tensors *file, int index);
 /* Index of a name, -1 where there is none. */
 ATT_API int att_tensors_find(const att_tensors *file, const char *name);
 
-/* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have none. */
+/* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have at most the
+ * architecture's name, as training scripts write it beside the weights. */
+#define ATT_TENSORS_ARCHITECTURE "arch"
 ATT_API const char *att_tensors_metadata(const att_tensors *file, const char *key);
 ATT_API int att_tensors_metadata_count(const att_tensors *file);
 /* Key `index` in the header's order. */

@@ -119,6 +119,29 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
     }
 }
 
+/* The architecture's name where the checkpoint of a training script says it, as metadata. */
+static att_status take_architecture(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+{
+    const att_pickle_value *value = att_pickle_at(pickle, root);
+    uint32_t cell = value->cells.first;
+    for (uint32_t i = 0; value->kind == ATT_PICKLE_DICT && i + 1 < value->cells.count; i += 2) {
+        const att_pickle_value *key = att_pickle_at(pickle, pickle->cells[cell].value);
+        cell = pickle->cells[cell].next;
+        const att_pickle_value *said = att_pickle_at(pickle, pickle->cells[cell].value);
+        cell = pickle->cells[cell].next;
+        if (!att_pickle_text_is(key, ATT_TENSORS_ARCHITECTURE) || said->kind != ATT_PICKLE_TEXT)
+            continue;
+        char *name = att_arena_allocate(&file->arena, said->text.length + 1);
+        file->metadata = att_allocate(file->context, sizeof *file->metadata);
+        if (!name || !file->metadata)
+            return att_fail_memory(file->context, said->text.length + 1, file->path);
+        memcpy(name, said->text.bytes, said->text.length);
+        file->metadata[file->metadata_count++] = (att_safetensors_pair){ATT_TENSORS_ARCHITECTURE, name};
+        return ATT_OK;
+    }
+    return ATT_OK;
+}
+
 /* --- one tensor --------------------------------------------------------------------------------------------------- */
 
 int64_t att_torch_storage_bytes(const att_pickle_storage *storage)
@@ -402,6 +425,8 @@ att_status att_torch_state_take(att_tensors *file, const att_pickle *pickle, att
                 .left.context = context};
     att_text_append(&t.origin, "PyTorch's ");
     att_status status = take_all(&t, root);
+    if (status == ATT_OK)
+        status = take_architecture(file, pickle, root);
     if (status == ATT_OK)
         status = finish(&t);
     att_text_free(&t.name);

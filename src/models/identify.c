@@ -9,6 +9,7 @@
 #include "models/family.h"
 
 static const char METADATA[] = "the file's metadata";
+static const char ARCHITECTURE[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECTURE "\"";
 static const char CALLER[] = "as asked for";
 static const char VARIANT[] = "the model's defaults";
 
@@ -60,6 +61,18 @@ static att_status take_beside(search *s, const char *name,
     return status;
 }
 
+/* Of a training script's checkpoint; codes of their own have names of their own, which say nothing here. */
+static void take_architecture(search *s)
+{
+    const char *name = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE);
+    att_claims said = att_claims_none();
+    for (int i = 0; name && i < att_variant_count(); i++)
+        if (strcmp(att_model_at(i).name, name) == 0) {
+            snprintf(said.name, sizeof said.name, "%s", name);
+            take(s, ARCHITECTURE, &said);
+        }
+}
+
 static att_status take_all(search *s, const char *name, const att_model_options *flags)
 {
     att_claims said = att_claims_none();
@@ -73,8 +86,10 @@ static att_status take_all(search *s, const char *name, const att_model_options 
     ATT_TRY(take_beside(s, "args.yaml", att_claims_read_args));
     ATT_TRY(take_beside(s, "config.json", att_claims_read_config));
     const char *text = att_tensors_metadata(s->file, ATT_IDENTITY_KEY);
-    if (!text)
+    if (!text) {
+        take_architecture(s);
         return ATT_OK;
+    }
     said = att_claims_none();
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
@@ -85,12 +100,20 @@ static att_status take_all(search *s, const char *name, const att_model_options 
 
 /* --- without a name ---------------------------------------------------------------------------------------------- */
 
+/* Names before a colon are the same. */
+static bool is_same_module(const char *found, const char *own)
+{
+    size_t length = strcspn(own, ":");
+    return strcspn(found, ":") == length && strncmp(found, own, length) == 0;
+}
+
 static bool fits(att_context *context, att_variant variant, const att_model_options *found)
 {
     att_model_options own;
     att_preprocess preprocess;
     variant.family->defaults(variant.index, &own, &preprocess);
-    return variant.family->complete(context, &own) == ATT_OK && att_options_agree(found, &own);
+    return variant.family->complete(context, &own) == ATT_OK && att_options_agree(found, &own) &&
+           is_same_module(found->attn, own.attn);
 }
 
 /* The family whose mark the file bears, else the list's first, which says what the tensors look like. */
@@ -127,9 +150,9 @@ static att_status fail_nameless(const search *s)
         status = att_fail_memory(s->context, 1024, "a message");
     else if (status == ATT_OK && names.length)
         status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                          "%s: nothing says which network this is; its tensors fit %s, which may differ in what "
-                          "images they expect; name one of them",
-                          s->path, names.data);
+                          "%s: nothing says which network this is; its tensors fit %s%s", s->path, names.data,
+                          strchr(names.data, ',') ? ", which may differ in what images they expect; name one of them"
+                                                  : "; name it, or another that takes other images");
     else if (status == ATT_OK)
         status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
                           "%s: nothing says which network this is, and no named one has these tensors (%s); name the "

@@ -16,7 +16,7 @@ typedef struct search {
     const att_tensors *file;
     const att_module_site *sites;
     int count;
-    const char *other_scope;
+    att_alias *alias;
     double ratios[MOST_RATIOS]; /* that numbers may have, as far as tensors show them */
     int ratio_count;
     att_module_choice choice;
@@ -30,9 +30,10 @@ static int tensor_of(const search *s, const att_module_site *site, const char *n
     char full[NAME_BYTES];
     snprintf(full, sizeof full, "%s.%s", site->block, name);
     int index = att_tensors_find(s->file, full);
-    const char *rest = name + strlen(s->choice.module->scope);
-    snprintf(full, sizeof full, "%s.%s%s", site->block, s->other_scope, rest);
-    return index >= 0 ? index : att_tensors_find(s->file, full);
+    char other[NAME_BYTES];
+    for (int i = 0; index < 0 && s->alias(full, i, other, sizeof other); i++)
+        index = att_tensors_find(s->file, other);
+    return index;
 }
 
 static bool has_parameters(const search *s, const att_module_site *site, const att_graph *graph)
@@ -176,15 +177,10 @@ static void write_choice(const att_module_choice *choice, char *text, size_t siz
 }
 
 att_status att_module_options_infer(att_context *context, const att_tensors *file, const att_module *module,
-                                    const att_module_site *sites, int count, const char *other_scope, char *text,
-                                    size_t size)
+                                    const att_module_site *sites, int count, att_alias *alias, char *text, size_t size)
 {
-    search s = {.context = context,
-                .file = file,
-                .sites = sites,
-                .count = count,
-                .other_scope = other_scope,
-                .choice.module = module};
+    search s = {
+        .context = context, .file = file, .sites = sites, .count = count, .alias = alias, .choice.module = module};
     bool fits;
     collect_ratios(&s);
     ATT_TRY(search_all(&s, &fits));

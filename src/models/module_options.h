@@ -5,6 +5,8 @@
 #include <attscope/nn.h>
 #include <attscope/tensors.h>
 
+typedef bool att_alias(const char *name, int index, char *other, size_t size);
+
 /* A block with the module. */
 typedef struct att_module_site {
     char block[24];   /* "layer1.0" */
@@ -14,9 +16,8 @@ typedef struct att_module_site {
 
 /* Writes the module as text, "se:ratio=8", with the options for which its parameters have the names and shapes that the
  * file has at each of the `count` sites: the defaults where these do, or where no options do. Options that show in no
- * tensor stay the defaults. other_scope: what the module's scope may be called besides. Errors: ERR_MEMORY. */
+ * tensor stay the defaults. alias: as att_family's. Errors: ERR_MEMORY. */
 att_status att_module_options_infer(att_context *context, const att_tensors *file, const att_module *module,
-                                    const att_module_site *sites, int count, const char *other_scope, char *text,
-                                    size_t size);
+                                    const att_module_site *sites, int count, att_alias *alias, char *text, size_t size);
 
 #endif

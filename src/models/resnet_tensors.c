@@ -11,6 +11,8 @@
 /* The scope that modules have in the public codes of residual networks for CIFAR. */
 static const char OTHER_SCOPE[] = "attention_module";
 
+enum { NAME_BYTES = 256 };
+
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
@@ -101,6 +103,24 @@ static bool is_in_module(const char *rest)
     return is;
 }
 
+/* The parameter `own` of a module by its other name: "fc1.weight" by "fc.0.weight"; false where it has none. */
+static bool other_name(const att_module *module, const char *own, char *other, size_t size)
+{
+    for (int i = 0; i < ATT_MODULE_OTHER_NAMES && module->other_names[i][0]; i++) {
+        const char *rest = behind(own, module->other_names[i][0]);
+        if (rest)
+            return snprintf(other, size, "%s.%s", module->other_names[i][1], rest) < (int)size;
+    }
+    return false;
+}
+
+static bool tells(const att_module *module, const char *own)
+{
+    char other[NAME_BYTES];
+    return att_text_matches(module->parameter, own) ||
+           (other_name(module, module->parameter, other, sizeof other) && strcmp(other, own) == 0);
+}
+
 /* The module that the parameter `rest` of a block tells; NULL for others. */
 static const att_module *module_of(const char *rest)
 {
@@ -108,7 +128,7 @@ static const att_module *module_of(const char *rest)
     for (int i = 0; i < att_module_count(); i++) {
         const att_module *module = att_module_at(i);
         const char *own = behind_module(rest, i);
-        if (module->parameter && ((own && att_text_matches(module->parameter, own)) ||
+        if (module->parameter && ((own && tells(module, own)) ||
                                   (other && module->place == ATT_ON_MAPS && strcmp(module->parameter, other) == 0)))
             return module;
     }
@@ -127,16 +147,19 @@ bool att_resnet_alias(const char *name, int index, char *other, size_t size)
     static const char *const heads[] = {"fc", "linear"};
     int stage, block;
     const char *rest, *own = NULL;
-    if (index > 0)
-        return false;
-    for (int h = 0; h < 2; h++)
+    for (int h = 0; h < 2 && index == 0; h++)
         if ((own = behind(name, heads[h])))
             return snprintf(other, size, "%s.%s", heads[1 - h], own) < (int)size;
-    if (!read_place(name, &stage, &block, &rest))
+    if (index > 1 || !read_place(name, &stage, &block, &rest))
         return false;
-    for (int i = 0; i < att_module_count() && !own; i++)
-        own = behind_module(rest, i);
-    return own && snprintf(other, size, "layer%d.%d.%s.%s", stage, block, OTHER_SCOPE, own) < (int)size;
+    int module = -1;
+    while (!own && ++module < att_module_count())
+        own = behind_module(rest, module);
+    char renamed[NAME_BYTES];
+    if (!own || (index == 1 && !other_name(att_module_at(module), own, renamed, sizeof renamed)))
+        return false;
+    return snprintf(other, size, "layer%d.%d.%s.%s", stage, block,
+                    index == 0 ? OTHER_SCOPE : att_module_at(module)->scope, index == 0 ? own : renamed) < (int)size;
 }
 
 /* --- reading all names ------------------------------------------------------------------------------------------- */
@@ -293,7 +316,7 @@ static att_status read_options(const seen *s, const att_stages *stages, att_mode
             site->channels = channels_of(s, site->block);
             site->tensors = s->module_tensors[i][b];
         }
-    return att_module_options_infer(s->context, s->file, s->module, sites, count, OTHER_SCOPE, found->attn,
+    return att_module_options_infer(s->context, s->file, s->module, sites, count, att_resnet_alias, found->attn,
                                     sizeof found->attn);
 }
 

@@ -41,5 +41,6 @@ const att_module att_module_se = {
     .option_count = 3,
     .scope = "se",
     .parameter = "fc1.weight",
+    .other_names = {{"fc1", "fc.0"}, {"fc2", "fc.2"}},
     .apply = apply,
 };

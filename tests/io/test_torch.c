@@ -137,6 +137,44 @@ static void test_by_hand(void **state)
     free(object);
 }
 
+/* {"epoch": 3, "arch": <the object>, "state_dict": {"w": <tensor>}} */
+static void write_checkpoint(scratch *self, const bytes *architecture)
+{
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}");
+    text(object, "epoch");
+    integer(object, 3);
+    ops(object, "s");
+    text(object, "arch");
+    put(object, architecture->data, architecture->size);
+    ops(object, "s");
+    text(object, "state_dict");
+    put_state(object, &plain);
+    ops(object, "s");
+    write_old(self, object, &plain_storage, 1);
+    free(object);
+}
+
+static void test_the_architecture_is_metadata(void **state)
+{
+    scratch *self = *state;
+    bytes *said = calloc(1, sizeof *said);
+    text(said, "resnet18");
+    write_checkpoint(self, said);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 1);
+    assert_int_equal(att_tensors_metadata_count(file), 1);
+    assert_string_equal(att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE), "resnet18");
+    att_tensors_close(&file);
+    said->size = 0;
+    integer(said, 18);
+    write_checkpoint(self, said);
+    file = open_path(self, self->path);
+    assert_null(att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE));
+    att_tensors_close(&file);
+    free(said);
+}
+
 static void test_tensors_that_do_not_fit(void **state)
 {
     scratch *self = *state;
@@ -398,6 +436,7 @@ int main(void)
         scratch_test(test_goldens),
         scratch_test(test_resnet20),
         scratch_test(test_by_hand),
+        scratch_test(test_the_architecture_is_metadata),
         scratch_test(test_tensors_that_do_not_fit),
         scratch_test(test_strides_of_single_elements),
         scratch_test(test_storages),

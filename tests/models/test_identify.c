@@ -103,7 +103,7 @@ static void nothing_said_lists_what_fits(void **state)
     write_model(p, "vit_tiny_patch16_224", NULL, false);
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "vit_tiny_patch16_224, deit_tiny_patch16_224, which may differ");
     write_model(p, "deit3_small_patch16_384", NULL, false);
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "fit deit3_small_patch16_384, which");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "fit deit3_small_patch16_384; name it");
     att_model_options options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     refused(p, NULL, ATT_ERR_UNSUPPORTED,

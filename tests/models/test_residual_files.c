@@ -144,6 +144,51 @@ static void groups_and_widths_are_seen(void **state)
     }
 }
 
+/* Of the names that differ in the module alone. */
+static void a_module_decides_which_name_fits(void **state)
+{
+    static const char *const names[] = {"resnet18", "seresnet18", "resnet50", "seresnet50", "ecaresnet50d"};
+    const place *p = *state;
+    att_identity found;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char expected[80];
+        att_model_options options = att_model_options_defaults();
+        options.num_classes = 3;
+        write_model(p, names[i], &options, false);
+        assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
+        snprintf(expected, sizeof expected, "its tensors fit %s; name it", names[i]);
+        says(att_context_message(p->context), expected);
+    }
+}
+
+/* What a training script's checkpoint calls its network counts where that is a name of ours. */
+static void an_architecture_in_the_file_is_taken(void **state)
+{
+    const place *p = *state;
+    att_model *model = make(p, "resnet20", NULL);
+    tensors t = tensors_of(model);
+    att_safetensors_pair metadata = {ATT_TENSORS_ARCHITECTURE, "resnet20"};
+    att_safetensors_content content = {.tensors = t.items,
+                                       .tensor_count = t.count,
+                                       .metadata = &metadata,
+                                       .metadata_count = 1,
+                                       .fill = fill_formula,
+                                       .fill_user = &t};
+    att_identity found;
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    CHECK(p->context, identify(p, NULL, NULL, &found));
+    assert_string_equal(found.name, "resnet20");
+    says(found.origin, "architecture: the checkpoint's \"arch\" (resnet20)");
+    CHECK(p->context, identify(p, "resnet32", NULL, &found));
+    assert_string_equal(found.name, "resnet32");
+    says(found.origin, "names resnet20, was left out");
+    metadata.value = "resnet";
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context), "its tensors fit resnet20; name it");
+    att_model_destroy(&model);
+}
+
 static void a_nameless_file_lists_what_fits(void **state)
 {
     const place *p = *state;
@@ -152,7 +197,7 @@ static void a_nameless_file_lists_what_fits(void **state)
     write_model(p, "resnet32", &options, false);
     att_identity found;
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
-    says(att_context_message(p->context), "its tensors fit resnet32, which");
+    says(att_context_message(p->context), "its tensors fit resnet32; name it");
     options.width = 8;
     write_model(p, "resnet32", &options, false);
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
@@ -209,6 +254,35 @@ static void other_names_are_understood(void **state)
     write_tensors(p, &t, NULL);
     assert_int_equal(load_into(p, "resnet164", &options), ATT_ERR_MISMATCH);
     says(att_context_message(p->context), "1 extra: layer2.0.attention_module.fc3.weight");
+    att_model_destroy(&model);
+}
+
+/* As in the SE networks of many codes: layers in a sequence, linear and without biases. */
+static void squeeze_and_excitation_in_a_sequence(void **state)
+{
+    const place *p = *state;
+    static char names[MOST][96];
+    att_model_options options = tiny("se:ratio=4,bias=0", "layer2:all");
+    att_model *model = make(p, "resnet164", &options);
+    tensors t = tensors_of(model);
+    int renamed = 0;
+    for (int i = 0; i < t.count; i++) {
+        const char *own = strstr(t.items[i].name, ".se.fc");
+        if (!own)
+            continue;
+        snprintf(names[i], sizeof names[i], "%.*s.se.fc.%d%s", (int)(own - t.items[i].name), t.items[i].name,
+                 own[6] == '1' ? 0 : 2, own + 7);
+        t.items[i].name = names[i];
+        t.items[i].shape.rank = 2;
+        renamed++;
+    }
+    assert_int_equal(renamed, 4);
+    write_tensors(p, &t, NULL);
+    att_identity found;
+    identifies(p, "resnet164", &found);
+    assert_string_equal(found.options.attn, "se:ratio=4,bias=0");
+    assert_string_equal(found.options.attn_blocks, "2-3");
+    CHECK(p->context, load_into(p, "resnet164", &options));
     att_model_destroy(&model);
 }
 
@@ -341,7 +415,10 @@ int main(void)
         TEST(metadata_tells_what_tensors_do_not),
         TEST(every_kind_is_told_apart),
         TEST(groups_and_widths_are_seen),
+        TEST(squeeze_and_excitation_in_a_sequence),
         TEST(a_nameless_file_lists_what_fits),
+        TEST(a_module_decides_which_name_fits),
+        TEST(an_architecture_in_the_file_is_taken),
         TEST(other_names_are_understood),
         TEST(other_tensors_are_refused),
         TEST(layers_take_the_place_of_a_depth),
