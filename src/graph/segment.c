@@ -1,5 +1,6 @@
 #include "graph/segment.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -7,9 +8,19 @@
 
 /* A value of so few bytes is kept rather than made again. */
 enum { SMALL_BYTES = 2048 };
-/* Operations for each byte of a result, up to which a matrix product is made again rather than kept: about what a core
- * computes while its share of the memory's bandwidth writes and reads that byte. */
-static const double MOST_FLOPS_PER_BYTE = 40;
+
+/* What is made again rather than kept, for each byte of it: operations of a matrix product at most, bytes that are read
+ * from what is kept at most, and those that a product reads. */
+typedef struct bounds {
+    double flops, read, product_read;
+} bounds;
+
+/* The first that keeps KEPT_BYTES of a sample at most, or the last. First, what costs no time: as many operations as a
+ * core computes while its share of the memory's bandwidth writes and reads a byte; no more bytes read than made (small
+ * vectors aside), or values along a trunk would be made again from its beginning. Then every product that widens. Then
+ * a trunk, too, from what was kept a block before. */
+static const bounds steps[] = {{40, 1.0625, 0.5}, {INFINITY, 1.0625, 0.5}, {INFINITY, 1.3125, 0.5}};
+enum { STEPS = sizeof steps / sizeof *steps, KEPT_BYTES = 24 << 20 };
 
 bool att_node_reduces(const att_graph *graph, const att_node *node)
 {
@@ -58,6 +69,7 @@ typedef struct remaking {
     att_graph *graph;
     const bool *watchers;
     int node_count;
+    bounds bounds;
     verdict *verdicts;
     att_value *twin;
     int *twin_of;
@@ -98,13 +110,13 @@ static double bytes_for(const remaking *r, const att_node *node)
     return sum;
 }
 
-/* `read`: bytes of kept values that it reads: no more than the value itself would be (small vectors aside), or values
- * along a trunk would be made again from its beginning; for a matrix product only half of that. */
+/* `read`: bytes of kept values that it reads. */
 static bool is_cheap(const remaking *r, const att_node *node, att_value value, double read)
 {
     att_cost cost = att_node_cost(r->graph, node);
     double bytes = bytes_of(r, value);
-    return cost.flops <= MOST_FLOPS_PER_BYTE * bytes && read <= (cost.macs > 0 ? 0.5 : 1.0625) * bytes;
+    double most_read = cost.macs > 0 ? r->bounds.product_read : r->bounds.read;
+    return cost.flops <= r->bounds.flops * bytes && read <= most_read * bytes;
 }
 
 static double bytes_read(const remaking *r, att_value value)
@@ -140,6 +152,7 @@ static void find_crossings(const remaking *r, crossing *crossings)
 
 static void decide(remaking *r, const crossing *crossings)
 {
+    memset(r->verdicts, 0, (size_t)r->graph->values.count * sizeof *r->verdicts);
     for (int i = 0; i < r->graph->outputs.count; i++)
         r->verdicts[r->graph->outputs.items[i].value] = KEPT; /* outputs have a row for every sample */
     for (int i = 0; i < r->node_count; i++)
@@ -154,6 +167,43 @@ static void decide(remaking *r, const crossing *crossings)
     for (att_value value = 0; value < r->graph->values.count; value++)
         if (r->verdicts[value] == LOCAL && crossings[value].watched)
             r->verdicts[value] = WATCHED;
+}
+
+/* last[value]: the segment that needs it last, to be read or to make again what that reads. */
+static void find_last(const remaking *r, int *last)
+{
+    memset(last, 0, (size_t)r->graph->values.count * sizeof *last);
+    for (int i = r->node_count - 1; i >= 0; i--) {
+        const att_node *node = &r->graph->nodes.items[i];
+        int until = node->segment;
+        for (int j = 0; j < node->out_count; j++)
+            if (r->verdicts[node->out[j]] != KEPT && is_sample(r, node->out[j]) && last[node->out[j]] > until)
+                until = last[node->out[j]];
+        for (int j = 0; j < node->in_count && !r->watchers[i]; j++)
+            if (node->in[j] != ATT_NONE && last[node->in[j]] < until)
+                last[node->in[j]] = until;
+    }
+}
+
+/* The most that is kept of a sample at a time; `last` and `change` have room for all values and all segments. */
+static double most_kept(const remaking *r, int *last, double *change)
+{
+    int segments = att_graph_segments(r->graph);
+    double kept = 0, most = 0;
+    find_last(r, last);
+    memset(change, 0, (size_t)(segments + 1) * sizeof *change);
+    for (att_value value = 0; value < r->graph->values.count; value++) {
+        const att_node *node = maker(r, value);
+        if (!node || !is_sample(r, value) || r->verdicts[value] != KEPT)
+            continue;
+        change[node->segment] += bytes_of(r, value);
+        change[last[value] + 1] -= bytes_of(r, value);
+    }
+    for (int i = 0; i < segments; i++) {
+        kept += change[i];
+        most = kept > most ? kept : most;
+    }
+    return most;
 }
 
 static att_value available(remaking *r, att_value value, int segment, bool watcher);
@@ -197,11 +247,23 @@ static void rewrite_segment(remaking *r, int segment)
     }
 }
 
-static att_status remake(remaking *r, crossing *crossings)
+/* Where memory is used to decide. */
+typedef struct deciding {
+    crossing *crossings;
+    int *last;
+    double *change;
+} deciding;
+
+static att_status remake(remaking *r, const deciding *d)
 {
     att_graph *graph = r->graph;
-    find_crossings(r, crossings);
-    decide(r, crossings);
+    find_crossings(r, d->crossings);
+    for (int i = 0; i < STEPS; i++) {
+        r->bounds = steps[i];
+        decide(r, d->crossings);
+        if (most_kept(r, d->last, d->change) <= KEPT_BYTES)
+            break;
+    }
     int segments = att_graph_segments(graph);
     r->order.graph = graph;
     for (int segment = 0; segment < segments; segment++)
@@ -220,10 +282,12 @@ att_status att_graph_remake(att_graph *graph, const bool *watchers)
     r.verdicts = att_arena_allocate(&work, values * sizeof *r.verdicts);
     r.twin = att_arena_allocate(&work, values * sizeof *r.twin);
     r.twin_of = att_arena_allocate(&work, values * sizeof *r.twin_of);
-    crossing *crossings = att_arena_allocate(&work, values * sizeof *crossings);
-    att_status status = r.verdicts && r.twin && r.twin_of && crossings
-                            ? remake(&r, crossings)
-                            : att_fail_memory(graph->context, values * sizeof *crossings, "a plan");
+    deciding d = {.crossings = att_arena_allocate(&work, values * sizeof *d.crossings),
+                  .last = att_arena_allocate(&work, values * sizeof *d.last),
+                  .change = att_arena_allocate(&work, (size_t)(att_graph_segments(graph) + 1) * sizeof *d.change)};
+    att_status status = r.verdicts && r.twin && r.twin_of && d.crossings && d.last && d.change
+                            ? remake(&r, &d)
+                            : att_fail_memory(graph->context, values * sizeof *r.twin, "a plan");
     att_arena_free(&work);
     return status;
 }

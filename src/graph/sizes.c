@@ -6,16 +6,16 @@
  * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
 enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
 
-/* Of one sample, in the segment's largest matrix product. */
+/* Of one sample, in the segment's largest matrix product: rows of its result, or, of a weight's gradient, of dy. */
 static int64_t most_rows(const att_rewritten *from, const att_segment *segment)
 {
     const att_graph *graph = from->graph;
     int64_t most = 1;
     for (int i = segment->first; i < segment->end; i++) {
         const att_node *node = &graph->nodes.items[i];
-        att_shape shape = graph->values.items[node->out[0]].desc.shape;
-        if (from->watchers[i] || shape.rank < 2 || graph->values.items[node->out[0]].desc.kind != ATT_SAMPLE ||
-            att_node_cost(graph, node).macs == 0)
+        const att_desc *made = &graph->values.items[node->out[0]].desc;
+        att_shape shape = made->kind == ATT_SAMPLE ? made->shape : graph->values.items[node->in[0]].desc.shape;
+        if (from->watchers[i] || shape.rank < 2 || att_node_cost(graph, node).macs == 0)
             continue;
         int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
         most = rows > most ? rows : most;

@@ -174,6 +174,8 @@ static void lay_out(const att_problem *problem, conv2d *c, att_prepared *prepare
     c->from_at = take(&top, c->widened ? (size_t)from * sizeof(float) : 0);
     c->sums_at = take(&top, c->sums ? (size_t)to * sizeof(float) : 0);
     prepared->scratch_bytes = top;
+    if (!att_conv_is_packed(spec))
+        return;
     prepared->packed_key = att_conv_vectors_key(problem, att_conv_packed_key(c->conv[0]), c->finishes);
     prepared->packed_bytes = att_conv_packed_bytes(c->conv[0]);
     c->vectors_at = take(&prepared->packed_bytes, c->finishes ? 2 * (size_t)spec->outputs * sizeof(float) : 0);
@@ -276,7 +278,8 @@ static att_status run_piece(const att_call *call, const conv2d *c, int64_t numbe
         c->functions->widen(from, p.elements, wide);
         from = wide;
     }
-    ATT_TRY(att_conv_run(p.conv, from, call->packed, sums, call->scratch));
+    const void *weight = call->packed ? call->packed : call->in[WEIGHT];
+    ATT_TRY(att_conv_run(p.conv, from, weight, sums, call->scratch));
     if (c->finishes)
         finish(call, c, &p, sums, y);
     return ATT_OK;

@@ -26,6 +26,11 @@ bool att_conv_is_product(const att_conv_spec *spec)
            spec->left == 0 && spec->kind != ATT_CONV_WEIGHT_GRAD;
 }
 
+bool att_conv_is_packed(const att_conv_spec *spec)
+{
+    return spec->kind == ATT_CONV_FORWARD || spec->dtype != ATT_F32 || !att_conv_is_product(spec);
+}
+
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
 static att_status make_product(att_conv *conv)
@@ -38,8 +43,8 @@ static att_status make_product(att_conv *conv)
                                 .dtype = spec->dtype,
                                 .to = spec->to,
                                 .b_transposed = !back,
-                                .pack = true,
-                                .layout_of = spec->layout_of ? spec->layout_of->product : NULL};
+                                .pack = att_conv_is_packed(spec)};
+    product.layout_of = product.pack && spec->layout_of ? spec->layout_of->product : NULL;
     return att_product_create(conv->context, &product, &conv->product);
 }
 
@@ -244,14 +249,14 @@ att_status att_conv_pack(const att_conv *conv, const float *weight, void *packed
     return execute(conv, conv->reorder, arguments, 2, conv->reorder_scratch, (char *)packed + weight_part(conv));
 }
 
-att_status att_conv_run(const att_conv *conv, const void *from, const void *packed, void *to, void *scratch)
+att_status att_conv_run(const att_conv *conv, const void *from, const void *weight, void *to, void *scratch)
 {
     if (conv->product)
-        return att_product_run(conv->product, from, packed, NULL, to, scratch);
+        return att_product_run(conv->product, from, weight, NULL, to, scratch);
     bool back = conv->spec.kind == ATT_CONV_DATA_GRAD;
     att_onednn_argument arguments[ATT_ONEDNN_ARGUMENTS] = {
         {back ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, conv->tensor[back ? Y : X], from},
-        {DNNL_ARG_WEIGHTS, conv->tensor[WEIGHT], packed},
+        {DNNL_ARG_WEIGHTS, conv->tensor[WEIGHT], weight},
         {back ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST, conv->tensor[back ? X : Y], to}};
     return execute(conv, conv->primitive, arguments, 3, conv->scratch, scratch);
 }

@@ -31,6 +31,10 @@ void att_conv_destroy(att_context *context, att_conv *conv);
 /* Whether the spec's forward pass and data gradient are matrix products. */
 bool att_conv_is_product(const att_conv_spec *spec);
 
+/* Whether the weight is given in a layout of its own, made by att_conv_pack(). To a product's data gradient in f32 it
+ * is given as it lies: a packed copy would cost memory and hardly be faster. */
+bool att_conv_is_packed(const att_conv_spec *spec);
+
 /* Bytes that each running thread brings, aligned to 64. */
 size_t att_conv_scratch_bytes(const att_conv *conv);
 /* Bytes of a packed weight, with what packing itself needs behind it. */
@@ -40,8 +44,8 @@ uint64_t att_conv_packed_key(const att_conv *conv);
 const char *att_conv_implementation(const att_conv *conv);
 
 att_status att_conv_pack(const att_conv *conv, const float *weight, void *packed);
-/* Forward: y of x; data gradient: dx of dy. */
-att_status att_conv_run(const att_conv *conv, const void *from, const void *packed, void *to, void *scratch);
+/* Forward: y of x; data gradient: dx of dy. weight: packed, unless the spec's is not. */
+att_status att_conv_run(const att_conv *conv, const void *from, const void *weight, void *to, void *scratch);
 /* Weight gradient: dw, laid out as the weight, += its gradient. */
 att_status att_conv_run_weight_grad(const att_conv *conv, const void *dy, const void *x, float *dw, void *scratch);
 
