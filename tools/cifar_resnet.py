@@ -1,5 +1,8 @@
 """Residual networks for CIFAR in PyTorch, for tools/versus_pytorch: bottlenecks with the ReLU behind the addition, with
-or without squeeze and excitation, and basic blocks with zero-padded shortcuts."""
+or without an attention module, and basic blocks with zero-padded shortcuts."""
+import os
+import sys
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -7,6 +10,31 @@ from torch.nn import functional
 
 def conv(inputs, outputs, kernel, stride=1):
     return nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
+
+
+class SE(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.gate = nn.Sequential(nn.Linear(channels, channels // 16), nn.ReLU(inplace=True),
+                                  nn.Linear(channels // 16, channels), nn.Sigmoid())
+
+    def forward(self, x):
+        return x * self.gate(x.mean((2, 3)))[:, :, None, None]
+
+
+def module(name, channels):
+    """The module with its default options; step takes the identity as well. None for "none"."""
+    if name in ("none", "se"):
+        return SE(channels) if name == "se" else None
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens"))
+    import modules
+
+    makers = {"eca": lambda: modules.EcaModule(channels=channels), "cbam": lambda: modules.CbamModule(channels),
+              "fca": lambda: modules.Fca(channels), "srm": lambda: modules.Srm(channels),
+              "step": lambda: modules.Step(channels, "affine", ("x_t1", "x_t"))}
+    made = makers[name]()
+    sys.path.pop(0)
+    return made
 
 
 class Bottleneck(nn.Module):
@@ -21,18 +49,16 @@ class Bottleneck(nn.Module):
         self.downsample = None
         if stride > 1 or inputs != outputs:
             self.downsample = nn.Sequential(conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
-        self.gate = None
-        if attention:
-            self.gate = nn.Sequential(nn.Linear(outputs, outputs // 16), nn.ReLU(inplace=True),
-                                      nn.Linear(outputs // 16, outputs), nn.Sigmoid())
+        self.module, self.wants_identity = module(attention, outputs), attention == "step"
 
     def forward(self, x):
         y = functional.relu(self.bn1(self.conv1(x)), inplace=True)
         y = functional.relu(self.bn2(self.conv2(y)), inplace=True)
         y = self.bn3(self.conv3(y))
-        if self.gate is not None:
-            y = y * self.gate(y.mean((2, 3)))[:, :, None, None]
-        return functional.relu(y + (x if self.downsample is None else self.downsample(x)), inplace=True)
+        x = x if self.downsample is None else self.downsample(x)
+        if self.module is not None:
+            y = self.module(y, x) if self.wants_identity else self.module(y)
+        return functional.relu(y + x, inplace=True)
 
 
 class Basic(nn.Module):
@@ -40,7 +66,7 @@ class Basic(nn.Module):
 
     def __init__(self, inputs, planes, stride, attention):
         super().__init__()
-        assert not attention
+        assert attention == "none"
         self.conv1, self.bn1 = conv(inputs, planes, 3, stride), nn.BatchNorm2d(planes)
         self.conv2, self.bn2 = conv(planes, planes, 3), nn.BatchNorm2d(planes)
         self.stride, self.added = stride, planes - inputs
@@ -54,7 +80,7 @@ class Basic(nn.Module):
 
 
 class CifarResNet(nn.Module):
-    def __init__(self, block, blocks, attention=False, classes=10):
+    def __init__(self, block, blocks, attention="none", classes=10):
         super().__init__()
         self.conv1, self.bn1 = conv(3, 16, 3), nn.BatchNorm2d(16)
         layers, width = [], 16
@@ -69,8 +95,8 @@ class CifarResNet(nn.Module):
         return self.fc(self.layers(x).mean((2, 3)))
 
 
-def create(name):
-    """The network, None for a name that is not one of these."""
-    makers = {"resnet20": lambda: CifarResNet(Basic, 3), "resnet164": lambda: CifarResNet(Bottleneck, 18),
-              "seresnet164": lambda: CifarResNet(Bottleneck, 18, attention=True)}
+def create(name, attention="none"):
+    """The network, None for a name that is not one of these; attention: of resnet164."""
+    makers = {"resnet20": lambda: CifarResNet(Basic, 3), "resnet164": lambda: CifarResNet(Bottleneck, 18, attention),
+              "seresnet164": lambda: CifarResNet(Bottleneck, 18, "se")}
     return makers[name]() if name in makers else None

@@ -10,6 +10,7 @@ with r, r' drawn for the tensor's elements in the order of C. Tensors: "y" [samp
 of a map [h, w, C] added to every sample's branch; "grad.identity", of a factor [C] of every sample's identity;
 "grad.<parameter>"; "buffer.<name>" after one step.
 """
+import functools
 import math
 import sys
 import numpy as np
@@ -48,19 +49,24 @@ def style(x):
     return torch.stack((x.mean((2, 3)), (x.flatten(2).var(2) + 1e-5).sqrt()), 2)
 
 
+@functools.lru_cache(maxsize=None)
+def cosines(channels, height, width, dtype):
+    """[channels, height, width]: the cosine of each channel's group."""
+    def basis(k, length):
+        cosine = torch.cos(math.pi * k * (torch.arange(length, dtype=torch.float64) + 0.5) / length)
+        return cosine * math.sqrt((2 if k else 1) / length)
+
+    groups = [torch.outer(basis(u * (height // 7), height), basis(v * (width // 7), width))
+              for u, v in zip(ROWS, COLUMNS)]
+    return torch.stack(groups).repeat_interleave(channels // 16, 0).to(dtype)
+
+
 def dct(x):
     channels, height, width = x.shape[1:]
     high, wide = max(7, height), max(7, width)
     if (height, width) != (high, wide):
         x = nn.functional.adaptive_avg_pool2d(x, (high, wide))
-
-    def basis(k, length):
-        cosine = torch.cos(math.pi * k * (torch.arange(length, dtype=torch.float64) + 0.5) / length)
-        return cosine * math.sqrt((2 if k else 1) / length)
-
-    parts = [torch.einsum("nchw,h,w->nc", part, basis(u * (high // 7), high), basis(v * (wide // 7), wide))
-             for part, u, v in zip(x.split(channels // 16, 1), ROWS, COLUMNS)]
-    return torch.cat(parts, 1)
+    return (x * cosines(channels, high, wide, x.dtype)).sum((2, 3))
 
 
 class Fca(nn.Module):

@@ -7,6 +7,8 @@
 /* X(name) */
 #define ATT_TIER_KERNELS(X)         \
     X(conv2d)                       \
+    X(conv2d_planes)                \
+    X(conv2d_data_grad_planes)      \
     X(linear)                       \
     X(linear_weight_grad)           \
     X(patchify)                     \

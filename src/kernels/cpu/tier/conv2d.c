@@ -79,7 +79,7 @@ static bool accepts(const att_problem *problem)
                 padded_bytes(&c) <= PADDED_BYTES;
     bool even = problem->in[ATT_CONV_X].shape.dims[2] % 2 == 0;
     return VW == 16 && fits && (!c.pairs || (V_MULTIPLIES_PAIRS && even)) &&
-           att_takes_narrow(problem, 1u << ATT_CONV_X, 1);
+           att_takes_narrow(problem, 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, 1);
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -129,9 +129,10 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
 
 /* What a tile reads and writes besides sums. */
 typedef struct target {
-    const float *scale, *shift, *residual; /* residual: NULL for none */
+    const float *scale, *shift;
+    const void *residual; /* NULL for none */
     void *y;
-    bool narrow;
+    bool narrow, narrow_residual;
     float least; /* 0 or minus infinity; NaN stays NaN */
 } target;
 
@@ -147,9 +148,9 @@ ATT_INLINE vf spread(const char *element)
 ATT_INLINE void finish(const target *t, int rows, int vectors, vf sum[ROWS][VECTORS], int64_t outputs, int64_t i,
                        int64_t column)
 {
-    const float *residual = t->residual;
+    const void *residual = t->residual;
     void *y = t->y;
-    bool narrow = t->narrow;
+    bool narrow = t->narrow, narrow_residual = t->narrow_residual;
     vf scale[VECTORS], shift[VECTORS], least = v_set(t->least);
     for (int v = 0; v < vectors; v++) {
         scale[v] = v_load(t->scale + column + v * VW);
@@ -159,7 +160,7 @@ ATT_INLINE void finish(const target *t, int rows, int vectors, vf sum[ROWS][VECT
         for (int v = 0; v < vectors; v++) {
             sum[r][v] = v_fma(sum[r][v], scale[v], shift[v]);
             if (residual)
-                sum[r][v] += v_load(residual + i + v * VW);
+                sum[r][v] += v_get(residual, i + v * VW, narrow_residual);
             sum[r][v] = v_max(least, sum[r][v]);
         }
         if (vectors == 2)
@@ -252,8 +253,7 @@ static void run_pixels(const conv *c, const char *x, const float *weight, const 
         run_pixels_as(c, false, x, weight, t, pixel, count);
 }
 
-/* --- running
- * ------------------------------------------------------------------------------------------------------ */
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* Rows [begin, end) of padded x. */
 static void pad(const conv *c, const char *x, int64_t begin, int64_t end, char *padded)
@@ -307,6 +307,7 @@ static att_status run(const att_call *call)
                 .residual = call->in[ATT_CONV_RESIDUAL],
                 .y = call->out[0],
                 .narrow = att_is_narrow(&call->problem->out[0]),
+                .narrow_residual = att_is_narrow(&call->problem->in[ATT_CONV_RESIDUAL]),
                 .least = call->problem->attrs->conv.activation == ATT_ACT_RELU ? 0 : -INFINITY};
     if (c.points) {
         run_points(call, &c, &t);

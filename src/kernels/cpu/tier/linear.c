@@ -4,16 +4,20 @@
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
-/* Small layers on one vector a sample, as attention modules have them: a matrix product's call would take longer than
+/* Small layers on a few rows a sample, as attention modules have them: a matrix product's call would take longer than
  * its sums. Weights are packed as [input][output, filled up to whole vectors], the bias behind them. What is taken does
  * not depend on the group, so that bits do not. */
-enum { MOST_WEIGHTS = 1 << 14, CHAINS = 4 };
+enum { MOST_WEIGHTS = 1 << 14, MOST_ROWS = 4, CHAINS = 4 };
+
+static int64_t rows_of(const att_problem *problem)
+{
+    return att_shape_count(problem->in[X].shape) / att_columns(&problem->in[X]);
+}
 
 static bool accepts(const att_problem *problem)
 {
-    return problem->in[X].shape.rank == 1 && att_shape_count(problem->in[WEIGHT].shape) <= MOST_WEIGHTS &&
-           problem->attrs->linear.activation == ATT_ACT_NONE && !att_desc_present(&problem->in[RESIDUAL]) &&
-           att_takes_narrow(problem, 1u << X, 1);
+    return rows_of(problem) <= MOST_ROWS && att_shape_count(problem->in[WEIGHT].shape) <= MOST_WEIGHTS &&
+           problem->attrs->linear.activation == ATT_ACT_NONE && att_takes_narrow(problem, 1u << X, 1);
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
@@ -58,11 +62,14 @@ ATT_INLINE void run_as(const att_call *call, bool narrow_x, bool narrow_y)
     int64_t inputs = att_columns(&call->problem->in[X]), outputs = att_columns(&call->problem->out[0]);
     int64_t width = whole_vectors(outputs);
     const float *weight = call->packed, *bias = weight + inputs * width;
-    att_range part = att_part_of(call, call->problem->group, 1);
-    for (int64_t sample = part.begin; sample < part.end; sample++)
+    att_range part = att_part_of(call, call->problem->group * rows_of(call->problem), 1);
+    for (int64_t row = part.begin; row < part.end; row++)
         for (int64_t o = 0; o < outputs; o += VW) {
-            vf sum = sum_of(call->in[X], sample * inputs, inputs, narrow_x, weight + o, width);
-            v_put_until(call->out[0], sample * outputs + o, (sample + 1) * outputs, sum + v_load(bias + o), narrow_y);
+            int64_t first = row * outputs + o, end = (row + 1) * outputs;
+            vf sum = sum_of(call->in[X], row * inputs, inputs, narrow_x, weight + o, width) + v_load(bias + o);
+            if (call->in[RESIDUAL])
+                sum += v_get_until(call->in[RESIDUAL], first, end, false);
+            v_put_until(call->out[0], first, end, sum, narrow_y);
         }
 }
 

@@ -1,0 +1,213 @@
+#include "kernels/cpu/conv_vectors.h"
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/floats.h"
+#include "kernels/cpu/tiered.h"
+
+/* Convolutions of a few maps to a few, as attention over pixels has them: 7 x 7 on a mean and a maximum. There are too
+ * few channels for a vector of them, so that vectors are of pixels: each map becomes a plane with its padding, and each
+ * result a sum of shifted rows. The gradient to the data is the same with the window turned round. */
+enum { MOST_MAPS = 4, ROWS = 4 };
+
+enum { WEIGHT = ATT_CONV_WEIGHT };
+
+typedef struct planes {
+    bool back;
+    int64_t inputs, outputs, height, width; /* of what is read */
+    int64_t out_h, out_w, kernel_h, kernel_w;
+    int64_t above, left; /* padding */
+    int64_t row, rows;   /* of a padded plane */
+} planes;
+
+static planes planes_of(const att_problem *problem, bool back)
+{
+    const int64_t *from = problem->in[0].shape.dims, *to = problem->out[0].shape.dims;
+    const int64_t *kernel = problem->in[WEIGHT].shape.dims + 2;
+    int64_t padding = problem->attrs->conv.padding;
+    return (planes){.back = back,
+                    .inputs = from[2],
+                    .outputs = to[2],
+                    .height = from[0],
+                    .width = from[1],
+                    .out_h = to[0],
+                    .out_w = to[1],
+                    .kernel_h = kernel[0],
+                    .kernel_w = kernel[1],
+                    .above = back ? kernel[0] - 1 - padding : padding,
+                    .left = back ? kernel[1] - 1 - padding : padding,
+                    .row = whole_vectors(to[1]) + kernel[1] - 1,
+                    .rows = to[0] + kernel[0] - 1};
+}
+
+/* What is added to the sums: a residual, to a gradient also what decides where it passes. */
+static bool adds(const att_problem *problem, bool back)
+{
+    return back ? att_desc_present(&problem->in[2]) || att_desc_present(&problem->in[3])
+                : att_desc_present(&problem->in[ATT_CONV_RESIDUAL]);
+}
+
+static bool accepts(const att_problem *problem, bool back)
+{
+    const att_conv_attrs *attrs = &problem->attrs->conv;
+    planes p = planes_of(problem, back);
+    return p.inputs <= MOST_MAPS && p.outputs <= MOST_MAPS && attrs->stride == 1 && attrs->dilation == 1 &&
+           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_takes_narrow(problem, 1, 1) &&
+           !adds(problem, back);
+}
+
+static bool forward_accepts(const att_problem *problem)
+{
+    return accepts(problem, false);
+}
+
+static bool back_accepts(const att_problem *problem)
+{
+    return accepts(problem, true);
+}
+
+/* --- packing: [output][input][row][column], factors and addends -------------------------------------------------- */
+
+static int64_t weights_of(const planes *p)
+{
+    return p->outputs * p->inputs * p->kernel_h * p->kernel_w;
+}
+
+static att_status prepare(const att_problem *problem, bool back, att_prepared *prepared)
+{
+    planes p = planes_of(problem, back);
+    prepared->scratch_bytes = (size_t)(p.inputs * p.rows * p.row) * sizeof(float);
+    prepared->packed_bytes = (size_t)(weights_of(&p) + 2 * p.outputs) * sizeof(float);
+    prepared->packed_key = att_conv_vectors_key(problem, VW, back);
+    return ATT_OK;
+}
+
+static att_status forward_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    return prepare(problem, false, prepared);
+}
+
+static att_status back_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    return prepare(problem, true, prepared);
+}
+
+static att_status forward_pack(const att_problem *problem, void *state, const void *const *in, void *packed)
+{
+    (void)state;
+    planes p = planes_of(problem, false);
+    float *scale = (float *)packed + weights_of(&p);
+    memcpy(packed, in[WEIGHT], (size_t)weights_of(&p) * sizeof(float));
+    att_conv_fill_vectors(problem, in, scale, scale + p.outputs);
+    return ATT_OK;
+}
+
+static att_status back_pack(const att_problem *problem, void *state, const void *const *in, void *packed)
+{
+    (void)state;
+    planes p = planes_of(problem, true);
+    int64_t taps = p.kernel_h * p.kernel_w;
+    const float *weight = in[WEIGHT];
+    float *to = packed, *scale = to + weights_of(&p);
+    for (int64_t o = 0; o < p.outputs; o++) {
+        for (int64_t i = 0; i < p.inputs; i++)
+            for (int64_t tap = 0; tap < taps; tap++)
+                *to++ = weight[(i * p.outputs + o) * taps + taps - 1 - tap];
+        scale[o] = 1;
+        scale[p.outputs + o] = 0;
+    }
+    return ATT_OK;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+/* The sample's maps as padded planes. */
+static void spread_planes(const planes *p, const void *x, int64_t first, bool narrow, float *to)
+{
+    memset(to, 0, (size_t)(p->inputs * p->rows * p->row) * sizeof *to);
+    for (int64_t map = 0; map < p->inputs; map++)
+        for (int64_t i = 0; i < p->height && p->above + i < p->rows; i++) {
+            float *line = to + (map * p->rows + p->above + i) * p->row + p->left;
+            int64_t from = first + i * p->width * p->inputs + map;
+            for (int64_t j = 0; j < p->width && p->left + j < p->row; j++)
+                line[j] = att_float_get(x, from + j * p->inputs, narrow);
+        }
+}
+
+/* A vector of pixels in each of `rows` rows. */
+ATT_INLINE void sum_rows(const planes *p, int rows, const float *plane, const float *weight, vf sum[ROWS])
+{
+    for (int r = 0; r < rows; r++)
+        sum[r] = (vf){0};
+    for (int64_t map = 0; map < p->inputs; map++, plane += p->rows * p->row)
+        for (int64_t i = 0; i < p->kernel_h; i++)
+            for (int64_t j = 0; j < p->kernel_w; j++, weight++)
+                for (int r = 0; r < rows; r++)
+                    sum[r] = v_fma(v_set(*weight), v_load(plane + (i + r) * p->row + j), sum[r]);
+}
+
+/* Outputs `o` of `count` pixels. */
+static void put(const planes *p, vf value, void *y, int64_t pixel, int64_t count, int64_t o, bool narrow)
+{
+    if (p->outputs == 1) {
+        v_put_until(y, pixel, pixel + count, value, narrow);
+        return;
+    }
+    float lane[VW];
+    v_store(lane, value);
+    for (int64_t j = 0; j < count && j < VW; j++)
+        att_float_put(y, (pixel + j) * p->outputs + o, lane[j], narrow);
+}
+
+ATT_INLINE void run_rows(const att_call *call, const planes *p, int rows, int64_t sample, int64_t row)
+{
+    bool narrow = att_is_narrow(&call->problem->out[0]);
+    bool relu = !p->back && call->problem->attrs->conv.activation == ATT_ACT_RELU;
+    const float *weight = call->packed, *scale = weight + weights_of(p), *plane = call->scratch;
+    vf sum[ROWS], least = v_set(relu ? 0 : -INFINITY);
+    for (int64_t o = 0; o < p->outputs; o++, weight += p->inputs * p->kernel_h * p->kernel_w)
+        for (int64_t j = 0; j < p->out_w; j += VW) {
+            sum_rows(p, rows, plane + row * p->row + j, weight, sum);
+            for (int r = 0; r < rows; r++) {
+                vf value = v_max(least, v_fma(sum[r], v_set(scale[o]), v_set(scale[p->outputs + o])));
+                put(p, value, call->out[0], (sample * p->out_h + row + r) * p->out_w + j, p->out_w - j, o, narrow);
+            }
+        }
+}
+
+/* Parts share rows of each sample. */
+static att_status run(const att_call *call, bool back)
+{
+    planes p = planes_of(call->problem, back);
+    att_range part = att_part_of(call, p.out_h, ROWS);
+    for (int64_t sample = 0; sample < call->problem->group && part.begin < part.end; sample++) {
+        spread_planes(&p, call->in[0], sample * p.height * p.width * p.inputs, att_is_narrow(&call->problem->in[0]),
+                      call->scratch);
+        int64_t row = part.begin;
+        for (; row + ROWS <= part.end; row += ROWS)
+            run_rows(call, &p, ROWS, sample, row);
+        for (; row < part.end; row++)
+            run_rows(call, &p, 1, sample, row);
+    }
+    return ATT_OK;
+}
+
+static att_status forward_run(const att_call *call)
+{
+    return run(call, false);
+}
+
+static att_status back_run(const att_call *call)
+{
+    return run(call, true);
+}
+
+#define KERNEL(symbol, which)                                                             \
+    const att_kernel ATT_TIERED(att_cpu_##symbol##_planes) = {.op = #symbol,              \
+                                                              .name = "simd-planes",      \
+                                                              .tier = ATT_TIER_VALUE,     \
+                                                              .accepts = which##_accepts, \
+                                                              .prepare = which##_prepare, \
+                                                              .pack = which##_pack,       \
+                                                              .run = which##_run};
+
+KERNEL(conv2d, forward)
+KERNEL(conv2d_data_grad, back)
