@@ -37,8 +37,8 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * "folder": a folder of class folders, or of split folders (train, val, validation, test) of such.
  *
- * "tar", "tar.gz", "zip": an archive of such a folder, which may have folders around it; or a folder with an archive for
- * each split, named after it (train.tar.gz, test.tar.gz), of which the split's is opened.
+ * "tar", "tar.gz", "zip": an archive of such a folder, which may have folders around it; or a folder with an archive
+ * for each split, named after it (train.tar.gz, test.tar.gz), of which the split's is opened.
  *
  * "cifar10", "cifar100", "stl10": the binary versions' files, in a folder, in the official folder inside it
  * (cifar-10-batches-bin, cifar-100-binary, stl10_binary) or in the official archive, plain or gzipped; names of classes
