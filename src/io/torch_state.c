@@ -77,19 +77,18 @@ static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
     return false;
 }
 
-/* The value of `key` in a dictionary, where it is a container that holds tensors. */
-static bool find_key(taking *t, att_pickle_ref dict, const char *key, att_pickle_ref *found)
+/* What a dictionary has under `key`. */
+static bool find_key(const att_pickle *pickle, att_pickle_ref dict, const char *key, att_pickle_ref *found)
 {
-    const att_pickle_value *value = att_pickle_at(t->pickle, dict);
-    const att_pickle_cell *cells = t->pickle->cells;
+    const att_pickle_value *value = att_pickle_at(pickle, dict);
+    const att_pickle_cell *cells = pickle->cells;
+    if (value->kind != ATT_PICKLE_DICT)
+        return false;
     uint32_t cell = value->cells.first;
     for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
-        att_pickle_ref item = cells[cells[cell].next].value;
-        if (att_pickle_text_is(att_pickle_at(t->pickle, cells[cell].value), key) &&
-            is_container(att_pickle_at(t->pickle, item)) && holds_tensors(t, item, 0)) {
-            *found = item;
+        *found = cells[cells[cell].next].value;
+        if (att_pickle_text_is(att_pickle_at(pickle, cells[cell].value), key))
             return true;
-        }
     }
     return false;
 }
@@ -97,10 +96,9 @@ static bool find_key(taking *t, att_pickle_ref dict, const char *key, att_pickle
 /* The first of the keys under which `dict` holds tensors; NULL where there is none. */
 static const char *find_keys(taking *t, att_pickle_ref dict, const char *const *keys, int count, att_pickle_ref *found)
 {
-    if (att_pickle_at(t->pickle, dict)->kind != ATT_PICKLE_DICT)
-        return NULL;
     for (int i = 0; i < count; i++)
-        if (find_key(t, dict, keys[i], found))
+        if (find_key(t->pickle, dict, keys[i], found) && is_container(att_pickle_at(t->pickle, *found)) &&
+            holds_tensors(t, *found, 0))
             return keys[i];
     return NULL;
 }
@@ -122,23 +120,18 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
 /* The architecture's name where the checkpoint of a training script says it, as metadata. */
 static att_status take_architecture(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
 {
-    const att_pickle_value *value = att_pickle_at(pickle, root);
-    uint32_t cell = value->cells.first;
-    for (uint32_t i = 0; value->kind == ATT_PICKLE_DICT && i + 1 < value->cells.count; i += 2) {
-        const att_pickle_value *key = att_pickle_at(pickle, pickle->cells[cell].value);
-        cell = pickle->cells[cell].next;
-        const att_pickle_value *said = att_pickle_at(pickle, pickle->cells[cell].value);
-        cell = pickle->cells[cell].next;
-        if (!att_pickle_text_is(key, ATT_TENSORS_ARCHITECTURE) || said->kind != ATT_PICKLE_TEXT)
-            continue;
-        char *name = att_arena_allocate(&file->arena, said->text.length + 1);
-        file->metadata = att_allocate(file->context, sizeof *file->metadata);
-        if (!name || !file->metadata)
-            return att_fail_memory(file->context, said->text.length + 1, file->path);
-        memcpy(name, said->text.bytes, said->text.length);
-        file->metadata[file->metadata_count++] = (att_safetensors_pair){ATT_TENSORS_ARCHITECTURE, name};
+    att_pickle_ref found;
+    if (!find_key(pickle, root, ATT_TENSORS_ARCHITECTURE, &found))
         return ATT_OK;
-    }
+    const att_pickle_value *said = att_pickle_at(pickle, found);
+    if (said->kind != ATT_PICKLE_TEXT)
+        return ATT_OK;
+    char *name = att_arena_allocate(&file->arena, said->text.length + 1);
+    file->metadata = att_allocate(file->context, sizeof *file->metadata);
+    if (!name || !file->metadata)
+        return att_fail_memory(file->context, said->text.length + 1, file->path);
+    memcpy(name, said->text.bytes, said->text.length);
+    file->metadata[file->metadata_count++] = (att_safetensors_pair){ATT_TENSORS_ARCHITECTURE, name};
     return ATT_OK;
 }
 

@@ -56,11 +56,7 @@ static void broadcast_cost(const att_desc *in, const att_desc *out, const void *
 
 static bool broadcast_absorb(att_node *producer, const att_node *consumer)
 {
-    att_value other = att_rule_added(producer, consumer);
-    if (producer->in[RESIDUAL] != ATT_NONE || other == ATT_NONE)
-        return false;
-    producer->in[RESIDUAL] = other;
-    return true;
+    return att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
 #define CB .attrs.broadcast = {0.5, 0.5}

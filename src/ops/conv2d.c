@@ -1,7 +1,5 @@
 #include <attscope/ops.h>
 
-#include <string.h>
-
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -130,17 +128,10 @@ static bool conv2d_absorb(att_node *producer, const att_node *consumer)
 {
     if (producer->attrs.conv.activation != ATT_ACT_NONE)
         return false;
-    if (strcmp(consumer->op->name, "batch_norm") == 0)
+    if (consumer->op == &att_op_batch_norm)
         return absorb_norm(producer, consumer);
-    if (strcmp(consumer->op->name, "relu") == 0) {
-        producer->attrs.conv.activation = ATT_ACT_RELU;
-        return true;
-    }
-    att_value other = att_rule_added(producer, consumer);
-    if (other == ATT_NONE || producer->in[RESIDUAL] != ATT_NONE)
-        return false;
-    producer->in[RESIDUAL] = other;
-    return true;
+    return att_rule_absorb_relu(&producer->attrs.conv.activation, consumer) ||
+           att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
@@ -333,9 +324,10 @@ static const att_op_case conv2d_cases[] = {
 const att_op att_op_conv2d = {
     .name = "conv2d",
     .help = "y = act(norm(x * W + b) + r): a convolution; norm the identity or (. - m) / sqrt(v + eps) gamma + beta",
-    .narrow_in = 1,
-    .narrow_wanted = 1,
+    .narrow_in = 1 << X | 1 << RESIDUAL,
+    .narrow_wanted = 1 << X,
     .narrow_out = 1,
+    .narrow_with = 1 << RESIDUAL,
     .infer = conv2d_infer,
     .backward = conv2d_backward,
     .cost = conv2d_cost,

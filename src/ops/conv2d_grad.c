@@ -49,11 +49,7 @@ static bool data_grad_absorb(att_node *producer, const att_node *consumer)
         producer->in[PASSED] = consumer->in[1];
         return true;
     }
-    att_value other = att_rule_added(producer, consumer);
-    if (other == ATT_NONE || producer->in[RESIDUAL] != ATT_NONE)
-        return false;
-    producer->in[RESIDUAL] = other;
-    return true;
+    return att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
 static void data_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -124,6 +120,10 @@ static const att_op_case data_grad_cases[] = {
     {.name = "planes",
      DATA(1, 3, 1, 1, 6, 19),
      .in = {ATT_CASE_SAMPLE(6, 19, 1), ATT_CASE_SHARED(1, 2, 7, 7), NO_MORE},
+     .in_count = DATA_IN_COUNT},
+    {.name = "planes_everything",
+     DATA(1, 1, 1, 1, 5, 6),
+     .in = {ATT_CASE_SAMPLE(5, 6, 1), ATT_CASE_SHARED(1, 2, 3, 3), ATT_CASE_SAMPLE(5, 6, 2), ATT_CASE_SAMPLE(5, 6, 2)},
      .in_count = DATA_IN_COUNT},
     {.name = "planes_unpadded",
      DATA(1, 0, 1, 1, 6, 5),

@@ -40,13 +40,10 @@ static void gate_backward(att_backward *backward)
 
 static bool gate_absorb(att_node *producer, const att_node *consumer)
 {
-    if (att_rule_absorb_relu(&producer->attrs.gate.activation, consumer))
-        return true;
-    att_value other = att_rule_added(producer, consumer);
-    if (producer->attrs.gate.activation != ATT_ACT_NONE || producer->in[RESIDUAL] != ATT_NONE || other == ATT_NONE)
+    if (producer->attrs.gate.activation != ATT_ACT_NONE)
         return false;
-    producer->in[RESIDUAL] = other;
-    return true;
+    return att_rule_absorb_relu(&producer->attrs.gate.activation, consumer) ||
+           att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
 #define RELU .attrs.gate.activation = ATT_ACT_RELU

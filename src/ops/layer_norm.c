@@ -121,11 +121,7 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 
 static bool grad_absorb(att_node *producer, const att_node *consumer)
 {
-    att_value other = att_rule_added(producer, consumer);
-    if (producer->in[GRAD_ADDEND] != ATT_NONE || other == ATT_NONE)
-        return false;
-    producer->in[GRAD_ADDEND] = other;
-    return true;
+    return att_rule_absorb_added(producer, consumer, GRAD_ADDEND);
 }
 
 /* The statistics are drawn as any number: the formula does not care whose they are. */

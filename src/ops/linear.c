@@ -100,11 +100,7 @@ static bool linear_absorb(att_node *producer, const att_node *consumer)
         producer->attrs.linear.activation = ATT_ACT_GELU;
         return true;
     }
-    att_value other = att_rule_added(producer, consumer);
-    if (other == ATT_NONE)
-        return false;
-    producer->in[RESIDUAL] = other;
-    return true;
+    return att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
 #define WITH_GELU .attrs.linear.activation = ATT_ACT_GELU

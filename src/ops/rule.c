@@ -122,15 +122,16 @@ void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void
     cost->flops = 0;
 }
 
-att_value att_rule_added(const att_node *producer, const att_node *consumer)
+bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i)
 {
     const att_add_attrs *add = &consumer->attrs.add;
-    if (consumer->op != &att_op_add || add->axes != 0 || add->activation != ATT_ACT_NONE)
-        return ATT_NONE;
+    if (producer->in[i] != ATT_NONE || consumer->op != &att_op_add || add->axes != 0 || add->activation != ATT_ACT_NONE)
+        return false;
     bool first = consumer->in[0] == producer->out[0], second = consumer->in[1] == producer->out[0];
     if (first == second)
-        return ATT_NONE;
-    return first ? consumer->in[1] : consumer->in[0];
+        return false;
+    producer->in[i] = consumer->in[first ? 1 : 0];
+    return true;
 }
 
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer)

@@ -42,9 +42,9 @@ void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int ax
 /* The cost of an op that moves and computes nothing. */
 void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
 
-/* For absorb(): where the consumer adds the producer's out[0] to another sample value and does no more, that value;
- * else ATT_NONE. */
-att_value att_rule_added(const att_node *producer, const att_node *consumer);
+/* For absorb(): where the consumer adds the producer's out[0] to another sample value and does no more, and the
+ * producer has no input i yet, makes that value its input i. */
+bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i);
 
 /* For absorb(): where the consumer is relu and there is no activation yet, notes it. */
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer);

@@ -78,6 +78,7 @@ static void products_agree_with_the_reference(void **state)
     run_op("linear_weight_grad", 3, 0);
     run_op("conv2d", 1, 0);
     run_op("conv2d", 1, 1);
+    run_op("conv2d", 1 | 8, 1); /* residual too, where there is one */
     run_op("conv2d_data_grad", 1, 0);
     run_op("conv2d_data_grad", 1, 1);
     run_op("conv2d_data_grad", 1 | 4 | 8, 1); /* residual and passed too, where there are any */

@@ -89,7 +89,7 @@ static void what_follows_keeps_nan(void **state)
         scale[i % COLUMNS] = 0.5f * (float)(i % COLUMNS);
         shift[i % COLUMNS] = 4 - (float)(i % COLUMNS % 8);
     }
-    att_cpu_functions(context)->finish_channels(sum, scale, shift, residual, 0, ROWS, COLUMNS, y, false);
+    att_cpu_functions(context)->finish_channels(sum, scale, shift, residual, false, 0, ROWS, COLUMNS, y, false);
     for (int i = 0; i < COUNT; i++) {
         float expected = relu_of(sum[i], scale[i % COLUMNS], shift[i % COLUMNS], residual[i]);
         assert_true(y[i] == expected || (isnan(y[i]) && isnan(sum[i])));

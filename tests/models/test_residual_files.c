@@ -220,6 +220,24 @@ static att_status load_into(const place *p, const char *name, const att_model_op
     return status;
 }
 
+/* Where a name holds `from`, `to` takes its place, and a convolution becomes a linear layer. Answers how many. */
+static int rename_tensors(tensors *t, char names[][96], const char *from, const char *to)
+{
+    int renamed = 0;
+    for (int i = 0; i < t->count; i++) {
+        att_safetensors_tensor *item = &t->items[i];
+        const char *own = strstr(item->name, from);
+        if (!own)
+            continue;
+        snprintf(names[i], sizeof *names, "%.*s%s%s", (int)(own - item->name), item->name, to, own + strlen(from));
+        item->name = names[i];
+        if (item->shape.rank == 4)
+            item->shape.rank = 2;
+        renamed++;
+    }
+    return renamed;
+}
+
 /* Public codes name the module "attention_module", its layers linear, and count batches. */
 static void other_names_are_understood(void **state)
 {
@@ -228,18 +246,7 @@ static void other_names_are_understood(void **state)
     att_model_options options = tiny("se:ratio=4", "layer2:all");
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
-    int renamed = 0;
-    for (int i = 0; i < t.count; i++) {
-        const char *own = strstr(t.items[i].name, ".se.");
-        if (!own)
-            continue;
-        snprintf(names[i], sizeof names[i], "%.*s.attention_module.%s", (int)(own - t.items[i].name), t.items[i].name,
-                 own + 4);
-        t.items[i].name = names[i];
-        t.items[i].shape.rank = t.items[i].shape.rank == 4 ? 2 : 1;
-        renamed++;
-    }
-    assert_int_equal(renamed, 8);
+    assert_int_equal(rename_tensors(&t, names, ".se.", ".attention_module."), 8);
     for (int i = 0; i < t.count; i++)
         if (strcmp(t.items[i].name, "fc.weight") == 0)
             t.items[i].name = "linear.weight";
@@ -265,18 +272,8 @@ static void squeeze_and_excitation_in_a_sequence(void **state)
     att_model_options options = tiny("se:ratio=4,bias=0", "layer2:all");
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
-    int renamed = 0;
-    for (int i = 0; i < t.count; i++) {
-        const char *own = strstr(t.items[i].name, ".se.fc");
-        if (!own)
-            continue;
-        snprintf(names[i], sizeof names[i], "%.*s.se.fc.%d%s", (int)(own - t.items[i].name), t.items[i].name,
-                 own[6] == '1' ? 0 : 2, own + 7);
-        t.items[i].name = names[i];
-        t.items[i].shape.rank = 2;
-        renamed++;
-    }
-    assert_int_equal(renamed, 4);
+    assert_int_equal(rename_tensors(&t, names, ".se.fc1", ".se.fc.0"), 2);
+    assert_int_equal(rename_tensors(&t, names, ".se.fc2", ".se.fc.2"), 2);
     write_tensors(p, &t, NULL);
     att_identity found;
     identifies(p, "resnet164", &found);

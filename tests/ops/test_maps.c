@@ -152,11 +152,9 @@ static fixture new_fixture(void)
     return f;
 }
 
-static const att_op norm_op = {.name = "batch_norm"}, relu_op = {.name = "relu"};
-
 static bool absorbs_norm(fixture *f)
 {
-    att_node norm = {.op = &norm_op, .attrs.batch_norm = {.eps = 0.25}, .in_count = 5};
+    att_node norm = {.op = &att_op_batch_norm, .attrs.batch_norm = {.eps = 0.25}, .in_count = 5};
     norm.in[0] = f->node.out[0];
     memcpy(norm.in + 1, f->vectors, sizeof f->vectors);
     return f->node.op->absorb(&f->node, &norm);
@@ -164,7 +162,7 @@ static bool absorbs_norm(fixture *f)
 
 static bool absorbs_relu(fixture *f)
 {
-    att_node relu = {.op = &relu_op, .in_count = 1};
+    att_node relu = {.op = &att_op_relu, .in_count = 1};
     relu.in[0] = f->node.out[0];
     return f->node.op->absorb(&f->node, &relu);
 }

@@ -261,10 +261,11 @@ static void finish(const att_call *call, const conv2d *c, const piece *p, const 
                                       beside(call, PASSED, p->to), att_is_narrow(&in[PASSED]), p->made, y, c->sums);
         return;
     }
-    const float *residual = call->in[RESIDUAL], *vectors = (const float *)((const char *)call->packed + c->vectors_at);
+    const float *vectors = (const float *)((const char *)call->packed + c->vectors_at);
     int64_t channels = c->spec.outputs;
-    c->functions->finish_channels(sums, vectors, vectors + channels, residual ? residual + p->to : NULL,
-                                  c->relu ? 0 : -INFINITY, p->made / channels, channels, y, c->sums);
+    c->functions->finish_channels(sums, vectors, vectors + channels, beside(call, RESIDUAL, p->to),
+                                  att_is_narrow(&call->problem->in[RESIDUAL]), c->relu ? 0 : -INFINITY,
+                                  p->made / channels, channels, y, c->sums);
 }
 
 static att_status run_piece(const att_call *call, const conv2d *c, int64_t number)
@@ -296,7 +297,7 @@ static att_status run(const att_call *call)
 
 static bool takes_bf16(const att_problem *problem)
 {
-    return problem->in[0].dtype == ATT_BF16 && att_takes_narrow(problem, 1, 1);
+    return problem->in[0].dtype == ATT_BF16 && att_takes_narrow(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 static bool grad_takes_bf16(const att_problem *problem)

@@ -78,8 +78,8 @@ typedef struct att_tier_functions {
                             bool narrow_passed, int64_t count, void *dx, bool narrow);
     /* y[r][c] = max(scale[c] sum[r][c] + shift[c] + residual[r][c], least) for r < rows, c < columns, NaN staying NaN;
      * residual may be NULL; y as above. */
-    void (*finish_channels)(const float *sum, const float *scale, const float *shift, const float *residual,
-                            float least, int64_t rows, int64_t columns, void *y, bool narrow);
+    void (*finish_channels)(const float *sum, const float *scale, const float *shift, const void *residual,
+                            bool narrow_residual, float least, int64_t rows, int64_t columns, void *y, bool narrow);
     /* y[i] = x[i], which is bf16, for i < count. */
     void (*widen)(const uint16_t *x, int64_t count, float *y);
 } att_tier_functions;

@@ -64,8 +64,9 @@ static void finish_gradient(const float *sum, const void *residual, bool narrow_
         finish_gradient_as(sum, (gradient_form){residual, passed, narrow_residual, narrow_passed, narrow}, count, dx);
 }
 
-ATT_INLINE void finish_channels_as(const float *sum, const float *scale, const float *shift, const float *residual,
-                                   float least, int64_t rows, int64_t columns, void *y, bool narrow)
+ATT_INLINE void finish_channels_as(const float *sum, const float *scale, const float *shift, const void *residual,
+                                   bool narrow_residual, float least, int64_t rows, int64_t columns, void *y,
+                                   bool narrow)
 {
     for (int64_t row = 0; row < rows; row++) {
         int64_t first = row * columns, end = first + columns;
@@ -74,21 +75,23 @@ ATT_INLINE void finish_channels_as(const float *sum, const float *scale, const f
             vf value = v_fma(v_get_until(sum, i, end, false), v_get_until(scale, c, columns, false),
                              v_get_until(shift, c, columns, false));
             if (residual)
-                value += v_get_until(residual, i, end, false);
+                value += v_get_until(residual, i, end, narrow_residual);
             v_put_until(y, i, end, v_max(v_set(least), value), narrow);
         }
     }
 }
 
-static void finish_channels(const float *sum, const float *scale, const float *shift, const float *residual,
-                            float least, int64_t rows, int64_t columns, void *y, bool narrow)
+static void finish_channels(const float *sum, const float *scale, const float *shift, const void *residual,
+                            bool narrow_residual, float least, int64_t rows, int64_t columns, void *y, bool narrow)
 {
     if (!residual && !narrow)
-        finish_channels_as(sum, scale, shift, NULL, least, rows, columns, y, false);
-    else if (!narrow)
-        finish_channels_as(sum, scale, shift, residual, least, rows, columns, y, false);
+        finish_channels_as(sum, scale, shift, NULL, false, least, rows, columns, y, false);
+    else if (!residual)
+        finish_channels_as(sum, scale, shift, NULL, false, least, rows, columns, y, true);
+    else if (narrow && narrow_residual)
+        finish_channels_as(sum, scale, shift, residual, true, least, rows, columns, y, true);
     else
-        finish_channels_as(sum, scale, shift, residual, least, rows, columns, y, true);
+        finish_channels_as(sum, scale, shift, residual, narrow_residual, least, rows, columns, y, narrow);
 }
 
 static void widen(const uint16_t *x, int64_t count, float *y)
