@@ -4,7 +4,8 @@ The networks for ImageNet are timm's, made narrow; those for CIFAR are written d
 follow from formulas (training.py), so that any program can make them. One file, a paragraph for each case: "case <name>",
 ten "logit <value>" of the first image with running statistics, "loss <value>" of each update, then of the first one
 "norm <tensor> <norm of its gradient>" and "buffer <tensor> <norm afterwards>". Last comes "seresnet164", the network
-at full size: the losses of its first twenty updates.
+at full size: the losses of its first twenty updates, and as "autocast <value>" those of the same updates in f32 under
+autocast to bfloat16.
 """
 import sys
 import numpy as np
@@ -156,14 +157,15 @@ def batch(step, side):
     return torch.from_numpy(images).double().reshape(BATCH, side, side, 3).permute(0, 3, 1, 2), torch.from_numpy(labels)
 
 
-def train(model, side, steps):
+def train(model, side, steps, dtype=torch.float64, autocast=False):
     """Losses, and the first update's norms as lines."""
-    model.train()
+    model.to(dtype).train()
     update = torch.optim.SGD(param_groups_weight_decay(model, 1e-2), lr=0.005, momentum=0.9)
     losses, lines = [], []
     for step in range(steps):
         images, labels = batch(step, side)
-        loss = F.cross_entropy(model(images), labels)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            loss = F.cross_entropy(model(images.to(dtype)), labels)
         update.zero_grad()
         loss.backward()
         if step == 0:
@@ -188,10 +190,11 @@ def run(out, name, make, side):
 
 def run_at_full_size(out):
     model = Cifar(After, 18, 16, se=range(3 * 18), reduction=16).double()
-    fill(model, last=0.0)  # with 54 branches at full strength rounding alone would decide the losses
-    losses, _ = train(model, 32, 20)
     out.write("case seresnet164\n")
-    out.writelines(f"loss {value:.12g}\n" for value in losses)
+    for word, how in {"loss": {}, "autocast": {"dtype": torch.float32, "autocast": True}}.items():
+        model.double()
+        fill(model, last=0.0)  # with 54 branches at full strength rounding alone would decide the losses
+        out.writelines(f"{word} {value:.12g}\n" for value in train(model, 32, 20, **how)[0])
 
 
 with open(sys.argv[1] + "/residual.txt", "w") as out:
