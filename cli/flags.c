@@ -23,6 +23,12 @@ static const char *choose_pool(int index)
     return choice_of(names, 2, index);
 }
 
+static const char *choose_stem(int index)
+{
+    static const char *const names[] = {"conv7", "deep", "deep_tiered", "conv3"};
+    return choice_of(names, 4, index);
+}
+
 static const char *choose_backend(int index)
 {
     static const char *const names[] = {"cpu", "ref"};
@@ -99,6 +105,9 @@ static const cli_option network_options[] = {
      .detailed = true, CLI_AT(cli_network, options.broadcast)},
     {"layers", .kind = CLI_WORD, .value = "LIST", .help = "residual blocks of each stage, as 3,4,6,3",
      CLI_AT(cli_network, options.layers)},
+    {"stem-type", .kind = CLI_WORD, .value = "NAME",
+     .help = "before the residual blocks; conv3: 3 x 3, no stride, no pool, as for CIFAR", .choice = choose_stem,
+     CLI_AT(cli_network, options.stem_type)},
     {"width", .kind = CLI_INT, .value = "N", .help = "channels of the first stage of residual blocks",
      CLI_AT(cli_network, options.width), .low = 1, .high = 65536, .open = true},
     {"cardinality", .kind = CLI_INT, .value = "N", .help = "groups of a bottleneck's 3 x 3 convolution",

@@ -42,10 +42,11 @@ typedef struct att_model_options {
     /* Residual networks */
     char block[12];        /* "basic"; "bottleneck"; "preact": a bottleneck with norms and ReLUs before convolutions */
     char stem_type[12];    /* "conv7": 7 x 7 of stride 2, max pool; "deep", "deep_tiered": three 3 x 3 in its place;
-                              "conv3": 3 x 3 of stride 1, no pool, three stages (CIFAR) */
+                              "conv3": 3 x 3 of stride 1, no pool (CIFAR) */
     char shortcut[12];     /* where shapes change: "conv": 1 x 1; "avg_conv": average pool, 1 x 1; "pad": zeros
                               (option A) */
-    char layers[24];       /* blocks of each stage: "3,4,6,3"; follows from depth where the stem is "conv3" */
+    char layers[24];       /* blocks of each stage: "3,4,6,3"; of three or four where the stem is "conv3", of three
+                              equal ones where only the depth says them */
     int width;             /* channels of the first stage, before a bottleneck's expansion; doubles with every stage */
     int cardinality;       /* groups of a bottleneck's 3 x 3 convolution */
     int base_width;        /* its channels are width / 64 base_width cardinality in the first stage */

@@ -64,29 +64,31 @@ static att_status read_words(att_context *context, const att_model_options *opti
 
 /* --- depth and layers -------------------------------------------------------------------------------------------- */
 
-static att_status fail_layers(att_context *context, const char *text, int stages)
-{
-    return att_fail(context, ATT_ERR_ARGUMENT,
-                    "layers must be the numbers of blocks of %d stages, as in \"%s\", at most %d in all, not \"%s\"",
-                    stages, stages == 3 ? "3,3,3" : "3,4,6,3", ATT_BLOCKS, text);
-}
-
-static att_status read_layers(att_context *context, const char *text, att_stages *stages)
+/* False unless `text` is a list of numbers of blocks, of four stages at most. */
+static bool parse_layers(const char *text, att_stages *stages)
 {
     char copy[sizeof((att_model_options *)0)->layers];
     snprintf(copy, sizeof copy, "%s", text);
-    char *at = copy;
-    for (int s = 0; s < stages->count; s++) {
-        char *comma = at ? strchr(at, ',') : NULL;
+    int64_t blocks;
+    for (char *at = copy, *comma; at; at = comma ? comma + 1 : NULL) {
+        comma = strchr(at, ',');
         if (comma)
             *comma = '\0';
-        int64_t blocks;
-        if (!at || !att_text_to_i64(at, &blocks) || blocks < 1 || blocks > ATT_BLOCKS)
-            return fail_layers(context, text, stages->count);
-        stages->blocks[s] = (int)blocks;
-        at = comma ? comma + 1 : NULL;
+        if (stages->count == ATT_STAGES || !att_text_to_i64(at, &blocks) || blocks < 1 || blocks > ATT_BLOCKS)
+            return false;
+        stages->blocks[stages->count++] = (int)blocks;
     }
-    return at || att_stages_total(stages) > ATT_BLOCKS ? fail_layers(context, text, stages->count) : ATT_OK;
+    return att_stages_total(stages) <= ATT_BLOCKS;
+}
+
+static att_status read_layers(att_context *context, const att_model_options *options, att_resnet *net)
+{
+    bool small = net->stem == ATT_CONV3;
+    if (parse_layers(options->layers, &net->stages) && net->stages.count >= (small ? 3 : 4))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "layers must be the numbers of blocks of %s stages, as in \"%s\", at most %d in all, not \"%s\"",
+                    small ? "3 or 4" : "4", small ? "3,3,3" : "3,4,6,3", ATT_BLOCKS, options->layers);
 }
 
 /* Networks for CIFAR are named by their depth: three stages of n blocks each. */
@@ -96,8 +98,7 @@ static att_status stages_of_depth(att_context *context, att_resnet_block block, 
     if (depth != step * blocks + 2 || blocks < 1)
         return att_fail(context, ATT_ERR_ARGUMENT, "depth %d: such a network is %d n + 2 layers deep (%d, %d, %d, ...)",
                         depth, step, step + 2, 2 * step + 2, 3 * step + 2);
-    for (int s = 0; s < stages->count; s++)
-        stages->blocks[s] = blocks;
+    *stages = (att_stages){.count = 3, .blocks = {blocks, blocks, blocks}};
     return ATT_OK;
 }
 
@@ -110,10 +111,9 @@ static void write_layers(const att_stages *stages, char *text, size_t size)
 
 static att_status read_stages(att_context *context, const att_model_options *options, att_resnet *net)
 {
-    net->stages.count = net->stem == ATT_CONV3 ? 3 : 4;
     if (!options->layers[0])
         return stages_of_depth(context, net->block, options->depth, &net->stages);
-    ATT_TRY(read_layers(context, options->layers, &net->stages));
+    ATT_TRY(read_layers(context, options, net));
     int depth = att_resnet_depth(net->block, &net->stages);
     if (options->depth != 0 && options->depth != depth)
         return att_fail(context, ATT_ERR_ARGUMENT,
@@ -144,7 +144,7 @@ att_status att_resnet_read(att_context *context, const att_model_options *option
     ATT_TRY(read_words(context, options, net));
     ATT_TRY(read_stages(context, options, net));
     ATT_TRY(check_widths(context, options, net));
-    int smallest = net->stem == ATT_CONV3 ? 4 : 32;
+    int smallest = net->stem == ATT_CONV3 ? 1 << (net->stages.count - 1) : 32;
     if (options->img_size < smallest)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "img_size %d: the network halves images until one of %d pixels is a single one; that is the "

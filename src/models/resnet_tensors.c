@@ -47,8 +47,9 @@ static bool is_outer(const char *name)
 static bool is_inner(const char *name)
 {
     static const char *const convs[] = {"conv1.weight",        "conv2.weight",        "conv3.weight",
-                                        "downsample.0.weight", "downsample.1.weight", "downsample.1.bias"};
-    static const char *const norms[] = {"bn1", "bn2", "bn3", "downsample.1", "downsample.2"};
+                                        "downsample.0.weight", "downsample.1.weight", "downsample.1.bias",
+                                        "shortcut.0.weight"};
+    static const char *const norms[] = {"bn1", "bn2", "bn3", "downsample.1", "downsample.2", "shortcut.1"};
     for (int i = 0; i < COUNT(convs); i++)
         if (strcmp(name, convs[i]) == 0)
             return true;
@@ -152,6 +153,8 @@ bool att_resnet_alias(const char *name, int index, char *other, size_t size)
             return snprintf(other, size, "%s.%s", heads[1 - h], own) < (int)size;
     if (index > 1 || !read_place(name, &stage, &block, &rest))
         return false;
+    if (index == 0 && (own = behind(rest, "downsample")))
+        return snprintf(other, size, "layer%d.%d.shortcut.%s", stage, block, own) < (int)size;
     int module = -1;
     while (!own && ++module < att_module_count())
         own = behind_module(rest, module);
@@ -268,12 +271,14 @@ static att_status read_blocks(const seen *s, att_model_options *found)
 static void read_shortcut(const seen *s, att_model_options *found)
 {
     bool pools = shape_of(s, "layer2.0.downsample.1.weight", 4).rank != 0;
-    SAY(found, shortcut, pools ? "avg_conv" : has(s, "layer2.0.downsample.0.weight") ? "conv" : "pad");
+    bool changes = has(s, "layer2.0.downsample.0.weight") || has(s, "layer2.0.shortcut.0.weight");
+    SAY(found, shortcut, pools ? "avg_conv" : changes ? "conv" : "pad");
 }
 
 static att_status read_stages(const seen *s, att_model_options *found, att_stages *stages)
 {
-    *stages = (att_stages){.count = strcmp(found->stem_type, "conv3") == 0 ? 3 : 4};
+    bool three = strcmp(found->stem_type, "conv3") == 0 && s->blocks[3] == 0;
+    *stages = (att_stages){.count = three ? 3 : 4};
     memcpy(stages->blocks, s->blocks, sizeof stages->blocks);
     for (int i = 0; i < ATT_STAGES; i++)
         if ((i < stages->count) != (s->blocks[i] > 0))

@@ -220,7 +220,7 @@ static att_status load_into(const place *p, const char *name, const att_model_op
     return status;
 }
 
-/* Where a name holds `from`, `to` takes its place, and a convolution becomes a linear layer. Answers how many. */
+/* Where a name holds `from`, `to` takes its place. Answers how many. */
 static int rename_tensors(tensors *t, char names[][96], const char *from, const char *to)
 {
     int renamed = 0;
@@ -231,11 +231,17 @@ static int rename_tensors(tensors *t, char names[][96], const char *from, const 
             continue;
         snprintf(names[i], sizeof *names, "%.*s%s%s", (int)(own - item->name), item->name, to, own + strlen(from));
         item->name = names[i];
-        if (item->shape.rank == 4)
-            item->shape.rank = 2;
         renamed++;
     }
     return renamed;
+}
+
+/* Convolutions whose names hold `part` become linear layers. */
+static void make_linear(tensors *t, const char *part)
+{
+    for (int i = 0; i < t->count; i++)
+        if (strstr(t->items[i].name, part) && t->items[i].shape.rank == 4)
+            t->items[i].shape.rank = 2;
 }
 
 /* Public codes name the module "attention_module", its layers linear, and count batches. */
@@ -247,6 +253,7 @@ static void other_names_are_understood(void **state)
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
     assert_int_equal(rename_tensors(&t, names, ".se.", ".attention_module."), 8);
+    make_linear(&t, ".attention_module.");
     for (int i = 0; i < t.count; i++)
         if (strcmp(t.items[i].name, "fc.weight") == 0)
             t.items[i].name = "linear.weight";
@@ -264,6 +271,34 @@ static void other_names_are_understood(void **state)
     att_model_destroy(&model);
 }
 
+/* Four stages behind a stem without stride, shortcuts by another name. */
+static void a_resnet18_for_small_images_is_understood(void **state)
+{
+    const place *p = *state;
+    static char names[MOST][96];
+    att_model_options options = att_model_options_defaults();
+    options.width = 4, options.img_size = 8, options.num_classes = 7;
+    strcpy(options.stem_type, "conv3");
+    att_model *model = make(p, "resnet18", &options);
+    tensors t = tensors_of(model);
+    int renamed = 0;
+    for (int stage = 2; stage <= 4; stage++) {
+        char own[32], other[32];
+        snprintf(own, sizeof own, "layer%d.0.downsample.", stage);
+        snprintf(other, sizeof other, "layer%d.0.shortcut.", stage);
+        renamed += rename_tensors(&t, names, own, other);
+    }
+    assert_int_equal(renamed, 15);
+    write_tensors(p, &t, NULL);
+    att_identity found;
+    identifies(p, "resnet18", &found);
+    assert_string_equal(found.options.stem_type, "conv3");
+    assert_string_equal(found.options.shortcut, "conv");
+    assert_string_equal(found.options.layers, "2,2,2,2");
+    CHECK(p->context, load_into(p, "resnet18", &options));
+    att_model_destroy(&model);
+}
+
 /* As in the SE networks of many codes: layers in a sequence, linear and without biases. */
 static void squeeze_and_excitation_in_a_sequence(void **state)
 {
@@ -274,6 +309,7 @@ static void squeeze_and_excitation_in_a_sequence(void **state)
     tensors t = tensors_of(model);
     assert_int_equal(rename_tensors(&t, names, ".se.fc1", ".se.fc.0"), 2);
     assert_int_equal(rename_tensors(&t, names, ".se.fc2", ".se.fc.2"), 2);
+    make_linear(&t, ".se.fc");
     write_tensors(p, &t, NULL);
     att_identity found;
     identifies(p, "resnet164", &found);
@@ -295,13 +331,13 @@ static void other_tensors_are_refused(void **state)
     const place *p = *state;
     att_model_options options = tiny("none", "all");
     att_model *model = make(p, "resnet164", &options);
-    static const char *const strange[] = {"layer1.0.bn4.weight",    "layer4.0.conv1.weight", "layer1.x.conv1.weight",
+    static const char *const strange[] = {"layer1.0.bn4.weight",    "layer5.0.conv1.weight", "layer1.x.conv1.weight",
                                           "layer1.01.conv1.weight", "layer9.0.conv1.weight", "cls_token"};
     for (int i = 0; i < 6; i++) {
         tensors t = tensors_of(model);
         add_tensor(&t, strange[i], att_shape_of(4));
         write_tensors(p, &t, NULL);
-        refused_with(p, "resnet164", i == 1 ? "has 3 stages" : strange[i]);
+        refused_with(p, "resnet164", strange[i]);
     }
     tensors t = tensors_of(model);
     for (int i = 0; i < t.count; i++)
@@ -309,6 +345,11 @@ static void other_tensors_are_refused(void **state)
             t.items[i].shape = att_shape_of(4, 3, 3, 3);
     write_tensors(p, &t, NULL);
     refused_with(p, "resnet164", "layer1.0.conv2.weight");
+    static char names[MOST][96];
+    t = tensors_of(model);
+    rename_tensors(&t, names, "layer2.", "layer4.");
+    write_tensors(p, &t, NULL);
+    refused_with(p, "resnet164", "has 4 stages");
     att_model_destroy(&model);
 }
 
@@ -346,6 +387,10 @@ static void what_does_not_go_together_is_said(void **state)
     cannot_be_built(p, "resnet50", &o, "at most 512");
     o = att_model_options_defaults(), o.img_size = 31;
     cannot_be_built(p, "resnet50", &o, "img_size 31");
+    o = att_model_options_defaults(), strcpy(o.layers, "1,1");
+    cannot_be_built(p, "resnet20", &o, "3 or 4 stages");
+    o = att_model_options_defaults(), strcpy(o.stem_type, "conv3"), o.img_size = 7;
+    cannot_be_built(p, "resnet18", &o, "img_size 7: the network halves images until one of 8 pixels");
     o = att_model_options_defaults(), o.cardinality = 2;
     cannot_be_built(p, "resnet18", &o, "bottleneck's");
     o = att_model_options_defaults(), o.zero_init_last = 1;
@@ -417,6 +462,7 @@ int main(void)
         TEST(a_module_decides_which_name_fits),
         TEST(an_architecture_in_the_file_is_taken),
         TEST(other_names_are_understood),
+        TEST(a_resnet18_for_small_images_is_understood),
         TEST(other_tensors_are_refused),
         TEST(layers_take_the_place_of_a_depth),
         TEST(what_does_not_go_together_is_said),
