@@ -107,13 +107,16 @@ static bool is_same_module(const char *found, const char *own)
     return strcspn(found, ":") == length && strncmp(found, own, length) == 0;
 }
 
-static bool fits(att_context *context, att_variant variant, const att_model_options *found)
+/* Whether a variant, changed as `changes` say (NULL: unchanged), has what the tensors say. */
+static bool fits(att_context *context, att_variant variant, const att_model_options *changes,
+                 const att_model_options *found)
 {
-    att_model_options own;
+    att_model_options own, changed = changes ? *changes : att_model_options_defaults();
     att_preprocess preprocess;
     variant.family->defaults(variant.index, &own, &preprocess);
-    return variant.family->complete(context, &own) == ATT_OK && att_options_agree(found, &own) &&
-           is_same_module(found->attn, own.attn);
+    att_options_fill(&changed, &own);
+    return variant.family->complete(context, &changed) == ATT_OK && att_options_agree(found, &changed) &&
+           is_same_module(found->attn, changed.attn);
 }
 
 /* The family whose mark the file bears, else the list's first, which says what the tensors look like. */
@@ -133,7 +136,7 @@ static att_status list_fitting(const search *s, att_text *names, att_model_optio
     ATT_TRY(family->recognise(s->context, s->file, found));
     for (int i = 0; i < att_variant_count(); i++) {
         att_variant variant = att_variant_at(i);
-        if (variant.family == family && fits(s->context, variant, found))
+        if (variant.family == family && fits(s->context, variant, NULL, found))
             att_text_append(names, "%s%s", names->length ? ", " : "", att_model_at(i).name);
     }
     return ATT_OK;
@@ -172,6 +175,22 @@ static att_status find_variant(const search *s, att_variant *variant)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                         "%s: %s names the architecture \"%s\", which is not built here", s->path, s->name_from,
                         s->claims.name);
+    return status;
+}
+
+/* A name that the caller gave stands where no name fits, as the nearest, and for images of any size; not where the
+ * tensors are those of another network. What fits nothing is told later, for the family that was named. */
+static att_status check_name(const search *s, att_variant variant)
+{
+    att_text names = {.context = s->context};
+    att_model_options found;
+    bool known = list_fitting(s, &names, &found) == ATT_OK && !names.failed && names.length > 0;
+    found.img_size = att_model_options_defaults().img_size;
+    att_status status = ATT_OK;
+    if (known && !fits(s->context, variant, &s->claims.options, &found))
+        status = att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s, they fit %s", s->path,
+                          s->claims.name, names.data);
+    att_text_free(&names);
     return status;
 }
 
@@ -251,6 +270,8 @@ static att_status identify(search *s, const char *name, const att_model_options 
         return fail_nameless(s);
     att_variant variant;
     ATT_TRY(find_variant(s, &variant));
+    if (s->name_from == CALLER)
+        ATT_TRY(check_name(s, variant));
     att_identity made = {0};
     att_model_options own;
     snprintf(made.name, sizeof made.name, "%s", s->claims.name);

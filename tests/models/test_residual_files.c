@@ -179,14 +179,35 @@ static void an_architecture_in_the_file_is_taken(void **state)
     CHECK(p->context, identify(p, NULL, NULL, &found));
     assert_string_equal(found.name, "resnet20");
     says(found.origin, "architecture: the checkpoint's \"arch\" (resnet20)");
-    CHECK(p->context, identify(p, "resnet32", NULL, &found));
-    assert_string_equal(found.name, "resnet32");
-    says(found.origin, "names resnet20, was left out");
+    metadata.value = "resnet32";
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    CHECK(p->context, identify(p, "resnet20", NULL, &found));
+    says(found.origin, "names resnet32, was left out");
     metadata.value = "resnet";
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
     says(att_context_message(p->context), "its tensors fit resnet20; name it");
     att_model_destroy(&model);
+}
+
+/* Unless the caller's options make them so. */
+static void tensors_of_another_network_are_refused(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    att_identity found;
+    write_model(p, "resnet32", NULL, false);
+    assert_int_equal(identify(p, "resnet20", NULL, &found), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "its tensors are not those of resnet20, they fit resnet32");
+    assert_int_equal(identify(p, "vit_tiny_patch16_224", NULL, &found), ATT_ERR_MISMATCH);
+    options.depth = 32;
+    CHECK(p->context, identify(p, "resnet20", &options, &found));
+    options.depth = 0, options.img_size = 64;
+    CHECK(p->context, identify(p, "resnet32", &options, &found));
+    strcpy(options.attn, "se");
+    write_model(p, "resnet18", &options, false);
+    assert_int_equal(identify(p, "resnet18", NULL, &found), ATT_ERR_MISMATCH);
+    CHECK(p->context, identify(p, "resnet18", &options, &found));
 }
 
 static void a_nameless_file_lists_what_fits(void **state)
@@ -459,6 +480,7 @@ int main(void)
         TEST(groups_and_widths_are_seen),
         TEST(squeeze_and_excitation_in_a_sequence),
         TEST(a_nameless_file_lists_what_fits),
+        TEST(tensors_of_another_network_are_refused),
         TEST(a_module_decides_which_name_fits),
         TEST(an_architecture_in_the_file_is_taken),
         TEST(other_names_are_understood),
