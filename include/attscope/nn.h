@@ -105,8 +105,10 @@ typedef struct att_module {
     const char *scope;     /* name of the scope it is applied in, below the branch's: "cb" */
     const char *parameter; /* one of its parameters ("weight"; '*' and '?' allowed), by which a checkpoint tells it;
                             * NULL: it has none */
-    /* What its parameters are called by widespread codes as well: {"fc1", "fc.0"}. */
+    /* What its parameters, and its scope, are called by widespread codes as well: {"fc1", "fc.0"}, "eca"; and a tensor
+     * beside the parameters that holds nothing learnt, by which their files tell it. NULL: none. */
     const char *other_names[ATT_MODULE_OTHER_NAMES][2];
+    const char *other_scope, *constant;
     /* The branch to be added to `identity`, of the same shape. values: one for each option. */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;

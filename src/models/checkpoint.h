@@ -4,7 +4,8 @@
 
 #include <attscope/checkpoint.h>
 
-/* Whether a tensor says nothing of the network: one that att_checkpoint_owns(), or a count that PyTorch keeps. */
+/* Whether a tensor says nothing of the network: one that att_checkpoint_owns(), a count that PyTorch keeps, a module's
+ * constant. */
 bool att_checkpoint_passes_over(const att_tensors *file, const char *name);
 
 /* Whether shapes are the same but for ones at the end: a convolution of one pixel is a linear layer. */

@@ -1,3 +1,5 @@
+#include <attscope/nn.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -17,9 +19,13 @@ bool att_checkpoint_owns(const att_tensors *file, const char *name)
 bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
 {
     /* PyTorch counts the batches that a batch norm has seen; nothing depends on it where momentum is given. */
-    static const char counter[] = ".num_batches_tracked";
-    size_t length = strlen(name), tail = sizeof counter - 1;
-    return att_checkpoint_owns(file, name) || (length > tail && strcmp(name + length - tail, counter) == 0);
+    bool passes = att_checkpoint_owns(file, name) || att_text_matches("*.num_batches_tracked", name);
+    for (int i = 0; i < att_module_count() && !passes; i++) {
+        const char *constant = att_module_at(i)->constant;
+        size_t length = strlen(name), tail = constant ? strlen(constant) : length;
+        passes = length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, constant) == 0;
+    }
+    return passes;
 }
 
 bool att_checkpoint_same_shape(att_shape a, att_shape b)

@@ -89,18 +89,29 @@ static const char *behind(const char *name, const char *scope)
     return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
 }
 
-/* What follows the scope of a module of feature maps, its own; NULL for others. */
-static const char *behind_module(const char *rest, int index)
+/* Scope i that a module of feature maps has, first its own; NULL past the last. */
+static const char *scope_of(const att_module *module, int i)
 {
-    const att_module *module = att_module_at(index);
-    return module->place == ATT_ON_MAPS ? behind(rest, module->scope) : NULL;
+    const char *const scopes[] = {module->scope, OTHER_SCOPE, module->other_scope};
+    return module->place == ATT_ON_MAPS && i < COUNT(scopes) ? scopes[i] : NULL;
+}
+
+/* What follows scope number `which` of a module; NULL for names outside of its scopes. */
+static const char *behind_module(const char *rest, const att_module *module, int *which)
+{
+    const char *own = NULL, *scope;
+    for (*which = 0; !own && (scope = scope_of(module, *which)); ++*which)
+        own = behind(rest, scope);
+    --*which;
+    return own;
 }
 
 static bool is_in_module(const char *rest)
 {
-    bool is = behind(rest, OTHER_SCOPE) != NULL;
+    int which;
+    bool is = false;
     for (int i = 0; i < att_module_count() && !is; i++)
-        is = behind_module(rest, i) != NULL;
+        is = behind_module(rest, att_module_at(i), &which) != NULL;
     return is;
 }
 
@@ -115,25 +126,39 @@ static bool other_name(const att_module *module, const char *own, char *other, s
     return false;
 }
 
-static bool tells(const att_module *module, const char *own)
+/* In a scope of others a pattern would tell too much. */
+static bool tells(const att_module *module, const char *own, bool own_scope)
 {
     char other[NAME_BYTES];
-    return att_text_matches(module->parameter, own) ||
+    return strcmp(module->parameter, own) == 0 || (own_scope && att_text_matches(module->parameter, own)) ||
            (other_name(module, module->parameter, other, sizeof other) && strcmp(other, own) == 0);
 }
 
-/* The module that the parameter `rest` of a block tells; NULL for others. */
-static const att_module *module_of(const char *rest)
+/* Whether the module's constant lies beside the tensor `name`, which ends in `own`. */
+static bool has_constant(const att_tensors *file, const att_module *module, const char *name, const char *own)
 {
-    const char *other = behind(rest, OTHER_SCOPE);
-    for (int i = 0; i < att_module_count(); i++) {
+    char beside[NAME_BYTES];
+    return module->constant &&
+           snprintf(beside, sizeof beside, "%.*s%s", (int)(own - name), name, module->constant) < NAME_BYTES &&
+           att_tensors_find(file, beside) >= 0;
+}
+
+/* The module that the tensor `name`, which ends in `rest` within its block, tells; NULL for others. Names that several
+ * modules have in a scope of others are those of the one whose constant lies beside, else of the first without. */
+static const att_module *module_of(const att_tensors *file, const char *name, const char *rest)
+{
+    const att_module *found = NULL;
+    for (int i = 0, which; i < att_module_count(); i++) {
         const att_module *module = att_module_at(i);
-        const char *own = behind_module(rest, i);
-        if (module->parameter && ((own && tells(module, own)) ||
-                                  (other && module->place == ATT_ON_MAPS && strcmp(module->parameter, other) == 0)))
+        const char *own = behind_module(rest, module, &which);
+        if (!own || !module->parameter || !tells(module, own, which == 0))
+            continue;
+        if (has_constant(file, module, name, own))
             return module;
+        if (!found && (which == 0 || !module->constant))
+            found = module;
     }
-    return NULL;
+    return found;
 }
 
 bool att_resnet_is_added(const char *name)
@@ -143,26 +168,41 @@ bool att_resnet_is_added(const char *name)
     return read_place(name, &stage, &block, &rest) && is_in_module(rest);
 }
 
+/* Number *index, counted down, of the ways to write the parameter `own` of a module in `block`: its scopes, each with
+ * its own and its other name, but for the first. */
+static bool alias_in_module(const att_module *module, const char *block, const char *own, int *index, char *other,
+                            size_t size)
+{
+    char renamed[NAME_BYTES];
+    int names = other_name(module, own, renamed, sizeof renamed) ? 2 : 1;
+    const char *scope;
+    for (int i = 1; (scope = scope_of(module, i / names)); i++)
+        if ((*index)-- == 0)
+            return snprintf(other, size, "%s.%s.%s", block, scope, i % names ? renamed : own) < (int)size;
+    return false;
+}
+
 bool att_resnet_alias(const char *name, int index, char *other, size_t size)
 {
     static const char *const heads[] = {"fc", "linear"};
-    int stage, block;
+    int stage, number;
     const char *rest, *own = NULL;
     for (int h = 0; h < 2 && index == 0; h++)
         if ((own = behind(name, heads[h])))
             return snprintf(other, size, "%s.%s", heads[1 - h], own) < (int)size;
-    if (index > 1 || !read_place(name, &stage, &block, &rest))
+    if (!read_place(name, &stage, &number, &rest))
         return false;
     if (index == 0 && (own = behind(rest, "downsample")))
-        return snprintf(other, size, "layer%d.%d.shortcut.%s", stage, block, own) < (int)size;
-    int module = -1;
-    while (!own && ++module < att_module_count())
-        own = behind_module(rest, module);
-    char renamed[NAME_BYTES];
-    if (!own || (index == 1 && !other_name(att_module_at(module), own, renamed, sizeof renamed)))
-        return false;
-    return snprintf(other, size, "layer%d.%d.%s.%s", stage, block,
-                    index == 0 ? OTHER_SCOPE : att_module_at(module)->scope, index == 0 ? own : renamed) < (int)size;
+        return snprintf(other, size, "layer%d.%d.shortcut.%s", stage, number, own) < (int)size;
+    char block[48];
+    snprintf(block, sizeof block, "layer%d.%d", stage, number);
+    for (int i = 0; i < att_module_count(); i++) {
+        const att_module *module = att_module_at(i);
+        own = module->place == ATT_ON_MAPS ? behind(rest, module->scope) : NULL;
+        if (own && alias_in_module(module, block, own, &index, other, size))
+            return true;
+    }
+    return false;
 }
 
 /* --- reading all names ------------------------------------------------------------------------------------------- */
@@ -194,7 +234,7 @@ static att_status read_name(seen *s, const char *name)
     if (block >= s->blocks[stage - 1])
         s->blocks[stage - 1] = block + 1;
     s->module_tensors[stage - 1][block] += is_in_module(rest);
-    const att_module *module = module_of(rest);
+    const att_module *module = module_of(s->file, name, rest);
     if (module && s->module && module != s->module)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: some blocks have the module %s, others %s",
                         att_tensors_path(s->file), s->module->name, module->name);

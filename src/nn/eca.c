@@ -28,5 +28,6 @@ const att_module att_module_eca = {
     .option_count = 1,
     .scope = "se", /* timm names a block's attention so, whichever it is */
     .parameter = "conv.weight",
+    .other_scope = "eca",
     .apply = apply,
 };

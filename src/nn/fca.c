@@ -33,5 +33,6 @@ const att_module att_module_fca = {
     .option_count = 2,
     .scope = "att",
     .parameter = "fc.0.weight",
+    .constant = "dct_layer.weight",
     .apply = apply,
 };

@@ -340,6 +340,50 @@ static void squeeze_and_excitation_in_a_sequence(void **state)
     att_model_destroy(&model);
 }
 
+static void module_is(const place *p, tensors *t, const char *model, const att_model_options *options, const char *attn)
+{
+    att_identity found;
+    write_tensors(p, t, NULL);
+    identifies(p, model, &found);
+    assert_string_equal(found.options.attn, attn);
+    CHECK(p->context, load_into(p, model, options));
+}
+
+/* A sequence of two linear layers in a scope that says nothing is SE, and FcaNet's where its cosines lie beside. */
+static void what_lies_beside_tells_fca_from_se(void **state)
+{
+    const place *p = *state;
+    static char names[MOST][96];
+    att_model_options options = tiny("se:ratio=4,bias=0", "1");
+    att_model *model = make(p, "resnet164", &options);
+    tensors t = tensors_of(model);
+    assert_int_equal(rename_tensors(&t, names, ".se.fc1", ".attention_module.fc.0"), 1);
+    assert_int_equal(rename_tensors(&t, names, ".se.fc2", ".attention_module.fc.2"), 1);
+    make_linear(&t, ".attention_module.");
+    module_is(p, &t, "resnet164", &options, "se:ratio=4,bias=0");
+    att_model_destroy(&model);
+    strcpy(options.attn, "fca:ratio=4");
+    model = make(p, "resnet164", &options);
+    t = tensors_of(model);
+    add_tensor(&t, "layer1.1.att.dct_layer.weight", att_shape_of(16, 7, 7));
+    module_is(p, &t, "resnet164", &options, "fca:ratio=4");
+    assert_true(rename_tensors(&t, names, ".att.", ".attention_module.") >= 3);
+    module_is(p, &t, "resnet164", &options, "fca:ratio=4");
+    att_model_destroy(&model);
+}
+
+static void ecas_own_scope_is_understood(void **state)
+{
+    const place *p = *state;
+    static char names[MOST][96];
+    att_model_options options = tiny("eca", "all");
+    att_model *model = make(p, "resnet164", &options);
+    tensors t = tensors_of(model);
+    assert_int_equal(rename_tensors(&t, names, ".se.", ".eca."), 6);
+    module_is(p, &t, "resnet164", &options, "eca");
+    att_model_destroy(&model);
+}
+
 static void refused_with(const place *p, const char *name, const char *words)
 {
     att_identity found;
@@ -473,22 +517,15 @@ static void last_norms_start_at_zero_where_timms_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tensors_tell_the_network),
-        TEST(tensors_tell_a_modules_options),
-        TEST(metadata_tells_what_tensors_do_not),
-        TEST(every_kind_is_told_apart),
-        TEST(groups_and_widths_are_seen),
-        TEST(squeeze_and_excitation_in_a_sequence),
-        TEST(a_nameless_file_lists_what_fits),
-        TEST(tensors_of_another_network_are_refused),
-        TEST(a_module_decides_which_name_fits),
-        TEST(an_architecture_in_the_file_is_taken),
-        TEST(other_names_are_understood),
-        TEST(a_resnet18_for_small_images_is_understood),
-        TEST(other_tensors_are_refused),
-        TEST(layers_take_the_place_of_a_depth),
-        TEST(what_does_not_go_together_is_said),
-        TEST(last_norms_start_at_zero_where_timms_do),
+        TEST(tensors_tell_the_network),           TEST(tensors_tell_a_modules_options),
+        TEST(metadata_tells_what_tensors_do_not), TEST(every_kind_is_told_apart),
+        TEST(groups_and_widths_are_seen),         TEST(squeeze_and_excitation_in_a_sequence),
+        TEST(a_nameless_file_lists_what_fits),    TEST(tensors_of_another_network_are_refused),
+        TEST(a_module_decides_which_name_fits),   TEST(an_architecture_in_the_file_is_taken),
+        TEST(other_names_are_understood),         TEST(a_resnet18_for_small_images_is_understood),
+        TEST(what_lies_beside_tells_fca_from_se), TEST(ecas_own_scope_is_understood),
+        TEST(other_tensors_are_refused),          TEST(layers_take_the_place_of_a_depth),
+        TEST(what_does_not_go_together_is_said),  TEST(last_norms_start_at_zero_where_timms_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
