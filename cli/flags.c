@@ -181,6 +181,8 @@ int cli_engine_open(cli_app *cli, const cli_engine *engine)
 {
     if (engine->amp && strcmp(engine->amp_dtype, choose_amp_dtype(0)) != 0)
         return cli_usage("--amp is done in bfloat16, not in %s; --amp-dtype bfloat16 says so", engine->amp_dtype);
+    if (engine->amp_force && !engine->amp)
+        return cli_usage("--amp-force says where --amp computes all the same; it goes with --amp");
     int code = cli_open(cli, engine->threads);
     if (code != CLI_OK || !engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 ||
         att_context_has_bf16(cli->context))

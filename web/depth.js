@@ -13,7 +13,7 @@ const DEPTHS = [
   { instrument: "nsi", title: "Neural stiffness index", steps: true, xLabel: "residual addition t",
     labels: { attention: "dt is the gate", unit: "dt = 1", block: "Whole blocks, dt = 1" },
     xLabels: { block: "block" },
-    caption: "t = 0 is drawn hollow: it is left out of TNS." },
+    caption: "The first step of a stage is drawn hollow: it is left out of TNS." },
   { instrument: "residual", title: "Rank residual", steps: true, log: true, xLabel: "after residual addition",
     labels: { composite: "Composite norm", frobenius: "Frobenius norm",
       "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
@@ -53,13 +53,19 @@ function tellFigure(run, figure, unit) {
   return `${run.name}\n${figure.node}${head}: ${value}\nn = ${count(figure.n)} images`;
 }
 
+/* Nodes that begin a stage, as steps that TNS leaves out. */
+function beginningsOf(figures) {
+  return new Set(stagesOf(figures).map(([, own]) => own[0].node));
+}
+
 function depthSeries(spec, statistic, among) {
   const unit = instruments.get(spec.instrument)?.unit ?? "";
   return among.flatMap((run) => {
     const means = meansOf(run, spec.instrument, statistic);
     const place = new Map(means.map((f, i) => [f.node, i]));
+    const leftOut = spec.instrument === "nsi" && statistic !== "block" && isWhole(run) ? beginningsOf(means) : new Set();
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
-      hollow: spec.instrument === "nsi" && statistic !== "block" && isWhole(run) && place.get(f.node) === 0 });
+      hollow: leftOut.has(f.node) });
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),

@@ -27,6 +27,8 @@ out_has 'attention    se:ratio=4 in layer2:all,layer3:0'
 run 0 validate data --checkpoint alone.safetensors
 run 0 measure alone.safetensors data --with nsi,tns
 out_has 'layer3.1.add'
+run 2 measure out/some/last.safetensors data --with accuracy --maps 1
+err_has 'attscope: --maps shows attention between tokens, and resnet29 has none'
 
 # Modules on top of weights without them start anew.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2

@@ -224,6 +224,8 @@ err_has 'names'
 # Mixed precision: recorded, kept by what continues it, refused where the processor lacks it unless forced.
 ATTSCOPE_CPU=avx2 train 1 refused --epochs 1 --amp
 grep -qE '^attscope: --amp needs a processor with AVX512_BF16; this one has (avx2|baseline) \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
+train 2 refused --epochs 1 --amp-force
+grep -qF -e '--amp-force says where --amp computes all the same; it goes with --amp' stderr || fail "--amp-force: $(cat stderr)"
 ATTSCOPE_CPU=avx2 train 0 forced --epochs 1 --amp --amp-force
 grep -qxF 'amp_force: true' out/forced/args.yaml || fail 'args.yaml does not say amp-force'
 run 0 inspect out/forced/last.safetensors --json -

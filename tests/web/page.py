@@ -166,6 +166,13 @@ def read_charts(page):
     check(len(loss["ticks"]) > 2, "the loss has an axis")
 
 
+def read_beginnings(page):
+    """A residual network has a first step in every stage."""
+    nodes = ["layer1.0.add", "layer1.1.add", "layer2.0.add", "layer2.1.add"]
+    found = page.evaluate(f"[...beginningsOf({json.dumps(nodes)}.map(node => ({{node}})))]")
+    check(found == ["layer1.0.add", "layer2.0.add"], f"beginnings of stages: {found}")
+
+
 def read_methods(page):
     methods = page.evaluate(
         """[...document.querySelectorAll(".method")].map(m => [m.dataset.instrument, m.textContent])"""
@@ -516,6 +523,7 @@ def read(browser):
         read_charts,
         read_tables,
         read_whole_network,
+        read_beginnings,
         read_methods,
         read_overview,
         read_hostile,
