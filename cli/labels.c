@@ -41,6 +41,8 @@ static char *read_text(const char *path)
         free(text);
         return NULL;
     }
+    while (length > 1 && strchr("\r\n", text[length - 1]) && strchr("\r\n", text[length - 2]))
+        length--; /* empty lines at the end, as in CIFAR-10's own file */
     text[length] = '\0';
     return text;
 }

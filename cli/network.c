@@ -54,13 +54,22 @@ void cli_identity_say(cli_app *cli, const att_identity *identity)
              identity->options.num_classes, identity->brief);
 }
 
+int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
+                 att_identity *identity)
+{
+    att_status status = att_model_identify(cli->context, file, path, network->model, &network->options, identity);
+    int code = cli_check(cli, status);
+    if (status == ATT_ERR_UNSUPPORTED && !network->model)
+        cli_say("--model NAME says which network a file holds; attscope models lists them");
+    return code;
+}
+
 static int find_network(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
                         cli_loaded *loaded)
 {
     int code = cli_checkpoint_open(cli, path, &loaded->file);
     if (code == CLI_OK)
-        code = cli_check(cli, att_model_identify(cli->context, loaded->file, path, network->model, &network->options,
-                                                 &loaded->identity));
+        code = cli_identify(cli, loaded->file, path, network, &loaded->identity);
     if (code == CLI_OK)
         cli_identity_say(cli, &loaded->identity);
     return code == CLI_OK ? cli_preprocess_flags(flags, &loaded->identity.preprocess) : code;

@@ -16,6 +16,10 @@ typedef struct cli_loaded {
 /* Opens a checkpoint; of a folder it says which file in it would be one. CLI_OK or a code. */
 int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file);
 
+/* att_model_identify() with what flags say; where nothing names the network, says how to. */
+int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
+                 att_identity *identity);
+
 /* Says on stderr in one line which network it is and who says so. */
 void cli_identity_say(cli_app *cli, const att_identity *identity);
 

@@ -12,8 +12,7 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     int code = cli_checkpoint_open(cli, n->checkpoint, &file);
     if (code != CLI_OK)
         return code;
-    code = cli_check(
-        cli, att_model_identify(cli->context, file, n->checkpoint, network->model, &network->options, &n->identity));
+    code = cli_identify(cli, file, n->checkpoint, network, &n->identity);
     if (code == CLI_OK)
         code = cli_check(cli, att_checkpoint_describe(cli->context, file, &n->stood));
     att_tensors_close(&file);

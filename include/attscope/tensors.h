@@ -11,6 +11,8 @@
  *   2. names of what is nested are joined by dots;
  *   3. prefixes that all names have (module., _orig_mod., model., backbone., ...) are taken off.
  *
+ * Such prefixes are taken off in safetensors, too.
+ *
  * An average of the weights (state_dict_ema, model_ema, ...) is found in the same way. Where it lies beside them its
  * tensors are called "ema.<name>" and come after the others; where it is all there is, it is the weights.
  */
@@ -38,7 +40,8 @@ ATT_API void att_tensors_close(att_tensors **file);
 ATT_API const char *att_tensors_path(const att_tensors *file);
 
 /* What of a checkpoint of PyTorch its tensors are, and what was left out, in words: "PyTorch's state_dict without the
- * prefix module.; left out: epoch, optimizer". "" for safetensors, of which they are all. Lives as long as `file`. */
+ * prefix module.; left out: epoch, optimizer". Of safetensors, which tensors are all of: "", or "without the prefix
+ * module.". Lives as long as `file`. */
 ATT_API const char *att_tensors_origin(const att_tensors *file);
 /* Whether the tensors "ema.<name>" are the average that a checkpoint of PyTorch keeps beside its weights. */
 ATT_API bool att_tensors_has_average(const att_tensors *file);

@@ -68,6 +68,42 @@ static att_status sort_names(att_tensors *file)
     return ATT_OK;
 }
 
+static bool all_have(const att_tensors *file, int first, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    for (int i = first; i < file->count; i++)
+        if (strncmp(file->items[i].info.name, prefix, length) != 0 || file->items[i].info.name[length] == '\0')
+            return false;
+    return file->count > first;
+}
+
+void att_tensors_strip(att_tensors *file, int first, att_text *said)
+{
+    static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", "backbone.", "net.", "network."};
+    const char *word = " without the prefix ";
+    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
+        if (!all_have(file, first, prefixes[p]))
+            continue;
+        for (int i = first; i < file->count; i++)
+            file->items[i].info.name += strlen(prefixes[p]);
+        att_text_append(said, "%s%s", word, prefixes[p]);
+        word = "";
+        p = (size_t)-1;
+    }
+}
+
+static att_status read_safetensors(att_tensors *file)
+{
+    att_text said = {.context = file->context};
+    ATT_TRY(att_tensors_read_safetensors(file));
+    att_tensors_strip(file, 0, &said);
+    if (said.length > 0)
+        file->origin = att_arena_string(&file->arena, said.data + 1);
+    bool failed = said.failed || !file->origin;
+    att_text_free(&said);
+    return failed ? att_fail_memory(file->context, 256, file->path) : ATT_OK;
+}
+
 static att_status open_file(att_tensors *file, const char *path)
 {
     file->path = att_arena_string(&file->arena, path);
@@ -86,7 +122,7 @@ static att_status open_file(att_tensors *file, const char *path)
                         "%s: no checkpoint of PyTorch: expected a zip archive or a pickle, as torch.save() writes them",
                         path);
     else
-        ATT_TRY(att_tensors_read_safetensors(file));
+        ATT_TRY(read_safetensors(file));
     return sort_names(file);
 }
 

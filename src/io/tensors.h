@@ -5,6 +5,7 @@
 #include <attscope/tensors.h>
 
 #include "core/memory.h"
+#include "core/text.h"
 #include "io/file.h"
 
 typedef struct att_tensors_item {
@@ -35,5 +36,9 @@ att_status att_tensors_read_safetensors(att_tensors *file);
 /* The mapped file is a zip archive; a pickle. */
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
+
+/* Takes prefixes that codes put before all names ("module.") off those from item `first` on, for as long as all of them
+ * have one, and appends to `said` which. */
+void att_tensors_strip(att_tensors *file, int first, att_text *said);
 
 #endif

@@ -16,11 +16,9 @@ enum { MOST_EXPANSION = 8, FREE_BYTES = 1 << 24 };
 static const char *const weight_keys[] = {"state_dict", "model_state_dict", "model",  "module",  "net",
                                           "network",    "weights",          "params", "teacher", "student"};
 static const char *const average_keys[] = {"state_dict_ema", "model_ema", "ema_state_dict", "ema", "params_ema"};
-static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", "backbone.", "net.", "network."};
 enum {
     WEIGHT_KEYS = sizeof weight_keys / sizeof *weight_keys,
-    AVERAGE_KEYS = sizeof average_keys / sizeof *average_keys,
-    PREFIXES = sizeof prefixes / sizeof *prefixes
+    AVERAGE_KEYS = sizeof average_keys / sizeof *average_keys
 };
 
 typedef struct taking {
@@ -292,7 +290,8 @@ static att_status take(taking *t, att_pickle_ref ref, int depth)
     const char *what;
     char shown[ATT_PICKLE_SHOWN];
     att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
-    if (value->kind == ATT_PICKLE_TENSOR)
+    bool counter = strcmp(name.bytes, "n_averaged") == 0; /* of torch.optim.swa_utils.AveragedModel */
+    if (value->kind == ATT_PICKLE_TENSOR && !counter)
         return add_item(t, &t->pickle->tensors[value->index]);
     if (is_container(value))
         return take_container(t, value, depth);
@@ -301,32 +300,6 @@ static att_status take(taking *t, att_pickle_ref ref, int depth)
                         att_pickle_show(name, shown), what);
     list_left(t, name);
     return ATT_OK;
-}
-
-/* --- prefixes ----------------------------------------------------------------------------------------------------- */
-
-static bool all_have(const att_tensors *file, int first, const char *prefix)
-{
-    size_t length = strlen(prefix);
-    for (int i = first; i < file->count; i++)
-        if (strncmp(file->items[i].info.name, prefix, length) != 0 || file->items[i].info.name[length] == '\0')
-            return false;
-    return file->count > first;
-}
-
-/* Takes prefixes off the names from `first` on, for as long as all of them have one, and says so. */
-static void strip(taking *t, int first)
-{
-    const char *word = " without the prefix ";
-    for (int p = 0; p < PREFIXES; p++) {
-        if (!all_have(t->file, first, prefixes[p]))
-            continue;
-        for (int i = first; i < t->file->count; i++)
-            t->file->items[i].info.name += strlen(prefixes[p]);
-        att_text_append(&t->origin, "%s%s", word, prefixes[p]);
-        word = "";
-        p = -1;
-    }
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
@@ -352,7 +325,7 @@ static att_status take_weights(taking *t, att_pickle_ref root, const char *key)
     bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
     t->name.length = 0;
     ATT_TRY(single ? take_named(t, (att_pickle_text){"tensor", 6}, root, 0) : take(t, root, 0));
-    strip(t, first);
+    att_tensors_strip(t->file, first, &t->origin);
     return ATT_OK;
 }
 

@@ -20,6 +20,7 @@ typedef struct search {
     att_claims claims;
     const char *name_from, *look_from; /* NULL: nobody has said */
     att_text left_out;                 /* "; config.json, which names deit_tiny, was left out" */
+    const char *unknown;               /* what the file calls its architecture, where no network here is called so */
 } search;
 
 /* --- sources ----------------------------------------------------------------------------------------------------- */
@@ -67,10 +68,12 @@ static void take_architecture(search *s)
     const char *name = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE);
     att_claims said = att_claims_none();
     for (int i = 0; name && i < att_variant_count(); i++)
-        if (strcmp(att_model_at(i).name, name) == 0) {
+        if (strcmp(att_model_at(i).name, name) == 0)
             snprintf(said.name, sizeof said.name, "%s", name);
-            take(s, ARCHITECTURE, &said);
-        }
+    if (said.name[0])
+        take(s, ARCHITECTURE, &said);
+    else
+        s->unknown = name;
 }
 
 static att_status take_all(search *s, const char *name, const att_model_options *flags)
@@ -144,25 +147,27 @@ static att_status list_fitting(const search *s, att_text *names, att_model_optio
 
 static att_status fail_nameless(const search *s)
 {
-    att_text names = {.context = s->context}, seen = {.context = s->context};
+    att_text names = {.context = s->context}, seen = {.context = s->context}, why = {.context = s->context};
     att_model_options found, open = att_model_options_defaults();
     att_status status = list_fitting(s, &names, &found);
+    att_text_append(&why, s->unknown ? "%s names the network \"%s\", which is unknown here" : "%s%s",
+                    s->unknown ? ARCHITECTURE : "nothing says which network this is", s->unknown ? s->unknown : "");
     if (status == ATT_OK)
         att_options_differences(&seen, &found, &open);
-    if (status == ATT_OK && (names.failed || seen.failed))
+    if (status == ATT_OK && (names.failed || seen.failed || why.failed))
         status = att_fail_memory(s->context, 1024, "a message");
     else if (status == ATT_OK && names.length)
-        status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                          "%s: nothing says which network this is; its tensors fit %s%s", s->path, names.data,
-                          strchr(names.data, ',') ? ", which may differ in what images they expect; name one of them"
-                                                  : "; name it, or another that takes other images");
+        status =
+            att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s", s->path, why.data, names.data,
+                     strchr(names.data, ',') ? ", which may differ in what images they expect; name one of them"
+                                             : "; name it, or another that takes other images");
     else if (status == ATT_OK)
         status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                          "%s: nothing says which network this is, and no named one has these tensors (%s); name the "
-                          "nearest one%s",
-                          s->path, seen.data, found.embed_dim ? " and the number of heads" : "");
+                          "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why.data,
+                          seen.data, found.embed_dim ? " and the number of heads" : "");
     att_text_free(&names);
     att_text_free(&seen);
+    att_text_free(&why);
     return status;
 }
 
@@ -204,6 +209,8 @@ static att_status settle_options(const search *s, att_variant variant, const att
     *options = s->claims.options;
     ATT_TRY(att_options_check(s->context, variant.family->name, options));
     ATT_TRY(att_options_check_attn(s->context, options, &found));
+    if (!strchr(options->attn, ':') && is_same_module(found.attn, options->attn))
+        memcpy(options->attn, found.attn, sizeof options->attn); /* a module alone leaves its options to the tensors */
     att_options_fill(options, &found);
     if (options->num_heads == 0 && options->embed_dim != 0 && options->embed_dim != own->embed_dim)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,

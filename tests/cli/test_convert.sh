@@ -5,7 +5,7 @@ goldens=$here/../goldens/checkpoints
 
 run 0 convert "$goldens/kinds_zip.pth" kinds.safetensors
 out_is <<'END'
-from         kinds_zip.pth: PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema; left out: epoch, optimizer, args, metric, history, huge, names, blob, ...
+from         kinds_zip.pth: PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema without the prefix module.; left out: epoch, optimizer, args, metric, history, huge, names, blob, ...
 tensors      21, 1 left out
 elements     114
 bytes        412

@@ -38,6 +38,7 @@ run 0 predict $checkpoint data/val/cat/1.jpg
 [ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'cat dog ' ] || fail "class names: $(cat stdout)"
 printf 'cat\ndog\n' | cmp -s - out/lenient/classes.txt || fail 'classes.txt does not hold the class names'
 printf 'miau\nwau\n' >others
+printf '\n\r\n' >>others # empty lines at the end name nothing
 run 0 predict $checkpoint data/val/cat/1.jpg --labels others
 [ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'miau wau ' ] || fail "labels: $(cat stdout)"
 

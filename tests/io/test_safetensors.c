@@ -384,6 +384,23 @@ static void test_header_lengths(void **state)
     "\"" name "\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define F32(name, shape, offsets) ENTRY(name, "\"F32\"", shape, offsets)
 
+/* As those of PyTorch's checkpoints; not where it is no prefix of all. */
+static void test_prefixes(void **state)
+{
+    scratch *self = *state;
+    write_file(self, "{" F32("module.model.a", "[1]", "[0,4]") "," F32("module.model.b", "[1]", "[4,8]") "}", 8);
+    att_tensors *file = open_file(self);
+    assert_int_equal(att_tensors_find(file, "b"), 1);
+    assert_string_equal(att_tensors_at(file, 0).name, "a");
+    assert_string_equal(att_tensors_origin(file), "without the prefix module.model.");
+    att_tensors_close(&file);
+    write_file(self, "{" F32("module.a", "[1]", "[0,4]") "," F32("b", "[1]", "[4,8]") "}", 8);
+    file = open_file(self);
+    assert_int_equal(att_tensors_find(file, "module.a"), 0);
+    assert_string_equal(att_tensors_origin(file), "");
+    att_tensors_close(&file);
+}
+
 static void test_hostile_headers(void **state)
 {
     scratch *self = *state;
@@ -539,6 +556,7 @@ int main(void)
         scratch_test(test_misaligned),     scratch_test(test_every_half),      scratch_test(test_truncated),
         scratch_test(test_header_lengths), scratch_test(test_deep_nesting),    scratch_test(test_accepted_oddities),
         scratch_test(test_flipped_bytes),  scratch_test(test_dtypes),          scratch_test(test_deit),
+        scratch_test(test_prefixes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,7 +186,8 @@ static void an_architecture_in_the_file_is_taken(void **state)
     metadata.value = "resnet";
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
-    says(att_context_message(p->context), "its tensors fit resnet20; name it");
+    says(att_context_message(p->context), "\"arch\" names the network \"resnet\", which is unknown here; its tensors fit "
+                                          "resnet20; name it");
     att_model_destroy(&model);
 }
 
@@ -337,6 +338,10 @@ static void squeeze_and_excitation_in_a_sequence(void **state)
     assert_string_equal(found.options.attn, "se:ratio=4,bias=0");
     assert_string_equal(found.options.attn_blocks, "2-3");
     CHECK(p->context, load_into(p, "resnet164", &options));
+    att_model_options alone = att_model_options_defaults();
+    strcpy(alone.attn, "se");
+    CHECK(p->context, identify(p, "resnet164", &alone, &found));
+    assert_string_equal(found.options.attn, "se:ratio=4,bias=0");
     att_model_destroy(&model);
 }
 

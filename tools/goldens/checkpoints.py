@@ -59,7 +59,7 @@ def checkpoint(new):
     return {
         "epoch": 3,
         "state_dict": collections.OrderedDict(("module." + name, t) for name, t in kinds(new).items()),
-        "state_dict_ema": {"plain": torch.arange(6.0).view(2, 3) + 1},
+        "state_dict_ema": {"n_averaged": torch.tensor(7), "module.plain": torch.arange(6.0).view(2, 3) + 1},
         "optimizer": optimizer.state_dict(),
         "args": arguments,
         "metric": np.float64(91.5),
