@@ -184,7 +184,7 @@ const char *att_version(void)
 static void neutralise(char *text)
 {
     for (; *text; text++)
-        if ((unsigned char)*text < ' ' ? *text != '\n' : *text == 0x7f)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
             *text = '?';
 }
 
