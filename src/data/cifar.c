@@ -4,6 +4,7 @@
 
 static const att_packed_layout cifar10 = {
     .kind = "cifar10",
+    .archive = "cifar-10-binary.tar.gz",
     .folder = "cifar-10-batches-bin",
     .class_names = "batches.meta.txt",
     .telling = true,
@@ -20,6 +21,7 @@ static const att_packed_layout cifar10 = {
 
 static const att_packed_layout cifar100 = {
     .kind = "cifar100",
+    .archive = "cifar-100-binary.tar.gz",
     .folder = "cifar-100-binary",
     .class_names = "fine_label_names.txt",
     .pickled_folder = "cifar-100-python",
@@ -34,6 +36,7 @@ static const att_packed_layout cifar100 = {
 /* Once the fine names have told the data set. */
 static const att_packed_layout cifar100_coarse = {
     .kind = "cifar100",
+    .archive = "cifar-100-binary.tar.gz",
     .folder = "cifar-100-binary",
     .class_names = "coarse_label_names.txt",
     .telling = true,

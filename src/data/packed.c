@@ -52,7 +52,8 @@ static bool is_first_file(const att_packed_layout *layout, const char *name)
 static bool lies_here(const att_packed_layout *layout, const char *folder)
 {
     bool images = holds(folder, layout->splits[0].files[0]) || holds(folder, layout->splits[1].files[0]);
-    return images && (layout->telling || holds(folder, layout->class_names));
+    return images &&
+           (layout->telling || strcmp(last_part(folder), layout->folder) == 0 || holds(folder, layout->class_names));
 }
 
 /* Writes the folder of the files, `path` or the official one inside it; false where it is neither. */
@@ -108,7 +109,23 @@ bool att_packed_accepts(const att_packed_layout *layout, const char *path)
     char folder[ATT_DATA_MAX_NAME];
     if (is_file(path))
         return att_archive_begins_with(path, FIRST_FILES, is_of_layout, (void *)(uintptr_t)layout);
-    return find_folder(layout, path, folder, sizeof folder) || is_pickled_folder(layout, path);
+    return find_folder(layout, path, folder, sizeof folder) || holds(path, layout->archive) ||
+           is_pickled_folder(layout, path);
+}
+
+/* Where the official archive lies in the folder and what it holds does not, it is the data set from here on. */
+static att_status enter_archive(const att_packed_layout *layout, att_dataset *dataset)
+{
+    char found[ATT_DATA_MAX_NAME];
+    if (is_file(dataset->path) || find_folder(layout, dataset->path, found, sizeof found) ||
+        !join(found, sizeof found, dataset->path, layout->archive) || !is_file(found))
+        return ATT_OK;
+    char *path = att_copy_string(dataset->context, found);
+    if (!path)
+        return att_fail_memory(dataset->context, strlen(found), found);
+    att_free(dataset->context, dataset->path);
+    dataset->path = path;
+    return ATT_OK;
 }
 
 static att_status refuse_pickled(const att_dataset *dataset, const att_packed_layout *layout)
@@ -387,6 +404,7 @@ att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset
     source->layout = layout;
     source->split = &layout->splits[options->split && strncmp(options->split, "train", 5) != 0];
     dataset->split = source->split->name;
+    ATT_TRY(enter_archive(layout, dataset));
     ATT_TRY(find_files(dataset, source, options->cache_bytes));
     ATT_TRY(read_images(dataset, source));
     ATT_TRY(read_labels(dataset, source));

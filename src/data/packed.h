@@ -1,5 +1,5 @@
 /* data/packed.h - data sets of small colour images of one size in a few binary files without a header: in a folder, in
- * a folder of the official name inside that, or in an archive.
+ * a folder of the official name inside that, in an archive, or in the official archive inside a folder.
  *
  * A file holds records of one length; each is a label, unless a file of its own holds the labels, and the image's three
  * planes.
@@ -18,10 +18,11 @@ typedef struct att_packed_split {
 } att_packed_split;
 
 typedef struct att_packed_layout {
-    const char *kind;           /* "cifar10" */
-    const char *folder;         /* the official archive's */
-    const char *class_names;    /* file of one name a line; where it is missing the numbers are the names */
-    bool telling;               /* the files' names are found in no other data set */
+    const char *kind;    /* "cifar10" */
+    const char *archive; /* the official one's name, "cifar-10-binary.tar.gz", and its folder's */
+    const char *folder;
+    const char *class_names; /* file of one name a line; where it is missing the numbers are the names */
+    bool telling; /* the files' names are found in no other data set; else the folder's or the list's must be */
     const char *pickled_folder; /* of the version for Python, "" where there is none, with one of its files */
     const char *pickled_file;
     att_packed_split splits[2]; /* for training, for evaluation */

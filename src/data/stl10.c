@@ -4,6 +4,7 @@
 
 static const att_packed_layout stl10 = {
     .kind = "stl10",
+    .archive = "stl10_binary.tar.gz",
     .folder = "stl10_binary",
     .class_names = "class_names.txt",
     .telling = true,

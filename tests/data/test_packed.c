@@ -145,24 +145,38 @@ static void test_grey_is_luma(void **state)
     att_dataset_close(&dataset);
 }
 
+static void pack_cifar10(const char *path, const char *kind)
+{
+    pack_file files[7];
+    int count = cifar10_files(files);
+    pack made = pack_open(path, kind);
+    pack_entry(&made, "cifar-10-batches-bin/", AE_IFDIR, NULL, NULL, 0);
+    pack_entry(&made, "cifar-10-batches-bin/readme.html", AE_IFREG, NULL, "hi", 2);
+    for (int k = count; k-- > 0;) {
+        char name[64];
+        snprintf(name, sizeof name, "cifar-10-batches-bin/%s", files[k].name);
+        pack_entry(&made, name, AE_IFREG, NULL, files[k].bytes, files[k].size);
+    }
+    pack_close(&made);
+}
+
 static void test_archives(void **state)
 {
     static const char *const kinds[] = {"ustar", "ustar.gz", "zip", "zip0"};
     scratch *self = *state;
-    pack_file files[7];
-    int count = cifar10_files(files);
     for (int i = 0; i < 4; i++) {
-        pack made = pack_open(self->path, kinds[i]);
-        pack_entry(&made, "cifar-10-batches-bin/", AE_IFDIR, NULL, NULL, 0);
-        pack_entry(&made, "cifar-10-batches-bin/readme.html", AE_IFREG, NULL, "hi", 2);
-        for (int k = count; k-- > 0;) {
-            char name[64];
-            snprintf(name, sizeof name, "cifar-10-batches-bin/%s", files[k].name);
-            pack_entry(&made, name, AE_IFREG, NULL, files[k].bytes, files[k].size);
-        }
-        pack_close(&made);
+        pack_cifar10(self->path, kinds[i]);
         assert_cifar10(self, self->path);
     }
+}
+
+static void test_the_official_archive_in_a_folder(void **state)
+{
+    scratch *self = *state;
+    char path[256];
+    snprintf(path, sizeof path, "%s/cifar-10-binary.tar.gz", self->folder);
+    pack_cifar10(path, "ustar.gz");
+    assert_cifar10(self, self->folder);
 }
 
 static void test_an_archive_of_class_folders_stays_one(void **state)
@@ -209,8 +223,12 @@ static void test_cifar100_has_fine_labels(void **state)
     size_t size = make_records(bytes, 4, 3, 1);
     write_file(self, "cifar-100-binary", "train.bin", bytes, size);
     write_file(self, "cifar-100-binary", "test.bin", bytes, size / 3);
+    att_dataset *dataset = open_set(self, self->folder, "train", NULL); /* the folder's name tells it */
+    assert_string_equal(att_dataset_format(dataset), "cifar100");
+    assert_string_equal(att_dataset_class_name(dataset, 99), "99");
+    att_dataset_close(&dataset);
     write_file(self, "cifar-100-binary", "fine_label_names.txt", names, hundred_names(names, sizeof names));
-    att_dataset *dataset = open_set(self, self->folder, "train", NULL);
+    dataset = open_set(self, self->folder, "train", NULL);
     assert_string_equal(att_dataset_format(dataset), "cifar100");
     assert_int_equal(att_dataset_count(dataset), 3);
     assert_int_equal(att_dataset_class_count(dataset), 100);
@@ -378,6 +396,7 @@ int main(void)
         scratch_test(test_cifar10_folder),
         scratch_test(test_grey_is_luma),
         scratch_test(test_archives),
+        scratch_test(test_the_official_archive_in_a_folder),
         scratch_test(test_an_archive_of_class_folders_stays_one),
         scratch_test(test_only_what_is_needed_is_kept),
         scratch_test(test_cifar100_has_fine_labels),
