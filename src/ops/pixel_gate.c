@@ -4,12 +4,12 @@
 #include "ops/list.h"
 #include "ops/rule.h"
 
-enum { X, GATE };
+enum { X, GATE, RESIDUAL, IN_COUNT };
 
 att_value att_pixel_gate(att_graph *graph, att_value x, att_value gate)
 {
-    att_value in[2] = {x, gate};
-    return att_emit(graph, "pixel_gate", NULL, in, 2, NULL);
+    att_value in[IN_COUNT] = {x, gate, ATT_NONE};
+    return att_emit(graph, "pixel_gate", NULL, in, IN_COUNT, NULL);
 }
 
 /* One number for each row of x. */
@@ -23,13 +23,16 @@ static att_shape gate_shape(const att_desc *x)
 static att_status gate_infer(att_infer *infer)
 {
     static const char op[] = "pixel_gate";
-    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
     ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
     ATT_TRY(att_rule_take_shape(infer, op, GATE, "gate", ATT_SAMPLE, gate_shape(&infer->in[X])));
+    if (att_desc_present(&infer->in[RESIDUAL]))
+        ATT_TRY(att_rule_take_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
 
+/* A residual and an activation are absorbed only after this. */
 static void gate_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
@@ -42,25 +45,39 @@ static void gate_backward(att_backward *backward)
     }
 }
 
+static bool gate_absorb(att_node *producer, const att_node *consumer)
+{
+    if (producer->attrs.gate.activation != ATT_ACT_NONE)
+        return false;
+    return att_rule_absorb_relu(&producer->attrs.gate.activation, consumer) ||
+           att_rule_absorb_added(producer, consumer, RESIDUAL);
+}
+
+#define RELU .attrs.gate.activation = ATT_ACT_RELU
+#define MAP(h, w, c) ATT_CASE_SAMPLE(h, w, c)
+#define ALONE(h, w, c) .in = {MAP(h, w, c), MAP(h, w, 1), ATT_CASE_ABSENT}, .in_count = IN_COUNT
+#define ADDED(h, w, c) .in = {MAP(h, w, c), MAP(h, w, 1), MAP(h, w, c)}, .in_count = IN_COUNT
 static const att_op_case gate_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 1)}, .in_count = 2, .gradient = true},
-    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(1)}, .in_count = 2},
-    {.name = "one_channel", .in = {ATT_CASE_SAMPLE(3, 5, 1), ATT_CASE_SAMPLE(3, 5, 1)}, .in_count = 2},
-    {.name = "cifar_64", .in = {ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 1)}, .in_count = 2, .bench = true},
-    {.name = "resnet_256",
-     .in = {ATT_CASE_SAMPLE(56, 56, 256), ATT_CASE_SAMPLE(56, 56, 1)},
-     .in_count = 2,
-     .bench = true},
+    {.name = "odd", ALONE(3, 5, 7), .gradient = true},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(1), ATT_CASE_ABSENT}, .in_count = IN_COUNT},
+    {.name = "one_channel", ALONE(3, 5, 1)},
+    {.name = "relu", RELU, ALONE(3, 5, 33)},
+    {.name = "residual", ADDED(3, 5, 19)},
+    {.name = "all", RELU, ADDED(3, 5, 67)},
+    {.name = "cifar_64", RELU, ADDED(32, 32, 64), .bench = true},
+    {.name = "resnet_256", RELU, ADDED(56, 56, 256), .bench = true},
 };
 
 const att_op att_op_pixel_gate = {
     .name = "pixel_gate",
-    .help = "y = x (.) gate, gate a factor for each row",
+    .help = "y = act(x (.) gate (+ residual)), gate a factor for each row",
     .flags = ATT_OP_RECOMPUTE,
-    .narrow_in = 1u << X,
+    .narrow_in = 1u << X | 1u << RESIDUAL,
     .narrow_out = 1,
+    .narrow_with = 1u << RESIDUAL,
     .infer = gate_infer,
     .backward = gate_backward,
+    .absorb = gate_absorb,
     ATT_CASES(gate_cases),
 };
 

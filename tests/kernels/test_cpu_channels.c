@@ -223,6 +223,7 @@ static void nan_stays_nan(void **state)
     assert_nan_at("relu", "odd", 9, 9);
     assert_nan_at("add", "relu", 40, 40);
     assert_nan_at("gate", "relu", 40, 40);
+    assert_nan_at("pixel_gate", "relu", 40, 40);
     assert_nan_at("normalize", "row", 3, 3);
     assert_nan_at("sigmoid", "odd", 34, 34);
     assert_nan_at("global_max", "odd", 7 * 3 + 2, 2);

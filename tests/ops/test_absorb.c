@@ -148,16 +148,21 @@ static void gates_absorb_a_residual_and_a_relu(void **state)
 {
     (void)state;
     fixture f = new_fixture();
-    att_value gate = att_graph_input(f.graph, "gate", ATT_F32, att_shape_of(4));
-    att_value y = att_gate(f.graph, f.x, gate);  /* node 1 */
-    att_relu(f.graph, att_add(f.graph, f.z, y)); /* 2, 3 */
-    assert_true(node_absorbs(f.graph, 1, 2));
-    assert_int_equal(f.graph->nodes.items[1].in[2], f.z);
-    assert_false(node_absorbs(f.graph, 1, 2));
-    assert_true(node_absorbs(f.graph, 1, 3));
-    assert_false(node_absorbs(f.graph, 1, 3));
-    f.graph->nodes.items[1].in[2] = ATT_NONE;
-    assert_false(node_absorbs(f.graph, 1, 2));
+    att_value channels = att_graph_input(f.graph, "channels", ATT_F32, att_shape_of(4));
+    att_value pixels = att_graph_input(f.graph, "pixels", ATT_F32, att_shape_of(5, 1));
+    att_value y = att_gate(f.graph, f.x, channels); /* node 1 */
+    att_relu(f.graph, att_add(f.graph, f.z, y));    /* 2, 3 */
+    y = att_pixel_gate(f.graph, f.x, pixels);       /* 4 */
+    att_relu(f.graph, att_add(f.graph, f.z, y));    /* 5, 6 */
+    for (int gate = 1; gate <= 4; gate += 3) {
+        assert_true(node_absorbs(f.graph, gate, gate + 1));
+        assert_int_equal(f.graph->nodes.items[gate].in[2], f.z);
+        assert_false(node_absorbs(f.graph, gate, gate + 1));
+        assert_true(node_absorbs(f.graph, gate, gate + 2));
+        assert_false(node_absorbs(f.graph, gate, gate + 2));
+        f.graph->nodes.items[gate].in[2] = ATT_NONE;
+        assert_false(node_absorbs(f.graph, gate, gate + 1));
+    }
     att_graph_destroy(&f.graph);
 }
 

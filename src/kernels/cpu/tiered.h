@@ -9,6 +9,7 @@
     X(conv2d)                       \
     X(conv2d_planes)                \
     X(conv2d_data_grad_planes)      \
+    X(conv2d_weight_grad_planes)    \
     X(linear)                       \
     X(linear_weight_grad)           \
     X(patchify)                     \

@@ -1,12 +1,17 @@
 #include "kernels/ref/call.h"
+#include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
 
 static att_status run_gate(const att_call *call)
 {
-    int64_t columns = ref_dim(call, 0, -1);
-    ref_range share = ref_share(call, ref_count(call, 0));
-    for (int64_t e = share.begin; e < share.end; e++)
-        ref_out(call, 0, e, ref_in(call, 0, e) * ref_in(call, 1, e / columns));
+    enum { X, GATE, RESIDUAL };
+    int64_t columns = ref_dim(call, X, -1);
+    ref_range share = ref_share(call, ref_count(call, X));
+    for (int64_t e = share.begin; e < share.end; e++) {
+        double y = ref_in(call, X, e) * ref_in(call, GATE, e / columns);
+        y += ref_has(call, RESIDUAL) ? ref_in(call, RESIDUAL, e) : 0;
+        ref_out(call, 0, e, ref_act(call->problem->attrs->gate.activation, y));
+    }
     return ATT_OK;
 }
 

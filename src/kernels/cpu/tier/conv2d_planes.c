@@ -5,8 +5,9 @@
 
 /* Convolutions of a few maps to a few, as attention over pixels has them: 7 x 7 on a mean and a maximum. There are too
  * few channels for a vector of them, so that vectors are of pixels: each map becomes a plane with its padding, and each
- * result a sum of shifted rows. The gradient to the data is the same with the window turned round. */
-enum { MOST_MAPS = 4, ROWS = 4 };
+ * result a sum of shifted rows. The gradient to the data is the same with the window turned round; to the weight, sums
+ * of products with shifted rows. */
+enum { MOST_MAPS = 4, ROWS = 4, MOST_TAPS = 7 };
 
 enum { WEIGHT = ATT_CONV_WEIGHT };
 
@@ -210,3 +211,118 @@ static att_status back_run(const att_call *call)
 
 KERNEL(conv2d, forward)
 KERNEL(conv2d_data_grad, back)
+
+/* --- the gradient of a weight ------------------------------------------------------------------------------------- */
+
+enum { DY, DATA };
+
+/* Planes of x as forward; `dy`: those of the gradient, whose rows are whole vectors. */
+typedef struct weight_planes {
+    planes x, dy;
+} weight_planes;
+
+static weight_planes weight_planes_of(const att_problem *problem)
+{
+    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const int64_t *x = problem->in[DATA].shape.dims, *dy = problem->in[DY].shape.dims;
+    int64_t row = whole_vectors(dy[1]);
+    return (weight_planes){.x = {.inputs = x[2],
+                                 .outputs = dy[2],
+                                 .height = x[0],
+                                 .width = x[1],
+                                 .out_h = dy[0],
+                                 .out_w = dy[1],
+                                 .kernel_h = attrs->kernel_h,
+                                 .kernel_w = attrs->kernel_w,
+                                 .above = attrs->padding,
+                                 .left = attrs->padding,
+                                 .row = row + attrs->kernel_w - 1,
+                                 .rows = dy[0] + attrs->kernel_h - 1},
+                           .dy = {.inputs = dy[2], .height = dy[0], .width = dy[1], .row = row, .rows = dy[0]}};
+}
+
+static bool weight_accepts(const att_problem *problem)
+{
+    const att_conv_attrs *attrs = &problem->attrs->conv;
+    return att_columns(&problem->in[DATA]) <= MOST_MAPS && att_columns(&problem->in[DY]) <= MOST_MAPS &&
+           attrs->stride == 1 && attrs->dilation == 1 && attrs->groups == 1 &&
+           att_takes_narrow(problem, 1u << DY | 1u << DATA, 0);
+}
+
+static int64_t plane_elements(const planes *p)
+{
+    return p->inputs * p->rows * p->row;
+}
+
+/* A vector of sums for each weight, and a sample's planes. */
+static att_status weight_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    weight_planes p = weight_planes_of(problem);
+    int64_t floats = weights_of(&p.x) * VW + plane_elements(&p.x) + plane_elements(&p.dy);
+    prepared->scratch_bytes = (size_t)floats * sizeof(float);
+    return ATT_OK;
+}
+
+/* Adds to the sums of `taps` weights that lie side by side; x: the first row that the first of them sees. */
+ATT_INLINE void add_taps(const planes *p, int taps, const float *dy, const float *x, float *sums)
+{
+    vf sum[MOST_TAPS];
+    for (int tap = 0; tap < taps; tap++)
+        sum[tap] = v_load(sums + tap * VW);
+    for (int64_t i = 0; i < p->out_h; i++)
+        for (int64_t j = 0; j < p->out_w; j += VW) {
+            vf factor = v_load(dy + i * whole_vectors(p->out_w) + j);
+            for (int tap = 0; tap < taps; tap++)
+                sum[tap] = v_fma(factor, v_load(x + i * p->row + j + tap), sum[tap]);
+        }
+    for (int tap = 0; tap < taps; tap++)
+        v_store(sums + tap * VW, sum[tap]);
+}
+
+/* Of a row of the window. Tap by tap, each sum would wait for itself. */
+static void add_window_row(const planes *p, const float *dy, const float *x, float *sums)
+{
+    int64_t tap = 0;
+    for (; tap + MOST_TAPS <= p->kernel_w; tap += MOST_TAPS)
+        add_taps(p, MOST_TAPS, dy, x + tap, sums + tap * VW);
+    for (; tap + 3 <= p->kernel_w; tap += 3)
+        add_taps(p, 3, dy, x + tap, sums + tap * VW);
+    for (; tap < p->kernel_w; tap++)
+        add_taps(p, 1, dy, x + tap, sums + tap * VW);
+}
+
+/* Adds a sample's planes to the sums of the window's rows that are this part's: [output][input][row]. */
+static void add_sample(const weight_planes *p, const float *x, const float *dy, att_range part, float *sums)
+{
+    for (int64_t at = part.begin; at < part.end; at++) {
+        int64_t row = at % p->x.kernel_h, map = at / p->x.kernel_h;
+        add_window_row(&p->x, dy + map / p->x.inputs * p->dy.rows * p->dy.row,
+                       x + (map % p->x.inputs * p->x.rows + row) * p->x.row, sums + at * p->x.kernel_w * VW);
+    }
+}
+
+/* Parts share rows of windows. */
+static att_status weight_run(const att_call *call)
+{
+    weight_planes p = weight_planes_of(call->problem);
+    att_range part = att_part_of(call, p.x.outputs * p.x.inputs * p.x.kernel_h, 1);
+    float *sums = call->scratch, *x = sums + weights_of(&p.x) * VW, *dy = x + plane_elements(&p.x), *dw = call->out[0];
+    memset(sums, 0, (size_t)(weights_of(&p.x) * VW) * sizeof *sums);
+    for (int64_t sample = 0; sample < call->problem->group && part.begin < part.end; sample++) {
+        spread_planes(&p.x, call->in[DATA], sample * p.x.height * p.x.width * p.x.inputs,
+                      att_is_narrow(&call->problem->in[DATA]), x);
+        spread_planes(&p.dy, call->in[DY], sample * p.dy.height * p.dy.width * p.dy.inputs,
+                      att_is_narrow(&call->problem->in[DY]), dy);
+        add_sample(&p, x, dy, part, sums);
+    }
+    for (int64_t i = part.begin * p.x.kernel_w; i < part.end * p.x.kernel_w; i++)
+        dw[i] += v_sum(v_load(sums + i * VW));
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_conv2d_weight_grad_planes) = {.op = "conv2d_weight_grad",
+                                                                  .name = "simd-planes",
+                                                                  .tier = ATT_TIER_VALUE,
+                                                                  .accepts = weight_accepts,
+                                                                  .prepare = weight_prepare,
+                                                                  .run = weight_run};

@@ -1,40 +1,65 @@
+#include <math.h>
+
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
 
 /* Row by row, each with numbers of its own: parts share rows. */
 
-ATT_INLINE void gate_as(const att_call *call, bool narrow_x, bool narrow_y)
+enum { X, GATE, RESIDUAL };
+
+/* What is computed of a row, and which floats are bf16. */
+typedef struct gate_form {
+    bool added, narrow_x, narrow_residual, narrow_y;
+} gate_form;
+
+/* Elements [i, i + VW), those before `end`. */
+ATT_INLINE vf gated(const att_call *call, gate_form f, vf gate, vf least, int64_t i, int64_t end)
 {
-    const float *gate = call->in[1];
-    int64_t columns = att_columns(&call->problem->in[0]);
-    att_range part = att_part_of(call, att_rows(call, &call->problem->in[0]), 1);
+    vf x = v_get_until(call->in[X], i, end, f.narrow_x);
+    vf y = f.added ? v_fma(x, gate, v_get_until(call->in[RESIDUAL], i, end, f.narrow_residual)) : x * gate;
+    return v_max(least, y);
+}
+
+ATT_INLINE void gate_as(const att_call *call, bool added, bool narrow_x, bool narrow_residual, bool narrow_y)
+{
+    gate_form f = {added, narrow_x, narrow_residual, narrow_y};
+    const float *gate = call->in[GATE];
+    int64_t columns = att_columns(&call->problem->in[X]);
+    vf least = v_set(call->problem->attrs->gate.activation == ATT_ACT_RELU ? 0 : -INFINITY); /* NaN stays NaN */
+    att_range part = att_part_of(call, att_rows(call, &call->problem->in[X]), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t i = row * columns, end = i + columns;
         vf g = v_set(gate[row]);
         for (; i + 2 * VW <= end; i += 2 * VW)
-            v_put_pair(call->out[0], i, v_get(call->in[0], i, narrow_x) * g, v_get(call->in[0], i + VW, narrow_x) * g,
-                       narrow_y);
+            v_put_pair(call->out[0], i, gated(call, f, g, least, i, i + VW),
+                       gated(call, f, g, least, i + VW, i + 2 * VW), narrow_y);
         for (; i < end; i += VW)
-            v_put_until(call->out[0], i, end, v_get_until(call->in[0], i, end, narrow_x) * g, narrow_y);
+            v_put_until(call->out[0], i, end, gated(call, f, g, least, i, end), narrow_y);
     }
 }
 
 static att_status gate_run(const att_call *call)
 {
-    bool x = att_is_narrow(&call->problem->in[0]), y = att_is_narrow(&call->problem->out[0]);
-    if (x && y)
-        gate_as(call, true, true);
-    else if (!x && !y)
-        gate_as(call, false, false);
+    const att_problem *problem = call->problem;
+    bool added = call->in[RESIDUAL] != NULL, x = att_is_narrow(&problem->in[X]);
+    bool residual = added && att_is_narrow(&problem->in[RESIDUAL]), y = att_is_narrow(&problem->out[0]);
+    if (!added && x && y)
+        gate_as(call, false, true, false, true);
+    else if (!added && !x && !y)
+        gate_as(call, false, false, false, false);
+    else if (added && x && residual && y)
+        gate_as(call, true, true, true, true);
+    else if (added && !x && !residual && !y)
+        gate_as(call, true, false, false, false);
     else
-        gate_as(call, x, y);
+        gate_as(call, added, x, residual, y);
     return ATT_OK;
 }
 
 static bool gate_accepts(const att_problem *problem)
 {
-    return att_takes_narrow(problem, 1, 1);
+    return att_takes_narrow(problem, 1u << X | 1u << RESIDUAL, 1);
 }
 
 const att_kernel ATT_TIERED(att_cpu_pixel_gate) = {
@@ -135,18 +160,32 @@ static bool pool_accepts(const att_problem *problem)
 const att_kernel ATT_TIERED(att_cpu_channel_pool) = {
     .op = "channel_pool", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pool_accepts, .run = pool_run};
 
-/* The first element of [first, end) that is `value`; end where none is. */
+/* The first element of [first, end) that is `value`; end where none is. From the last to the first, as where to stop
+ * could not be foretold. */
 ATT_INLINE int64_t place_of(const void *x, int64_t first, int64_t end, float value, bool narrow)
 {
     vf wanted = v_set(value);
-    for (int64_t i = first; i < end; i += VW) {
-        unsigned here = v_bits(v_get_until(x, i, end, narrow) == wanted);
-        if (end - i < VW)
-            here &= (1u << (end - i)) - 1;
-        if (here)
-            return i + __builtin_ctz(here);
+    int64_t place = end, whole = (end - first) / VW * VW;
+    if (first + whole < end) {
+        unsigned here = v_bits(v_get_until(x, first + whole, end, narrow) == wanted);
+        here &= (1u << (end - first - whole)) - 1;
+        place = here ? first + whole + __builtin_ctz(here) : place;
     }
-    return end;
+    for (int64_t i = first + whole - VW; i >= first; i -= VW) {
+        unsigned here = v_bits(v_get(x, i, narrow) == wanted);
+        int64_t lane = i + __builtin_ctz(here | 1u << VW);
+        place = here ? lane : place;
+    }
+    return place;
+}
+
+ATT_INLINE void fill_row(void *y, int64_t first, int64_t end, float value, bool narrow)
+{
+    int64_t i = first;
+    for (; i + 2 * VW <= end; i += 2 * VW)
+        v_put_pair(y, i, v_set(value), v_set(value), narrow);
+    for (; i < end; i += VW)
+        v_put_until(y, i, end, v_set(value), narrow);
 }
 
 ATT_INLINE void pool_grad_as(const att_call *call, bool narrow_x, bool narrow_dx)
@@ -157,8 +196,7 @@ ATT_INLINE void pool_grad_as(const att_call *call, bool narrow_x, bool narrow_dx
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t first = row * columns, end = first + columns;
         float share = dy[2 * row] / (float)columns;
-        for (int64_t i = first; i < end; i += VW)
-            v_put_until(call->out[0], i, end, v_set(share), narrow_dx);
+        fill_row(call->out[0], first, end, share, narrow_dx);
         int64_t place = place_of(call->in[1], first, end, y[2 * row + 1], narrow_x);
         if (place < end)
             att_float_put(call->out[0], place, share + dy[2 * row + 1], narrow_dx);
