@@ -104,6 +104,7 @@ typedef struct bench_instants {
 typedef struct bench_price {
     double seconds, over; /* over: those of none in the same turn, both medians */
     att_bench_size size;
+    int64_t none_parameters;
 } bench_price;
 
 /* What a child sends. Both ends are the same program. */

@@ -9,7 +9,7 @@
 
 static const char STANDARD_MODEL[] = "resnet164", NONE[] = "none";
 
-/* A module, or none, in training or inference: "se/train". */
+/* A module in training or inference: "se/train". */
 typedef struct priced {
     char name[96];
     bench_case with;
@@ -22,15 +22,13 @@ static bool fits_blocks(const att_module *module)
     return module->place == ATT_ON_MAPS;
 }
 
-/* "none", and then --attn or each module for feature maps; NULL past the last. */
+/* --attn or each module for feature maps; NULL past the last. */
 static const char *module_text(const bench_settings *s, int index)
 {
-    if (index == 0)
-        return NONE;
     if (s->network.options.attn[0] != '\0')
-        return index == 1 ? s->network.options.attn : NULL;
+        return index == 0 ? s->network.options.attn : NULL;
     for (int i = 0; i < att_module_count(); i++)
-        if (fits_blocks(att_module_at(i)) && --index == 0)
+        if (fits_blocks(att_module_at(i)) && index-- == 0)
             return att_module_at(i)->name;
     return NULL;
 }
@@ -48,23 +46,6 @@ static bool any_priced(const bench_settings *s, int index, priced *p)
     snprintf(p->with.network.attn, sizeof p->with.network.attn, "%s", text);
     snprintf(p->name, sizeof p->name, "%s/%s", text, training ? "train" : "infer");
     return true;
-}
-
-static bool is_none(const priced *p)
-{
-    return strcmp(p->with.network.attn, NONE) == 0;
-}
-
-/* none is what the others are compared with: --filter is asked about the pass only. */
-static bool is_wanted(const bench_settings *s, const priced *p)
-{
-    priced other;
-    if (!is_none(p))
-        return bench_wants(s, NULL, p->name);
-    for (int i = 0; any_priced(s, i, &other); i++)
-        if (!is_none(&other) && other.with.training == p->with.training && bench_wants(s, NULL, other.name))
-            return true;
-    return false;
 }
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
@@ -109,6 +90,7 @@ static int price(const bench_call *call, const priced *p, station *with, station
     for (int i = 0; code == CLI_OK && i < m->repeats; i++)
         over[i] = with->seconds[i] / without->seconds[i];
     if (code == CLI_OK) {
+        found->none_parameters = att_bench_size_of(without->bench).parameters;
         found->seconds = bench_median(with->seconds, m->repeats);
         found->over = bench_median(over, m->repeats);
     }
@@ -146,17 +128,13 @@ static void print_head(const bench_call *call, const priced *p)
     printf("%-28s %9s %9s %12s %9s\n", "module", "images/s", "price", "parameters", "peak");
 }
 
-static void show(const bench_call *call, const priced *p, const bench_price *found, int64_t none_parameters)
+static void show(const bench_call *call, const priced *p, const bench_price *found)
 {
     double rate = p->with.batch_size / found->seconds;
-    int64_t more = found->size.parameters - none_parameters;
+    int64_t more = found->size.parameters - found->none_parameters;
     if (call->prints) {
-        printf("%-28s %9.2f ", p->name, rate);
-        if (is_none(p))
-            printf("%9s %12lld", "", (long long)found->size.parameters);
-        else
-            printf("%+7.1f %% %+12lld", 100 * (found->over - 1), (long long)more);
-        printf(" %5.0f MiB\n", (double)found->size.peak_bytes / (1 << 20));
+        printf("%-28s %9.2f %+7.1f %% %+12lld %5.0f MiB\n", p->name, rate, 100 * (found->over - 1), (long long)more,
+               (double)found->size.peak_bytes / (1 << 20));
         fflush(stdout);
     }
     att_json_writer *w = call->writer;
@@ -169,10 +147,8 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
     cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
     cli_json_integer(w, "batch_size", p->with.batch_size);
     cli_json_number(w, "samples_per_sec", rate);
-    if (!is_none(p)) {
-        cli_json_number(w, "price", found->over - 1);
-        cli_json_integer(w, "extra_parameters", more);
-    }
+    cli_json_number(w, "price", found->over - 1);
+    cli_json_integer(w, "extra_parameters", more);
     cli_json_integer(w, "parameters", found->size.parameters);
     cli_json_integer(w, "peak_bytes", found->size.peak_bytes);
     att_json_end_object(w);
@@ -183,18 +159,15 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
 static int run_all(const bench_call *call, bench_records *records, int *shown)
 {
     priced p;
-    int64_t none_parameters = 0;
     for (int i = 0; any_priced(call->settings, i, &p); i++) {
-        if (!is_wanted(call->settings, &p))
+        if (!bench_wants(call->settings, NULL, p.name))
             continue;
         if ((*shown)++ == 0 && call->prints)
             print_head(call, &p);
         int code = bench_run_job(p.name, i > 0, records);
         if (code != CLI_OK)
             return code;
-        const bench_price *found = &records->items[0].of.price;
-        none_parameters = is_none(&p) ? found->size.parameters : none_parameters;
-        show(call, &p, found, none_parameters);
+        show(call, &p, &records->items[0].of.price);
     }
     return CLI_OK;
 }
@@ -212,8 +185,8 @@ static int run(const bench_call *call)
     if (code == CLI_OK && call->prints)
         puts(
             "\nprice = time of a batch with the module / time without - 1, turn by turn in one\n"
-            "process. Parameters: all of them, or more than none has. Peak: VmHWM with the\n"
-            "module alone.");
+            "process; --attn none shows how far to trust it. Parameters: more than without.\n"
+            "Peak: VmHWM with the module alone.");
     return code;
 }
 
