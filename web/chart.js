@@ -19,7 +19,7 @@ function extentOf(spec) {
 }
 
 function scalesOf(spec, width) {
-  const xs = spec.series.flatMap((s) => s.points.map((p) => p.x));
+  const xs = spec.xTicks ? d3.range(spec.xTicks.length) : spec.series.flatMap((s) => s.points.map((p) => p.x));
   const [least, last] = xs.length ? d3.extent(xs) : [0, 1];
   const first = spec.fromZero ? 0 : least;
   const pad = spec.pad ?? 0;

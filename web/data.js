@@ -48,8 +48,7 @@ const runs = report.runs.map((run, index) => ({
 function meansOf(run, instrument, statistic) {
   const found = run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head < 0);
   if (run.measured.length < 2) return found;
-  const place = (f) => (f.node === "input" ? "" : f.node);
-  return found.sort((a, b) => place(a).localeCompare(place(b), "en", { numeric: true }));
+  return found.sort((a, b) => compareNodes(a.node, b.node));
 }
 function headsOf(run, instrument, statistic) {
   return run.figures.filter((f) => f.instrument === instrument && f.statistic === statistic && f.head >= 0);
@@ -74,9 +73,43 @@ function tokensOf(run) {
   return side > 0 ? side * side + (String(class_token) === "false" ? 0 : 1) : null;
 }
 
-/* "blocks.3.attn" -> "3" */
-function layerOf(node) {
-  return node.match(/\d+/)?.[0] ?? node;
+/* "layer2" and "5" of "layer2.5.add", "blocks" and "7" of "blocks.7.add1": what stands before a block's number is its
+   stage. */
+function stepAt(node) {
+  const found = node.match(/^(.*)\.(\d+)(\..*)?$/);
+  return { stage: found?.[1] ?? "", block: found?.[2] ?? node };
+}
+/* "layer2.5" of "layer2.5.se.gate"; what lies in no block stands for itself. */
+function blockOf(node) {
+  const { stage, block } = stepAt(node);
+  return stage ? `${stage}.${block}` : node;
+}
+/* "2.5" of "layer2.5.add", "7" of "blocks.7.attn". */
+function blockName(node) {
+  const { stage, block } = stepAt(node);
+  return [stage.match(/\d+$/)?.[0], block === "input" ? "in" : block].filter(Boolean).join(".");
+}
+
+/* As the network has them. */
+function compareNodes(a, b) {
+  const place = (node) => (node === "input" ? "" : node);
+  return place(a).localeCompare(place(b), "en", { numeric: true });
+}
+/* An axis on which every block that one of the nodes lies in has its place, 0, 1 ...: [[block, place]]. */
+function axisOf(nodes) {
+  return new Map([...new Set(nodes.map(blockOf))].sort(compareNodes).map((block, i) => [block, i]));
+}
+function ticksOf(axis) {
+  return [...axis.keys()].map(blockName);
+}
+/* Where one run's nodes stand: {node: place}. Several of a block share its room. */
+function placesOn(axis, nodes) {
+  return new Map([...d3.group(nodes, blockOf)].flatMap(([block, own]) =>
+    own.map((node, i) => [node, axis.get(block) + (i - (own.length - 1) / 2) / own.length])));
+}
+/* [stage, its figures in the network's order] */
+function stagesOf(figures) {
+  return [...d3.group(figures, (f) => stepAt(f.node).stage).entries()];
 }
 
 /* Where a run's measured figures come from. */
@@ -96,6 +129,10 @@ function kindsOf(among) {
       words: "While training, on an update's own images (augmented); not comparable with a measurement" }]
     .filter((kind) => kind.among.length);
 }
+
+/* What dt is in NSI, and so in TNS: the names that files have too; the instrument's reading says what they mean. */
+const READINGS = ["attention", "unit"];
+const BOTH_READINGS = "Both readings, attention and unit, agree: no gates here";
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 "use strict";
-/* Instruments by depth: one chart a statistic, all runs over each other. heads: figures of single heads are drawn too;
-   steps: places are residual additions, not layers. */
+/* Instruments by depth: one chart a statistic, all runs over each other, on an axis of blocks. heads: figures of single
+   heads are drawn too. */
 
 const DEPTHS = [
   { instrument: "entropy", title: "Attention entropy", heads: true,
@@ -10,11 +10,14 @@ const DEPTHS = [
     labels: { mean: "Mean distance", renormalised: "Renormalised over other grid tokens" } },
   { instrument: "jacobian", title: "Softmax Jacobian", heads: true,
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
-  { instrument: "nsi", title: "Neural stiffness index", steps: true, xLabel: "residual addition t",
-    labels: { attention: "dt is the gate", unit: "dt = 1", block: "Whole blocks, dt = 1" },
-    xLabels: { block: "block" },
+  { instrument: "nsi", title: "Neural stiffness index",
+    labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" },
     caption: "The first step of a stage is drawn hollow: it is left out of TNS." },
-  { instrument: "residual", title: "Rank residual", steps: true, log: true, xLabel: "after residual addition",
+  { instrument: "gate", title: "Gates", labels: { mean: "Mean gate", deviation: "Deviation over channels",
+    minimum: "Least", maximum: "Largest", median: "Median", "quantile 0.1": "Quantile 0.1",
+    "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
+    "rank correlation with zeta": "rank correlation with ζ" } },
+  { instrument: "residual", title: "Rank residual", log: true,
     labels: { composite: "Composite norm", frobenius: "Frobenius norm",
       "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
     caption: "Down: tokens become alike." },
@@ -58,11 +61,18 @@ function beginningsOf(figures) {
   return new Set(stagesOf(figures).map(([, own]) => own[0].node));
 }
 
-function depthSeries(spec, statistic, among) {
+/* Every block that something was measured in, so that all charts of a network have one axis; and what this chart shows
+   outside blocks. */
+function depthAxis(spec, statistic, among) {
+  const blocks = among.flatMap((run) => run.figures.map((f) => f.node).filter((node) => stepAt(node).stage));
+  return axisOf([...blocks, ...among.flatMap((run) => meansOf(run, spec.instrument, statistic).map((f) => f.node))]);
+}
+
+function depthSeries(spec, statistic, among, axis) {
   const unit = instruments.get(spec.instrument)?.unit ?? "";
   return among.flatMap((run) => {
     const means = meansOf(run, spec.instrument, statistic);
-    const place = new Map(means.map((f, i) => [f.node, i]));
+    const place = placesOn(axis, means.map((f) => f.node));
     const leftOut = spec.instrument === "nsi" && statistic !== "block" && isWhole(run) ? beginningsOf(means) : new Set();
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
       hollow: leftOut.has(f.node) });
@@ -71,13 +81,6 @@ function depthSeries(spec, statistic, among) {
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
       { ...common, points: means.map(point), dashed: isDashed(run) }];
   });
-}
-
-function depthTicks(spec, statistic, among) {
-  const longest = among.map((run) => meansOf(run, spec.instrument, statistic))
-    .reduce((a, b) => (b.length > a.length ? b : a), []);
-  if (!spec.steps) return longest.map((f) => layerOf(f.node));
-  return longest.map((f, i) => (f.node === "input" ? "in" : String(i)));
 }
 
 function keyOf(spec, heads) {
@@ -102,26 +105,28 @@ function drawnOf(spec, statistics, among) {
   const values = (statistic) =>
     JSON.stringify(among.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
   const titles = statistics.map((statistic) => [statistic, spec.labels[statistic] ?? statistic]);
-  const readings = ["attention", "unit"];
-  if (!statistics.includes("unit") || new Set(readings.map(values)).size > 1) return titles;
-  const title = `${readings.map((name) => spec.labels[name]).join(", and ")}: no gates here, both readings agree`;
-  return [["attention", title], ...titles.filter(([name]) => !readings.includes(name))];
+  if (!statistics.includes("unit") || new Set(READINGS.map(values)).size > 1) return titles;
+  return [["attention", BOTH_READINGS], ...titles.filter(([name]) => !READINGS.includes(name))];
 }
 
 function depthChart(spec, statistic, title, measured, log) {
   const among = measured.filter((run) => meansOf(run, spec.instrument, statistic).length);
+  const axis = depthAxis(spec, statistic, among);
+  const series = depthSeries(spec, statistic, among, axis);
+  const several = series.some((s) => s.points.some((p) => !Number.isInteger(p.x)));
   const unit = instruments.get(spec.instrument)?.unit;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
     title: `${title}${unit && unit !== "1" ? `, ${unit}` : ""}`,
-    xLabel: spec.xLabels?.[statistic] ?? spec.xLabel ?? "layer",
-    xTicks: depthTicks(spec, statistic, among),
-    pad: 0.4,
+    xLabel: "block",
+    xTicks: ticksOf(axis),
+    pad: 0.5,
     log,
     references: spec.references?.(among),
-    caption: statistic === "block" ? null : spec.caption,
+    caption: [several ? "What lies in one block stands beside each other, in its order." : null,
+      statistic === "block" ? null : spec.caption].filter(Boolean).join(" "),
     key: keyOf(spec, heads),
-    series: depthSeries(spec, statistic, among),
+    series,
   });
 }
 
@@ -135,15 +140,31 @@ function depthTable(spec, statistics) {
   return table(["run", "statistic", "node", "head", "mean", "deviation", "n"], rows);
 }
 
+/* Figures of whole networks have no place on an axis: a row a run. */
+function wholeTable(spec, statistics, among) {
+  const rows = among.map((run) => [run, statistics.map((name) => figureNamed(run, spec.instrument, name))])
+    .filter(([, figures]) => figures.some(Boolean));
+  if (!rows.length) return null;
+  return element("div", { class: "scroll whole" }, table(
+    ["run", ...statistics.map((name) => `${spec.labels[name] ?? name}, mean ± deviation over images`), "n"],
+    rows.map(([run, figures]) => [element("td", {}, nameOf(run)),
+      ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
+      element("td", {}, count(figures.find(Boolean).n))]), "headline"));
+}
+
 /* Charts of runs that were measured in one way, and what they were measured on. */
 function depthGroup(spec, { words, among }, log) {
-  const statistics = statisticsOf(spec.instrument).filter((statistic) =>
+  const isOfNetwork = (statistic) => among.every((run) =>
+    meansOf(run, spec.instrument, statistic).every((f) => f.node === ""));
+  const measured = statisticsOf(spec.instrument).filter((statistic) =>
     among.some((run) => meansOf(run, spec.instrument, statistic).length));
+  const statistics = measured.filter((statistic) => !isOfNetwork(statistic));
   const origins = new Set(among.map(originOf)).size === 1 ? [originOf(among[0])]
     : among.map((run) => `${run.name}: ${originOf(run)}`);
   return [words ? element("h3", { class: "kind" }, words) : null,
     element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).map(([statistic, title]) =>
       depthChart(spec, statistic, title, among, log))),
+    wholeTable(spec, measured.filter(isOfNetwork), among),
     element("figcaption", {}, `Measured on ${origins.join("; ")}.`)].filter(Boolean);
 }
 

@@ -188,7 +188,7 @@ function explorer(run) {
   /* Layers from left to right, as in the charts; the first row is that of all heads together. */
   const side = Math.max(30, Math.min(76, Math.floor(620 / atlas.nodes.length)));
   grid.style.gridTemplateColumns = `max-content repeat(${atlas.nodes.length}, minmax(30px, ${side}px))`;
-  grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, layerOf(node.name))));
+  grid.append(element("span"), ...atlas.nodes.map((node) => element("span", { title: node.name }, blockName(node.name))));
   for (const head of d3.range(-1, heads)) {
     grid.append(element("span", {}, head < 0 ? "all" : `head ${head}`));
     for (const [layer, node] of atlas.nodes.entries()) {

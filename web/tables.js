@@ -132,10 +132,10 @@ function accuracySection() {
 
 const STIFFNESS = [["tns", "TNS"], ["zeta*", "ζ*"], ["mu", "μ"], ["zeta*/mu", "ζ*/μ"]];
 function stiffnessTable({ words, among }) {
-  const all = [["attention", "dt is the gate"], ["unit", "dt = 1"]];
-  const values = ([reading]) => JSON.stringify(among.map((run) =>
+  const values = (reading) => JSON.stringify(among.map((run) =>
     STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`)?.mean)));
-  const readings = values(all[0]) === values(all[1]) ? [["unit", "dt = 1, and dt is the gate: no gates here"]] : all;
+  const readings = new Set(READINGS.map(values)).size > 1 ? READINGS.map((reading) => [reading, reading])
+    : [["unit", "attention and unit: no gates here"]];
   const rows = among.flatMap((run) => readings.map(([reading, label]) => {
     const figures = STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`));
     return [element("td", {}, nameOf(run)), element("td", { class: "text" }, label),

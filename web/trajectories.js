@@ -14,9 +14,7 @@ function groupsOf(among) {
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-const READINGS = [["attention", "dt is the gate"], ["unit", "dt = 1"]];
-
-function settingRow(setting, [reading, label]) {
+function settingRow(setting, reading) {
   const figure = (instrument, statistic) => {
     const f = setting.figures.find((g) => g.instrument === instrument && g.node === "" && g.statistic === statistic);
     return numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
@@ -24,7 +22,7 @@ function settingRow(setting, [reading, label]) {
   return [element("td", {}, setting.setting), element("td", { class: "text" }, setting.seeds.join(", ")),
     element("td", {}, count(setting.n)), element("td", {}, millions(setting.parameters)),
     numberCell(setting.seconds, setting.seconds_deviation), figure("accuracy", "top1"),
-    element("td", { class: "text" }, label),
+    element("td", { class: "text" }, reading),
     ...STIFFNESS.map(([name]) => figure("tns", `${name} ${reading}`))];
 }
 
@@ -52,23 +50,12 @@ function sampledRuns() {
   return runs.filter((run) => run.measured_apart && statisticsOf("nsi").some((s) => samplesOf(run, s).length));
 }
 
-/* "layer2" and 5 of "layer2.5.add", "blocks" and 7 of "blocks.7.add1": what stands before a block's number is its
-   stage. */
-function stepAt(node) {
-  const found = node.match(/^(.*)\.(\d+)(\.[^.]*)?$/);
-  return { stage: found?.[1] ?? "", block: found?.[2] ?? node };
-}
-
-/* [stage, its figures in the network's order] */
-function stagesOf(figures) {
-  return [...d3.group(figures, (f) => stepAt(f.node).stage).entries()];
-}
-
 /* Of one run in one stage: a line an image, and the least and largest of all images that were kept. */
-function trajectorySeries(run, figures, look) {
+function trajectorySeries({ run, figures, look }, axis) {
+  const place = placesOn(axis, figures.map((f) => f.node));
   const kept = d3.min(figures, (f) => f.samples.length);
   const line = (values, more) => ({ run, look, bare: true, ...more,
-    points: figures.map((f, x) => ({ x, y: values(f.samples), figure: f })) });
+    points: figures.map((f) => ({ x: place.get(f.node), y: values(f.samples), figure: f })) });
   const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}`;
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
     line((samples) => samples[k], { faint: true, tell: tell(`image ${k}`) })),
@@ -76,20 +63,14 @@ function trajectorySeries(run, figures, look) {
   line((samples) => d3.max(samples), { dashed: true, tell: tell(`largest of ${kept} images`) })];
 }
 
-function stageTicks(figures) {
-  const blocks = figures.map((f) => stepAt(f.node).block);
-  return new Set(blocks).size === blocks.length ? blocks : blocks.map((_, i) => String(i));
-}
-
 /* One row of panels: a stage, setting beside setting on one scale. */
 function stageRow(title, columns, log) {
-  const all = columns.map(({ run, figures, look }) => trajectorySeries(run, figures, look));
+  const axis = axisOf(columns.flatMap(({ figures }) => figures.map((f) => f.node)));
+  const all = columns.map((column) => trajectorySeries(column, axis));
   return [element("h3", { class: "kind" }, title),
     element("div", { class: "charts close" }, ...columns.map(({ name, run, figures }, i) => chart({
-      title: name === run.name ? name : `${name}, seed ${run.facts.seed ?? "–"}`, pad: 0.4, log,
-      xLabel: new Set(figures.map((f) => stepAt(f.node).block)).size === figures.length ? "block"
-        : "residual addition of the stage",
-      xTicks: stageTicks(figures), series: all[i], beside: all.flat(),
+      title: name === run.name ? name : `${name}, seed ${run.facts.seed ?? "–"}`, pad: 0.5, log,
+      xLabel: "block", xTicks: ticksOf(axis), series: all[i], beside: all.flat(),
       caption: `${Math.min(MOST_LINES, all[i].length - 2)} lines, one image each; dashed: least and largest of the ` +
         `${d3.min(figures, (f) => f.samples.length)} images kept.`,
     })))];
@@ -107,7 +88,6 @@ function trajectoryRows(groups, statistic, seed, log) {
 
 function trajectorySection() {
   const among = sampledRuns(), groups = groupsOf(among);
-  const spec = DEPTHS.find(({ instrument }) => instrument === "nsi");
   const statistics = statisticsOf("nsi").filter((s) => among.some((run) => samplesOf(run, s).length));
   const seeds = [...new Set(among.map((run) => String(run.facts.seed)))];
   const place = element("div", { class: "kinds" });
@@ -121,7 +101,7 @@ function trajectorySection() {
     "How ζ goes from residual step to residual step, a line an image: a row a stage, setting beside setting on one " +
     "scale.",
     element("div", { class: "tools" },
-      statistics.length > 1 ? choice("Reading", statistics.map((s) => [s, spec.labels[s] ?? s]), shown.statistic,
+      statistics.length > 1 ? choice("Reading", statistics.map((s) => [s, s]), shown.statistic,
         (statistic) => show({ statistic })) : null,
       several ? choice("Seed", seeds.map((seed) => [seed, seed]), shown.seed, (seed) => show({ seed })) : null,
       scaleChoice(false, (log) => show({ log }))));
@@ -194,8 +174,8 @@ function correlationSection() {
     "Does accuracy rise with total neural stiffness? One point a run. All settings and seeds together, then within a " +
     "setting, whose runs differ in the seed only.");
   part.append(...[element("div", { class: "charts" },
-    ...(agree ? [scatter("tns attention", "Top-1 % against TNS; no gates here, both readings agree")]
-      : READINGS.map(([reading, label]) => scatter(`tns ${reading}`, `Top-1 % against TNS, ${label}`)))),
+    ...(agree ? [scatter("tns attention", `Top-1 % against TNS. ${BOTH_READINGS}`)]
+      : READINGS.map((reading) => scatter(`tns ${reading}`, `Top-1 % against TNS, reading ${reading}`)))),
   correlationTable(), smallSentence(), methodOfCorrelations()].filter(Boolean));
   return part;
 }

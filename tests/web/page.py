@@ -105,6 +105,7 @@ def read_whole_network(page):
 READ_CHARTS = """
 [...document.querySelectorAll("main > section figure")].map(figure => ({
     section: figure.closest("section").id, title: figure.querySelector("h3").textContent,
+    blocks: [...figure.querySelectorAll(".axis.x .tick")].map(tick => tick.textContent),
     ticks: [...figure.querySelectorAll(".axis.y .tick")].map(tick => [Number(tick.textContent.replace("−", "-")
         .replace(",", "")), tick.transform.baseVal.consolidate().matrix.f]),
     marks: [...figure.querySelectorAll(".series .mark")].map(mark => [Number(mark.closest(".series").dataset.run),
@@ -155,7 +156,10 @@ def read_charts(page):
                         f"{instrument} {statistic}: {value} stands at {on_axis(chart, y)}",
                     )
             if instrument == "nsi":
-                check(all(hollow == (x == 0) for _, x, _, _, hollow in chart["marks"]), "t = 0 is hollow, it alone")
+                least = min(x for _, x, *_ in chart["marks"])
+                check(all(hollow == (x == least) for _, x, _, _, hollow in chart["marks"]), "t = 0 is hollow, it alone")
+                check(least == -0.25 and chart["blocks"] == ["0", "1", "2"], f"places of a ViT's steps: {chart}")
+                check(chart["title"] == f"NSI, reading {statistic}", f"a reading is called {chart['title']}")
             if instrument in ("entropy", "distance", "jacobian"):
                 check(chart["heads"] == len(NAMES) * 3 * 2, f"{instrument}: {chart['heads']} heads")
             if instrument == "entropy":
@@ -556,6 +560,7 @@ def read(browser):
     read_few_updates(browser)
     read_measured_beside_trained(browser)
     read_little(browser)
+    read_placed(browser)
     read_sweep(browser)
 
 
@@ -585,6 +590,56 @@ def tau_b(pairs):
     apart = [(sign(a[0] - b[0]), sign(a[1] - b[1])) for i, a in enumerate(pairs) for b in pairs[:i]]
     both = sum(x != 0 for x, _ in apart) * sum(y != 0 for _, y in apart)
     return sum(x * y for x, y in apart) / math.sqrt(both) if both else None
+
+
+PLACED = {"every-block": ["layer1.0", "layer1.1", "layer2.0", "layer2.1"], "layer2-only": ["layer2.0", "layer2.1"]}
+READ_PLACED = """
+Object.fromEntries([...document.querySelectorAll("#gate figure, #nsi figure")].map(figure => [
+    figure.querySelector("h3").textContent, {
+        ticks: [...figure.querySelectorAll(".axis.x .tick")].map(tick =>
+            [tick.textContent, tick.transform.baseVal.consolidate().matrix.e]),
+        label: figure.querySelector(".label").textContent,
+        marks: [...figure.querySelectorAll(".series:not(.off) .mark")].map(mark => [
+            Number(mark.closest(".series").dataset.run), Number(mark.dataset.value),
+            mark.transform.baseVal.consolidate().matrix.e])}]))
+"""
+
+
+def read_placed(browser):
+    """Gates stand at the block they are in, whichever their module and however few there are; a network's one number is
+    in a table."""
+    values = {}
+    for run, (name, gated) in enumerate(PLACED.items()):
+        os.makedirs(os.path.join(folder, name))
+        module, figures = ("se", "step")[run], []
+        for i, block in enumerate(gated):
+            values[run, 0.3 + 0.1 * run + 0.01 * i] = block[len("layer") :]
+            figures.append(("gate", f"{block}.{module}.gate", "mean", 0.3 + 0.1 * run + 0.01 * i))
+        figures += [("nsi", f"{block}.add", "attention", 0.5) for block in PLACED["every-block"]]
+        figures += [("gate", "", "rank correlation with zeta", 0.75)] if run == 0 else []
+        with open(os.path.join(folder, name, "measure.jsonl"), "w", encoding="utf-8") as file:
+            keys = ("instrument", "node", "statistic", "mean")
+            found = [dict(zip(keys, figure), deviation=0.01, n=9) for figure in figures]
+            file.write(json.dumps({"event": "measure", "measurements": found}) + "\n")
+    page = browser.open(report(list(PLACED), "placed.html"))
+    drawn = page.evaluate(READ_PLACED)
+    check(set(drawn) == {"Mean gate", "NSI, reading attention"}, f"charts of gates and NSI: {set(drawn)}")
+    for title, chart in drawn.items():
+        check([text for text, _ in chart["ticks"]] == ["1.0", "1.1", "2.0", "2.1"], f"{title}: {chart['ticks']}")
+        check(chart["label"] == "block", f"{title}: an axis called {chart['label']}")
+    at = dict(drawn["Mean gate"]["ticks"])
+    for run, value, x in drawn["Mean gate"]["marks"]:
+        check(abs(x - at[values.pop((run, value))]) < 8, f"gate {value} of run {run} stands at {x}, blocks at {at}")
+    check(not values, f"gates that are not drawn: {values}")
+    row = page.evaluate(
+        "[...document.querySelector('#gate table').rows].map(row =>"
+        "[...row.cells].map(cell => cell.dataset.value ?? cell.textContent))"
+    )
+    check(len(row) == 2 and row[1][:2] == ["every-block", "0.75"], f"a network's one number: {row}")
+    page.evaluate("document.querySelectorAll('#legend .chip')[0].click()")
+    ticks = page.evaluate(READ_PLACED)["Mean gate"]["ticks"]
+    check(ticks == drawn["Mean gate"]["ticks"], f"the blocks stay where they are when a run is hidden: {ticks}")
+    check(not page.complaints(), f"console, placed: {page.complaints()}")
 
 
 def read_sweep(browser):
