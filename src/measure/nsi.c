@@ -54,10 +54,11 @@ const att_instrument att_instrument_nsi = {
              .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
              .source = "Huang et al., ICCV 2023",
              .reading =
-                 "attention: dt is the gate (LayerScale, drop path, attention), so the quotient is the branch before "
-                 "it; unit: dt = 1, x_{t+1} behind the ReLU where one follows; norms over all tokens and channels; a "
-                 "ViT has two steps a block; block, with "
-                 "nsi:per=block: one step from before a block's first addition to after its last, dt = 1",
+                 "there are two. attention: dt is the gate on the branch (an attention module's, LayerScale, drop "
+                 "path), so the quotient is the branch before it; unit: dt = 1, x_{t+1} behind the ReLU where one "
+                 "follows; without gates and ReLUs both agree. Norms over all tokens and channels; a ViT has two steps "
+                 "a block; block, with nsi:per=block: one step from before a block's first addition to after its last, "
+                 "dt = 1",
              .options = "per=addition or block",
              .by_sample = true},
     .option = {"per", {"addition", "block"}},

@@ -58,8 +58,9 @@ const att_instrument att_instrument_tns = {
                         "1[exists t: zeta >= max(mu (1 + M1), M2)] over M1, M2 > 0",
              .source = "definition: Huang et al., ICCV 2023; the closed form follows from it",
              .reading =
-                 "the first step of every stage is left out (a stage ends where shapes change; a ViT is one stage); mu "
-                 "of each sample; it grows with the square of zeta, so that scales must be compared beside it"},
+                 "of nsi in its readings, attention and unit; the first step of every stage is left out (a stage ends "
+                 "where shapes change; a ViT is one stage); mu of each sample; it grows with the square of zeta, so "
+                 "that scales must be compared beside it"},
     .ask = ask,
     .observe = observe,
 };

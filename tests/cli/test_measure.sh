@@ -78,9 +78,10 @@ tns: total neural stiffness of the whole network, with what it is made of
  M2 > 0
  source definition: Huang et al., ICCV 2023; the closed form follows from
  it
- reading the first step of every stage is left out (a stage ends where
- shapes change; a ViT is one stage); mu of each sample; it grows
- with the square of zeta, so that scales must be compared beside it
+ reading of nsi in its readings, attention and unit; the first step of every
+ stage is left out (a stage ends where shapes change; a ViT is one
+ stage); mu of each sample; it grows with the square of zeta, so
+ that scales must be compared beside it
 
  statistic mean ± deviation n
  tns attention X ± X 32
