@@ -155,6 +155,31 @@ static const char *number_text(double value, char text[24])
     return text;
 }
 
+enum { FAMILY = 7 };
+
+/* What the network's family alone has, called as the options of a training are. Returns how many. */
+static int put_family(const job *j, att_field fields[FAMILY])
+{
+    const att_model_options *o = &j->loaded.identity.options;
+    const att_field residual[FAMILY] = {
+        {.name = "layers", .text = o->layers},           {.name = "stem_type", .text = o->stem_type},
+        {.name = "width", .number = o->width},           {.name = "cardinality", .number = o->cardinality},
+        {.name = "base_width", .number = o->base_width}, {.name = "attn", .text = o->attn},
+        {.name = "attn_blocks", .text = o->attn_blocks},
+    };
+    const att_field vit[] = {
+        {.name = "patch_size", .number = o->patch_size},
+        {.name = "embed_dim", .number = o->embed_dim},
+        {.name = "num_heads", .number = o->num_heads},
+        {.name = "broadcast", .text = *o->broadcast ? o->broadcast : "none"},
+        {.name = "tokens", .number = (double)att_model_tokens(j->loaded.model)},
+        {.name = "entropy_bound", .number = cli_entropy_bound(j->loaded.model)},
+    };
+    bool is_residual = *o->block;
+    memcpy(fields, is_residual ? residual : vit, is_residual ? sizeof residual : sizeof vit);
+    return is_residual ? FAMILY : sizeof vit / sizeof *vit;
+}
+
 /* What decides the figures, so that those of another call can be told apart or kept. */
 static att_status emit_begin(const job *j)
 {
@@ -170,7 +195,7 @@ static att_status emit_begin(const job *j)
     }
     snprintf(means, sizeof means, last > 0 ? "%s %s %s" : "%s", mean[0], mean[1], mean[2]);
     snprintf(stds, sizeof stds, last > 0 ? "%s %s %s" : "%s", std[0], std[1], std[2]);
-    const att_field fields[] = {
+    const att_field common[] = {
         {.name = "model", .text = identity->name},
         {.name = "checkpoint", .text = s->on.data.checkpoint},
         {.name = "weights", .text = j->weights},
@@ -189,15 +214,12 @@ static att_status emit_begin(const job *j)
         {.name = "img_size", .number = p->img_size},
         {.name = "in_chans", .number = p->in_chans},
         {.name = "num_classes", .number = o->num_classes},
-        {.name = "patch_size", .number = o->patch_size},
-        {.name = "embed_dim", .number = o->embed_dim},
         {.name = "depth", .number = o->depth},
-        {.name = "num_heads", .number = o->num_heads},
-        {.name = "broadcast", .text = *o->broadcast ? o->broadcast : "none"},
-        {.name = "tokens", .number = (double)att_model_tokens(j->loaded.model)},
-        {.name = "entropy_bound", .number = cli_entropy_bound(j->loaded.model)},
     };
-    return emit(j, ATT_EVENT_RUN_BEGIN, fields, sizeof fields / sizeof *fields);
+    enum { COMMON = sizeof common / sizeof *common };
+    att_field fields[COMMON + FAMILY];
+    memcpy(fields, common, sizeof common);
+    return emit(j, ATT_EVENT_RUN_BEGIN, fields, COMMON + put_family(j, fields + COMMON));
 }
 
 static att_status emit_all(const job *j)

@@ -27,6 +27,15 @@ out_has 'attention    se:ratio=4 in layer2:all,layer3:0'
 run 0 validate data --checkpoint alone.safetensors
 run 0 measure alone.safetensors data --with nsi,tns
 out_has 'layer3.1.add'
+# Its record says what it is, in the words of a training's, and nothing of another family's.
+run 0 measure alone.safetensors data --with tns --output measured --experiment alone
+for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' '"attn":"se:ratio=4"' \
+    '"attn_blocks":"layer2:all,layer3:0"'; do
+    head -n 1 measured/alone/measure.jsonl | grep -qF "$fact" || fail "measure.jsonl begins without $fact"
+done
+for fact in patch_size embed_dim num_heads broadcast tokens entropy_bound; do
+    ! head -n 1 measured/alone/measure.jsonl | grep -qF "\"$fact\"" || fail "measure.jsonl has $fact of a residual network"
+done
 run 2 measure out/some/last.safetensors data --with accuracy --maps 1
 err_has 'attscope: --maps shows attention between tokens, and resnet29 has none'
 
