@@ -326,7 +326,8 @@ static int sweep(job *j)
     if (code == CLI_STOPPED || !j->sweep)
         return code;
     if (cli_prints(json) && att_sweep_setting_count(j->sweep) > 0) {
-        sweep_table_print(j->sweep);
+        int printed = sweep_table_print(j->sweep, j->plan->folder);
+        code = code != CLI_OK ? code : printed;
         printf("\n%s\n", j->plan->folder);
     }
     int written = json ? write_json(j, json) : CLI_OK;
@@ -372,11 +373,11 @@ const cli_command cli_command_sweep = {
         "others alone; the exit status is then 1. One whose files are damaged is made anew\n"
         "once its folder is removed. Data, networks and instruments of all settings are\n"
         "tried before the first run.\n\n"
-        "The table has a column a setting: accuracy, NSI of each block in both readings,\n"
-        "zeta*, mu, TNS and whatever else was measured, mean ± deviation over seeds; and\n"
-        "the rank correlation of accuracy with TNS. sweep.json in the folder has all of\n"
-        "it; attscope report OUTPUT/EXPERIMENT shows it. Both are of the runs that the\n"
-        "last command named.",
+        "The table has a column a setting: accuracy, TNS, zeta*, mu, NSI and the mean gate\n"
+        "of each block, mean ± deviation over seeds; and the rank correlation of accuracy\n"
+        "with TNS. sweep.json in the folder has these and whatever else was measured;\n"
+        "attscope report OUTPUT/EXPERIMENT shows it. Both are of the runs that the last\n"
+        "command named.",
     .example =
         "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
         "      --seeds 1,2,3 --vary broadcast=none,cb,cb_s --experiment broadcast\n"

@@ -1,6 +1,7 @@
 #include "sweep_table.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LABEL = 26, COLUMN = 22, EXPLAIN = 13, FEW = 10 };
@@ -92,28 +93,112 @@ static void print_head(const att_sweep *sweep, int width)
     }
 }
 
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+/* A figure that at least one setting has. */
+typedef struct row {
+    const char *instrument, *statistic;
+    char label[96];
+} row;
+
+/* What people are told; sweep.json and the page have all of it. */
+static bool is_told(const att_measurement *m)
+{
+    static const char *const told[] = {"accuracy", "tns", "nsi"};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (strcmp(m->instrument, told[i]) == 0)
+            return true;
+    return strcmp(m->instrument, "gate") == 0 && strcmp(m->statistic, "mean") == 0;
+}
+
+/* Up to the end of its last number: "layer1.0" of "layer1.0.se.gate". */
+static size_t block_length(const char *node)
+{
+    size_t length = 0;
+    for (size_t i = 0, part = 0; node[0] && (i == 0 || node[i - 1]); i++)
+        if (node[i] == '.' || node[i] == '\0') {
+            if (i > part && strspn(node + part, "0123456789") == i - part)
+                length = i;
+            part = i + 1;
+        }
+    return length > 0 ? length : strlen(node);
+}
+
+/* A gate is called as its block, so that modules stand beside each other; of a block with several the later ones have
+ * their number. */
+static void label_gate(const att_sweep *sweep, int setting, int figure, const char *node, row *r)
+{
+    size_t length = block_length(node);
+    int number = 1;
+    for (int f = 0; f < figure; f++) {
+        att_measurement m = att_sweep_figure_at(sweep, setting, f);
+        number += strcmp(m.instrument, r->instrument) == 0 && strcmp(m.statistic, r->statistic) == 0 &&
+                  block_length(m.node) == length && strncmp(m.node, node, length) == 0;
+    }
+    snprintf(r->label, sizeof r->label, number > 1 ? "%.*s, gate %d" : "%.*s", (int)length, node, number);
+}
+
+static row row_of(const att_sweep *sweep, int setting, int figure)
+{
+    att_measurement m = att_sweep_figure_at(sweep, setting, figure);
+    row r = {.instrument = m.instrument, .statistic = m.statistic};
+    if (strcmp(m.instrument, "gate") == 0)
+        label_gate(sweep, setting, figure, m.node, &r);
+    else
+        snprintf(r.label, sizeof r.label, "%s", *m.node ? m.node : m.statistic);
+    return r;
+}
+
+static bool same_row(const row *a, const row *b)
+{
+    return strcmp(a->instrument, b->instrument) == 0 && strcmp(a->statistic, b->statistic) == 0 &&
+           strcmp(a->label, b->label) == 0;
+}
+
+/* The setting's figure in that row; a mean of NaN where it has none. */
+static att_measurement figure_in(const att_sweep *sweep, int setting, const row *r)
+{
+    for (int f = 0; f < att_sweep_setting_at(sweep, setting).figure_count; f++) {
+        att_measurement m = att_sweep_figure_at(sweep, setting, f);
+        if (strcmp(m.instrument, r->instrument) != 0 || strcmp(m.statistic, r->statistic) != 0)
+            continue;
+        row own = row_of(sweep, setting, f);
+        if (same_row(&own, r))
+            return m;
+    }
+    return (att_measurement){.mean = NAN, .deviation = NAN};
+}
+
+/* Puts what is new of a setting behind what stands before it there, so that blocks come in the network's order
+ * whichever setting has them. */
+static int merge_rows(const att_sweep *sweep, int setting, const char *instrument, row *rows, int count)
+{
+    int place = 0;
+    for (int f = 0; f < att_sweep_setting_at(sweep, setting).figure_count; f++) {
+        att_measurement m = att_sweep_figure_at(sweep, setting, f);
+        if (strcmp(m.instrument, instrument) != 0 || !is_told(&m))
+            continue;
+        row r = row_of(sweep, setting, f);
+        int at = 0;
+        while (at < count && !same_row(&rows[at], &r))
+            at++;
+        if (at == count) {
+            at = place;
+            memmove(&rows[at + 1], &rows[at], (size_t)(count++ - at) * sizeof *rows);
+            rows[at] = r;
+        }
+        place = at + 1;
+    }
+    return count;
+}
+
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-static bool same_figure(const att_measurement *a, const att_measurement *b)
+static void print_row(const att_sweep *sweep, const row *r, int width)
 {
-    return strcmp(a->instrument, b->instrument) == 0 && strcmp(a->node, b->node) == 0 &&
-           strcmp(a->statistic, b->statistic) == 0;
-}
-
-/* Whether an earlier setting has the figure, whose row is printed then. */
-static bool is_printed(const att_sweep *sweep, int setting, const att_measurement *m)
-{
-    for (int i = 0; i < setting; i++)
-        if (att_sweep_figure_find(sweep, i, m->instrument, m->node, m->statistic).instrument)
-            return true;
-    return false;
-}
-
-static void print_figure(const att_sweep *sweep, const att_measurement *m, int width)
-{
-    print_cell(*m->node ? m->node : m->statistic, LABEL);
+    print_cell(r->label, LABEL);
     for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
-        att_measurement found = att_sweep_figure_find(sweep, i, m->instrument, m->node, m->statistic);
+        att_measurement found = figure_in(sweep, i, r);
         char text[96];
         format_spread(found.mean, found.deviation, text, sizeof text);
         if (found.instrument && found.count != att_sweep_setting_at(sweep, i).runs)
@@ -123,25 +208,73 @@ static void print_figure(const att_sweep *sweep, const att_measurement *m, int w
     putchar('\n');
 }
 
-static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, int width)
+static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, int width)
 {
-    att_measurement before = {.instrument = "", .node = "", .statistic = ""};
+    int count = 0;
+    for (int i = 0; i < att_sweep_setting_count(sweep); i++)
+        count = merge_rows(sweep, i, info->name, rows, count);
+    if (count == 0)
+        return;
+    printf("\n%s: %s [%s]\n", info->name, info->summary, info->unit);
+    explain("formula", info->formula);
+    explain("source", info->source);
+    explain("reading", info->reading);
+    for (int i = 0; i < count; i++) {
+        bool of_network = strcmp(rows[i].label, rows[i].statistic) == 0;
+        if (!of_network && (i == 0 || strcmp(rows[i].statistic, rows[i - 1].statistic) != 0))
+            printf("\n  %s\n", rows[i].statistic);
+        print_row(sweep, &rows[i], width);
+    }
+}
+
+/* No more rows than figures. */
+static size_t most_rows(const att_sweep *sweep)
+{
+    size_t most = 0;
+    for (int i = 0; i < att_sweep_setting_count(sweep); i++)
+        most += (size_t)att_sweep_setting_at(sweep, i).figure_count;
+    return most;
+}
+
+static int print_instruments(const att_sweep *sweep, int width)
+{
+    row *rows = calloc(most_rows(sweep) + 1, sizeof *rows);
+    if (!rows)
+        return cli_failure("out of memory for the table");
+    for (int i = 0; i < att_instrument_count(); i++) {
+        att_instrument_info info = att_instrument_at(i);
+        print_instrument(sweep, &info, rows, width);
+    }
+    free(rows);
+    return CLI_OK;
+}
+
+/* --- what the table leaves out ------------------------------------------------------------------------------------ */
+
+static bool leaves_out(const att_sweep *sweep, const char *instrument)
+{
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
             att_measurement m = att_sweep_figure_at(sweep, i, f);
-            if (strcmp(m.instrument, info->name) != 0 || is_printed(sweep, i, &m) || same_figure(&m, &before))
-                continue;
-            if (!*before.instrument) {
-                printf("\n%s: %s [%s]\n", info->name, info->summary, info->unit);
-                explain("formula", info->formula);
-                explain("source", info->source);
-                explain("reading", info->reading);
-            }
-            if (*m.node && strcmp(m.statistic, before.statistic) != 0)
-                printf("\n  %s\n", m.statistic);
-            print_figure(sweep, &m, width);
-            before = m;
+            if (strcmp(m.instrument, instrument) == 0 && !is_told(&m))
+                return true;
         }
+    return false;
+}
+
+static void say_rest(const att_sweep *sweep, const char *folder)
+{
+    char text[1024];
+    int length = 0;
+    for (int i = 0; i < att_instrument_count() && length + 64 < (int)sizeof text; i++) {
+        const char *name = att_instrument_at(i).name;
+        if (leaves_out(sweep, name))
+            length += snprintf(text + length, sizeof text - (size_t)length, "%s%s%s", length ? ", " : "", name,
+                               strcmp(name, "gate") == 0 ? " (all but the mean)" : "");
+    }
+    if (length > 0)
+        printf("\nnot in this table: %s. All of it is in %s/sweep.json; attscope report %s draws it.\n", text, folder,
+               folder);
 }
 
 /* --- accuracy against stiffness ----------------------------------------------------------------------------------- */
@@ -190,17 +323,16 @@ static void print_correlations(const att_sweep *sweep)
     }
 }
 
-void sweep_table_print(const att_sweep *sweep)
+int sweep_table_print(const att_sweep *sweep, const char *folder)
 {
     int width = column_width(sweep);
     print_head(sweep, width);
     printf("\n  ");
     cli_print_wrapped(stdout, spread_text, 2);
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
-        print_instrument(sweep, &info, width);
-    }
+    int code = print_instruments(sweep, width);
     print_correlations(sweep);
+    say_rest(sweep, folder);
+    return code;
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */

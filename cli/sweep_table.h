@@ -4,8 +4,10 @@
 
 #include "cli.h"
 
-/* A column a setting, a row a figure; then accuracy against TNS; formulas and readings beside them. */
-void sweep_table_print(const att_sweep *sweep);
+/* A column a setting, a row a figure: accuracy, TNS and what it is made of, NSI and the mean gate by block; then
+ * accuracy against TNS; formulas and readings beside them. Ends with what was measured besides, which the sweep's
+ * folder has. */
+int sweep_table_print(const att_sweep *sweep, const char *folder);
 
 /* Members of the object that is open: settings, correlations, and what all of them mean. */
 void sweep_table_json(att_json_writer *writer, const att_sweep *sweep);

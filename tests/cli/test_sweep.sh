@@ -102,6 +102,17 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
 out_has '"instrument": "entropy"'
 [ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'six runs are not measured'
 
+# Modules stand beside each other, a row a block in the network's order; what else was measured is in sweep.json.
+run 0 sweep short.yaml data --vary attn=se:ratio=4,step --vary attn-blocks=layer2:all,all --seeds 1 --measure all \
+    --output out --experiment gates
+gates=$(awk '/^gate: /, /^not in/' stdout | grep '^  layer')
+[ "$(awk '{ print $1 }' <<<"$gates" | tr '\n' ' ')" = 'layer1.0 layer2.0 layer3.0 ' ] || fail "rows of gates: $gates"
+grep -qE '^  layer1.0 +- +0\.[0-9]+ +- +0\.[0-9]+ *$' <<<"$gates" || fail "gates of one block: $gates"
+grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modules: $gates"
+! grep -qE '^  (quantile|median)' stdout || fail 'the table is no summary'
+out_has 'not in this table: gate (all but the mean). All of it is in out/gates/sweep.json; attscope report out/gates draws it.'
+grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
+
 # A page of it.
 run 0 report out/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
