@@ -1,5 +1,7 @@
 #include "train_network.h"
 
+#include <string.h>
+
 #include "figures.h"
 #include "network.h"
 
@@ -96,6 +98,29 @@ static void compare_images(cli_app *cli, const att_dataset *data, const att_prep
     att_image_free(cli->context, &image);
 }
 
+/* Which module is in which blocks; a ViT's is in all. */
+static void describe_modules(const att_model_options *o, char *text, size_t size)
+{
+    const char *module = *o->block ? o->attn : o->broadcast;
+    bool everywhere = !*o->block || strcmp(o->attn_blocks, "all") == 0;
+    if (!*module || strcmp(module, "none") == 0)
+        snprintf(text, size, "no module in its blocks");
+    else if (everywhere)
+        snprintf(text, size, "%s in all blocks", module);
+    else
+        snprintf(text, size, "%s in blocks %s", module, o->attn_blocks);
+}
+
+static void say_network(cli_app *cli, const cli_train_network *n)
+{
+    att_model_options o = att_model_options_of(n->model);
+    char modules[256];
+    describe_modules(&o, modules, sizeof modules);
+    cli_note(cli, "trains %s, %d x %d x %d, %d classes, %lld parameters, %s", n->name, n->preprocess.img_size,
+             n->preprocess.img_size, n->preprocess.in_chans, o.num_classes,
+             (long long)att_graph_parameter_elements(att_model_graph(n->model)), modules);
+}
+
 int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *data, cli_train_network *n)
 {
     const train_measure *m = &s->measure;
@@ -106,6 +131,8 @@ int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *d
     n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);
     code = cli_preprocess_flags(&s->preprocess, &n->preprocess);
     att_model_set_preprocess(n->model, &n->preprocess);
+    if (code == CLI_OK)
+        say_network(cli, n);
     if (code == CLI_OK && !n->checkpoint)
         compare_images(cli, data, &n->preprocess);
     s->recipe.measure_every = m->every;

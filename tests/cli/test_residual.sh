@@ -13,7 +13,9 @@ train() { # CODE NAME FLAG...
 }
 
 train 0 plain --epochs 1
+err_has 'trains resnet29, 8 x 8 x 1, 4 classes, 14560 parameters, no module in its blocks'
 train 0 some --epochs 2 --attn se:ratio=4 --attn-blocks layer2:all,layer3:0 --measure nsi,tns
+err_has ' parameters, se:ratio=4 in blocks layer2:all,layer3:0'
 for line in 'attn: se:ratio=4' 'attn_blocks: layer2:all,layer3:0'; do
     grep -qxF "$line" out/some/args.yaml || fail "args.yaml has no line $line"
 done
@@ -42,6 +44,7 @@ err_has 'attscope: --maps shows attention between tokens, and resnet29 has none'
 # Modules on top of weights without them start anew.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
 err_has 'start anew'
+err_has ', eca in blocks every:2'
 
 train 2 none --attn se --attn-blocks layer9:all
 err_has 'there is no stage 9; the network has layer1 to layer3'
