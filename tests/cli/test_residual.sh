@@ -28,6 +28,13 @@ run 0 validate data --checkpoint alone.safetensors
 run 0 measure alone.safetensors data --with nsi,tns
 out_has 'layer3.1.add'
 
+# A grey network goes on where it stood, though the means of a network for colours differ by channel; args.yaml, which
+# has one of them, gives the same run.
+run 0 train data -c out/plain/args.yaml --experiment twin
+cmp out/plain/last.safetensors out/twin/last.safetensors || fail 'args.yaml does not give the same run'
+run 0 train data --resume out/plain/last.safetensors
+err_has 'nothing is left to train'
+
 # Modules on top of weights without them start anew.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
 err_has 'start anew'
