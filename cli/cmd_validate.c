@@ -14,7 +14,7 @@ static const cli_option file_options[] = {
     {"results-file", .kind = CLI_TEXT, .value = "FILE", .help = "write the figures as CSV with timm's columns",
      CLI_AT(settings, results_file), .once = true},
 };
-static const cli_group file_group = {"Files", file_options, 1, NULL};
+static const cli_group file_group = {"Files", .options = file_options, .count = 1};
 
 static const cli_use uses[] = {
     {&cli_group_evaluation_data, offsetof(settings, on.data)},

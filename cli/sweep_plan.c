@@ -225,7 +225,7 @@ int sweep_plan_settle(sweep_plan *plan, const sweep_run *run)
         words[count++] = plan->axes[i].words[run->choice[i]];
     cli_options_defaults(&table, sizeof plan->settings);
     if (!cli_options_config(&table, plan->asked->recipe, plan->recipe) ||
-        !cli_options_parse(&table, count, words, operands, &operand_count))
+        !cli_options_parse(&table, count, words, operands, &operand_count) || !cli_options_complete(&table))
         return CLI_USAGE;
     train_settings *s = &plan->settings;
     if (plan->asked->data)
