@@ -318,8 +318,8 @@ int sweep_plan_lock(sweep_plan *plan)
 /* What may change between two calls: it changes no weights, or the training itself looks after it. */
 static bool is_free(const char *key)
 {
-    static const char *const keys[] = {"output",       "data-dir",     "threads",          "workers",
-                                       "log-interval", "skip-corrupt", "recovery-interval"};
+    static const char *const keys[] = {"output",       "data_dir",     "threads",          "workers",
+                                       "log_interval", "skip_corrupt", "recovery_interval"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0)
             return true;

@@ -78,7 +78,7 @@ done
 
 # Config files: the same table, underscores or dashes; the command line wins; what is wrong is named with its line.
 printf 'epochs: 3\nbatch_szie: 4\n' >c.yaml
-usage 'c.yaml, line 2: unknown option batch-szie; did you mean batch-size?' train data -c c.yaml
+usage 'c.yaml, line 2: unknown option batch_szie; did you mean batch-size?' train data -c c.yaml
 printf 'lr: fast\n' >c.yaml
 usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
 # A file of timm's says "" for what was not given.
@@ -105,7 +105,7 @@ printf 'aa: original\n' >c.yaml
 run 2 train missing -c c.yaml --model resnet20
 err_has "only timm's RandAugment is done"
 printf 'grayscale_prob: 0.8\n' >c.yaml
-usage "c.yaml, line 1: grayscale-prob is timm's, but attscope does not have it yet" train data -c c.yaml
+usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
 usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
 
