@@ -63,6 +63,22 @@ usage "-m: there is no \"foo\" (timm's name; attscope models lists them)" train 
 run 1 inspect missing.safetensors
 printf 'attscope: missing.safetensors could not be opened: No such file or directory\n' | err_is
 
+# Files are named with the flag that gives them.
+run 1 validate data --checkpoint missing.safetensors
+err_is <<<'attscope: --checkpoint missing.safetensors could not be opened: No such file or directory'
+run 1 train data --model resnet20 --initial-checkpoint missing.safetensors
+err_is <<<'attscope: --initial-checkpoint missing.safetensors could not be opened: No such file or directory'
+run 1 train data --model resnet20 --class-map missing.txt
+err_is <<<'attscope: --class-map missing.txt could not be opened: No such file or directory'
+printf 'model: resnet20\nclass_map: missing.txt\n' >c.yaml
+run 1 sweep c.yaml data --seeds 1
+err_has 'attscope: --class-map missing.txt could not be opened: No such file or directory'
+idx data
+echo cat >short.txt
+run 1 train data --model resnet20 --img-size 8 --in-chans 1 --class-map short.txt
+err_has 'label 3, but the class map short.txt has 1 classes'
+err_has '--class-map short.txt says which classes there are, one a line'
+
 run 1 predict missing.safetensors picture.png
 err_has 'missing.safetensors'
 [ "$(wc -l <stderr)" -eq 1 ] || fail 'a failure is more than one sentence'
