@@ -79,6 +79,13 @@ int cli_open(cli_app *cli, int threads)
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
+int cli_file_check(const char *flag, const char *path)
+{
+    if (!path || access(path, R_OK) == 0)
+        return CLI_OK;
+    return cli_failure("%s %s could not be opened: %s", flag, path, strerror(errno));
+}
+
 /* Takes the path's place only once all of it is on the disk; pipes, devices and links are written to as they are. */
 static FILE *open_output(const char *path, char *temporary, size_t size)
 {

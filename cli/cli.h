@@ -55,6 +55,9 @@ int cli_check(cli_app *cli, att_status status);
 /* A remark on stderr, without a prefix; takes a progress bar away first. */
 void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
+/* Says of a file that cannot be read which flag ("--class-map") names it; path NULL: it is not given. CLI_OK or a code.
+ */
+int cli_file_check(const char *flag, const char *path);
 /* Makes the file hold the text ("-": stdout). A regular file is replaced in one step: after a failure, which is said,
  * it is what it was. CLI_OK or a code. */
 int cli_file_write(const char *path, const char *text, size_t length);

@@ -31,7 +31,7 @@ static void measure_defaults(void *values)
 }
 
 static const cli_group measure_group = {"Measuring", measure_options, sizeof measure_options / sizeof *measure_options,
-                                        measure_defaults};
+                                        .defaults = measure_defaults};
 
 static const cli_use uses[] = {
     {&measure_group, offsetof(bench_settings, measure)},

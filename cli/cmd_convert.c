@@ -22,7 +22,8 @@ typedef struct settings {
 static const cli_option choice_options[] = {
     {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(choice, use_ema)},
 };
-static const cli_group choice_group = {"Weights", choice_options, sizeof choice_options / sizeof *choice_options, NULL};
+static const cli_group choice_group = {"Weights", .options = choice_options,
+                                       .count = sizeof choice_options / sizeof *choice_options};
 
 static const cli_use uses[] = {
     {&choice_group, offsetof(settings, choice)},

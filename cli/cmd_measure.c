@@ -64,7 +64,8 @@ static void instrument_defaults(void *values)
 }
 
 static const cli_group instrument_group = {"Instruments", instrument_options,
-                                           sizeof instrument_options / sizeof *instrument_options, instrument_defaults};
+                                           sizeof instrument_options / sizeof *instrument_options,
+                                           .defaults = instrument_defaults};
 
 static const cli_option file_options[] = {
     {"output", .kind = CLI_TEXT, .value = "FOLDER",
@@ -74,7 +75,8 @@ static const cli_option file_options[] = {
      CLI_AT(files, experiment)},
 };
 
-static const cli_group file_group = {"Files", file_options, sizeof file_options / sizeof *file_options, NULL};
+static const cli_group file_group = {"Files", .options = file_options,
+                                     .count = sizeof file_options / sizeof *file_options};
 
 static const cli_use uses[] = {
     {&instrument_group, offsetof(settings, instruments)}, {&cli_group_evaluation_data, offsetof(settings, on.data)},

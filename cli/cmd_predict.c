@@ -40,7 +40,7 @@ static void answer_defaults(void *values)
 }
 
 static const cli_group answer_group = {"Answers", answer_options, sizeof answer_options / sizeof *answer_options,
-                                       answer_defaults};
+                                       .defaults = answer_defaults};
 
 static const cli_use uses[] = {
     {&answer_group, offsetof(settings, answer)},

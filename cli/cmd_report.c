@@ -26,7 +26,8 @@ static void page_defaults(void *values)
     s->map_bytes = (int64_t)att_report_options_defaults().map_bytes;
 }
 
-static const cli_group page_group = {"Page", page_options, sizeof page_options / sizeof *page_options, page_defaults};
+static const cli_group page_group = {"Page", page_options, sizeof page_options / sizeof *page_options,
+                                     .defaults = page_defaults};
 static const cli_use uses[] = {{&page_group, 0}};
 
 static bool same_folder(const char *a, const char *b)

@@ -59,8 +59,8 @@ static void measure_defaults(void *values)
 }
 
 static const cli_group sweep_group = {"Sweep", sweep_options, sizeof sweep_options / sizeof *sweep_options,
-                                      sweep_defaults};
-static const cli_group measure_group = {"Sweep", measure_options, 1, measure_defaults};
+                                      .defaults = sweep_defaults};
+static const cli_group measure_group = {"Sweep", measure_options, 1, .defaults = measure_defaults};
 static const cli_use uses[] = {
     {&sweep_group, offsetof(settings, asked)}, {&measure_group, 0}, {&cli_group_output, offsetof(settings, output)}};
 

@@ -14,7 +14,7 @@ static const cli_option file_options[] = {
     {"results-file", .kind = CLI_TEXT, .value = "FILE", .help = "write the figures as CSV with timm's columns",
      CLI_AT(settings, results_file), .once = true},
 };
-static const cli_group file_group = {"Files", file_options, 1, NULL};
+static const cli_group file_group = {"Files", .options = file_options, .count = 1};
 
 static const cli_use uses[] = {
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
@@ -93,6 +93,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
     int code = cli_json_check(s->output.json);
+    if (code == CLI_OK)
+        code = cli_file_check("--checkpoint", s->on.data.checkpoint);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)

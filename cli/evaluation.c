@@ -37,7 +37,7 @@ static void data_defaults(void *values)
 }
 
 const cli_group cli_group_evaluation_data = {"Data and weights", data_options,
-                                             sizeof data_options / sizeof *data_options, data_defaults};
+                                             sizeof data_options / sizeof *data_options, .defaults = data_defaults};
 
 static bool is_number(const char *text)
 {

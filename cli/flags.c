@@ -63,6 +63,28 @@ static const char *choose_attn(int index)
     return choose_module(ATT_ON_MAPS, index);
 }
 
+static const char step[] = "step";
+
+/* Of an option of StepNet's. */
+static const char *choose_of_step(const char *option, int index)
+{
+    for (int m = 0; m < att_module_count(); m++)
+        for (int i = 0; strcmp(att_module_at(m)->name, step) == 0 && i < att_module_at(m)->option_count; i++)
+            if (strcmp(att_module_at(m)->options[i].name, option) == 0)
+                return att_module_at(m)->options[i].choices[index];
+    return NULL;
+}
+
+static const char *choose_adaptor(int index)
+{
+    return choose_of_step("adaptor", index);
+}
+
+static const char *choose_adaptor_input(int index)
+{
+    return choose_of_step("input", index);
+}
+
 static const char *choose_model(int index)
 {
     return index < att_model_count() ? att_model_at(index).name : NULL;
@@ -119,6 +141,10 @@ static const cli_option network_options[] = {
     {"attn", .kind = CLI_WORD, .value = "MODULE",
      .help = "at the end of residual branches, options behind a colon as in se:ratio=8", .choice = choose_attn,
      .detailed = true, CLI_AT(cli_network, options.attn)},
+    {"adaptor", .kind = CLI_TEXT, .value = "NAME", .help = "of --attn step, as step:adaptor=NAME",
+     .choice = choose_adaptor, CLI_AT(cli_network, adaptor)},
+    {"adaptor-input", .kind = CLI_TEXT, .value = "NAME", .help = "what that adaptor is told, as step:input=NAME",
+     .choice = choose_adaptor_input, CLI_AT(cli_network, adaptor_input)},
     {"attn-blocks", .kind = CLI_WORD, .value = "WHERE",
      .help = "which have it: all, none, every:K, 0,2,5-7; of a stage: layer3:all",
      CLI_AT(cli_network, options.attn_blocks)},
@@ -129,8 +155,50 @@ static void network_defaults(void *values)
     ((cli_network *)values)->options = att_model_options_defaults();
 }
 
+/* Whether "step:adaptor=dct,input=x_t" gives the option a value. */
+static bool says(const char *attn, const char *option)
+{
+    size_t length = strlen(option);
+    for (const char *at = attn + strcspn(attn, ":,"); *at; at += 1 + strcspn(at + 1, ":,"))
+        if (strncmp(at + 1, option, length) == 0 && at[1 + length] == '=')
+            return true;
+    return false;
+}
+
+/* Adds what the flag says to attn's text and takes it from the flag, so that files record it once. */
+static bool complete_step(cli_network *network, const char *flag, const char *option, const char **value)
+{
+    char completed[128], *attn = network->options.attn;
+    size_t named = strcspn(attn, ":");
+    if (!*value)
+        return true;
+    if (named != strlen(step) || strncmp(attn, step, named) != 0) {
+        cli_say("--%s %s completes --attn step, but attn is %s", flag, *value, *attn ? attn : "not given");
+        return false;
+    }
+    if (says(attn, option)) {
+        cli_say("--%s %s: attn says %s already, in %s; leave one of them out", flag, *value, option, attn);
+        return false;
+    }
+    snprintf(completed, sizeof completed, "%s%c%s=%s", attn, attn[named] ? ',' : ':', option, *value);
+    if (strlen(completed) >= sizeof network->options.attn) {
+        cli_say("--%s %s makes attn too long: %s", flag, *value, completed);
+        return false;
+    }
+    strcpy(attn, completed);
+    *value = NULL;
+    return true;
+}
+
+static bool complete_network(void *values)
+{
+    cli_network *network = values;
+    return complete_step(network, "adaptor", "adaptor", &network->adaptor) &&
+           complete_step(network, "adaptor-input", "input", &network->adaptor_input);
+}
+
 const cli_group cli_group_network = {"Network (what is not given is the model's own)", ROWS(network_options),
-                                     network_defaults};
+                                     .defaults = network_defaults, .complete = complete_network};
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 
@@ -146,7 +214,7 @@ static const cli_option preprocess_options[] = {
 };
 
 const cli_group cli_group_preprocess = {"Preprocessing (what is not given is the model's own)",
-                                        ROWS(preprocess_options), NULL};
+                                        ROWS(preprocess_options)};
 
 /* --- engine ------------------------------------------------------------------------------------------------------- */
 
@@ -170,7 +238,7 @@ static void engine_defaults(void *values)
     engine->amp_dtype = choose_amp_dtype(0);
 }
 
-const cli_group cli_group_engine = {"Engine", ROWS(engine_options), engine_defaults};
+const cli_group cli_group_engine = {"Engine", ROWS(engine_options), .defaults = engine_defaults};
 
 att_precision cli_engine_precision(const cli_engine *engine)
 {
@@ -200,4 +268,4 @@ static const cli_option output_options[] = {
      CLI_AT(cli_output, json), .once = true},
 };
 
-const cli_group cli_group_output = {"Output", ROWS(output_options), NULL};
+const cli_group cli_group_output = {"Output", ROWS(output_options)};

@@ -10,6 +10,7 @@
 typedef struct cli_network {
     const char *model; /* NULL: not given */
     att_model_options options;
+    const char *adaptor, *adaptor_input; /* NULL: not given; what is given goes over into options.attn */
 } cli_network;
 extern const cli_group cli_group_network;
 

@@ -91,6 +91,8 @@ static int run_with(cli_app *cli, const cli_command *command, int argc, char **a
     att_context *reader = cli->context;
     if (code == CLI_OK)
         code = apply_config(cli, command, argc, argv, operands, &count, &yaml);
+    if (code == CLI_OK && !cli_options_complete(&cli->table))
+        code = CLI_USAGE;
     cli->context = NULL;
 
     if (code == CLI_OK && count < command->least_operands)

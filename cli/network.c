@@ -139,6 +139,9 @@ void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset)
 {
     att_dataset_options asked = options ? *options : att_dataset_options_defaults();
+    int code = cli_file_check("--class-map", asked.class_map);
+    if (code != CLI_OK)
+        return code;
     bool unlabelled = asked.unlabelled && !asked.class_map;
     asked.unlabelled = false;
     att_status status = att_dataset_open(cli->context, path, &asked, dataset);
@@ -150,7 +153,9 @@ int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *
             return CLI_OK;
         }
     }
-    int code = cli_check(cli, status);
+    code = cli_check(cli, status);
+    if (status == ATT_ERR_MISMATCH && asked.class_map)
+        cli_note(cli, "--class-map %s says which classes there are, one a line", asked.class_map);
     if (code != CLI_OK)
         return code;
     const char *found = att_dataset_split(*dataset);

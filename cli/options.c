@@ -420,3 +420,12 @@ bool cli_options_config(const cli_table *table, const char *path, const att_yaml
     }
     return true;
 }
+
+bool cli_options_complete(const cli_table *table)
+{
+    for (int i = 0; i < table->use_count; i++)
+        if (table->uses[i].group->complete &&
+            !table->uses[i].group->complete((char *)table->settings + table->uses[i].offset))
+            return false;
+    return true;
+}

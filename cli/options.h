@@ -61,6 +61,7 @@ typedef struct cli_group {
     const cli_option *options;
     int count;
     void (*defaults)(void *values); /* NULL: zeros */
+    bool (*complete)(void *values); /* what cli_options_complete() does with them; NULL: nothing */
 } cli_group;
 
 /* A group of a command, and where in the command's settings its struct lies. */
@@ -85,6 +86,10 @@ bool cli_options_parse(const cli_table *table, int argc, char **argv, const char
 
 /* Stores what a config file says; texts point into `yaml`. `path` is for messages, of which the first ends it. */
 bool cli_options_config(const cli_table *table, const char *path, const att_yaml *yaml);
+
+/* Once everything is stored: makes of values that are said together what commands read and files record. Prints a
+ * message and returns false where they do not go together. */
+bool cli_options_complete(const cli_table *table);
 
 /* Every option with its value, one group after another. */
 void cli_options_help(const cli_table *table, FILE *out);

@@ -12,7 +12,9 @@ static int check_split(cli_app *cli, const train_data *data, const char *split, 
 {
     att_dataset_options options = cli_train_data_options(data, split);
     att_dataset *dataset = NULL;
-    int code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &options, &dataset));
+    int code = cli_file_check("--class-map", data->class_map);
+    if (code == CLI_OK)
+        code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &options, &dataset));
     *has_splits = code == CLI_OK && *att_dataset_split(dataset);
     att_dataset_close(&dataset);
     return code;

@@ -225,7 +225,7 @@ int sweep_plan_settle(sweep_plan *plan, const sweep_run *run)
         words[count++] = plan->axes[i].words[run->choice[i]];
     cli_options_defaults(&table, sizeof plan->settings);
     if (!cli_options_config(&table, plan->asked->recipe, plan->recipe) ||
-        !cli_options_parse(&table, count, words, operands, &operand_count))
+        !cli_options_parse(&table, count, words, operands, &operand_count) || !cli_options_complete(&table))
         return CLI_USAGE;
     train_settings *s = &plan->settings;
     if (plan->asked->data)
@@ -318,8 +318,8 @@ int sweep_plan_lock(sweep_plan *plan)
 /* What may change between two calls: it changes no weights, or the training itself looks after it. */
 static bool is_free(const char *key)
 {
-    static const char *const keys[] = {"output",       "data-dir",     "threads",          "workers",
-                                       "log-interval", "skip-corrupt", "recovery-interval"};
+    static const char *const keys[] = {"output",       "data_dir",     "threads",          "workers",
+                                       "log_interval", "skip_corrupt", "recovery_interval"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0)
             return true;

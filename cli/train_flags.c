@@ -1,7 +1,7 @@
 #include "train_flags.h"
 
-#define GROUP(name, title, table, defaults) \
-    static const cli_group name = {(title), (table), sizeof(table) / sizeof *(table), (defaults)}
+#define GROUP(name, title, table, starts) \
+    static const cli_group name = {(title), (table), sizeof(table) / sizeof *(table), .defaults = (starts)}
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 

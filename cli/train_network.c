@@ -11,7 +11,9 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
 {
     cli_network *network = &s->network;
     att_tensors *file = NULL;
-    int code = cli_checkpoint_open(cli, n->checkpoint, &file);
+    int code = n->resumes ? CLI_OK : cli_file_check("--initial-checkpoint", n->checkpoint);
+    if (code == CLI_OK)
+        code = cli_checkpoint_open(cli, n->checkpoint, &file);
     if (code != CLI_OK)
         return code;
     code = cli_identify(cli, file, n->checkpoint, network, &n->identity);

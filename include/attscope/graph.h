@@ -73,7 +73,8 @@ ATT_API att_value att_graph_parameter(att_graph *graph, const char *name, att_sh
  * statistics. Training may assign it (batch norm does). */
 ATT_API att_value att_graph_buffer(att_graph *graph, const char *name, att_shape shape, double start);
 
-/* Makes a sample value an output under a name; it comes back from each run, one row per sample. */
+/* Makes a sample value an output under a name, or under one name more; it comes back from each run, one row per sample.
+ */
 ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
 
 /* As att_graph_output(), for watching: a probe and what it alone needs leave every other result the same to the bit,

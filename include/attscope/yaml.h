@@ -1,7 +1,7 @@
 /* attscope/yaml.h - flat YAML files of options, as timm's args.yaml: `key: value`, or `key:` with a list of values.
  *
  * Nested mappings, lists in lists, anchors, aliases, tags and second documents are refused, as is a key given twice.
- * "batch_size" and "batch-size" are the same key: dashes in memory, underscores in files.
+ * "batch_size" and "batch-size" are the same key, and given back as the file has it.
  */
 #ifndef ATTSCOPE_YAML_H
 #define ATTSCOPE_YAML_H

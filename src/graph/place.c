@@ -120,8 +120,8 @@ static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs
         refs[graph->inputs.items[i].value] =
             (att_ref){.place = ATT_AT_INPUT, .offset = i, .row_bytes = plan->inputs[i].row_bytes};
     for (int i = 0; i < graph->outputs.count; i++)
-        refs[graph->outputs.items[i].value] =
-            (att_ref){.place = ATT_AT_OUTPUT, .offset = i, .row_bytes = plan->outputs[i].row_bytes};
+        refs[graph->outputs.items[i].value] = (att_ref){
+            .place = ATT_AT_OUTPUT, .offset = plan->outputs[i].holder, .row_bytes = plan->outputs[i].row_bytes};
 }
 
 /* The last segment that reads each value, -1: none; and whether the value is kept for the batch. */

@@ -130,6 +130,9 @@ static att_status copy_ports(att_plan *plan, const att_graph *graph, const att_n
     if (!ports)
         return att_fail_memory(plan->context, (size_t)count * sizeof *ports, "a plan");
     for (int i = 0; i < count; i++) {
+        int holder = 0;
+        while (list[holder].value != list[i].value)
+            holder++;
         att_desc desc = graph->values.items[list[i].value].desc;
         const char *name = att_arena_string(&plan->arena, list[i].name);
         if (!name)
@@ -137,7 +140,8 @@ static att_status copy_ports(att_plan *plan, const att_graph *graph, const att_n
         ports[i] = (att_port){.name = name,
                               .desc = desc,
                               .row_bytes = att_shape_count(desc.shape) * (int64_t)att_dtype_size(desc.dtype),
-                              .probe = list[i].probe};
+                              .probe = list[i].probe,
+                              .holder = holder};
     }
     *out = ports;
     return ATT_OK;

@@ -84,6 +84,7 @@ typedef struct att_port {
     att_desc desc;
     int64_t row_bytes;
     bool probe;
+    int holder; /* the first port of the same value, whose memory has the rows */
 } att_port;
 
 struct att_plan {

@@ -66,7 +66,9 @@ static void reserve_ports(att_session *session, att_status *status)
     for (int i = 0; i < plan->input_count && !session->memory->host && *status == ATT_OK; i++)
         session->staged[i] = reserve(session, (size_t)session->max_batch * (size_t)plan->inputs[i].row_bytes, status);
     for (int i = 0; i < plan->output_count && *status == ATT_OK; i++)
-        session->outputs[i] = reserve(session, (size_t)session->max_batch * (size_t)plan->outputs[i].row_bytes, status);
+        if (plan->outputs[i].holder == i)
+            session->outputs[i] =
+                reserve(session, (size_t)session->max_batch * (size_t)plan->outputs[i].row_bytes, status);
 }
 
 static void reserve_gradients(att_session *session, att_status *status)
@@ -107,7 +109,8 @@ static size_t port_bytes(const att_port *ports, int count, int max_batch)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
-        bytes = att_size_sum(bytes, att_size_product((size_t)ports[i].row_bytes, (size_t)max_batch));
+        if (ports[i].holder == i)
+            bytes = att_size_sum(bytes, att_size_product((size_t)ports[i].row_bytes, (size_t)max_batch));
     return bytes;
 }
 
@@ -292,7 +295,8 @@ att_status att_session_output(att_session *session, const char *output, int firs
     if (plan->outputs[port].probe && !session->watching)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "the session does not watch: \"%s\" was left out", output);
     size_t row = (size_t)plan->outputs[port].row_bytes;
-    session->memory->copy_out(rows, session->outputs[port] + (size_t)first * row, (size_t)count * row);
+    const char *held = session->outputs[plan->outputs[port].holder];
+    session->memory->copy_out(rows, held + (size_t)first * row, (size_t)count * row);
     return ATT_OK;
 }
 

@@ -164,17 +164,22 @@ static att_status read_value(struct reader *reader, struct entry *entry)
     }
 }
 
+static bool same_key(const char *a, const char *b)
+{
+    while (*a && (*a == *b || (*a == '_' && *b == '-') || (*a == '-' && *b == '_')))
+        a++, b++;
+    return !*a && !*b;
+}
+
 static att_status read_key(struct reader *reader, struct entry *entry)
 {
     if (reader->event.type != YAML_SCALAR_EVENT)
         return refuse(reader, "a key must be a plain name");
     char *key = NULL;
     ATT_TRY(copy_scalar(reader, &key));
-    for (char *letter = key; *letter != '\0'; letter++)
-        *letter = *letter == '_' ? '-' : *letter;
     const att_yaml *yaml = reader->yaml;
     for (int i = 0; i < yaml->entry_count; i++)
-        if (strcmp(yaml->entries[i].key, key) == 0)
+        if (same_key(yaml->entries[i].key, key))
             return att_fail(yaml->context, ATT_ERR_FORMAT, "%s, line %d: %s was given in line %d already", reader->what,
                             line_of(reader), key, yaml->entries[i].line);
     entry->key = key;

@@ -3,7 +3,6 @@
 #include <yaml.h>
 
 #include "core/error.h"
-#include "core/memory.h"
 #include "core/text.h"
 #include "io/file.h"
 #include "io/json.h"
@@ -52,18 +51,6 @@ static att_status emit_scalar(struct writer *writer, const char *text, bool quot
         yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text), 1, 1, style));
 }
 
-static att_status emit_key(struct writer *writer, const char *key)
-{
-    char *copy = att_copy_string(writer->context, key);
-    if (copy == NULL)
-        return att_fail_memory(writer->context, strlen(key) + 1, "a key");
-    for (char *letter = copy; *letter != '\0'; letter++)
-        *letter = *letter == '-' ? '_' : *letter;
-    att_status status = emit_scalar(writer, copy, is_ambiguous(copy));
-    att_free(writer->context, copy);
-    return status;
-}
-
 static att_status emit_value(struct writer *writer, const att_yaml_entry *entry, int index)
 {
     const char *value = entry->values[index];
@@ -72,7 +59,7 @@ static att_status emit_value(struct writer *writer, const att_yaml_entry *entry,
 
 static att_status emit_entry(struct writer *writer, const att_yaml_entry *entry)
 {
-    ATT_TRY(emit_key(writer, entry->key));
+    ATT_TRY(emit_scalar(writer, entry->key, is_ambiguous(entry->key)));
     if (entry->kind == ATT_YAML_NULL)
         return emit_scalar(writer, "null", false);
     if (entry->kind == ATT_YAML_SCALAR)

@@ -306,11 +306,11 @@ att_status att_model_identify(att_context *context, const att_tensors *file, con
 
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
-static void write_channels(att_json_writer *writer, const char *key, const double values[3])
+static void write_channels(att_json_writer *writer, const char *key, const double *values, int count)
 {
     att_json_key(writer, key);
     att_json_begin_array(writer);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < count; i++)
         att_json_number(writer, values[i]);
     att_json_end_array(writer);
 }
@@ -323,8 +323,8 @@ att_status att_model_identity_text(att_context *context, const att_identity *ide
     att_json_key(writer, "model");
     att_json_string(writer, identity->name);
     att_options_write(writer, &identity->options);
-    write_channels(writer, "mean", identity->preprocess.mean);
-    write_channels(writer, "std", identity->preprocess.std);
+    write_channels(writer, "mean", identity->preprocess.mean, identity->preprocess.in_chans);
+    write_channels(writer, "std", identity->preprocess.std, identity->preprocess.in_chans);
     att_json_key(writer, "crop_pct");
     att_json_number(writer, identity->preprocess.crop_pct);
     att_json_key(writer, "interpolation");

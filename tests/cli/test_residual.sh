@@ -41,10 +41,59 @@ done
 run 2 measure out/some/last.safetensors data --with accuracy --maps 1
 err_has 'attscope: --maps shows attention between tokens, and resnet29 has none'
 
+# A grey network goes on where it stood, though the means of a network for colours differ by channel; args.yaml, which
+# has one of them, gives the same run.
+run 0 train data -c out/plain/args.yaml --experiment twin
+cmp out/plain/last.safetensors out/twin/last.safetensors || fail 'args.yaml does not give the same run'
+run 0 train data --resume out/plain/last.safetensors
+err_has 'nothing is left to train'
+
 # Modules on top of weights without them start anew.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
 err_has 'start anew'
 err_has ', eca in blocks every:2'
+
+# StepNet's flags complete attn, which is what files record.
+recorded() { # NAME TEXT
+    grep -qxF "attn: $2" "out/$1/args.yaml" || fail "$1: attn is not recorded as $2"
+}
+train 0 text --epochs 1 --attn step:adaptor=dct,input=x_t
+train 0 flags --epochs 1 --attn step --adaptor dct --adaptor-input x_t
+recorded flags step:adaptor=dct,input=x_t
+for line in 'adaptor: null' 'adaptor_input: null'; do
+    grep -qxF "$line" out/flags/args.yaml || fail "args.yaml has no line $line"
+done
+cmp out/text/last.safetensors out/flags/last.safetensors || fail 'the flags are not what the text is'
+run 0 inspect out/flags/last.safetensors
+out_has 'attention    step:adaptor=dct,input=x_t in all'
+run 0 train data -c out/flags/args.yaml --experiment again
+cmp out/text/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same run'
+run 0 train data --resume out/flags/last.safetensors
+recorded flags step:adaptor=dct,input=x_t
+printf 'attn: step:ratio=2\nadaptor: bottleneck\nadaptor_input: both\n' >step.yaml
+train 0 recipe --epochs 1 -c step.yaml --adaptor-input difference
+recorded recipe step:ratio=2,adaptor=bottleneck,input=difference
+train 0 recipe --epochs 1 -c step.yaml --adaptor-input difference --resume auto
+recorded recipe step:ratio=2,adaptor=bottleneck,input=difference
+
+step() { # MESSAGE FLAG...: refused in this one sentence
+    local message=$1
+    shift
+    train 2 none "$@"
+    err_is <<<"attscope: $message"
+}
+step '--adaptor dct completes --attn step, but attn is not given' --adaptor dct
+step '--adaptor-input x_t completes --attn step, but attn is se:ratio=8' --attn se:ratio=8 --adaptor-input x_t
+step '--adaptor-input x_t: attn says input already, in step:ratio=2,input=both; leave one of them out' \
+    --attn step:ratio=2,input=both --adaptor-input x_t
+long=step:ratio=1.0000000000000000000000000000000000000000000
+step "--adaptor affine makes attn too long: $long,adaptor=affine" --attn $long --adaptor affine
+step '--adaptor: there is no "dtc"; did you mean dct?' --attn step --adaptor dtc
+step '--adaptor-input: there is no "nothing", only x_t, x_t1, difference, both' --attn step --adaptor-input nothing
+run 2 validate data --checkpoint out/flags/last.safetensors --attn eca --adaptor dct
+err_is <<<'attscope: --adaptor dct completes --attn step, but attn is eca'
+run 0 train --help
+for words in '--adaptor NAME ' 'affine, iebn,' '--adaptor-input NAME ' 'x_t1, difference, both'; do out_has "$words"; done
 
 train 2 none --attn se --attn-blocks layer9:all
 err_has 'there is no stage 9; the network has layer1 to layer3'

@@ -63,6 +63,22 @@ usage "-m: there is no \"foo\" (timm's name; attscope models lists them)" train 
 run 1 inspect missing.safetensors
 printf 'attscope: missing.safetensors could not be opened: No such file or directory\n' | err_is
 
+# Files are named with the flag that gives them.
+run 1 validate data --checkpoint missing.safetensors
+err_is <<<'attscope: --checkpoint missing.safetensors could not be opened: No such file or directory'
+run 1 train data --model resnet20 --initial-checkpoint missing.safetensors
+err_is <<<'attscope: --initial-checkpoint missing.safetensors could not be opened: No such file or directory'
+run 1 train data --model resnet20 --class-map missing.txt
+err_is <<<'attscope: --class-map missing.txt could not be opened: No such file or directory'
+printf 'model: resnet20\nclass_map: missing.txt\n' >c.yaml
+run 1 sweep c.yaml data --seeds 1
+err_has 'attscope: --class-map missing.txt could not be opened: No such file or directory'
+idx data
+echo cat >short.txt
+run 1 train data --model resnet20 --img-size 8 --in-chans 1 --class-map short.txt
+err_has 'label 3, but the class map short.txt has 1 classes'
+err_has '--class-map short.txt says which classes there are, one a line'
+
 run 1 predict missing.safetensors picture.png
 err_has 'missing.safetensors'
 [ "$(wc -l <stderr)" -eq 1 ] || fail 'a failure is more than one sentence'
@@ -78,7 +94,7 @@ done
 
 # Config files: the same table, underscores or dashes; the command line wins; what is wrong is named with its line.
 printf 'epochs: 3\nbatch_szie: 4\n' >c.yaml
-usage 'c.yaml, line 2: unknown option batch-szie; did you mean batch-size?' train data -c c.yaml
+usage 'c.yaml, line 2: unknown option batch_szie; did you mean batch-size?' train data -c c.yaml
 printf 'lr: fast\n' >c.yaml
 usage 'c.yaml, line 1: lr must be a number from 0 to 1000' train data -c c.yaml
 # A file of timm's says "" for what was not given.
@@ -105,7 +121,7 @@ printf 'aa: original\n' >c.yaml
 run 2 train missing -c c.yaml --model resnet20
 err_has "only timm's RandAugment is done"
 printf 'grayscale_prob: 0.8\n' >c.yaml
-usage "c.yaml, line 1: grayscale-prob is timm's, but attscope does not have it yet" train data -c c.yaml
+usage "c.yaml, line 1: grayscale_prob is timm's, but attscope does not have it yet" train data -c c.yaml
 printf 'bce_loss: false\naa: null\nremode: pixel\nopt: adamx\n' >c.yaml
 usage 'c.yaml, line 4: opt: there is no "adamx"; did you mean adamw?' train data -c c.yaml
 

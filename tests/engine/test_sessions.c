@@ -25,6 +25,38 @@ static void attributes_are_a_node_s_own(void **state)
     free_runner(&it);
 }
 
+/* One value under several names: as outputs, as a probe, and as what an operation of trainings alone leaves of it. */
+static void a_value_comes_back_under_every_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"probe", "first", "second", "dropped"};
+    att_graph *graph = make_graph();
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(TOKENS, WIDTH));
+    att_value y = att_context_broadcast(graph, x, 2, 0, ATT_NONE);
+    att_graph_probe(graph, names[0], y);
+    att_graph_output(graph, names[1], y);
+    att_graph_output(graph, names[2], y);
+    att_graph_output(graph, names[3], att_dropout(graph, y, 0.5));
+    runner it = make_runner(graph, att_plan_options_defaults(), BATCH);
+    float in[BATCH * TOKENS * WIDTH], out[BATCH * TOKENS * WIDTH];
+    for (int i = 0; i < BATCH * TOKENS * WIDTH; i++)
+        in[i] = (float)i - 4;
+    assert_int_equal(att_session_bind(it.session, "x", in), ATT_OK);
+    for (int watching = 1; watching >= 0; watching--) {
+        att_session_watch(it.session, watching);
+        assert_int_equal(att_session_run(it.session, BATCH), ATT_OK);
+        for (int name = watching ? 0 : 1; name < 4; name++) {
+            assert_int_equal(att_session_output(it.session, names[name], 0, BATCH, out), ATT_OK);
+            for (int i = 0; i < BATCH * TOKENS * WIDTH; i++)
+                if (out[i] != 2 * in[i])
+                    fail_msg("%s: element %d is %g, not %g", names[name], i, (double)out[i], 2.0 * (double)in[i]);
+        }
+        for (int i = 0; i < BATCH * TOKENS * WIDTH; i++)
+            in[i] *= 3;
+    }
+    free_runner(&it);
+}
+
 /* Packed weights are made again: twice the weights, twice the answer. */
 static void weights_that_are_set_are_used(void **state)
 {
@@ -118,9 +150,8 @@ static void clipping_shortens_and_never_lengthens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_are_a_node_s_own),
-        cmocka_unit_test(weights_that_are_set_are_used),
-        cmocka_unit_test(outputs_stay_wide),
+        cmocka_unit_test(attributes_are_a_node_s_own),           cmocka_unit_test(a_value_comes_back_under_every_name),
+        cmocka_unit_test(weights_that_are_set_are_used),         cmocka_unit_test(outputs_stay_wide),
         cmocka_unit_test(clipping_shortens_and_never_lengthens),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);

@@ -39,7 +39,7 @@ static void test_parse(void **state)
                            "quoted: 'null'\n");
     assert_int_equal(att_yaml_count(yaml), 11);
     assert_entry(att_yaml_at(yaml, 0), "aa", ATT_YAML_NULL, 2);
-    assert_entry(att_yaml_at(yaml, 1), "batch-size", ATT_YAML_SCALAR, 3);
+    assert_entry(att_yaml_at(yaml, 1), "batch_size", ATT_YAML_SCALAR, 3);
     assert_string_equal(att_yaml_at(yaml, 1).values[0], "128");
     assert_false(att_yaml_at(yaml, 1).text);
     assert_entry(att_yaml_at(yaml, 2), "data-dir", ATT_YAML_SCALAR, 4);
@@ -50,7 +50,7 @@ static void test_parse(void **state)
     assert_string_equal(att_yaml_at(yaml, 3).values[1], "1.0");
     assert_entry(att_yaml_at(yaml, 4), "ratio", ATT_YAML_LIST, 8);
     assert_string_equal(att_yaml_at(yaml, 4).values[1], "1.33");
-    assert_entry(att_yaml_at(yaml, 5), "model-kwargs", ATT_YAML_NULL, 9);
+    assert_entry(att_yaml_at(yaml, 5), "model_kwargs", ATT_YAML_NULL, 9);
     assert_entry(att_yaml_at(yaml, 6), "experiment", ATT_YAML_SCALAR, 10);
     assert_string_equal(att_yaml_at(yaml, 6).values[0], "");
     assert_entry(att_yaml_at(yaml, 7), "tilde", ATT_YAML_NULL, 11);
@@ -89,7 +89,7 @@ static void test_refused(void **state)
         {"a: !!python/object:os.system ls\n", "line 1: tags"},
         {"a: !!str 1\n", "line 1: tags"},
         {"&x {a: 1}\n", "line 1: anchors"},
-        {"batch-size: 1\nlr: 2\nbatch_size: 3\n", "line 3: batch-size was given in line 1"},
+        {"batch-size: 1\nlr: 2\nbatch_size: 3\n", "line 3: batch_size was given in line 1 already"},
         {"? [a]\n: b\n", "line 1: a key"},
         {"- a\n- b\n", "line 1: expected lines of"},
         {"hello\n", "line 1: expected lines of"},
@@ -137,14 +137,14 @@ static const char *const awkward[] = {"null",          "true",   "",         "- 
 static const char *const one[] = {"64"}, *const yes[] = {"true"}, *const path[] = {"/data/my images"},
                          *const null_text[] = {"null"};
 static const att_yaml_entry entries[] = {
-    {.key = "data-dir", .kind = ATT_YAML_SCALAR, .values = path, .value_count = 1, .text = true},
-    {.key = "batch-size", .kind = ATT_YAML_SCALAR, .values = one, .value_count = 1},
+    {.key = "data_dir", .kind = ATT_YAML_SCALAR, .values = path, .value_count = 1, .text = true},
+    {.key = "batch_size", .kind = ATT_YAML_SCALAR, .values = one, .value_count = 1},
     {.key = "amp", .kind = ATT_YAML_SCALAR, .values = yes, .value_count = 1},
     {.key = "aa", .kind = ATT_YAML_NULL},
     {.key = "scale", .kind = ATT_YAML_LIST, .values = scale, .value_count = 2},
     {.key = "empty", .kind = ATT_YAML_LIST},
     {.key = "names", .kind = ATT_YAML_LIST, .values = awkward, .value_count = 13, .text = true},
-    {.key = "unquoted-null", .kind = ATT_YAML_SCALAR, .values = null_text, .value_count = 1},
+    {.key = "as-written", .kind = ATT_YAML_SCALAR, .values = null_text, .value_count = 1},
 };
 enum { ENTRIES = sizeof(entries) / sizeof(entries[0]) };
 
