@@ -110,6 +110,10 @@ typedef struct att_node {
 att_value att_emit(att_graph *graph, const char *op, const att_attrs *attrs, const att_value *in, int in_count,
                    att_value *out);
 
+/* The node that makes `value`, until the next is emitted; for in_training() NULL where that was emitted by one, and
+ * NULL where none does. */
+const att_node *att_graph_maker(const att_graph *graph, att_value value);
+
 /* The buffer takes over `value` (kind ATT_BATCH) at the end of each run of a training plan. */
 void att_graph_assign(att_graph *graph, att_value buffer, att_value value);
 
