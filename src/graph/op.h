@@ -62,7 +62,8 @@ enum {
     ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass computes it again instead of keeping its outputs */
     ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, where what makes in[0] is computed again too */
     ATT_OP_TRAIN_ONLY = 2,           /* the identity on in[0] in inference plans */
-    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before gradients are laid out: its rule is that of what it absorbed, too */
+    ATT_OP_ABSORBS_FIRST = 8, /* absorbs before gradients are laid out: its rule is that of what it absorbed, too */
+    ATT_OP_ABSORBS_LAST = 16  /* absorbs once more, what made values for one segment have, when types are settled */
 };
 
 typedef struct att_op {

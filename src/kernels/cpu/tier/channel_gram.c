@@ -48,11 +48,12 @@ ATT_INLINE void take_mean(const gram *g, const void *x, int64_t first, bool narr
     }
 }
 
-/* `count` rows from element `first` on, counted from the mean; columns behind the last are 0 as their mean is. */
+/* `count` rows from element `first` on, counted from the mean; columns behind the last are 0 as their mean is. Of bf16
+ * less one number all differ alike from what a long sum can hold, so that it would drift: sums begin anew each time. */
 ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t count, bool narrow)
 {
     for (int64_t column = 0; column < g->columns; column += VW) {
-        vf mean = v_load(g->mean + column), sum[SUMS] = {v_load(g->sum + column)};
+        vf mean = v_load(g->mean + column), sum[SUMS] = {{0}};
         for (int64_t row = 0; row < count; row += SUMS)
             for (int i = 0; i < SUMS && row + i < count; i++) {
                 int64_t at = first + (row + i) * g->columns;
@@ -60,7 +61,7 @@ ATT_INLINE void pack_rows(const gram *g, const void *x, int64_t first, int64_t c
                 v_store(g->packed + (row + i) * g->padded + column, apart);
                 sum[i] += apart;
             }
-        v_store(g->sum + column, sum[0] + sum[1] + (sum[2] + sum[3]));
+        v_store(g->sum + column, v_load(g->sum + column) + (sum[0] + sum[1] + (sum[2] + sum[3])));
     }
 }
 
