@@ -195,6 +195,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(compile(trainer, lanes));
     ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session));
     ATT_TRY(open_loader(trainer));
+    att_dataset_listing(trainer->run.data->train, trainer->run.listing);
     if (options->output)
         ATT_TRY(att_file_make_folders(trainer->context, options->output));
     trainer->state.metric = NAN;

@@ -252,7 +252,7 @@ static att_trainer trainer_of(const att_model *model, att_weights *weights, cons
     att_context *context = att_graph_context(att_model_graph(model));
     return (att_trainer){.context = context,
                          .options = options,
-                         .run = {context, model, weights, data, options, NULL, 0},
+                         .run = {context, model, weights, data, options, NULL, 0, ""},
                          .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
                          .started = att_seconds_now(),
                          .lr = NAN,

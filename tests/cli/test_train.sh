@@ -106,13 +106,32 @@ run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'its epochs is "60", here it is "61"'
-err_has 'leave that option out to continue (out/cut/args.yaml has it), or begin another training from these weights:'
+err_has 'it continues with the options and the data that out/cut/args.yaml names; another training begins from its'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 run 0 train --resume out/cut/last.safetensors
 err_has 'out/cut/last.safetensors: all 60 epochs are done already, nothing is left to train'
 rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
+
+# Continued on other images than those it was begun with, though as many: the same in another order, under other names.
+mkdir -p pictures/train/a pictures/train/b
+for name in a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4; do cp "$here/../goldens/images/420.jpg" pictures/train/$name.jpg; done
+few='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --embed-dim 16 --depth 1 --num-heads 2 --batch-size 4 --no-aug'
+# shellcheck disable=SC2086
+run 0 train pictures --val-split "" $few --epochs 1 --output out --experiment listed
+mv pictures/train/a/1.jpg pictures/train/a/9.jpg
+run 1 train --resume out/listed/last.safetensors
+err_has 'continued to the same bits: the names, order or classes of its training images are not those of the data here'
+rm pictures/train/a/9.jpg
+run 1 train --resume out/listed/last.safetensors
+err_has 'it was trained on 8 images, the data here has 7'
+err_has 'it continues with the options and the data that out/listed/args.yaml names'
+! grep -q 'option out' stderr || fail "$command_line: takes data for an option"
+# Elsewhere, and packed, it is the same data.
+cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
+mv pictures moved && tar cf moved.tar moved
+for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done
 
 # Nothing to evaluate on, and so it stays when the run is continued. An empty --output is the default.
 train 0 blind --epochs 1 --val-split ''
