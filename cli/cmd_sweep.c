@@ -290,9 +290,8 @@ static void find_states(job *j)
 {
     for (int i = 0; i < j->plan->run_count; i++) {
         sweep_run *run = &j->plan->runs[i];
-        att_run_state state;
-        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &state) == ATT_OK)
-            run->status = state.measured ? "measured" : state.trained ? "trained" : run->status;
+        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &run->found) == ATT_OK)
+            run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : run->status;
     }
 }
 

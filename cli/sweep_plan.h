@@ -22,6 +22,7 @@ typedef struct sweep_run {
     uint64_t seed;
     int choice[SWEEP_AXES]; /* of each axis */
     const char *status;     /* "waiting", "trained", "measured", "failed" or "stopped" */
+    att_run_state found;    /* by its records, before anything ran */
 } sweep_run;
 
 typedef struct sweep_asked {

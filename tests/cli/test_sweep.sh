@@ -137,6 +137,23 @@ run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr
 err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
 run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
 
+# As are runs of other images: of another test set, of other training images, measured or not. Elsewhere, the same are.
+cp -r data moved
+run 0 sweep tiny.yaml moved --vary broadcast=none --seeds 1 --output out
+err_has ': done already'
+rm -r before && cp -r out before
+cp -r data tested && idx_pair tested/t10k 28
+run 1 sweep tiny.yaml tested --vary broadcast=none,cb_s --seeds 1 --output out
+err_has 'out/tiny/broadcast=none-seed1 was measured on other images than tested has; another --experiment keeps both'
+cp -r data trained && idx_pair trained/train 92
+run 1 sweep tiny.yaml trained --vary broadcast=none,cb_s --seeds 1 --output out
+err_has 'out/tiny/broadcast=none-seed1 was begun with other images than trained has; another --experiment keeps both'
+diff -r before out || fail 'a refused sweep changes its folder'
+rm out/tiny/broadcast=cb_s-seed1/measure.jsonl
+run 1 sweep tiny.yaml trained --vary broadcast=cb_s --seeds 1 --output out
+err_has 'out/tiny/broadcast=cb_s-seed1 was begun with other images than trained has'
+run 0 sweep tiny.yaml data --vary broadcast=cb_s --seeds 1 --output out
+
 # --- damaged files are their run's failure alone
 short='--set epochs=1 --set depth=1 --measure accuracy --output out'
 # shellcheck disable=SC2086
