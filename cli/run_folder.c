@@ -1,5 +1,6 @@
 #include "run_folder.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,6 +20,53 @@ bool cli_exists(const char *path)
 {
     struct stat found;
     return stat(path, &found) == 0;
+}
+
+bool cli_is_run_folder(const char *folder)
+{
+    char path[CLI_PATH];
+    return cli_exists(cli_join(folder, "args.yaml", path, sizeof path)) ||
+           cli_exists(cli_join(folder, "metrics.jsonl", path, sizeof path));
+}
+
+static bool is_one(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+static bool same_bytes(const char *a, const char *b)
+{
+    enum { PIECE = 1 << 16 };
+    static char from_a[PIECE], from_b[PIECE];
+    FILE *file_a = fopen(a, "rb"), *file_b = fopen(b, "rb");
+    bool same = file_a && file_b;
+    while (same) {
+        size_t read = fread(from_a, 1, PIECE, file_a);
+        same = fread(from_b, 1, PIECE, file_b) == read && memcmp(from_a, from_b, read) == 0;
+        if (read < PIECE)
+            break;
+    }
+    if (file_a)
+        fclose(file_a);
+    if (file_b)
+        fclose(file_b);
+    return same;
+}
+
+bool cli_is_of_run(const char *folder, const char *checkpoint)
+{
+    char path[CLI_PATH];
+    bool found = is_one(folder, cli_folder_of(checkpoint, path, sizeof path));
+    DIR *files = found ? NULL : opendir(folder);
+    for (struct dirent *entry; files && !found && (entry = readdir(files));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        found = dot && strcmp(dot, ".safetensors") == 0 &&
+                same_bytes(cli_join(folder, entry->d_name, path, sizeof path), checkpoint);
+    }
+    if (files)
+        closedir(files);
+    return found;
 }
 
 static void last_of(const char *output, const char *experiment, char *path, size_t size)

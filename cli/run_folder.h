@@ -29,6 +29,10 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
 
 /* "FOLDER/NAME"; "", which no file is called, where that does not fit. Returns `path`. */
 char *cli_join(const char *folder, const char *name, char *path, size_t size);
+/* Whether a training has been in the folder. */
+bool cli_is_run_folder(const char *folder);
+/* Whether `checkpoint` lies in the folder, or is a copy of one that does. */
+bool cli_is_of_run(const char *folder, const char *checkpoint);
 /* The folder that a file lies in; "." where its path has none. Returns `folder`. */
 char *cli_folder_of(const char *path, char *folder, size_t size);
 bool cli_exists(const char *path);
