@@ -134,7 +134,8 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * result may be NULL; otherwise it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an
  * option out of range; fewer images than one batch; a model without loss, or whose targets are not of the kind that
  * mixing asks for); ERR_NOT_FOUND (optimizer, schedule: with the nearest name); ERR_NONFINITE (loss or gradient: the
- * message names the update, the first node and the last good checkpoint; weights are those before that update);
+ * message names the update, the first node and the last good checkpoint; weights are those before that update. Or an
+ * evaluation: the epoch leaves no checkpoint and no event);
  * ERR_STOPPED (progress asked to stop: `last` was written after the update in progress); ERR_IO and what a sink
  * answers. */
 ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,

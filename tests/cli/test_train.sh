@@ -114,6 +114,18 @@ rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
 
+# Weights that answer with NaN end a training, whether an update or an evaluation finds them, and make no checkpoint.
+train 1 burst --epochs 1 --lr 1000 --opt sgd --val-split ''
+err_has 'was not made: NaN or infinity'
+train 0 good --epochs 1
+# At this rate weights burst within the first epochs, whose only update is finite.
+# shellcheck disable=SC2086
+run 1 train data --initial-checkpoint out/good/last.safetensors $recipe --opt sgd --lr 1000 --batch-size 96 --epochs 9 \
+    --output out --experiment bursts
+err_has 'NaN or infinity'
+err_has 'the last good checkpoint is out/bursts/last.safetensors'
+run 0 validate data --checkpoint out/bursts/last.safetensors
+
 # Continued on other images than those it was begun with, though as many: the same in another order, under other names.
 mkdir -p pictures/train/a pictures/train/b
 for name in a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4; do cp "$here/../goldens/images/420.jpg" pictures/train/$name.jpg; done
