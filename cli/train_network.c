@@ -78,7 +78,7 @@ static void settle_classes(cli_app *cli, train_settings *s, const att_dataset *d
     if (*classes == 0) {
         *classes = in_data;
         cli_note(cli, "--num-classes %d, as many as the data has", in_data);
-    } else if (!n->says_classes && *classes > in_data) {
+    } else if (!n->says_classes && *classes != in_data) {
         cli_note(cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", n->checkpoint, *classes,
                  in_data, in_data);
     }
