@@ -178,6 +178,15 @@ eval_top1=$(sed -n 's/.*"eval_top1": \([0-9.]*\),*/\1/p' result.json)
 [ "$eval_top1" = "$(sed -n 's/.*"top1": \([0-9.]*\),*/\1/p' r.json)" ] || fail 'validate and train differ in top-1'
 run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
 
+# Whose figures they are, where weights are averaged.
+train 0 averaged --epochs 1 --model-ema
+grep -qE '^epoch 1/1 .* top-5 [0-9.]+ % of the averaged weights ' stderr || fail "$command_line: whose figures?"
+[ "$(grep -c ' of the averaged weights$' stdout)" = 2 ] || fail "$command_line: whose figures? $(cat stdout)"
+run 0 validate data --checkpoint out/averaged/last.safetensors
+err_has 'out/averaged/last.safetensors has averaged weights too, which its training evaluated: --use-ema takes them'
+run 0 validate data --checkpoint out/averaged/last.safetensors --use-ema
+! grep -q 'averaged' stderr || fail "$command_line: advises what is done"
+
 run 0 inspect out/whole/last.safetensors
 out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 16, depth 1, heads 2, classes 4'
 out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
