@@ -177,6 +177,8 @@ grep -qE '^vit_tiny_patch16_224,8,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,0\.00,0\.8,bic
 eval_top1=$(sed -n 's/.*"eval_top1": \([0-9.]*\),*/\1/p' result.json)
 [ "$eval_top1" = "$(sed -n 's/.*"top1": \([0-9.]*\),*/\1/p' r.json)" ] || fail 'validate and train differ in top-1'
 run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
+run 1 validate data --checkpoint out/whole/last.safetensors --results-file nowhere/r.csv
+err_is <<<'attscope: nowhere/r.csv: No such file or directory'
 
 # Whose figures they are, where weights are averaged.
 train 0 averaged --epochs 1 --model-ema
