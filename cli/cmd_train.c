@@ -32,6 +32,9 @@ static int open_data(job *j, const char *path)
     att_dataset_options train = cli_train_data_options(d, d->train_split),
                         eval = cli_train_data_options(d, d->val_split);
     int code = cli_dataset_open(j->cli, path, &train, &j->train);
+    if (code != CLI_OK && *j->run.resume && path == d->data_dir && !cli_exists(path))
+        cli_note(j->cli, "%s/args.yaml names it; attscope train DATA --resume %s says where the data is now",
+                 j->run.folder, j->run.resume);
     if (code != CLI_OK)
         return code;
     if (!*att_dataset_split(j->train)) {

@@ -143,6 +143,11 @@ err_has 'it continues with the options and the data that out/listed/args.yaml na
 # Elsewhere, and packed, it is the same data.
 cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
 mv pictures moved && tar cf moved.tar moved
+run 1 train --resume out/listed/last.safetensors
+err_has 'pictures does not exist'
+err_has 'out/listed/args.yaml names it; attscope train DATA --resume out/listed/last.safetensors says where the data is now'
+run 1 train nowhere --resume out/listed/last.safetensors
+! grep -q 'names it' stderr || fail "$command_line: the operand is not what args.yaml names"
 for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done
 
 # Nothing to evaluate on, and so it stays when the run is continued. An empty --output is the default.
