@@ -61,6 +61,10 @@ epochs: 1
 YAML
 run 2 sweep short.yaml data --measure tns
 err_has 'instrument "tns" has nothing to see'
+run 2 sweep short.yaml data --vary attn=none,se --measure gate,accuracy,tns
+err_has 'instrument "tns" has nothing to see'
+run 2 sweep short.yaml data --vary attn=none,se --measure gate
+err_has 'of the setting attn=none, measured with --measure gate; no run was started'
 run 2 sweep tiny.yaml data --measure nsi:per=blok
 ! grep -q '^epoch' stderr || fail 'a refused sweep trained'
 [ ! -e output ] || fail 'a refused sweep made a folder'
@@ -131,6 +135,13 @@ grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out
 # A page of it.
 run 0 report out/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
+
+# A baseline has nothing for some instruments, which are left out of it alone; the same command does nothing again.
+run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
+err_has 'attn=none is measured without gate, which has nothing to see there'
+grep -qE '^  layer1.0.se.gate +- +[0-9.]+' stdout || fail "$command_line: no gates beside a baseline: $(cat stdout)"
+run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
+[ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments is done again'
 
 # What was begun with other settings is left alone.
 run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
