@@ -102,6 +102,24 @@ if [ $status -eq 130 ]; then
 else
     fail "interrupted: exit status $status"
 fi
+# So for a terminal that is closed, but for who asked not to be told.
+# shellcheck disable=SC2086
+"$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment hung >stdout 2>stderr &
+child=$!
+until [ -e out/hung/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -HUP $child 2>/dev/null
+wait $child
+status=$?
+command_line='attscope train, hung up'
+[ $status -eq 130 ] || fail "exit status $status"
+err_has 'to go on: attscope train --resume out/hung/last.safetensors'
+# shellcheck disable=SC2086
+nohup "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experiment nohup >stdout 2>stderr &
+child=$!
+until [ -e out/nohup/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -HUP $child 2>/dev/null
+wait $child || fail 'nohup does not keep a training from being hung up'
+
 run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
