@@ -103,6 +103,8 @@ static int settle_folder(job *j)
     const char *checkpoint = j->settings->on.data.checkpoint;
     char name[256];
     name_of(checkpoint, name, sizeof name);
+    if (cli_experiment_check(f->experiment) != CLI_OK)
+        return CLI_USAGE;
     if (f->output)
         cli_join(f->output, f->experiment ? f->experiment : name, j->folder, sizeof j->folder);
     else if (f->experiment)

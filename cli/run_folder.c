@@ -75,11 +75,20 @@ static void last_of(const char *output, const char *experiment, char *path, size
     cli_join(cli_join(output, experiment, folder, sizeof folder), last_name, path, size);
 }
 
+int cli_experiment_check(const char *experiment)
+{
+    if (experiment && (strchr(experiment, '/') || strcmp(experiment, ".") == 0 || strcmp(experiment, "..") == 0))
+        return cli_usage("--experiment: \"%s\" is a path; it names a folder in --output", experiment);
+    return CLI_OK;
+}
+
 int cli_resume_check(const char *resume, const char *experiment)
 {
-    if (resume && strcmp(resume, "auto") == 0 && !experiment)
+    if (resume && strcmp(resume, "auto") != 0)
+        return CLI_OK;
+    if (resume && !experiment)
         return cli_usage("--resume auto needs --experiment NAME, the run to continue");
-    return CLI_OK;
+    return cli_experiment_check(experiment);
 }
 
 void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size)

@@ -12,7 +12,9 @@ typedef struct cli_run_folder {
     char database[CLI_PATH];
 } cli_run_folder;
 
-/* Refuses --resume auto without a name. CLI_OK or a code. */
+/* Refuses an --experiment (NULL: none) that is no name of a folder in --output but a path. CLI_OK or a code. */
+int cli_experiment_check(const char *experiment);
+/* The same where the name counts, and --resume auto without one. CLI_OK or a code. */
 int cli_resume_check(const char *resume, const char *experiment);
 
 /* The checkpoint that --resume names: the file itself; "auto": last.safetensors in OUTPUT/EXPERIMENT where there is

@@ -120,6 +120,12 @@ until [ -e out/nohup/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null;
 kill -HUP $child 2>/dev/null
 wait $child || fail 'nohup does not keep a training from being hung up'
 
+# shellcheck disable=SC2086
+for name in ../aside a/b . ..; do
+    usage "--experiment: \"$name\" is a path; it names a folder in --output" train data $network $recipe --experiment "$name"
+    usage "--experiment: \"$name\" is a path; it names a folder in --output" \
+        measure out/cut/last.safetensors data --output out --experiment "$name"
+done
 run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
