@@ -87,13 +87,6 @@ static const cli_use uses[] = {
 
 /* --- where the records go ----------------------------------------------------------------------------------------- */
 
-static bool is_run_folder(const char *folder)
-{
-    char path[CLI_PATH];
-    return cli_exists(cli_join(folder, "args.yaml", path, sizeof path)) ||
-           cli_exists(cli_join(folder, "metrics.jsonl", path, sizeof path));
-}
-
 /* "deit_tiny" of "weights/deit_tiny.safetensors" */
 static void name_of(const char *checkpoint, char *name, size_t size)
 {
@@ -110,11 +103,13 @@ static int settle_folder(job *j)
     const char *checkpoint = j->settings->on.data.checkpoint;
     char name[256];
     name_of(checkpoint, name, sizeof name);
+    if (cli_experiment_check(f->experiment) != CLI_OK)
+        return CLI_USAGE;
     if (f->output)
         cli_join(f->output, f->experiment ? f->experiment : name, j->folder, sizeof j->folder);
     else if (f->experiment)
         return cli_usage("--experiment names a folder in --output FOLDER, which is missing");
-    else if (!is_run_folder(cli_folder_of(checkpoint, j->folder, sizeof j->folder)))
+    else if (!cli_is_run_folder(cli_folder_of(checkpoint, j->folder, sizeof j->folder)))
         *j->folder = '\0';
     if (j->settings->instruments.maps > 0 && !*j->folder)
         return cli_usage("--maps needs --output FOLDER: %s does not lie in a run's folder", checkpoint);
@@ -243,8 +238,12 @@ static att_status emit_all(const job *j)
 static int open_records(job *j)
 {
     char database[CLI_PATH];
+    const char *checkpoint = j->settings->on.data.checkpoint;
     if (!*j->folder)
         return CLI_OK;
+    if (cli_is_run_folder(j->folder) && !cli_is_of_run(j->folder, checkpoint))
+        return cli_failure("%s holds a training that %s is no checkpoint of; another --experiment takes its figures",
+                           j->folder, checkpoint);
     j->folder_is_new = !cli_exists(j->folder);
     cli_database_of(j->folder, database, sizeof database);
     return cli_check(j->cli, att_store_open_measured(j->cli->context, j->folder, database, &j->records));

@@ -49,7 +49,9 @@ static void sweep_defaults(void *values)
 
 static const cli_option measure_options[] = {
     {"measure", .kind = CLI_TEXT, .value = "LIST",
-     .help = "instruments for the last checkpoint, by commas, on the test split; all: every one",
+     .help =
+         "instruments for the last checkpoint, by commas, on the test split; left out of settings whose network has "
+         "nothing for them; all: every one",
      CLI_AT(settings, measure)},
 };
 
@@ -154,9 +156,9 @@ static int measure(const job *j, const sweep_run *run)
     snprintf(workers, sizeof workers, "%d", s->recipe.workers);
     snprintf(cache, sizeof cache, "%" PRId64, s->data.cache_bytes);
     const char *arguments[32] = {
-        "attscope",           "measure",   last,        s->data.data_dir, "--split", "test",      "--with",
-        j->settings->measure, "--samples", "64",        "--threads",      threads,   "--workers", workers,
-        "--cache-bytes",      cache,       "--backend", s->engine.backend};
+        "attscope",      "measure",   last,        s->data.data_dir, "--split", "test",      "--with",
+        run->measure,    "--samples", "64",        "--threads",      threads,   "--workers", workers,
+        "--cache-bytes", cache,       "--backend", s->engine.backend};
     int count = 18;
     if (s->recipe.skip_corrupt)
         arguments[count++] = "--skip-corrupt";
@@ -171,7 +173,7 @@ static int measure(const job *j, const sweep_run *run)
 
 static int read_state(const job *j, const sweep_run *run, att_run_state *state)
 {
-    int code = cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, j->settings->measure, state));
+    int code = cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, run->measure, state));
     if (code != CLI_OK)
         sweep_advise_removal(j->cli, run);
     return code;
@@ -267,6 +269,8 @@ static const char *instrument_name(const void *user, int index)
 /* Their names; sweep_check() sees the rest. */
 static int check_instruments(const char *list)
 {
+    if (strlen(list) >= SWEEP_LIST)
+        return cli_usage("--measure: the list is too long");
     for (const char *at = list;; at++) {
         char name[64];
         size_t length = strcspn(at, ",");
@@ -290,9 +294,8 @@ static void find_states(job *j)
 {
     for (int i = 0; i < j->plan->run_count; i++) {
         sweep_run *run = &j->plan->runs[i];
-        att_run_state state;
-        if (att_run_state_read(j->cli->context, run->folder, j->settings->measure, &state) == ATT_OK)
-            run->status = state.measured ? "measured" : state.trained ? "trained" : run->status;
+        if (att_run_state_read(j->cli->context, run->folder, run->measure, &run->found) == ATT_OK)
+            run->status = run->found.measured ? "measured" : run->found.trained ? "trained" : run->status;
     }
 }
 
@@ -312,8 +315,12 @@ static int prepare_folders(job *j)
 
 static int sweep(job *j)
 {
+    for (int i = 0; i < j->plan->run_count; i++)
+        snprintf(j->plan->runs[i].measure, SWEEP_LIST, "%s", j->settings->measure);
     find_states(j);
     int code = sweep_check(j->cli, j->plan, j->settings->measure);
+    if (code == CLI_OK)
+        find_states(j); /* with what was left out */
     if (code == CLI_OK)
         code = sweep_plan_lock(j->plan);
     if (code == CLI_OK)

@@ -32,6 +32,9 @@ static int open_data(job *j, const char *path)
     att_dataset_options train = cli_train_data_options(d, d->train_split),
                         eval = cli_train_data_options(d, d->val_split);
     int code = cli_dataset_open(j->cli, path, &train, &j->train);
+    if (code != CLI_OK && *j->run.resume && path == d->data_dir && !cli_exists(path))
+        cli_note(j->cli, "%s/args.yaml names it; attscope train DATA --resume %s says where the data is now",
+                 j->run.folder, j->run.resume);
     if (code != CLI_OK)
         return code;
     if (!*att_dataset_split(j->train)) {
@@ -123,12 +126,18 @@ static double field(const att_event *event, const char *name)
     return NAN;
 }
 
+/* What is evaluated, where that is not plain. */
+static const char *whose_weights(const job *j)
+{
+    return j->settings->recipe.model_ema ? " of the averaged weights" : "";
+}
+
 static void say_epoch(job *j, const att_event *event)
 {
-    char evaluated[96] = "";
+    char evaluated[128] = "";
     if (isfinite(field(event, "eval_loss")))
-        snprintf(evaluated, sizeof evaluated, "  eval loss %.4f  top-1 %.2f %%  top-5 %.2f %%",
-                 field(event, "eval_loss"), field(event, "eval_top1"), field(event, "eval_top5"));
+        snprintf(evaluated, sizeof evaluated, "  eval loss %.4f  top-1 %.2f %%  top-5 %.2f %%%s",
+                 field(event, "eval_loss"), field(event, "eval_top1"), field(event, "eval_top5"), whose_weights(j));
     cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g  %.0f %% waiting for data", (long long)event->epoch + 1,
              j->settings->recipe.epochs, field(event, "train_loss"), evaluated, field(event, "lr"),
              100 * field(event, "wait_share"));
@@ -161,9 +170,11 @@ static void print_result(const job *j, const att_train_result *r)
     if (isfinite(r->train_loss))
         printf("training loss %.4f\n", r->train_loss);
     if (isfinite(r->eval_top1))
-        printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f\n", r->eval_top1, r->eval_top5, r->eval_loss);
+        printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f%s\n", r->eval_top1, r->eval_top5, r->eval_loss,
+               whose_weights(j));
     if (r->best_epoch >= 0)
-        printf("best %s %.4g in epoch %d\n", j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1);
+        printf("best %s %.4g in epoch %d%s\n", j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1,
+               whose_weights(j));
     printf("%s\n", j->run.folder);
 }
 
@@ -250,11 +261,10 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     }
     int code = cli_check(j->cli, status);
     if (status == ATT_ERR_MISMATCH && !j->log.emit && *j->run.resume)
-        cli_note(
-            j->cli,
-            "leave that option out to continue (%s/args.yaml has it), or begin another training from these weights: "
-            "--initial-checkpoint %s --experiment NAME",
-            j->run.folder, j->run.resume);
+        cli_note(j->cli,
+                 "it continues with the options and the data that %s/args.yaml names; another training begins from its "
+                 "weights with --initial-checkpoint %s --experiment NAME",
+                 j->run.folder, j->run.resume);
     if (j->log.emit && !s->recipe.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         cli_note(j->cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)

@@ -94,6 +94,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     att_dataset *dataset = NULL;
     int code = cli_json_check(s->output.json);
     if (code == CLI_OK)
+        code = cli_json_check(s->results_file);
+    if (code == CLI_OK)
         code = cli_file_check("--checkpoint", s->on.data.checkpoint);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->on.engine);

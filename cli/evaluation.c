@@ -63,6 +63,14 @@ static void compare_names(cli_app *cli, const cli_loaded *loaded, const att_data
     }
 }
 
+/* What CIFAR-100 has two of. */
+static const char *coarse_advice(int network, int found)
+{
+    return network == 20 && found == 100   ? "--coarse-labels takes CIFAR-100's 20 superclasses, "
+           : network == 100 && found == 20 ? "without --coarse-labels CIFAR-100 has 100 classes, "
+                                           : "";
+}
+
 int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
 {
     int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
@@ -77,8 +85,8 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
             network, found);
     cli_note(cli,
              "the network has %d classes, the data %d; the accuracy means something only where their numbers agree "
-             "(--class-map)",
-             network, found);
+             "(%s--class-map)",
+             network, found, coarse_advice(network, found));
     return CLI_OK;
 }
 

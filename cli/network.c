@@ -75,12 +75,22 @@ static int find_network(cli_app *cli, const char *path, const cli_network *netwo
     return code == CLI_OK ? cli_preprocess_flags(flags, &loaded->identity.preprocess) : code;
 }
 
+/* The training's own figures were of the others. */
+static void mention_average(cli_app *cli, const char *path, const att_tensors *file)
+{
+    att_checkpoint_info info;
+    if (att_checkpoint_describe(cli->context, file, &info) == ATT_OK && info.ema)
+        cli_note(cli, "%s has averaged weights too, which its training evaluated: --use-ema takes them", path);
+}
+
 int cli_load(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags, bool ema,
              cli_loaded *loaded)
 {
     int code = find_network(cli, path, network, flags, loaded);
     if (code != CLI_OK)
         return code;
+    if (!ema)
+        mention_average(cli, path, loaded->file);
     loaded->transform = att_evaluate_transform(&loaded->identity.preprocess);
     att_status status =
         att_model_create(cli->context, loaded->identity.name, &loaded->identity.options, ATT_F32, &loaded->model);

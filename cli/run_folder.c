@@ -1,5 +1,6 @@
 #include "run_folder.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,17 +22,73 @@ bool cli_exists(const char *path)
     return stat(path, &found) == 0;
 }
 
+bool cli_is_run_folder(const char *folder)
+{
+    char path[CLI_PATH];
+    return cli_exists(cli_join(folder, "args.yaml", path, sizeof path)) ||
+           cli_exists(cli_join(folder, "metrics.jsonl", path, sizeof path));
+}
+
+static bool is_one(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+static bool same_bytes(const char *a, const char *b)
+{
+    enum { PIECE = 1 << 16 };
+    static char from_a[PIECE], from_b[PIECE];
+    FILE *file_a = fopen(a, "rb"), *file_b = fopen(b, "rb");
+    bool same = file_a && file_b;
+    while (same) {
+        size_t read = fread(from_a, 1, PIECE, file_a);
+        same = fread(from_b, 1, PIECE, file_b) == read && memcmp(from_a, from_b, read) == 0;
+        if (read < PIECE)
+            break;
+    }
+    if (file_a)
+        fclose(file_a);
+    if (file_b)
+        fclose(file_b);
+    return same;
+}
+
+bool cli_is_of_run(const char *folder, const char *checkpoint)
+{
+    char path[CLI_PATH];
+    bool found = is_one(folder, cli_folder_of(checkpoint, path, sizeof path));
+    DIR *files = found ? NULL : opendir(folder);
+    for (struct dirent *entry; files && !found && (entry = readdir(files));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        found = dot && strcmp(dot, ".safetensors") == 0 &&
+                same_bytes(cli_join(folder, entry->d_name, path, sizeof path), checkpoint);
+    }
+    if (files)
+        closedir(files);
+    return found;
+}
+
 static void last_of(const char *output, const char *experiment, char *path, size_t size)
 {
     char folder[CLI_PATH];
     cli_join(cli_join(output, experiment, folder, sizeof folder), last_name, path, size);
 }
 
+int cli_experiment_check(const char *experiment)
+{
+    if (experiment && (strchr(experiment, '/') || strcmp(experiment, ".") == 0 || strcmp(experiment, "..") == 0))
+        return cli_usage("--experiment: \"%s\" is a path; it names a folder in --output", experiment);
+    return CLI_OK;
+}
+
 int cli_resume_check(const char *resume, const char *experiment)
 {
-    if (resume && strcmp(resume, "auto") == 0 && !experiment)
+    if (resume && strcmp(resume, "auto") != 0)
+        return CLI_OK;
+    if (resume && !experiment)
         return cli_usage("--resume auto needs --experiment NAME, the run to continue");
-    return CLI_OK;
+    return cli_experiment_check(experiment);
 }
 
 void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size)

@@ -12,7 +12,9 @@ typedef struct cli_run_folder {
     char database[CLI_PATH];
 } cli_run_folder;
 
-/* Refuses --resume auto without a name. CLI_OK or a code. */
+/* Refuses an --experiment (NULL: none) that is no name of a folder in --output but a path. CLI_OK or a code. */
+int cli_experiment_check(const char *experiment);
+/* The same where the name counts, and --resume auto without one. CLI_OK or a code. */
 int cli_resume_check(const char *resume, const char *experiment);
 
 /* The checkpoint that --resume names: the file itself; "auto": last.safetensors in OUTPUT/EXPERIMENT where there is
@@ -29,6 +31,10 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
 
 /* "FOLDER/NAME"; "", which no file is called, where that does not fit. Returns `path`. */
 char *cli_join(const char *folder, const char *name, char *path, size_t size);
+/* Whether a training has been in the folder. */
+bool cli_is_run_folder(const char *folder);
+/* Whether `checkpoint` lies in the folder, or is a copy of one that does. */
+bool cli_is_of_run(const char *folder, const char *checkpoint);
 /* The folder that a file lies in; "." where its path has none. Returns `folder`. */
 char *cli_folder_of(const char *path, char *folder, size_t size);
 bool cli_exists(const char *path);

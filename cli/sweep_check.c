@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "digest.h"
 #include "figures.h"
 #include "train_network.h"
 #include "train_settle.h"
+
+enum { INSTRUMENTS = 31 }; /* more than there are; none is named twice */
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
@@ -42,18 +45,128 @@ static bool same_data(const train_data *a, const train_data *b)
            a->coarse_labels == b->coarse_labels;
 }
 
+typedef struct data_digests {
+    train_data of;                     /* zero: none yet */
+    char listing[ATT_DATASET_LISTING]; /* of what is trained on */
+    char contents[CLI_DIGEST];         /* of what is measured */
+} data_digests;
+
+static int read_digests(cli_app *cli, const train_data *data, data_digests *digests)
+{
+    att_dataset_options train = cli_train_data_options(data, data->train_split),
+                        test = cli_train_data_options(data, "test");
+    att_dataset *trained = NULL, *measured = NULL;
+    if (same_data(data, &digests->of))
+        return CLI_OK;
+    int code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &train, &trained));
+    if (code == CLI_OK)
+        code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &test, &measured));
+    if (code == CLI_OK) {
+        att_dataset_listing(trained, digests->listing);
+        cli_images_digest(cli, measured, data->data_dir, digests->contents);
+        digests->of = *data;
+    }
+    att_dataset_close(&measured);
+    att_dataset_close(&trained);
+    return code;
+}
+
+static int refuse_data(const sweep_run *run, const char *what, const char *data)
+{
+    return cli_failure("%s was %s other images than %s has; another --experiment keeps both", run->folder, what, data);
+}
+
+/* The runs of a setting, as far as they have records that say of which images they are. */
+static int compare_data(cli_app *cli, const sweep_plan *plan, int first, data_digests *here)
+{
+    const train_data *data = &plan->settings.data;
+    for (int i = first; i < first + plan->seed_count; i++) {
+        const sweep_run *run = &plan->runs[i];
+        const att_run_state *found = &run->found;
+        int code = *found->listing || *found->contents ? read_digests(cli, data, here) : CLI_OK;
+        if (code != CLI_OK)
+            return code;
+        if (*found->listing && strcmp(found->listing, here->listing) != 0)
+            return refuse_data(run, "begun with", data->data_dir);
+        if (*found->contents && strcmp(found->contents, here->contents) != 0)
+            return refuse_data(run, "measured on", data->data_dir);
+    }
+    return CLI_OK;
+}
+
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-static int check_network(cli_app *cli, train_settings *s, const char *instruments)
+static int try_network(cli_app *cli, train_settings *s, cli_train_network *network, const char *instruments)
 {
-    cli_train_network network = {0};
     int code = cli_train_settle(cli, s);
     if (code == CLI_OK)
-        code = cli_train_network_find(cli, s, "", &network);
-    if (code == CLI_OK)
-        code = cli_train_network_try(cli, s, &network, instruments, "*");
+        code = cli_train_network_find(cli, s, "", network);
+    return code == CLI_OK ? cli_train_network_try(cli, s, network, instruments, "*") : code;
+}
+
+/* What of --measure finds something. "all" chooses itself. */
+typedef struct instrument_list {
+    char text[SWEEP_LIST];
+    const char *items[INSTRUMENTS];
+    int count;
+    unsigned everywhere; /* a bit for each item */
+} instrument_list;
+
+static void cut_list(const char *instruments, instrument_list *list)
+{
+    snprintf(list->text, sizeof list->text, "%s", instruments);
+    bool whole = strncmp(instruments, "all", 3) == 0 || strstr(instruments, ",all") != NULL;
+    for (char *at = list->text; at && list->count < INSTRUMENTS; list->count++) {
+        list->items[list->count] = at;
+        at = whole ? NULL : strchr(at, ',');
+        if (at)
+            *at++ = '\0';
+    }
+    list->everywhere = (1u << list->count) - 1;
+}
+
+/* *finds: a bit for each instrument that finds something. */
+static int check_network(cli_app *cli, train_settings *s, const instrument_list *list, unsigned *finds)
+{
+    cli_train_network network = {0};
+    int code = try_network(cli, s, &network, NULL);
+    *finds = 0;
+    for (int i = 0; code == CLI_OK && i < list->count; i++)
+        *finds |= (unsigned)cli_train_network_sees(cli, s, &network, list->items[i]) << i;
     cli_train_network_free(&network);
     return code;
+}
+
+/* Gives the setting's runs those instruments alone. */
+static void leave_out(cli_app *cli, sweep_plan *plan, int first, const instrument_list *list, unsigned finds)
+{
+    char kept[SWEEP_LIST] = "", left[SWEEP_LIST] = "";
+    for (int i = 0; i < list->count; i++) {
+        char *text = finds >> i & 1 ? kept : left;
+        size_t length = strlen(text);
+        snprintf(text + length, SWEEP_LIST - length, "%s%s", length > 0 ? "," : "", list->items[i]);
+    }
+    for (int i = first; i < first + plan->seed_count; i++)
+        snprintf(plan->runs[i].measure, SWEEP_LIST, "%s", kept);
+    cli_note(cli, "%s is measured without %s, which has nothing to see there", plan->runs[first].setting, left);
+}
+
+static int refuse(cli_app *cli, const sweep_plan *plan, int first, const char *instruments, int code)
+{
+    cli_note(cli, "of the setting %s, measured with --measure %s; no run was started", plan->runs[first].setting,
+             instruments);
+    return code;
+}
+
+/* Says why the setting cannot be measured with `instrument`, one of them. */
+static int refuse_instrument(cli_app *cli, sweep_plan *plan, int first, const char *instrument, const char *instruments)
+{
+    cli_train_network network = {0};
+    int code = sweep_plan_settle(plan, &plan->runs[first]);
+    if (code == CLI_OK)
+        code = try_network(cli, &plan->settings, &network, instrument);
+    cli_train_network_free(&network);
+    return refuse(cli, plan, first, instruments, code);
 }
 
 /* The runs of a setting lie one behind another. */
@@ -65,25 +178,50 @@ static bool is_to_do(const sweep_plan *plan, int first)
     return false;
 }
 
+/* An instrument is left out of the settings in which it has nothing to see, but not of all of them. */
+static int choose_instruments(cli_app *cli, sweep_plan *plan, const instrument_list *list, const unsigned *finds,
+                              const char *instruments)
+{
+    unsigned somewhere = 0;
+    for (int i = 0; i < plan->run_count; i += plan->seed_count)
+        somewhere |= finds[i];
+    for (int k = 0; k < list->count; k++)
+        if (!(somewhere >> k & 1))
+            return refuse_instrument(cli, plan, 0, list->items[k], instruments);
+    for (int i = 0; i < plan->run_count; i += plan->seed_count)
+        if (finds[i] == 0)
+            return refuse_instrument(cli, plan, i, list->items[0], instruments);
+    for (int i = 0; i < plan->run_count; i += plan->seed_count)
+        if (finds[i] != list->everywhere)
+            leave_out(cli, plan, i, list, finds[i]);
+    return CLI_OK;
+}
+
 int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments)
 {
     train_data checked = {0};
+    data_digests here = {0};
+    instrument_list list = {0};
+    unsigned finds[ATT_SWEEP_MOST_RUNS];
     int code = cli_instruments_check(cli, instruments);
+    cut_list(instruments, &list);
     for (int i = 0; code == CLI_OK && i < plan->run_count; i += plan->seed_count) {
-        if (!is_to_do(plan, i))
-            continue;
+        finds[i] = list.everywhere;
         code = sweep_plan_settle(plan, &plan->runs[i]);
-        if (code == CLI_OK && !same_data(&checked, &plan->settings.data)) {
+        if (code == CLI_OK)
+            code = compare_data(cli, plan, i, &here);
+        if (code != CLI_OK || !is_to_do(plan, i))
+            continue;
+        if (!same_data(&checked, &plan->settings.data)) {
             checked = plan->settings.data;
             code = check_data(cli, &checked);
         }
         if (code == CLI_OK)
-            code = check_network(cli, &plan->settings, instruments);
+            code = check_network(cli, &plan->settings, &list, &finds[i]);
         if (code != CLI_OK)
-            cli_note(cli, "of the setting %s, measured with --measure %s; no run was started", plan->runs[i].setting,
-                     instruments);
+            return refuse(cli, plan, i, instruments, code);
     }
-    return code;
+    return code == CLI_OK ? choose_instruments(cli, plan, &list, finds, instruments) : code;
 }
 
 /* --- records ------------------------------------------------------------------------------------------------------ */

@@ -240,6 +240,8 @@ int sweep_plan_settle(sweep_plan *plan, const sweep_run *run)
 static int name_folder(sweep_plan *plan)
 {
     char name[SWEEP_NAME] = "";
+    if (cli_experiment_check(plan->asked->experiment) != CLI_OK)
+        return CLI_USAGE;
     if (!append_recipe(plan->asked->recipe, name))
         return cli_usage("the recipe's name is too long to name a folder by; --experiment NAME does");
     cli_join(plan->asked->output, plan->asked->experiment ? plan->asked->experiment : name, plan->folder,

@@ -5,7 +5,7 @@
 #include "run_folder.h"
 #include "train_flags.h"
 
-enum { SWEEP_AXES = 8, SWEEP_VALUES = 32, SWEEP_NAME = 200, SWEEP_FLAG = 64 };
+enum { SWEEP_AXES = 8, SWEEP_VALUES = 32, SWEEP_NAME = 200, SWEEP_FLAG = 64, SWEEP_LIST = 512 };
 
 /* --vary FLAG=VALUE,VALUE */
 typedef struct sweep_axis {
@@ -20,8 +20,10 @@ typedef struct sweep_run {
     char setting[SWEEP_NAME], name[SWEEP_NAME + 32]; /* "lr=0.1", "lr=0.1-seed3" */
     char folder[CLI_PATH];
     uint64_t seed;
-    int choice[SWEEP_AXES]; /* of each axis */
-    const char *status;     /* "waiting", "trained", "measured", "failed" or "stopped" */
+    int choice[SWEEP_AXES];   /* of each axis */
+    const char *status;       /* "waiting", "trained", "measured", "failed" or "stopped" */
+    char measure[SWEEP_LIST]; /* the instruments for it */
+    att_run_state found;      /* by its records, before anything ran */
 } sweep_run;
 
 typedef struct sweep_asked {

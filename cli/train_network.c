@@ -33,14 +33,31 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     return CLI_OK;
 }
 
+static att_status build(cli_app *cli, const train_settings *s, const cli_train_network *n, att_model **model)
+{
+    att_model_options options = s->network.options;
+    options.num_classes = options.num_classes > 0 ? options.num_classes : 1;
+    return att_model_create(cli->context, n->name, &options, ATT_F32, model);
+}
+
+bool cli_train_network_sees(cli_app *cli, const train_settings *s, const cli_train_network *n, const char *with)
+{
+    att_model *model = NULL;
+    att_measure *measure = NULL;
+    att_status status = build(cli, s, n, &model);
+    if (status == ATT_OK)
+        status = att_measure_create(att_model_graph(model), with, "*", &measure);
+    att_measure_destroy(&measure);
+    att_model_destroy(&model);
+    return status != ATT_ERR_NOT_FOUND;
+}
+
 int cli_train_network_try(cli_app *cli, const train_settings *s, cli_train_network *n, const char *with,
                           const char *nodes)
 {
-    att_model_options options = s->network.options;
     att_model *model = NULL;
     att_measure *measure = NULL;
-    options.num_classes = options.num_classes > 0 ? options.num_classes : 1;
-    int code = cli_check(cli, att_model_create(cli->context, n->name, &options, ATT_F32, &model));
+    int code = cli_check(cli, build(cli, s, n, &model));
     if (code == CLI_OK) {
         att_preprocess preprocess = att_model_preprocess(model);
         n->img_size = preprocess.img_size;
@@ -78,7 +95,7 @@ static void settle_classes(cli_app *cli, train_settings *s, const att_dataset *d
     if (*classes == 0) {
         *classes = in_data;
         cli_note(cli, "--num-classes %d, as many as the data has", in_data);
-    } else if (!n->says_classes && *classes > in_data) {
+    } else if (!n->says_classes && *classes != in_data) {
         cli_note(cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", n->checkpoint, *classes,
                  in_data, in_data);
     }

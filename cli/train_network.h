@@ -24,6 +24,9 @@ int cli_train_network_find(cli_app *cli, train_settings *settings, const char *r
  * instruments `with` (NULL: none) of it, only to see whether that can be. CLI_OK or a code. */
 int cli_train_network_try(cli_app *cli, const train_settings *settings, cli_train_network *network, const char *with,
                           const char *nodes);
+/* Whether the instruments `with`, which there are, all find something in that network; says nothing. */
+bool cli_train_network_sees(cli_app *cli, const train_settings *settings, const cli_train_network *network,
+                            const char *with);
 /* The model for that data set with its instruments, and space for its weights. */
 int cli_train_network_make(cli_app *cli, train_settings *settings, const att_dataset *data, cli_train_network *network);
 /* Draws the weights, or takes them from the checkpoint to start from; those of a training that is continued att_train()

@@ -75,6 +75,10 @@ ATT_API int32_t att_dataset_label(const att_dataset *dataset, int64_t index);
 /* Writes the image's name ("train.tar/cat/7.png", "train-images-idx3-ubyte.gz[7]"), truncated to fit, and returns
  * `text`. Thread-safe. */
 ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
+/* What the data set lists, as 16 hexadecimal digits: for every image, in order, its class and, where it is a file of
+ * its own, that file's name without folders. Not the pixels. Returns `text`. */
+enum { ATT_DATASET_LISTING = 17 };
+ATT_API char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LISTING]);
 /* Reads image `index` with 1 or 3 channels. Thread-safe; image and message belong to `context`, which must be the
  * calling thread's own. Errors: as att_image_read(); ERR_ARGUMENT. */
 ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index,

@@ -11,6 +11,7 @@
 #define ATTSCOPE_SWEEP_H
 
 #include <attscope/correlation.h>
+#include <attscope/data.h>
 #include <attscope/event.h>
 #include <attscope/json.h>
 
@@ -23,8 +24,10 @@ enum { ATT_SWEEP_MOST_RUNS = ATT_CORRELATE_MOST };
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
 typedef struct att_run_state {
-    bool trained;  /* to its end */
-    bool measured; /* then, with the instruments that were asked about */
+    bool trained;                       /* to its end */
+    bool measured;                      /* then, with the instruments that were asked about */
+    char listing[ATT_DATASET_LISTING];  /* of the images that it was trained on, "" where that is not said */
+    char contents[ATT_DATASET_LISTING]; /* what its measurement says of the images that were measured; "" likewise */
 } att_run_state;
 
 /* Where the run in `folder` stands. with: the list of instruments as attscope measure was given it. A folder that is

@@ -1,9 +1,11 @@
 #include "data/dataset.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "core/text.h"
 #include "io/file.h"
 
@@ -141,6 +143,27 @@ char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, si
         dataset->format->name(dataset, index, text, size);
     else
         snprintf(text, size, "%s[%lld]", dataset->path, (long long)index);
+    return text;
+}
+
+/* The name of the image's own file, without folders; "" where many images share one. */
+static const char *own_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    if (dataset->format != &att_data_folder && dataset->format != &att_data_archive)
+        return "";
+    const char *slash = strrchr(att_dataset_name(dataset, index, text, size), '/');
+    return slash ? slash + 1 : text;
+}
+
+char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LISTING])
+{
+    uint64_t key = 0;
+    for (int64_t i = 0; i < dataset->count; i++) {
+        char name[ATT_DATA_MAX_NAME];
+        uint64_t hash = att_random_hash(own_name(dataset, i, name, sizeof name));
+        key = att_random_key(key, (uint64_t)dataset->labels[i], hash);
+    }
+    snprintf(text, ATT_DATASET_LISTING, "%016" PRIx64, key);
     return text;
 }
 

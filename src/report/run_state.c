@@ -1,5 +1,6 @@
 #include <attscope/sweep.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -19,9 +20,18 @@ static bool says(const att_line_event *event, const char *member, const char *te
     return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
+/* Keeps the text of a member that may be missing. */
+static void keep(const att_line_event *event, const char *member, char *text, size_t size)
+{
+    const json_t *value = json_object_get(event->object, member);
+    snprintf(text, size, "%s", json_is_string(value) ? json_string_value(value) : "");
+}
+
 static att_status visit_training(void *user, const att_line_event *event)
 {
     reading *r = user;
+    if (strcmp(event->kind, "run_begin") == 0)
+        keep(event, "listing", r->state.listing, sizeof r->state.listing);
     if (strcmp(event->kind, "run_end") == 0) {
         r->state.trained = says(event, "status", att_status_name(ATT_OK));
         r->end = event->step;
@@ -32,6 +42,8 @@ static att_status visit_training(void *user, const att_line_event *event)
 static att_status visit_measured(void *user, const att_line_event *event)
 {
     reading *r = user;
+    if (strcmp(event->kind, "run_begin") == 0)
+        keep(event, "contents", r->state.contents, sizeof r->state.contents);
     if (strcmp(event->kind, "measure") == 0 && event->step == r->end && says(event, "with", r->with))
         r->state.measured = r->state.trained;
     return ATT_OK;

@@ -28,6 +28,7 @@ typedef struct att_train_run {
     const att_train_options *options;
     const char *fingerprint; /* of the plan */
     int lanes;
+    char listing[ATT_DATASET_LISTING]; /* of the training images */
 } att_train_run;
 
 /* Replaces the file at `path` in one step. */

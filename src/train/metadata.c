@@ -11,8 +11,8 @@
 #include "train/numbers.h"
 #include "train/options.h"
 
-enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 256 };
-static const char format_version[] = "1";
+enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 256, REASON_SIZE = 3 * VALUE_SIZE };
+static const char format_version[] = "1", images_line[] = "data.images", listing_line[] = "data.listing";
 
 void att_metadata_free(att_metadata *metadata)
 {
@@ -128,7 +128,8 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
         line(user, what, att_train_option_text(run->options, i, option), att_train_option_text(&defaults, i, first));
     }
     snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
-    line(user, "data.images", value, NULL);
+    line(user, images_line, value, NULL);
+    line(user, listing_line, run->listing, run->listing);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
     att_model_options model = att_model_options_of(run->model);
@@ -214,6 +215,23 @@ static void first_difference(const char **a, size_t *a_length, const char **b, s
     } while (**a || **b);
 }
 
+static char *explain_difference(const char *what, const char *there, const char *here, char reason[REASON_SIZE])
+{
+    if (strcmp(what, images_line) == 0) {
+        snprintf(reason, REASON_SIZE, "it was trained on %s images, the data here has %s", there, here);
+    } else if (strcmp(what, listing_line) == 0) {
+        snprintf(reason, REASON_SIZE,
+                 "the names, order or classes of its training images are not those of the data here");
+    } else {
+        const char *dot = strchr(what, '.');
+        size_t there_length, here_length;
+        first_difference(&there, &there_length, &here, &here_length);
+        snprintf(reason, REASON_SIZE, "its %s is \"%.*s\", here it is \"%.*s\"", dot ? dot + 1 : what,
+                 (int)there_length, there, (int)here_length, here);
+    }
+    return reason;
+}
+
 static void compare_line(void *user, const char *what, const char *here, const char *before)
 {
     comparison *c = user;
@@ -221,14 +239,9 @@ static void compare_line(void *user, const char *what, const char *here, const c
     there = there ? there : before;
     if (c->status != ATT_OK || (there && strcmp(there, here) == 0))
         return;
-    there = there ? there : "";
-    size_t there_length, here_length;
-    first_difference(&there, &there_length, &here, &here_length);
-    const char *dot = strchr(what, '.');
-    c->status =
-        att_fail(c->context, ATT_ERR_MISMATCH,
-                 "%s cannot be continued to the same bits: its %s is \"%.*s\", here it is \"%.*s\"",
-                 att_tensors_path(c->file), dot ? dot + 1 : what, (int)there_length, there, (int)here_length, here);
+    char reason[REASON_SIZE];
+    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be continued to the same bits: %s",
+                         att_tensors_path(c->file), explain_difference(what, there ? there : "", here, reason));
 }
 
 att_status att_metadata_compare(const att_train_run *run, const att_tensors *file)

@@ -152,8 +152,9 @@ att_status att_trainer_remember(att_trainer *trainer, const char *path)
     char *copy = att_copy_string(trainer->context, path);
     if (!copy)
         return att_fail_memory(trainer->context, strlen(path), "a checkpoint's path");
-    att_free(trainer->context, trainer->good);
-    trainer->good = copy;
+    att_free(trainer->context, trainer->kept);
+    trainer->kept = copy;
+    trainer->proven = false;
     return ATT_OK;
 }
 
@@ -195,6 +196,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(compile(trainer, lanes));
     ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session));
     ATT_TRY(open_loader(trainer));
+    att_dataset_listing(trainer->run.data->train, trainer->run.listing);
     if (options->output)
         ATT_TRY(att_file_make_folders(trainer->context, options->output));
     trainer->state.metric = NAN;
@@ -225,7 +227,7 @@ void att_trainer_free(att_trainer *trainer)
 {
     att_history_free(&trainer->state.history);
     att_free(trainer->context, trainer->losses);
-    att_free(trainer->context, trainer->good);
+    att_free(trainer->context, trainer->kept);
     att_loader_destroy(&trainer->loader);
     att_session_destroy(&trainer->session);
     att_plan_destroy(&trainer->plan);

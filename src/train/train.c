@@ -11,6 +11,14 @@
 /* --- one update ----------------------------------------------------------------------------------------------------
  */
 
+/* What there is to go back to. */
+static const char *describe_kept(const att_trainer *trainer)
+{
+    return !trainer->kept    ? "no checkpoint was written before"
+           : trainer->proven ? "the last good checkpoint is "
+                             : "these are the weights of ";
+}
+
 /* The loss or the gradient is not finite: the weights are still those before the update. */
 static att_status explain_nonfinite(att_trainer *trainer)
 {
@@ -19,9 +27,18 @@ static att_status explain_nonfinite(att_trainer *trainer)
         snprintf(node, sizeof node, "no node of the last batch, so the sum of the gradients");
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
                     "update %lld (epoch %d) was not made: NaN or infinity, first in %s; %s%s",
-                    (long long)trainer->state.update + 1, trainer->state.epoch, node,
-                    trainer->good ? "the last good checkpoint is " : "no checkpoint was written before",
-                    trainer->good ? trainer->good : "");
+                    (long long)trainer->state.update + 1, trainer->state.epoch, node, describe_kept(trainer),
+                    trainer->kept ? trainer->kept : "");
+}
+
+/* Neither the weights nor their average may answer so: no checkpoint is made of them. */
+static att_status check_evaluation(const att_trainer *trainer)
+{
+    if (trainer->plain.not_finite == 0 && trainer->evaluation.not_finite == 0)
+        return ATT_OK;
+    return att_fail(trainer->context, ATT_ERR_NONFINITE,
+                    "epoch %d was not finished: in its evaluation the network answers with NaN or infinity; %s%s",
+                    trainer->state.epoch, describe_kept(trainer), trainer->kept ? trainer->kept : "");
 }
 
 static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)
@@ -71,6 +88,7 @@ static void count_update(att_trainer *trainer)
     att_train_state *state = &trainer->state;
     state->batch += trainer->partial_images / trainer->options->batch_size;
     state->update++;
+    trainer->proven = true;
     state->loss_sum += trainer->partial_loss;
     state->loss_count += trainer->partial_images;
     state->corrupt += att_pace_corrupt(&trainer->update_pace, trainer->loader);
@@ -145,7 +163,7 @@ static att_status stop(att_trainer *trainer)
     return att_fail(trainer->context, ATT_ERR_STOPPED,
                     "the training was asked to stop, after update %lld (epoch %d)%s%s",
                     (long long)trainer->state.update, trainer->state.epoch,
-                    trainer->options->output ? "; continue from " : "", trainer->options->output ? trainer->good : "");
+                    trainer->options->output ? "; continue from " : "", trainer->options->output ? trainer->kept : "");
 }
 
 static att_status run_updates(att_trainer *trainer)
@@ -194,7 +212,9 @@ static att_status finish_epoch(att_trainer *trainer)
     if (!trainer->options->output)
         return ATT_OK;
     ATT_TRY(att_checkpoint_publish(&trainer->run, state));
-    return remember_last(trainer);
+    ATT_TRY(remember_last(trainer));
+    trainer->proven = trainer->run.data->eval;
+    return ATT_OK;
 }
 
 static att_status run_epoch(att_trainer *trainer)
@@ -206,6 +226,7 @@ static att_status run_epoch(att_trainer *trainer)
     if (trainer->run.data->eval) {
         att_status status = att_trainer_evaluate(trainer);
         ATT_TRY(status == ATT_ERR_STOPPED ? stop(trainer) : status);
+        ATT_TRY(check_evaluation(trainer));
     }
     return finish_epoch(trainer);
 }
@@ -252,7 +273,7 @@ static att_trainer trainer_of(const att_model *model, att_weights *weights, cons
     att_context *context = att_graph_context(att_model_graph(model));
     return (att_trainer){.context = context,
                          .options = options,
-                         .run = {context, model, weights, data, options, NULL, 0},
+                         .run = {context, model, weights, data, options, NULL, 0, ""},
                          .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
                          .started = att_seconds_now(),
                          .lr = NAN,

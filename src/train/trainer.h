@@ -29,7 +29,8 @@ typedef struct att_trainer {
     att_loader *loader;
     float *losses;   /* [batch_size] */
     int64_t batches; /* of an epoch */
-    char *good;      /* path of the last checkpoint written or resumed from; NULL: none */
+    char *kept;      /* path of the last checkpoint written or resumed from; NULL: none */
+    bool proven;     /* an evaluation or an update since found its weights' answers finite */
 
     double started;
     att_pace epoch_pace, update_pace;

@@ -79,9 +79,10 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         {.name = "model", .text = att_model_name(run->model)},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(run->model))},
         {.name = "train_images", .number = (double)att_dataset_count(run->data->train)},
+        {.name = "listing", .text = run->listing},
         {.name = "fingerprint", .text = run->fingerprint},
     };
-    int count = 4;
+    int count = 5;
     char texts[FIELDS_MAX][ATT_OPTION_TEXT];
     for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
         fields[count].name = att_train_option_name(i);

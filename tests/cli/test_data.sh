@@ -63,6 +63,23 @@ rm mixed/a.jpg
 tar cf mixed.tar mixed
 run 0 predict $checkpoint mixed mixed.tar
 out_has 'mixed.tar/mixed/b.jpg'
+
+# The two kinds of CIFAR-100's classes, and a head for fewer classes than the data has.
+mkdir cifar
+for i in $(seq 100); do echo "fine$i"; done >cifar/fine_label_names.txt
+for i in $(seq 20); do echo "coarse$i"; done >cifar/coarse_label_names.txt
+for split in train test; do
+    for i in 0 1 2 3 4 5 6 19; do printf "\\$(printf %o "$i")\\$(printf %o $((5 * i + 4)))" && head -c 3072 /dev/zero; done >cifar/$split.bin
+done
+# shellcheck disable=SC2086
+run 0 train cifar --coarse-labels $small $short --experiment coarse
+run 1 validate cifar --checkpoint out/coarse/last.safetensors
+err_has "the network has 20 classes, the data 100; the accuracy means something only where their numbers agree (--coarse-labels takes CIFAR-100's 20 superclasses, --class-map)"
+run 0 validate cifar --checkpoint out/coarse/last.safetensors --coarse-labels
+# shellcheck disable=SC2086
+run 1 train cifar --initial-checkpoint out/coarse/last.safetensors $short --experiment fine
+err_has 'out/coarse/last.safetensors has 20 classes, the data 100; --num-classes 100 gives it a new head'
+
 mkdir empty
 run 1 predict $checkpoint empty
 err_has 'empty: no .jpg, .jpeg or .png lies in it'

@@ -129,6 +129,18 @@ run 0 measure alone/some.safetensors data --with accuracy --output kept --maps 1
 run 0 measure alone/some.safetensors data --with accuracy --output kept --experiment named
 [ -s kept/named/measure.jsonl ] || fail 'not in the folder that is named'
 
+# A training's folder takes no figures but those of its own checkpoints, wherever a copy of one lies.
+cp -r out/plain own
+rm -f own/measure*.jsonl
+train 0 foreign --epochs 1 --seed 7
+run 1 measure out/foreign/last.safetensors data --with accuracy --output . --experiment own
+err_has './own holds a training that out/foreign/last.safetensors is no checkpoint of; another --experiment takes its figures'
+[ ! -e own/measure.jsonl ] || fail 'figures of a foreign checkpoint in the folder of a training'
+for name in last model_best checkpoint-0; do
+    run 0 measure own/$name.safetensors data --with accuracy
+    run 0 measure out/plain/$name.safetensors data --with accuracy --output . --experiment own
+done
+
 # A later measurement keeps what others found on the same weights, data and settings, and replaces all of it otherwise.
 instruments() { grep -o '"instrument":"[a-z]*"' out/plain/measure.jsonl | uniq | cut -d'"' -f4 | sort | tr '\n' ' '; }
 run 0 measure out/plain/last.safetensors data --with entropy,tns

@@ -37,6 +37,7 @@ usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
 usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
 usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
 run 1 sweep absent.yaml data
+usage '--experiment: "../x" is a path; it names a folder in --output' sweep tiny.yaml data --experiment ../x
 echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
 run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s
@@ -61,6 +62,10 @@ epochs: 1
 YAML
 run 2 sweep short.yaml data --measure tns
 err_has 'instrument "tns" has nothing to see'
+run 2 sweep short.yaml data --vary attn=none,se --measure gate,accuracy,tns
+err_has 'instrument "tns" has nothing to see'
+run 2 sweep short.yaml data --vary attn=none,se --measure gate
+err_has 'of the setting attn=none, measured with --measure gate; no run was started'
 run 2 sweep tiny.yaml data --measure nsi:per=blok
 ! grep -q '^epoch' stderr || fail 'a refused sweep trained'
 [ ! -e output ] || fail 'a refused sweep made a folder'
@@ -132,10 +137,34 @@ grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out
 run 0 report out/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
 
+# A baseline has nothing for some instruments, which are left out of it alone; the same command does nothing again.
+run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
+err_has 'attn=none is measured without gate, which has nothing to see there'
+grep -qE '^  layer1.0.se.gate +- +[0-9.]+' stdout || fail "$command_line: no gates beside a baseline: $(cat stdout)"
+run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
+[ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments is done again'
+
 # What was begun with other settings is left alone.
 run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
 err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
 run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
+
+# As are runs of other images: of another test set, of other training images, measured or not. Elsewhere, the same are.
+cp -r data moved
+run 0 sweep tiny.yaml moved --vary broadcast=none --seeds 1 --output out
+err_has ': done already'
+rm -r before && cp -r out before
+cp -r data tested && idx_pair tested/t10k 28
+run 1 sweep tiny.yaml tested --vary broadcast=none,cb_s --seeds 1 --output out
+err_has 'out/tiny/broadcast=none-seed1 was measured on other images than tested has; another --experiment keeps both'
+cp -r data trained && idx_pair trained/train 92
+run 1 sweep tiny.yaml trained --vary broadcast=none,cb_s --seeds 1 --output out
+err_has 'out/tiny/broadcast=none-seed1 was begun with other images than trained has; another --experiment keeps both'
+diff -r before out || fail 'a refused sweep changes its folder'
+rm out/tiny/broadcast=cb_s-seed1/measure.jsonl
+run 1 sweep tiny.yaml trained --vary broadcast=cb_s --seeds 1 --output out
+err_has 'out/tiny/broadcast=cb_s-seed1 was begun with other images than trained has'
+run 0 sweep tiny.yaml data --vary broadcast=cb_s --seeds 1 --output out
 
 # --- damaged files are their run's failure alone
 short='--set epochs=1 --set depth=1 --measure accuracy --output out'

@@ -102,17 +102,77 @@ if [ $status -eq 130 ]; then
 else
     fail "interrupted: exit status $status"
 fi
+# So for a terminal that is closed, but for who asked not to be told.
+# shellcheck disable=SC2086
+"$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment hung >stdout 2>stderr &
+child=$!
+until [ -e out/hung/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -HUP $child 2>/dev/null
+wait $child
+status=$?
+command_line='attscope train, hung up'
+[ $status -eq 130 ] || fail "exit status $status"
+err_has 'to go on: attscope train --resume out/hung/last.safetensors'
+# shellcheck disable=SC2086
+nohup "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experiment nohup >stdout 2>stderr &
+child=$!
+until [ -e out/nohup/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -HUP $child 2>/dev/null
+wait $child || fail 'nohup does not keep a training from being hung up'
+
+# shellcheck disable=SC2086
+for name in ../aside a/b . ..; do
+    usage "--experiment: \"$name\" is a path; it names a folder in --output" train data $network $recipe --experiment "$name"
+    usage "--experiment: \"$name\" is a path; it names a folder in --output" \
+        measure out/cut/last.safetensors data --output out --experiment "$name"
+done
 run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'its epochs is "60", here it is "61"'
-err_has 'leave that option out to continue (out/cut/args.yaml has it), or begin another training from these weights:'
+err_has 'it continues with the options and the data that out/cut/args.yaml names; another training begins from its'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 run 0 train --resume out/cut/last.safetensors
 err_has 'out/cut/last.safetensors: all 60 epochs are done already, nothing is left to train'
 rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
+
+# Weights that answer with NaN end a training, whether an update or an evaluation finds them, and make no checkpoint.
+train 1 burst --epochs 1 --lr 1000 --opt sgd --val-split ''
+err_has 'was not made: NaN or infinity'
+train 0 good --epochs 1
+# At this rate weights burst within the first epochs, whose only update is finite.
+# shellcheck disable=SC2086
+run 1 train data --initial-checkpoint out/good/last.safetensors $recipe --opt sgd --lr 1000 --batch-size 96 --epochs 9 \
+    --output out --experiment bursts
+err_has 'NaN or infinity'
+err_has 'the last good checkpoint is out/bursts/last.safetensors'
+run 0 validate data --checkpoint out/bursts/last.safetensors
+
+# Continued on other images than those it was begun with, though as many: the same in another order, under other names.
+mkdir -p pictures/train/a pictures/train/b
+for name in a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4; do cp "$here/../goldens/images/420.jpg" pictures/train/$name.jpg; done
+few='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --embed-dim 16 --depth 1 --num-heads 2 --batch-size 4 --no-aug'
+# shellcheck disable=SC2086
+run 0 train pictures --val-split "" $few --epochs 1 --output out --experiment listed
+mv pictures/train/a/1.jpg pictures/train/a/9.jpg
+run 1 train --resume out/listed/last.safetensors
+err_has 'continued to the same bits: the names, order or classes of its training images are not those of the data here'
+rm pictures/train/a/9.jpg
+run 1 train --resume out/listed/last.safetensors
+err_has 'it was trained on 8 images, the data here has 7'
+err_has 'it continues with the options and the data that out/listed/args.yaml names'
+! grep -q 'option out' stderr || fail "$command_line: takes data for an option"
+# Elsewhere, and packed, it is the same data.
+cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
+mv pictures moved && tar cf moved.tar moved
+run 1 train --resume out/listed/last.safetensors
+err_has 'pictures does not exist'
+err_has 'out/listed/args.yaml names it; attscope train DATA --resume out/listed/last.safetensors says where the data is now'
+run 1 train nowhere --resume out/listed/last.safetensors
+! grep -q 'names it' stderr || fail "$command_line: the operand is not what args.yaml names"
+for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done
 
 # Nothing to evaluate on, and so it stays when the run is continued. An empty --output is the default.
 train 0 blind --epochs 1 --val-split ''
@@ -146,6 +206,17 @@ grep -qE '^vit_tiny_patch16_224,8,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,0\.00,0\.8,bic
 eval_top1=$(sed -n 's/.*"eval_top1": \([0-9.]*\),*/\1/p' result.json)
 [ "$eval_top1" = "$(sed -n 's/.*"top1": \([0-9.]*\),*/\1/p' r.json)" ] || fail 'validate and train differ in top-1'
 run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
+run 1 validate data --checkpoint out/whole/last.safetensors --results-file nowhere/r.csv
+err_is <<<'attscope: nowhere/r.csv: No such file or directory'
+
+# Whose figures they are, where weights are averaged.
+train 0 averaged --epochs 1 --model-ema
+grep -qE '^epoch 1/1 .* top-5 [0-9.]+ % of the averaged weights ' stderr || fail "$command_line: whose figures?"
+[ "$(grep -c ' of the averaged weights$' stdout)" = 2 ] || fail "$command_line: whose figures? $(cat stdout)"
+run 0 validate data --checkpoint out/averaged/last.safetensors
+err_has 'out/averaged/last.safetensors has averaged weights too, which its training evaluated: --use-ema takes them'
+run 0 validate data --checkpoint out/averaged/last.safetensors --use-ema
+! grep -q 'averaged' stderr || fail "$command_line: advises what is done"
 
 run 0 inspect out/whole/last.safetensors
 out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 16, depth 1, heads 2, classes 4'

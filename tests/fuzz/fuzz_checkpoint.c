@@ -81,8 +81,9 @@ static const char *write_changed(const original *o, json_t *header)
 static void go_on(const original *o, const att_tensors *file)
 {
     tiny *t = o->training;
-    att_train_run run = {fuzz_context(), t->model, t->weights, &t->data, &t->options, o->fingerprint, 1};
+    att_train_run run = {fuzz_context(), t->model, t->weights, &t->data, &t->options, o->fingerprint, 1, ""};
     att_train_state state = {.epoch = 0};
+    att_dataset_listing(t->data.train, run.listing);
     if (att_history_create(fuzz_context(), 10, false, &state.history) != ATT_OK)
         return;
     if (att_checkpoint_lanes(fuzz_context(), file, &run.lanes) == ATT_OK &&

@@ -151,7 +151,7 @@ static void test_correlations(void **state)
 static att_run_state state_of(const scratch *self, const char *folder, const char *with)
 {
     char path[256];
-    att_run_state state = {true, true};
+    att_run_state state = {.trained = true, .measured = true};
     must(self, att_run_state_read(self->context, path_of(self, folder, "", path), with, &state));
     return state;
 }
@@ -172,6 +172,12 @@ static void test_state(void **state)
     write_text(self, "run0", "metrics.jsonl", BEGIN "{\"event\":\"run_end\",\"step\":12,\"status\":\"ERR_STOPPED\"}\n");
     s = state_of(self, "run0", "accuracy,nsi,tns");
     assert_true(!s.trained && !s.measured);
+    assert_true(!*s.listing && !*s.contents);
+    write_text(self, "run0", "metrics.jsonl", "{\"event\":\"run_begin\",\"listing\":\"0123456789abcdef\"}\n");
+    write_text(self, "run0", "measure.jsonl", "{\"event\":\"run_begin\",\"contents\":\"fedcba9876543210 and more\"}\n");
+    s = state_of(self, "run0", "nsi");
+    assert_string_equal(s.listing, "0123456789abcdef");
+    assert_string_equal(s.contents, "fedcba9876543210");
 }
 
 static att_status report(scratch *self)

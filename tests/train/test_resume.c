@@ -245,7 +245,7 @@ static void the_first_difference_is_named(void **state)
     assert_refused(f, &options, "fingerprint", "\"lanes=2\"", "\"lanes=3\"");
     att_dataset *given = f->train;
     f->data.train = f->eval; /* another number of images */
-    assert_refused(f, &good, "images", "\"43\"", "\"10\"");
+    assert_refused(f, &good, "trained on", "43 images", "has 10");
     f->data.train = given;
     f->train_transform.flip = 0.5;
     assert_refused(f, &good, "transform", "numbers=", "0.5");

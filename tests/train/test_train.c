@@ -411,12 +411,37 @@ static void nan_stops_before_the_update(void **state)
     /* The third batch poisoned the weights after its gradient was taken, so the fourth update sees it. */
     assert_message_has(f, "update 4 ");
     assert_message_has(f, "head.bias");
+    /* Which is what was written after the third: no good checkpoint. */
+    assert_message_has(f, "these are the weights of ");
     assert_message_has(f, "run/last.safetensors");
     assert_int_equal(result.updates, 3);
     float *values = values_of(f->weights, "exp_avg", &count);
     for (int64_t i = 0; i < count; i++)
         assert_true(isfinite(values[i]));
     free(values);
+}
+
+/* The last update of the second epoch makes weights that are not finite. */
+static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
+{
+    fixture *f = *state;
+    char output[160], path[160];
+    poison p = {f->weights, 5 + 2 * 2 + 4};
+    att_train_options options = small_training();
+    options.output = path_in(f, "run", output);
+    options.progress = poison_later;
+    options.progress_user = &p;
+    att_train_result result;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_ERR_NONFINITE);
+    assert_message_has(f, "epoch 1 was not finished: in its evaluation the network answers with NaN or infinity");
+    assert_message_has(f, "the last good checkpoint is ");
+    assert_message_has(f, "run/last.safetensors");
+    assert_int_equal(result.epochs, 1);
+    assert_false(exists(f, "run/checkpoint-1.safetensors"));
+    options.progress = NULL;
+    options.resume = path_in(f, "run/last.safetensors", path);
+    fixture_model(f, 0.1);
+    assert_trains(f, &options);
 }
 
 /* Where the draw is never to mix, the targets are the smoothed labels of a training without. */
@@ -537,6 +562,7 @@ int main(void)
         fixture_test(instruments_agree_with_the_evaluation),
         fixture_test(a_failing_sink_stops_the_run),
         fixture_test(nan_stops_before_the_update),
+        fixture_test(nan_in_the_evaluation_leaves_no_checkpoint),
         fixture_test(unmixed_targets_are_smoothed_labels),
         fixture_test(decay_is_of_weights_or_of_all),
         fixture_test(wrong_options_are_refused),
