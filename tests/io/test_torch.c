@@ -67,7 +67,8 @@ static void assert_average(att_tensors *file)
 }
 
 static const char beside[] =
-    "PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema without the prefix module.; left "
+    "PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema without the prefix module.; "
+    "left "
     "out: epoch, optimizer, args, metric, history, huge, names, blob, ...";
 
 static void test_goldens(void **state)
