@@ -21,8 +21,8 @@ static void expand(att_graph *graph, att_order *order, att_value *stands_for)
 {
     int count = graph->nodes.count;
     for (int i = 0; i < count && graph->status == ATT_OK; i++) {
-        replace_inputs(&graph->nodes.items[i], stands_for);
         att_node node = graph->nodes.items[i];
+        replace_inputs(&node, stands_for);
         graph->scope = node.scope;
         att_value instead = node.op->in_training ? node.op->in_training(graph, &node) : ATT_NONE;
         att_order_take(order, count);

@@ -198,17 +198,6 @@ void att_graph_assign(att_graph *graph, att_value buffer, att_value value)
                                 "%s: only a buffer can be assigned, a batch value of its own shape", graph->scope));
 }
 
-const att_node *att_graph_maker(const att_graph *graph, att_value value)
-{
-    int node = value_exists(graph, value) ? graph->values.items[value].node : -1;
-    if (node < 0 || node >= graph->nodes.count)
-        return NULL;
-    for (int i = 0; i < graph->nodes.items[node].out_count; i++)
-        if (graph->nodes.items[node].out[i] == value)
-            return &graph->nodes.items[node];
-    return NULL;
-}
-
 static void add_output(att_graph *graph, const char *name, att_value value, bool probe)
 {
     if (graph->status != ATT_OK || !name_is_free(graph, name) || !RESERVE(graph, outputs))

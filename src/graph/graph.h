@@ -72,7 +72,7 @@ void att_graph_drop_dead(att_graph *graph, const int *owner);
 /* Of equal nodes of one segment, those that make sample values of the same inputs, the first stays: what the backward
  * pass computes again is then what the forward pass computed, for att_graph_remake() to decide about. */
 void att_graph_merge_copies(att_graph *graph);
-/* Ops absorb what they can of their segment (att_op.absorb): those that have all of `flags`. */
+/* Ops absorb what they can (att_op.absorb): those that have all of `flags`. */
 att_status att_graph_fuse(att_graph *graph, unsigned flags);
 
 /* graph/narrow.c: mixed precision. Values between operations that take them so become bf16; the others stay. */

@@ -62,8 +62,7 @@ enum {
     ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass computes it again instead of keeping its outputs */
     ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, where what makes in[0] is computed again too */
     ATT_OP_TRAIN_ONLY = 2,           /* the identity on in[0] in inference plans */
-    ATT_OP_ABSORBS_FIRST = 8, /* absorbs before gradients are laid out: its rule is that of what it absorbed, too */
-    ATT_OP_ABSORBS_LAST = 16  /* absorbs once more, what made values for one segment have, when types are settled */
+    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before gradients are laid out: its rule is that of what it absorbed, too */
 };
 
 typedef struct att_op {
@@ -110,10 +109,6 @@ typedef struct att_node {
  * of `attrs` is zero it may be NULL. Sticky as everything that builds. */
 att_value att_emit(att_graph *graph, const char *op, const att_attrs *attrs, const att_value *in, int in_count,
                    att_value *out);
-
-/* The node that makes `value`, until the next is emitted; for in_training() NULL where that was emitted by one, and
- * NULL where none does. */
-const att_node *att_graph_maker(const att_graph *graph, att_value value);
 
 /* The buffer takes over `value` (kind ATT_BATCH) at the end of each run of a training plan. */
 void att_graph_assign(att_graph *graph, att_value buffer, att_value value);

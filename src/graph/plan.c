@@ -113,15 +113,6 @@ static att_status arrange(att_graph *graph, work *w)
     return count_readers(graph, w);
 }
 
-/* A value that is made again has fewer readers in each segment than it had in all. Nothing is decided after this:
- * types, groups and what is kept are as without. */
-static att_status absorb_last(att_graph *graph, work *w)
-{
-    ATT_TRY(att_graph_fuse(graph, ATT_OP_ABSORBS_LAST));
-    ATT_TRY(settle_probes(graph, w));
-    return count_readers(graph, w);
-}
-
 static att_status narrow(att_graph *graph, work *w)
 {
     int before = graph->values.count;
@@ -321,10 +312,9 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     if (plan->precision == ATT_MIXED) {
         ATT_TRY(narrow(graph, w));
         ATT_TRY(arrange(graph, w));
+        ATT_TRY(cut_segments(plan, graph));
+        from = as_rewritten(graph, w);
     }
-    ATT_TRY(absorb_last(graph, w));
-    ATT_TRY(cut_segments(plan, graph));
-    from = as_rewritten(graph, w);
     ATT_TRY(att_make_programs(plan, &from));
     if (plan->purpose == ATT_TRAIN) {
         ATT_TRY(prepare_reduction(plan));

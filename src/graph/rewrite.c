@@ -136,7 +136,7 @@ static bool fuse_node(att_graph *graph, int i, int *readers)
     att_node *consumer = &graph->nodes.items[j];
     att_value hidden = producer->out[0];
     att_node fused = *producer;
-    if (consumer->segment != producer->segment || !producer->op->absorb(&fused, consumer))
+    if (!producer->op->absorb(&fused, consumer))
         return false;
     fused.out[0] = consumer->out[0];
     *consumer = fused;

@@ -68,45 +68,7 @@ static void assign_running_stats(att_graph *graph, const att_node *node, att_val
     att_graph_assign(graph, node->in[VARIANCE], out[1]);
 }
 
-/* Pixel for pixel a linear map. */
-static bool is_pointwise(const att_graph *graph, const att_node *conv)
-{
-    enum { WEIGHT = 1, BIAS };
-    const att_conv_attrs *attrs = &conv->attrs.conv;
-    att_shape weight = att_value_shape(graph, conv->in[WEIGHT]);
-    return weight.dims[2] == 1 && weight.dims[3] == 1 && attrs->stride == 1 && attrs->padding == 0 &&
-           attrs->groups == 1 && conv->in[BIAS] == ATT_NONE;
-}
-
-/* What a convolution by 1 x 1 that widens reads, and its weight: false where x is made otherwise, or where the second
- * moments of all pairs of channels would be more than twice what it reads. */
-static bool find_narrow_input(const att_graph *graph, att_value x, att_value in[2])
-{
-    const att_node *conv = att_graph_maker(graph, x);
-    if (!conv || conv->op != &att_op_conv2d || !is_pointwise(graph, conv))
-        return false;
-    att_shape from = att_value_shape(graph, conv->in[0]);
-    int64_t pixels = from.dims[0] * from.dims[1], inputs = from.dims[2];
-    in[0] = conv->in[0];
-    in[1] = conv->in[1];
-    return att_value_shape(graph, x).dims[2] >= 2 * inputs && inputs < 2 * pixels && pixels > 1;
-}
-
-/* Mean and variance of x over the batch: from moments of each sample, or from those of what x is a linear map of. */
-static att_value emit_statistics(att_graph *graph, att_value x, int64_t rows)
-{
-    att_value narrow[2], moments = ATT_NONE;
-    att_attrs merged = {.moments = {.rows = rows}};
-    if (!find_narrow_input(graph, x, narrow)) {
-        moments = att_emit(graph, "channel_moments", NULL, &x, 1, NULL);
-        return att_emit(graph, "merge_moments", &merged, &moments, 1, NULL);
-    }
-    moments = att_emit(graph, "channel_gram", NULL, &narrow[0], 1, NULL);
-    narrow[0] = att_emit(graph, "merge_gram", &merged, &moments, 1, NULL);
-    return att_emit(graph, "gram_moments", NULL, narrow, 2, NULL);
-}
-
-/* The running statistics follow those of the batch. */
+/* Moments of each sample, merged over the batch; the running ones follow them. */
 static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
 {
     att_node node = *asked; /* emitting moves nodes */
@@ -114,7 +76,9 @@ static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
         return ATT_NONE;
     att_shape shape = att_value_shape(graph, node.in[X]);
     int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
-    att_value stats = emit_statistics(graph, node.in[X], rows);
+    att_value moments = att_emit(graph, "channel_moments", NULL, &node.in[X], 1, NULL);
+    att_attrs merged = {.moments = {.rows = rows}};
+    att_value stats = att_emit(graph, "merge_moments", &merged, &moments, 1, NULL);
     assign_running_stats(graph, &node, stats, rows);
     att_value in[] = {node.in[X], stats, node.in[GAMMA], node.in[BETA]};
     return att_emit(graph, "normalize", &node.attrs, in, 4, NULL);

@@ -5,8 +5,7 @@
 #include "ops/rule.h"
 #include "ops/window.h"
 
-/* In place of the mean and the variance there may be a batch's statistics, both in one value: STATS. */
-enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE, IN_COUNT, STATS = MEAN };
+enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE, IN_COUNT };
 
 static int32_t or_one(int option)
 {
@@ -41,10 +40,7 @@ static att_status take_vectors(const att_infer *infer, int64_t channels)
     static const char *const names[IN_COUNT] = {
         [BIAS] = "bias", [GAMMA] = "gamma", [BETA] = "beta", [MEAN] = "mean", [VARIANCE] = "variance"};
     bool normed = att_desc_present(&infer->in[GAMMA]);
-    bool by_batch = normed && att_desc_present(&infer->in[STATS]) && infer->in[STATS].kind == ATT_BATCH;
-    if (by_batch)
-        ATT_TRY(att_rule_take_shape(infer, "conv2d", STATS, "stats", ATT_BATCH, att_shape_of(2, channels)));
-    for (int i = BIAS; i < (by_batch ? STATS : IN_COUNT); i++) {
+    for (int i = BIAS; i < IN_COUNT; i++) {
         bool wanted = i == BIAS ? att_desc_present(&infer->in[BIAS]) : normed;
         if (i == RESIDUAL || !wanted)
             continue;
@@ -127,32 +123,6 @@ static bool absorb_norm(att_node *producer, const att_node *norm)
     return true;
 }
 
-/* The same with the batch's statistics. */
-static bool absorb_normalize(att_node *producer, const att_node *norm)
-{
-    if (!absorb_norm(producer, norm))
-        return false;
-    enum { NORM_STATS = 1, NORM_GAMMA, NORM_BETA };
-    producer->in[GAMMA] = norm->in[NORM_GAMMA];
-    producer->in[BETA] = norm->in[NORM_BETA];
-    producer->in[STATS] = norm->in[NORM_STATS];
-    producer->in[VARIANCE] = ATT_NONE;
-    return true;
-}
-
-/* A sum, and the activation that it absorbed before. */
-static bool absorb_sum(att_node *producer, const att_node *consumer)
-{
-    if (consumer->op != &att_op_add)
-        return false;
-    att_node sum = *consumer;
-    sum.attrs.add.activation = ATT_ACT_NONE;
-    if (!att_rule_absorb_added(producer, &sum, RESIDUAL))
-        return false;
-    producer->attrs.conv.activation = consumer->attrs.add.activation;
-    return true;
-}
-
 /* y = act(norm(conv(x)) + residual), in this order. */
 static bool conv2d_absorb(att_node *producer, const att_node *consumer)
 {
@@ -160,9 +130,8 @@ static bool conv2d_absorb(att_node *producer, const att_node *consumer)
         return false;
     if (consumer->op == &att_op_batch_norm)
         return absorb_norm(producer, consumer);
-    if (consumer->op == &att_op_normalize)
-        return absorb_normalize(producer, consumer);
-    return att_rule_absorb_relu(&producer->attrs.conv.activation, consumer) || absorb_sum(producer, consumer);
+    return att_rule_absorb_relu(&producer->attrs.conv.activation, consumer) ||
+           att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
@@ -174,8 +143,6 @@ static bool conv2d_absorb(att_node *producer, const att_node *consumer)
 #define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT, NO_NORM
 /* gamma, beta, mean, variance of `c` channels, the last well above 0. */
 #define NORM_OF(c) ATT_CASE_SHARED(c), ATT_CASE_SHARED(c), ATT_CASE_SHARED(c), ATT_CASE_DRAWN(ATT_SHARED, 0.2, 2, c)
-#define NORM_BY_BATCH(c) \
-    ATT_CASE_SHARED(c), ATT_CASE_SHARED(c), ATT_CASE_DRAWN(ATT_BATCH, 0.2, 2, 2, c), ATT_CASE_ABSENT
 static const att_op_case conv2d_cases[] = {
     {.name = "odd",
      PLAIN(1, 1, 1, 1),
@@ -261,19 +228,6 @@ static const att_op_case conv2d_cases[] = {
      NORM_RELU(1, 1, 1, 1),
      .in = {ATT_CASE_SAMPLE(5, 6, 16), ATT_CASE_WEIGHT(16, 16, 3, 3), ATT_CASE_SHARED(16), ATT_CASE_SAMPLE(5, 6, 16),
             NORM_OF(16)},
-     .in_count = IN_COUNT},
-    {.name = "batch_norm",
-     NORM_RELU(1, 1, 1, 1),
-     .in = {ATT_CASE_SAMPLE(5, 6, 16), ATT_CASE_WEIGHT(32, 16, 3, 3), ATT_CASE_SHARED(32), ATT_CASE_SAMPLE(5, 6, 32),
-            NORM_BY_BATCH(32)},
-     .in_count = IN_COUNT},
-    {.name = "batch_norm_odd",
-     NORM(1, 0, 1, 1),
-     .in = {ATT_CASE_SAMPLE(5, 6, 5), ATT_CASE_SHARED(7, 5, 1, 1), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_BY_BATCH(7)},
-     .in_count = IN_COUNT},
-    {.name = "batch_norm_planes",
-     NORM_RELU(1, 3, 1, 1),
-     .in = {ATT_CASE_SAMPLE(6, 19, 2), ATT_CASE_SHARED(1, 2, 7, 7), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_BY_BATCH(1)},
      .in_count = IN_COUNT},
     {.name = "planes",
      NORM_RELU(1, 3, 1, 1),
@@ -370,7 +324,6 @@ static const att_op_case conv2d_cases[] = {
 const att_op att_op_conv2d = {
     .name = "conv2d",
     .help = "y = act(norm(x * W + b) + r): a convolution; norm the identity or (. - m) / sqrt(v + eps) gamma + beta",
-    .flags = ATT_OP_ABSORBS_LAST,
     .narrow_in = 1 << X | 1 << RESIDUAL,
     .narrow_wanted = 1 << X,
     .narrow_out = 1,

@@ -27,7 +27,6 @@ static const tolerance tolerances[] = {
     {"attention", "sharp", 6e-5},
     {"attention", NULL, 4e-6},      /* 1.9e-6 */
     {"attention_grad", NULL, 4e-6}, /* 9.5e-7 */
-    {"channel_gram", NULL, 3e-6},   /* 1.1e-6 */
     {NULL, NULL, 1e-6},             /* 7.2e-7, in sums over rows */
 };
 

@@ -166,34 +166,6 @@ static void gates_absorb_a_residual_and_a_relu(void **state)
     att_graph_destroy(&f.graph);
 }
 
-/* The norm comes first, then a sum with its relu; a second of either stays. */
-static void convolutions_absorb_a_norm_by_the_batch(void **state)
-{
-    (void)state;
-    fixture f = new_fixture();
-    att_value map = att_graph_input(f.graph, "map", ATT_F32, att_shape_of(3, 5, 4));
-    att_value other = att_graph_input(f.graph, "other", ATT_F32, att_shape_of(3, 5, 4));
-    att_value weight =
-        att_graph_parameter(f.graph, "k", att_shape_of(4, 4, 1, 1), (att_init){ATT_INIT_CONSTANT, 0}, true);
-    att_value y = att_conv2d(f.graph, map, weight, ATT_NONE, NULL); /* node 1 */
-    att_value moments = att_emit(f.graph, "channel_moments", NULL, &y, 1, NULL);
-    att_attrs rows = {.moments.rows = 15}, norm = {.batch_norm = {.eps = 0.5}};
-    att_value stats = att_emit(f.graph, "merge_moments", &rows, &moments, 1, NULL);
-    att_value gamma = parameter(f.graph, "gamma", 1), beta = parameter(f.graph, "beta", 0);
-    att_emit(f.graph, "normalize", &norm, (att_value[]){y, stats, gamma, beta}, 4, NULL); /* 4 */
-    att_add(f.graph, other, y);                                                           /* 5 */
-    f.graph->nodes.items[5].attrs.add.activation = ATT_ACT_RELU;
-    const att_node *made = &f.graph->nodes.items[1];
-    assert_true(node_absorbs(f.graph, 1, 4));
-    assert_false(node_absorbs(f.graph, 1, 4));
-    assert_true(made->in[4] == gamma && made->in[5] == beta && made->in[6] == stats && made->in[7] == ATT_NONE);
-    assert_true(made->attrs.conv.eps == 0.5 && made->attrs.conv.activation == ATT_ACT_NONE);
-    assert_true(node_absorbs(f.graph, 1, 5));
-    assert_true(made->in[3] == other && made->attrs.conv.activation == ATT_ACT_RELU);
-    assert_false(node_absorbs(f.graph, 1, 5));
-    att_graph_destroy(&f.graph);
-}
-
 static att_value emit(att_graph *graph, const char *op, att_value a, att_value b)
 {
     att_value in[] = {a, b};
@@ -435,7 +407,6 @@ int main(void)
         cmocka_unit_test(sums_and_norms_absorb_one_relu),
         cmocka_unit_test(a_sum_with_its_relu_is_no_residual),
         cmocka_unit_test(gates_absorb_a_residual_and_a_relu),
-        cmocka_unit_test(convolutions_absorb_a_norm_by_the_batch),
         cmocka_unit_test(gradients_of_maps_absorb_a_sum_and_a_relu),
         cmocka_unit_test(a_sum_is_as_wide_as_its_widest_term),
         cmocka_unit_test(copies_in_a_segment_become_one),

@@ -74,51 +74,6 @@ static void gradients_go_through_the_statistics(void **state)
     }
 }
 
-static att_value convolution(att_graph *graph, const char *name, att_value x, int64_t outputs)
-{
-    char text[48];
-    snprintf(text, sizeof text, "%s.weight", name);
-    att_shape shape = att_shape_of(outputs, att_value_shape(graph, x).dims[2], 1, 1);
-    att_value weight = att_graph_parameter(graph, text, shape, (att_init){ATT_INIT_NORMAL, 0.5}, true);
-    return att_conv2d(graph, x, weight, ATT_NONE, NULL);
-}
-
-/* A bottleneck: the norm behind the second convolution has its statistics from what that reads. It makes enough for
- * that not to be kept. */
-static fd_model make_bottleneck(void)
-{
-    fd_model model = fd_create();
-    att_graph *graph = model.graph;
-    att_value x = fd_input(&model, ATT_F64, att_shape_of(8, 8, CHANNELS), 2, 1, 0);
-    att_value y = att_relu(graph, norm(graph, "b1", convolution(graph, "a1", x, 2), false));
-    y = norm(graph, "b2", convolution(graph, "a2", y, CHANNELS), false);
-    fd_loss_of(&model, norm(graph, "b3", att_relu(graph, att_add(graph, x, y)), false));
-    return model;
-}
-
-/* The steps of its training plan: the last norm with the sum and the relu behind it are part of a convolution. */
-static int steps_of(const fd_model *model)
-{
-    att_plan_options options = att_plan_options_defaults();
-    options.purpose = ATT_TRAIN;
-    options.backend = "ref";
-    att_plan *plan;
-    FD_OK(att_plan_compile(model->graph, &options, &plan));
-    int steps = att_plan_describe(plan).steps;
-    att_plan_destroy(&plan);
-    return steps;
-}
-
-/* Measured: 4.8e-9. */
-static void gradients_go_through_those_of_the_input(void **state)
-{
-    (void)state;
-    fd_model model = make_bottleneck();
-    assert_int_equal(steps_of(&model), 43);
-    printf("largest error of a gradient: %.2g\n", fd_check(&model, "bottleneck", 1, 1e-7));
-    fd_destroy(&model);
-}
-
 /* One norm on the input itself. */
 static fd_model make_single(int64_t rows)
 {
@@ -210,7 +165,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_go_through_the_statistics),
-        cmocka_unit_test(gradients_go_through_those_of_the_input),
         cmocka_unit_test(running_statistics_follow_the_batch),
         cmocka_unit_test(one_row_in_all_is_refused),
         cmocka_unit_test(cuts_of_the_batch_agree),

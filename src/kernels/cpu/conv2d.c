@@ -24,8 +24,7 @@ typedef struct conv2d {
     int64_t from_elements, to_elements;  /* of a row of a sample */
     att_dtype from, to;                  /* before and after */
     bool widened, finishes, sums, relu;  /* widened: operands are bf16, the convolution f32 */
-    bool by_batch;                       /* what finish_channels() takes comes from the batch: it lies in scratch */
-    size_t from_at, sums_at, vectors_at; /* in scratch, and of that, else in packed memory */
+    size_t from_at, sums_at, vectors_at; /* in scratch, and of what finish_channels() takes in packed memory */
     int convs;
     att_conv *conv[]; /* one per slice; or of all pieces and of the last */
 } conv2d;
@@ -102,7 +101,6 @@ static void describe(const att_problem *problem, att_conv_kind kind, bool widene
     bool after = c->relu;
     for (int i = WEIGHT + 1; i < problem->in_count; i++)
         after |= att_desc_present(&problem->in[i]);
-    c->by_batch = forward && att_conv_norms_by_batch(problem);
     c->finishes = after || (c->widened && c->to == ATT_BF16);
     c->sums = c->finishes && c->to == ATT_BF16;
     c->spec.dtype = c->widened ? ATT_F32 : c->from;
@@ -175,16 +173,12 @@ static void lay_out(const att_problem *problem, conv2d *c, att_prepared *prepare
     }
     c->from_at = take(&top, c->widened ? (size_t)from * sizeof(float) : 0);
     c->sums_at = take(&top, c->sums ? (size_t)to * sizeof(float) : 0);
-    size_t vectors = c->finishes ? 2 * (size_t)spec->outputs * sizeof(float) : 0;
-    if (c->by_batch)
-        c->vectors_at = take(&top, vectors);
     prepared->scratch_bytes = top;
     if (!att_conv_is_packed(spec))
         return;
     prepared->packed_key = att_conv_vectors_key(problem, att_conv_packed_key(c->conv[0]), c->finishes);
     prepared->packed_bytes = att_conv_packed_bytes(c->conv[0]);
-    if (!c->by_batch)
-        c->vectors_at = take(&prepared->packed_bytes, vectors);
+    c->vectors_at = take(&prepared->packed_bytes, c->finishes ? 2 * (size_t)spec->outputs * sizeof(float) : 0);
 }
 
 static att_status prepare_as(const att_problem *problem, att_conv_kind kind, bool widened, att_prepared *prepared)
@@ -222,7 +216,7 @@ static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, a
 static att_status pack(const att_problem *problem, void *state, const void *const *in, void *packed)
 {
     const conv2d *c = state;
-    if (c->finishes && !c->by_batch && c->spec.kind == ATT_CONV_FORWARD) {
+    if (c->finishes && c->spec.kind == ATT_CONV_FORWARD) {
         float *vectors = (float *)((char *)packed + c->vectors_at);
         att_conv_fill_vectors(problem, in, vectors, vectors + c->spec.outputs);
     }
@@ -267,8 +261,7 @@ static void finish(const att_call *call, const conv2d *c, const piece *p, const 
                                       beside(call, PASSED, p->to), att_is_narrow(&in[PASSED]), p->made, y, c->sums);
         return;
     }
-    const char *from = c->by_batch ? call->scratch : call->packed;
-    const float *vectors = (const float *)(from + c->vectors_at);
+    const float *vectors = (const float *)((const char *)call->packed + c->vectors_at);
     int64_t channels = c->spec.outputs;
     c->functions->finish_channels(sums, vectors, vectors + channels, beside(call, RESIDUAL, p->to),
                                   att_is_narrow(&call->problem->in[RESIDUAL]), c->relu ? 0 : -INFINITY,
@@ -297,10 +290,6 @@ static att_status run(const att_call *call)
 {
     const conv2d *c = call->state;
     att_range part = att_part_of(call, c->pieces, 1);
-    if (c->by_batch) {
-        float *vectors = (float *)((char *)call->scratch + c->vectors_at);
-        att_conv_fill_vectors(call->problem, call->in, vectors, vectors + c->spec.outputs);
-    }
     for (int64_t number = part.begin; number < part.end; number++)
         ATT_TRY(run_piece(call, c, number));
     return ATT_OK;

@@ -12,21 +12,12 @@
 /* conv2d's inputs. */
 enum { ATT_CONV_X, ATT_CONV_WEIGHT, ATT_CONV_BIAS, ATT_CONV_RESIDUAL, ATT_CONV_GAMMA };
 
-/* Whether the norm has the batch's statistics, in one input, which are known only when it runs. */
-static inline bool att_conv_norms_by_batch(const att_problem *problem)
-{
-    return problem->in_count > ATT_CONV_GAMMA + 3 && att_desc_present(&problem->in[ATT_CONV_GAMMA]) &&
-           !att_desc_present(&problem->in[ATT_CONV_GAMMA + 3]);
-}
-
-/* y = scale sum + shift: of the norm, with the bias in it, or of the bias alone. in: as packed, or as called. */
+/* y = scale sum + shift: of the norm, with the bias in it, or of the bias alone. in: as packed. */
 static inline void att_conv_fill_vectors(const att_problem *problem, const void *const *in, float *scale, float *shift)
 {
     const float *bias = in[ATT_CONV_BIAS], *gamma = in[ATT_CONV_GAMMA], *beta = in[ATT_CONV_GAMMA + 1];
     const float *mean = in[ATT_CONV_GAMMA + 2], *variance = in[ATT_CONV_GAMMA + 3];
     int64_t channels = problem->in[ATT_CONV_WEIGHT].shape.dims[0];
-    if (att_conv_norms_by_batch(problem))
-        variance = mean + channels;
     for (int64_t c = 0; c < channels; c++) {
         double factor = gamma ? gamma[c] / sqrt(variance[c] + problem->attrs->conv.eps) : 1;
         double start = bias ? bias[c] : 0;

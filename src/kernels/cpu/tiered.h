@@ -41,9 +41,6 @@
     X(batch_norm)                   \
     X(batch_norm_grad)              \
     X(channel_moments)              \
-    X(channel_gram)                 \
-    X(merge_gram)                   \
-    X(gram_moments)                 \
     X(normalize)                    \
     X(normalize_sums)               \
     X(normalize_grad)               \

@@ -64,12 +64,10 @@ static double sum_of(const att_call *call, const conv *c, int64_t sample, int64_
 static double finished(const att_call *call, double y, int64_t output, int64_t e)
 {
     const att_conv_attrs *attrs = &call->problem->attrs->conv;
-    if (ref_has(call, GAMMA)) {
-        double variance = ref_has(call, VARIANCE) ? ref_in(call, VARIANCE, output)
-                                                  : ref_in(call, MEAN, ref_dim(call, WEIGHT, 0) + output);
-        y = (y - ref_in(call, MEAN, output)) / sqrt(variance + attrs->eps) * ref_in(call, GAMMA, output) +
+    if (ref_has(call, GAMMA))
+        y = (y - ref_in(call, MEAN, output)) / sqrt(ref_in(call, VARIANCE, output) + attrs->eps) *
+                ref_in(call, GAMMA, output) +
             ref_in(call, BETA, output);
-    }
     if (ref_has(call, RESIDUAL))
         y += ref_in(call, RESIDUAL, e);
     return attrs->activation == ATT_ACT_RELU && y < 0 ? 0 : y;

@@ -51,9 +51,6 @@
     X(channel_moments)              \
     X(merge_moments)                \
     X(running_stats)                \
-    X(channel_gram)                 \
-    X(merge_gram)                   \
-    X(gram_moments)                 \
     X(batch_mean)                   \
     X(normalize)                    \
     X(normalize_sums)               \

@@ -92,10 +92,8 @@ static int64_t packed_weights(const conv *c)
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
     conv c = conv_of(problem);
-    size_t vectors = 2 * (size_t)c.outputs * sizeof(float);
-    bool by_batch = att_conv_norms_by_batch(problem);
-    prepared->scratch_bytes = padded_bytes(&c) + (by_batch ? vectors : 0);
-    prepared->packed_bytes = (size_t)packed_weights(&c) * sizeof(float) + (by_batch ? 0 : vectors);
+    prepared->scratch_bytes = padded_bytes(&c);
+    prepared->packed_bytes = (size_t)(packed_weights(&c) + 2 * c.outputs) * sizeof(float);
     prepared->packed_key = att_conv_vectors_key(problem, VW, c.pairs);
     return ATT_OK;
 }
@@ -123,8 +121,7 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
         pack_output(problem, &c, weight + o * each, width,
                     (float *)packed + o / width * width * c.kernel_h * c.run + o % width);
     float *scale = (float *)packed + packed_weights(&c);
-    if (!att_conv_norms_by_batch(problem))
-        att_conv_fill_vectors(problem, in, scale, scale + c.outputs);
+    att_conv_fill_vectors(problem, in, scale, scale + c.outputs);
     return ATT_OK;
 }
 
@@ -300,21 +297,11 @@ static void run_points(const att_call *call, const conv *c, const target *t)
                    pixel, part.end - pixel < chunk ? part.end - pixel : chunk);
 }
 
-/* Factors and, behind them, addends. */
-static const float *vectors_of(const att_call *call, const conv *c)
-{
-    if (!att_conv_norms_by_batch(call->problem))
-        return (const float *)call->packed + packed_weights(c);
-    float *vectors = (float *)((char *)call->scratch + padded_bytes(c));
-    att_conv_fill_vectors(call->problem, call->in, vectors, vectors + c->outputs);
-    return vectors;
-}
-
 /* Parts share pixels where the window is one, and else rows. */
 static att_status run(const att_call *call)
 {
     conv c = conv_of(call->problem);
-    const float *vectors = vectors_of(call, &c);
+    const float *vectors = (const float *)call->packed + packed_weights(&c);
     target t = {.scale = vectors,
                 .shift = vectors + c.outputs,
                 .residual = call->in[ATT_CONV_RESIDUAL],

@@ -51,8 +51,7 @@ static bool accepts(const att_problem *problem, bool back)
     const att_conv_attrs *attrs = &problem->attrs->conv;
     planes p = planes_of(problem, back);
     return p.inputs <= MOST_MAPS && p.outputs <= MOST_MAPS && attrs->stride == 1 && attrs->dilation == 1 &&
-           attrs->groups == 1 && !att_conv_norms_by_batch(problem) && p.above >= 0 && p.left >= 0 &&
-           att_takes_narrow(problem, 1, 1) && !adds(problem, back);
+           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_takes_narrow(problem, 1, 1) && !adds(problem, back);
 }
 
 static bool forward_accepts(const att_problem *problem)
