@@ -186,8 +186,9 @@ static void an_architecture_in_the_file_is_taken(void **state)
     metadata.value = "resnet";
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
-    says(att_context_message(p->context), "\"arch\" names the network \"resnet\", which is unknown here; its tensors fit "
-                                          "resnet20; name it");
+    says(att_context_message(p->context),
+         "\"arch\" names the network \"resnet\", which is unknown here; its tensors fit "
+         "resnet20; name it");
     att_model_destroy(&model);
 }
 
