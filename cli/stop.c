@@ -19,6 +19,7 @@ void cli_stop_on_signals(void)
     sigaction(SIGTERM, &action, NULL);
     /* Whoever started this with nohup wants it to go on. */
     struct sigaction hangup;
+    action.sa_flags = 0; /* a shell and the system may both tell of the same terminal */
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
 }

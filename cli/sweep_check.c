@@ -208,7 +208,7 @@ int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments)
     for (int i = 0; code == CLI_OK && i < plan->run_count; i += plan->seed_count) {
         finds[i] = list.everywhere;
         code = sweep_plan_settle(plan, &plan->runs[i]);
-        if (code == CLI_OK)
+        if (code == CLI_OK && (is_to_do(plan, i) || cli_exists(plan->settings.data.data_dir)))
             code = compare_data(cli, plan, i, &here);
         if (code != CLI_OK || !is_to_do(plan, i))
             continue;

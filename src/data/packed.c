@@ -109,23 +109,17 @@ bool att_packed_accepts(const att_packed_layout *layout, const char *path)
     char folder[ATT_DATA_MAX_NAME];
     if (is_file(path))
         return att_archive_begins_with(path, FIRST_FILES, is_of_layout, (void *)(uintptr_t)layout);
-    return find_folder(layout, path, folder, sizeof folder) || holds(path, layout->archive) ||
-           is_pickled_folder(layout, path);
+    return find_folder(layout, path, folder, sizeof folder) ||
+           (holds(path, layout->archive) && !att_holds_folder(path)) || is_pickled_folder(layout, path);
 }
 
-/* Where the official archive lies in the folder and what it holds does not, it is the data set from here on. */
-static att_status enter_archive(const att_packed_layout *layout, att_dataset *dataset)
+/* The archive: `path`, or the official one inside it where what it holds does not lie there, too. */
+static bool find_archive(const att_packed_layout *layout, const char *path, char *archive, size_t size)
 {
-    char found[ATT_DATA_MAX_NAME];
-    if (is_file(dataset->path) || find_folder(layout, dataset->path, found, sizeof found) ||
-        !join(found, sizeof found, dataset->path, layout->archive) || !is_file(found))
-        return ATT_OK;
-    char *path = att_copy_string(dataset->context, found);
-    if (!path)
-        return att_fail_memory(dataset->context, strlen(found), found);
-    att_free(dataset->context, dataset->path);
-    dataset->path = path;
-    return ATT_OK;
+    int length = snprintf(archive, size, "%s", path);
+    if (is_file(path))
+        return length >= 0 && (size_t)length < size;
+    return !find_folder(layout, path, archive, size) && join(archive, size, path, layout->archive) && is_file(archive);
 }
 
 static att_status refuse_pickled(const att_dataset *dataset, const att_packed_layout *layout)
@@ -157,13 +151,14 @@ static bool is_wanted(void *user, const char *path)
 static att_status find_files(const att_dataset *dataset, packed_source *source, size_t cache_bytes)
 {
     const att_packed_layout *layout = source->layout;
-    if (!is_file(dataset->path))
+    char archive[ATT_DATA_MAX_NAME];
+    if (!find_archive(layout, dataset->path, archive, sizeof archive))
         return find_folder(layout, dataset->path, source->folder, sizeof source->folder)
                    ? ATT_OK
                    : refuse_pickled(dataset, layout);
     source->folder[0] = '\0';
     wanted_files files = {layout, source->split, false};
-    ATT_TRY(att_archive_open_some(dataset->context, dataset->path, cache_bytes, is_wanted, &files, &source->archive));
+    ATT_TRY(att_archive_open_some(dataset->context, archive, cache_bytes, is_wanted, &files, &source->archive));
     return att_archive_count(source->archive) == 0 && files.pickled ? refuse_pickled(dataset, layout) : ATT_OK;
 }
 
@@ -404,7 +399,6 @@ att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset
     source->layout = layout;
     source->split = &layout->splits[options->split && strncmp(options->split, "train", 5) != 0];
     dataset->split = source->split->name;
-    ATT_TRY(enter_archive(layout, dataset));
     ATT_TRY(find_files(dataset, source, options->cache_bytes));
     ATT_TRY(read_images(dataset, source));
     ATT_TRY(read_labels(dataset, source));

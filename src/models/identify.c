@@ -190,9 +190,12 @@ static att_status check_name(const search *s, att_variant variant)
     att_text names = {.context = s->context};
     att_model_options found;
     bool known = list_fitting(s, &names, &found) == ATT_OK && !names.failed && names.length > 0;
+    att_model_options changes = s->claims.options;
     found.img_size = att_model_options_defaults().img_size;
+    if (strcmp(found.attn, "none") == 0) /* a module that is put onto the weights is no other network */
+        changes.attn[0] = changes.attn_blocks[0] = '\0';
     att_status status = ATT_OK;
-    if (known && !fits(s->context, variant, &s->claims.options, &found))
+    if (known && !fits(s->context, variant, &changes, &found))
         status = att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s, they fit %s", s->path,
                           s->claims.name, names.data);
     att_text_free(&names);

@@ -111,6 +111,9 @@ static void write_layers(const att_stages *stages, char *text, size_t size)
 
 static att_status read_stages(att_context *context, const att_model_options *options, att_resnet *net)
 {
+    if (!options->layers[0] && net->stem != ATT_CONV3)
+        return att_fail(context, ATT_ERR_ARGUMENT, "stem_type %s goes before four stages: layers must say them",
+                        options->stem_type);
     if (!options->layers[0])
         return stages_of_depth(context, net->block, options->depth, &net->stages);
     ATT_TRY(read_layers(context, options, net));

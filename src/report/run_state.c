@@ -11,7 +11,8 @@
 typedef struct reading {
     const char *with;
     att_run_state state;
-    int64_t end; /* the step at which the training ended */
+    int64_t end;                                         /* the step at which the training ended */
+    char contents[sizeof((att_run_state *)0)->contents]; /* of the measurement being read */
 } reading;
 
 static bool says(const att_line_event *event, const char *member, const char *text)
@@ -43,9 +44,11 @@ static att_status visit_measured(void *user, const att_line_event *event)
 {
     reading *r = user;
     if (strcmp(event->kind, "run_begin") == 0)
-        keep(event, "contents", r->state.contents, sizeof r->state.contents);
-    if (strcmp(event->kind, "measure") == 0 && event->step == r->end && says(event, "with", r->with))
+        keep(event, "contents", r->contents, sizeof r->contents);
+    if (strcmp(event->kind, "measure") == 0 && event->step == r->end && says(event, "with", r->with)) {
         r->state.measured = r->state.trained;
+        memcpy(r->state.contents, r->contents, sizeof r->contents);
+    }
     return ATT_OK;
 }
 

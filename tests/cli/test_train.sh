@@ -108,6 +108,7 @@ fi
 child=$!
 until [ -e out/hung/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -HUP $child 2>/dev/null
+kill -HUP $child 2>/dev/null
 wait $child
 status=$?
 command_line='attscope train, hung up'

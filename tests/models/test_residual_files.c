@@ -207,6 +207,8 @@ static void tensors_of_another_network_are_refused(void **state)
     options.depth = 0, options.img_size = 64;
     CHECK(p->context, identify(p, "resnet32", &options, &found));
     strcpy(options.attn, "se");
+    write_model(p, "resnet18", NULL, false);
+    CHECK(p->context, identify(p, "resnet18", &options, &found));
     write_model(p, "resnet18", &options, false);
     assert_int_equal(identify(p, "resnet18", NULL, &found), ATT_ERR_MISMATCH);
     CHECK(p->context, identify(p, "resnet18", &options, &found));
@@ -458,6 +460,8 @@ static void what_does_not_go_together_is_said(void **state)
     cannot_be_built(p, "resnet50", &o, "at most 512");
     o = att_model_options_defaults(), o.img_size = 31;
     cannot_be_built(p, "resnet50", &o, "img_size 31");
+    o = att_model_options_defaults(), strcpy(o.stem_type, "conv7");
+    cannot_be_built(p, "resnet20", &o, "stem_type conv7 goes before four stages: layers must say them");
     o = att_model_options_defaults(), strcpy(o.layers, "1,1");
     cannot_be_built(p, "resnet20", &o, "3 or 4 stages");
     o = att_model_options_defaults(), strcpy(o.stem_type, "conv3"), o.img_size = 7;

@@ -173,11 +173,17 @@ static void test_state(void **state)
     s = state_of(self, "run0", "accuracy,nsi,tns");
     assert_true(!s.trained && !s.measured);
     assert_true(!*s.listing && !*s.contents);
-    write_text(self, "run0", "metrics.jsonl", "{\"event\":\"run_begin\",\"listing\":\"0123456789abcdef\"}\n");
-    write_text(self, "run0", "measure.jsonl", "{\"event\":\"run_begin\",\"contents\":\"fedcba9876543210 and more\"}\n");
+    write_text(self, "run0", "metrics.jsonl",
+               "{\"event\":\"run_begin\",\"listing\":\"0123456789abcdef\"}\n"
+               "{\"event\":\"run_end\",\"step\":12,\"status\":\"OK\"}\n");
+    write_text(self, "run0", "measure.jsonl",
+               "{\"event\":\"run_begin\",\"contents\":\"fedcba9876543210 and more\"}\n"
+               "{\"event\":\"measure\",\"step\":12,\"with\":\"nsi\"}\n");
     s = state_of(self, "run0", "nsi");
     assert_string_equal(s.listing, "0123456789abcdef");
     assert_string_equal(s.contents, "fedcba9876543210");
+    s = state_of(self, "run0", "tns"); /* somebody's measurement, of whatever images */
+    assert_true(s.trained && !s.measured && !*s.contents);
 }
 
 static att_status report(scratch *self)
