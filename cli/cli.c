@@ -152,7 +152,7 @@ bool cli_prints(const char *json_path)
     return !json_path || strcmp(json_path, "-") != 0;
 }
 
-int cli_json_check(const char *path)
+int cli_output_check(const char *path)
 {
     char folder[4096];
     struct stat info;

@@ -70,7 +70,7 @@ void cli_json_integer(att_json_writer *writer, const char *key, int64_t value);
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
 /* Whether what --json or another flag names (NULL: nothing) lies in a folder that can be written to, before work
  * begins. CLI_OK or a code. */
-int cli_json_check(const char *path);
+int cli_output_check(const char *path);
 /* Where figures for people go: nowhere while JSON takes stdout. */
 bool cli_prints(const char *json_path);
 

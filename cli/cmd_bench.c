@@ -73,7 +73,7 @@ static int run_parent(bench_call *call, const bench_what *what)
 {
     cli_app *cli = call->cli;
     const char *json = call->settings->output.json;
-    int code = cli_json_check(json);
+    int code = cli_output_check(json);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &call->settings->engine);
     if (code == CLI_OK && json)

@@ -460,7 +460,7 @@ static int check(job *j)
     settings *s = j->settings;
     int code = settle_folder(j);
     if (code == CLI_OK)
-        code = cli_json_check(s->output.json);
+        code = cli_output_check(s->output.json);
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);
     s->on.data.unlabelled = !names_scores(s->instruments.with);

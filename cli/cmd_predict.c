@@ -263,7 +263,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     const settings *s = user;
     job j = {.cli = cli, .settings = s};
     cli_loaded loaded = {0};
-    int code = cli_json_check(s->output.json);
+    int code = cli_output_check(s->output.json);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)

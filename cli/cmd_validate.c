@@ -92,9 +92,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
-    int code = cli_json_check(s->output.json);
+    int code = cli_output_check(s->output.json);
     if (code == CLI_OK)
-        code = cli_json_check(s->results_file);
+        code = cli_output_check(s->results_file);
     if (code == CLI_OK)
         code = cli_file_check("--checkpoint", s->on.data.checkpoint);
     if (code == CLI_OK)

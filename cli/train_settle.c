@@ -72,7 +72,7 @@ int cli_train_settle(cli_app *cli, train_settings *settings)
         code = take_milestones(settings);
     if (code == CLI_OK)
         code = check_betas(&settings->betas);
-    return code == CLI_OK ? cli_json_check(settings->output.json) : code;
+    return code == CLI_OK ? cli_output_check(settings->output.json) : code;
 }
 
 static att_interpolation interpolation_of(const char *name)

@@ -130,8 +130,7 @@ static bool conv2d_absorb(att_node *producer, const att_node *consumer)
         return false;
     if (consumer->op == &att_op_batch_norm)
         return absorb_norm(producer, consumer);
-    return att_rule_absorb_relu(&producer->attrs.conv.activation, consumer) ||
-           att_rule_absorb_added(producer, consumer, RESIDUAL);
+    return att_rule_absorb_finish(producer, &producer->attrs.conv.activation, consumer, RESIDUAL);
 }
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)

@@ -47,10 +47,7 @@ static void gate_backward(att_backward *backward)
 
 static bool gate_absorb(att_node *producer, const att_node *consumer)
 {
-    if (producer->attrs.gate.activation != ATT_ACT_NONE)
-        return false;
-    return att_rule_absorb_relu(&producer->attrs.gate.activation, consumer) ||
-           att_rule_absorb_added(producer, consumer, RESIDUAL);
+    return att_rule_absorb_finish(producer, &producer->attrs.gate.activation, consumer, RESIDUAL);
 }
 
 #define RELU .attrs.gate.activation = ATT_ACT_RELU

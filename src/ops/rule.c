@@ -141,3 +141,9 @@ bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer)
     *activation = ATT_ACT_RELU;
     return true;
 }
+
+bool att_rule_absorb_finish(att_node *producer, att_activation *activation, const att_node *consumer, int i)
+{
+    return *activation == ATT_ACT_NONE &&
+           (att_rule_absorb_relu(activation, consumer) || att_rule_absorb_added(producer, consumer, i));
+}

@@ -49,4 +49,7 @@ bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i);
 /* For absorb(): where the consumer is relu and there is no activation yet, notes it. */
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer);
 
+/* For absorb() of y = act(... + input i): either of these, nothing after the activation. */
+bool att_rule_absorb_finish(att_node *producer, att_activation *activation, const att_node *consumer, int i);
+
 #endif

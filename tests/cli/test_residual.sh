@@ -49,10 +49,7 @@ run 0 train data --resume out/plain/last.safetensors
 err_has 'nothing is left to train'
 
 # Modules on top of weights without them start anew.
-cp out/plain/last.safetensors alone-plain.safetensors
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
-err_has 'start anew'
-train 0 named --epochs 1 --initial-checkpoint alone-plain.safetensors --attn eca --attn-blocks every:2
 err_has 'start anew'
 err_has ', eca in blocks every:2'
 

@@ -177,6 +177,17 @@ static void test_the_official_archive_in_a_folder(void **state)
     snprintf(path, sizeof path, "%s/cifar-10-binary.tar.gz", self->folder);
     pack_cifar10(path, "ustar.gz");
     assert_cifar10(self, self->folder);
+    att_dataset *dataset = open_set(self, self->folder, "test", NULL);
+    char name[512], expected[300]; /* as where the files lie in the folder themselves */
+    snprintf(expected, sizeof expected, "%s/test_batch.bin[0]", self->folder);
+    assert_string_equal(att_dataset_name(dataset, 0, name, sizeof name), expected);
+    att_dataset_close(&dataset);
+    static uint8_t bytes[3 * (3 * PLANE + 2)];
+    size_t size = make_records(bytes, 4, 3, 1);
+    write_file(self, "cifar-100-binary", "train.bin", bytes, size);
+    dataset = open_set(self, self->folder, "train", NULL); /* beside folders it is what they were unpacked from */
+    assert_string_equal(att_dataset_format(dataset), "cifar100");
+    att_dataset_close(&dataset);
 }
 
 static void test_an_archive_of_class_folders_stays_one(void **state)

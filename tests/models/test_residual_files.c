@@ -324,6 +324,16 @@ static void a_resnet18_for_small_images_is_understood(void **state)
     att_model_destroy(&model);
 }
 
+/* As the tensors tell it, and they load into the network of `options`. */
+static void module_is(const place *p, tensors *t, const char *model, const att_model_options *options, const char *attn)
+{
+    att_identity found;
+    write_tensors(p, t, NULL);
+    identifies(p, model, &found);
+    assert_string_equal(found.options.attn, attn);
+    CHECK(p->context, load_into(p, model, options));
+}
+
 /* As in the SE networks of many codes: layers in a sequence, linear and without biases. */
 static void squeeze_and_excitation_in_a_sequence(void **state)
 {
@@ -335,26 +345,14 @@ static void squeeze_and_excitation_in_a_sequence(void **state)
     assert_int_equal(rename_tensors(&t, names, ".se.fc1", ".se.fc.0"), 2);
     assert_int_equal(rename_tensors(&t, names, ".se.fc2", ".se.fc.2"), 2);
     make_linear(&t, ".se.fc");
-    write_tensors(p, &t, NULL);
+    module_is(p, &t, "resnet164", &options, "se:ratio=4,bias=0");
     att_identity found;
-    identifies(p, "resnet164", &found);
-    assert_string_equal(found.options.attn, "se:ratio=4,bias=0");
-    assert_string_equal(found.options.attn_blocks, "2-3");
-    CHECK(p->context, load_into(p, "resnet164", &options));
     att_model_options alone = att_model_options_defaults();
     strcpy(alone.attn, "se");
     CHECK(p->context, identify(p, "resnet164", &alone, &found));
     assert_string_equal(found.options.attn, "se:ratio=4,bias=0");
+    assert_string_equal(found.options.attn_blocks, "2-3");
     att_model_destroy(&model);
-}
-
-static void module_is(const place *p, tensors *t, const char *model, const att_model_options *options, const char *attn)
-{
-    att_identity found;
-    write_tensors(p, t, NULL);
-    identifies(p, model, &found);
-    assert_string_equal(found.options.attn, attn);
-    CHECK(p->context, load_into(p, model, options));
 }
 
 /* A sequence of two linear layers in a scope that says nothing is SE, and FcaNet's where its cosines lie beside. */
