@@ -9,17 +9,19 @@
 /* A value of so few bytes is kept rather than made again. */
 enum { SMALL_BYTES = 2048 };
 
-/* What is made again rather than kept, for each byte of it: operations of a matrix product at most, bytes that are read
- * from what is kept at most, and those that a product reads. */
+/* What is made again rather than kept, for each byte of it: operations at most, all that has to be made again before it
+ * counted; bytes that are read from what is kept at most, and those that a product reads. */
 typedef struct bounds {
     double flops, read, product_read;
 } bounds;
 
 /* The first that keeps KEPT_BYTES of a sample at most, or the last. First, what costs no time: as many operations as a
  * core computes while its share of the memory's bandwidth writes and reads a byte; no more bytes read than made (small
- * vectors aside), or values along a trunk would be made again from its beginning. Then every product that widens. Then
- * a trunk, too, from what was kept a block before. */
-static const bounds steps[] = {{40, 1.0625, 0.5}, {INFINITY, 1.0625, 0.5}, {INFINITY, 1.3125, 0.5}};
+ * vectors aside), or values along a trunk would be made again from its beginning. Then products that widen, but where
+ * they have many inputs or what they read has to be made again, as behind the stem of a ResNet: they are made again
+ * three times and more, by each that reads them. Then a trunk, too, from what was kept two blocks before. Then every
+ * product that widens. */
+static const bounds steps[] = {{40, 1.0625, 0.5}, {160, 1.0625, 0.5}, {160, 1.5, 0.5}, {INFINITY, 1.5, 0.5}};
 enum { STEPS = sizeof steps / sizeof *steps, KEPT_BYTES = 24 << 20 };
 
 bool att_node_reduces(const att_graph *graph, const att_node *node)
@@ -93,39 +95,43 @@ static bool is_sample(const remaking *r, att_value value)
     return value != ATT_NONE && r->graph->values.items[value].desc.kind == ATT_SAMPLE;
 }
 
-/* Bytes of kept values that making `value` again reads; negative where it would need one that is not kept. */
-static double bytes_read(const remaking *r, att_value value);
+/* What making a value again takes: bytes of kept values that are read, negative where one would be needed that is not
+ * kept; operations. */
+typedef struct effort {
+    double read, flops;
+} effort;
 
-static double bytes_for(const remaking *r, const att_node *node)
+static effort effort_of(const remaking *r, att_value value);
+
+static effort effort_for(const remaking *r, const att_node *node)
 {
-    double sum = 0;
+    effort sum = {.flops = att_node_cost(r->graph, node).flops};
     for (int j = 0; j < node->in_count; j++) {
         if (!is_sample(r, node->in[j]))
             continue;
-        double bytes = bytes_read(r, node->in[j]);
-        if (bytes < 0)
-            return -1;
-        sum += bytes;
+        effort e = effort_of(r, node->in[j]);
+        if (e.read < 0)
+            return e;
+        sum.read += e.read;
+        sum.flops += e.flops;
     }
     return sum;
 }
 
-/* `read`: bytes of kept values that it reads. */
-static bool is_cheap(const remaking *r, const att_node *node, att_value value, double read)
+static bool is_cheap(const remaking *r, const att_node *node, att_value value, effort e)
 {
-    att_cost cost = att_node_cost(r->graph, node);
     double bytes = bytes_of(r, value);
-    double most_read = cost.macs > 0 ? r->bounds.product_read : r->bounds.read;
-    return cost.flops <= r->bounds.flops * bytes && read <= most_read * bytes;
+    double most_read = att_node_cost(r->graph, node).macs > 0 ? r->bounds.product_read : r->bounds.read;
+    return e.flops <= r->bounds.flops * bytes && e.read <= most_read * bytes;
 }
 
-static double bytes_read(const remaking *r, att_value value)
+static effort effort_of(const remaking *r, att_value value)
 {
     const att_node *node = maker(r, value);
     if (!node || r->verdicts[value] == KEPT)
-        return bytes_of(r, value);
-    double read = bytes_for(r, node);
-    return read >= 0 && is_cheap(r, node, value, read) ? read : -1;
+        return (effort){.read = bytes_of(r, value)};
+    effort e = effort_for(r, node);
+    return e.read >= 0 && is_cheap(r, node, value, e) ? e : (effort){.read = -1};
 }
 
 /* Whether a later segment reads the value; `reduced`: a reduction does, whatever the segment. */
@@ -161,7 +167,7 @@ static void decide(remaking *r, const crossing *crossings)
             crossing c = crossings[value];
             if (r->verdicts[value] == KEPT || (!c.later && !c.reduced))
                 continue;
-            bool keep = c.reduced || bytes_of(r, value) <= SMALL_BYTES || bytes_read(r, value) < 0;
+            bool keep = c.reduced || bytes_of(r, value) <= SMALL_BYTES || effort_of(r, value).read < 0;
             r->verdicts[value] = keep ? KEPT : REMADE;
         }
     for (att_value value = 0; value < r->graph->values.count; value++)

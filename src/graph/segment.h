@@ -3,7 +3,7 @@
  * A reduction is a node that makes a value of the whole batch (kind ATT_BATCH); what reads it can start when every
  * sample has been there. So the body is a sequence of segments: each runs on groups of samples, then come its
  * reductions. A sample value that a later segment reads is kept for the whole batch, or made again there: where its
- * node is cheap for its bytes, reads kept values only, and not many more of them than the value itself would be: the
+ * that is cheap for its bytes, what it needs counted, and reads not many more bytes of kept values than its own: the
  * bounds are in segment.c, wider ones where too much would be kept. Small values are kept.
  *
  * Order of calls: att_graph_cut() once, when nodes are fused; then att_graph_remake(), and again after narrowing, which

@@ -6,8 +6,9 @@
  * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
 enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
 
-/* Of one sample, in the segment's largest matrix product: rows of its result, or, of a weight's gradient, of dy. */
-static int64_t most_rows(const att_rewritten *from, const att_segment *segment)
+/* Of one sample, in the segment's largest matrix product, or in the largest of all its nodes: rows of its result, or,
+ * of a weight's gradient, of dy. */
+static int64_t most_rows(const att_rewritten *from, const att_segment *segment, bool products)
 {
     const att_graph *graph = from->graph;
     int64_t most = 1;
@@ -15,12 +16,19 @@ static int64_t most_rows(const att_rewritten *from, const att_segment *segment)
         const att_node *node = &graph->nodes.items[i];
         const att_desc *made = &graph->values.items[node->out[0]].desc;
         att_shape shape = made->kind == ATT_SAMPLE ? made->shape : graph->values.items[node->in[0]].desc.shape;
-        if (from->watchers[i] || shape.rank < 2 || att_node_cost(graph, node).macs == 0)
+        if (from->watchers[i] || shape.rank < 2 || (products && att_node_cost(graph, node).macs == 0))
             continue;
         int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
         most = rows > most ? rows : most;
     }
     return most;
+}
+
+/* A product of one row, as a classifier's, says nothing of the maps beside it. */
+static int64_t rows_of(const att_rewritten *from, const att_segment *segment)
+{
+    int64_t rows = most_rows(from, segment, true);
+    return rows > 1 ? rows : most_rows(from, segment, false);
 }
 
 static int power_of_two_within(int64_t limit)
@@ -53,7 +61,7 @@ static att_status choose_groups(att_plan *plan, const att_rewritten *from, int w
     att_status status = ATT_OK;
     for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
         att_segment *segment = &plan->segments[i];
-        segment->group = power_of_two_within(wanted ? wanted : rows / most_rows(from, segment));
+        segment->group = power_of_two_within(wanted ? wanted : rows / rows_of(from, segment));
         if (!wanted)
             status = keep_within_budget(plan, from, refs, segment);
     }

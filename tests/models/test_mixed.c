@@ -260,8 +260,10 @@ static void residual_networks_train_in_segments(void **state)
     att_context_destroy(&context);
 }
 
-/* What a batch keeps of a sample has a budget where more could be made again, and a segment of weight gradients alone
- * runs on groups as small as others do. Without either ResNet-50 would keep 43 MiB, and its last segment take 82. */
+/* What a batch keeps of a sample has a budget where more could be made again, and a segment of weight gradients alone,
+ * or of maps before a classifier alone, runs on groups as small as others do. Without these ResNet-50 would keep
+ * 43 MiB, and such a segment take 82 or 50. What is made again counts with all that it needs: else the stem would be,
+ * for each reader of the pool behind it, in 973 steps. */
 static void large_maps_are_made_again(void **state)
 {
     (void)state;
@@ -274,9 +276,10 @@ static void large_maps_are_made_again(void **state)
     for (int mixed = 0; mixed < 2; mixed++) {
         att_plan_facts facts = facts_of(context, model, mixed ? ATT_MIXED : ATT_FULL);
         double kept = (double)facts.kept_bytes / (1 << 20), arena = (double)facts.arena_bytes / (1 << 20);
-        print_message("ResNet-50 keeps %.1f MiB of a sample, and works in %.1f\n", kept, arena);
-        assert_true(kept <= (mixed ? 12 : 24)); /* measured: 11.0, 21.5 */
-        assert_true(arena <= 32);               /* 13.8, 26.7 */
+        print_message("ResNet-50 keeps %.1f MiB of a sample, works in %.1f, in %d steps\n", kept, arena, facts.steps);
+        assert_true(kept <= (mixed ? 12 : 24)); /* measured: 11.4, 22.3 */
+        assert_true(arena <= 24);               /* 13.8, 17.6 */
+        assert_true(facts.steps <= 940);        /* 927, 924 */
     }
     att_model_destroy(&model);
     att_context_destroy(&context);
