@@ -1,9 +1,10 @@
 /* attscope/plan.h - a graph compiled for a purpose, and sessions that run it.
  *
  * A plan is immutable and may be shared by threads. Its parts: prologue (once after the weights changed: packing),
- * body (once per group of samples), reduction (gradient lanes summed in a fixed order) and update (the optimiser).
- * Where values of the whole batch are needed (batch norm in training), the body is cut into segments: threads meet
- * after each. A session runs one plan; it holds the arenas and belongs to one user thread. Running allocates nothing.
+ * body (once per group of samples; gradient lanes are summed in a fixed order), reduction (the gradient's norm) and
+ * update (the optimiser). Where values of the whole batch are needed (batch norm in training), the body is cut into
+ * segments: threads meet after each. A session runs one plan; it holds the arenas and belongs to one user thread.
+ * Running allocates nothing.
  *
  * Same bits: results of a training step depend on the graph, the samples and their order, the seed, the group size and
  * the number of lanes (all in att_plan_fingerprint()), not on threads or timing.
@@ -71,7 +72,7 @@ typedef struct att_plan_facts {
     int segments;            /* 1, and one more each time the batch meets (batch norm in training) */
     size_t arena_bytes;      /* per team of threads */
     size_t kept_bytes;       /* per sample of a session's largest batch, between segments */
-    size_t gradient_bytes;   /* all lanes */
+    size_t gradient_bytes;   /* and of all lanes but the first in the segment with most */
     size_t packed_bytes;
 } att_plan_facts;
 ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
@@ -112,8 +113,8 @@ typedef struct att_hyper {
  * accumulate: forward and backward on `batch` samples, summing gradients into the lanes.
  *   scale     weight of each sample's loss; 1 / (samples of the whole update) makes the batch mean
  *   seed, step, first   dropout and drop path draw from (seed, step, position in the update's samples, node);
- *             `first` is the position of this call's first sample, 0 also clears the lanes
- * reduce: sums the lanes; *norm (may be NULL) is the Euclidean norm of the whole gradient. ERR_NONFINITE where that is
+ *             `first` is the position of this call's first sample, 0 also clears the gradient
+ * reduce: *norm (may be NULL) is the Euclidean norm of the whole gradient. ERR_NONFINITE where that is
  *   NaN or infinite: weights are as before; att_session_blame() names the cause.
  * update: applies the optimiser. ERR_ARGUMENT where the plan has none or nothing was reduced. */
 ATT_API att_status att_session_accumulate(att_session *session, int batch, double scale, uint64_t seed, int64_t step,

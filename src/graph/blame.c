@@ -95,7 +95,7 @@ static const char *place_of(const att_session *session, const att_ref *ref, int6
     if (ref->place == ATT_AT_ARENA)
         return session->teams[0].arena + ref->offset;
     if (ref->place == ATT_AT_GRADIENT)
-        return session->lanes + (size_t)ref->offset * element;
+        return session->gradient + (size_t)ref->offset * element;
     if (ref->place == ATT_AT_STORE)
         return session->store + ref->offset * session->max_batch + row * ref->row_bytes;
     if (ref->place == ATT_AT_BATCH)
@@ -162,7 +162,7 @@ static att_status replay(nonfinite_search *search)
 {
     att_session *session = search->session;
     const att_plan *plan = session->plan;
-    session->memory->clear(session->lanes, att_plan_describe(plan).gradient_bytes);
+    att_session_clear_gradient(session);
     for (int i = 0; i < plan->segment_count && !search->found; i++) {
         ATT_TRY(replay_groups(search, &plan->segments[i]));
         ATT_TRY(replay_reductions(search, &plan->segments[i]));

@@ -176,23 +176,19 @@ static att_status describe(att_plan *plan, const att_graph *graph)
 
 /* --- reduction and update ---------------------------------------------------------------------------------------- */
 
-static att_desc flat(att_dtype dtype, int64_t rows, int64_t count)
+static att_desc flat(att_dtype dtype, int64_t count)
 {
-    att_desc desc = {.dtype = dtype, .kind = ATT_SHARED, .shape = {.rank = rows ? 2 : 1, .dims = {count}}};
-    if (rows)
-        desc.shape = att_shape_of(rows, count);
-    return desc;
+    return (att_desc){.dtype = dtype, .kind = ATT_SHARED, .shape = att_shape_of(count)};
 }
 
 static att_status prepare_reduction(att_plan *plan)
 {
     int64_t elements = plan->layout.trained;
-    att_desc in = flat(plan->dtype, plan->lanes, elements);
-    att_desc out[] = {flat(plan->dtype, 0, elements),
-                      flat(ATT_F64, 0, (elements + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK)};
+    att_desc in = flat(plan->dtype, elements),
+             out = flat(ATT_F64, (elements + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK);
     att_unit *unit;
-    ATT_TRY(att_prepare_flat(plan, "sum_lanes", NULL, &in, 1, out, 2, &unit));
-    plan->sum_lanes = unit;
+    ATT_TRY(att_prepare_flat(plan, "sum_squares", NULL, &in, 1, &out, 1, att_context_threads(plan->context), &unit));
+    plan->sum_squares = unit;
     return ATT_OK;
 }
 
@@ -200,12 +196,12 @@ static att_status add_update(att_plan *plan, const char *op, bool decay, int64_t
 {
     if (begin == end)
         return ATT_OK;
-    att_desc range = flat(plan->dtype, 0, end - begin), out[ATT_MAX_OUT];
+    att_desc range = flat(plan->dtype, end - begin), out[ATT_MAX_OUT];
     for (int i = 0; i < outs; i++)
         out[i] = range;
     att_attrs attrs = {.update.decay = decay};
     att_unit *unit;
-    ATT_TRY(att_prepare_flat(plan, op, &attrs, &range, 1, out, outs, &unit));
+    ATT_TRY(att_prepare_flat(plan, op, &attrs, &range, 1, out, outs, att_context_threads(plan->context), &unit));
     plan->updates[plan->update_count++] = (att_update_step){.unit = unit, .offset = begin};
     return ATT_OK;
 }
@@ -394,6 +390,6 @@ att_plan_facts att_plan_describe(const att_plan *plan)
         facts.steps += segment->end - segment->first + segment->reduction_count;
     }
     if (plan->purpose == ATT_TRAIN)
-        facts.gradient_bytes = (size_t)plan->lanes * (size_t)plan->layout.trained * att_dtype_size(plan->dtype);
+        facts.gradient_bytes = (size_t)plan->layout.trained * att_dtype_size(plan->dtype) + plan->spare_bytes;
     return facts;
 }

@@ -16,7 +16,7 @@ typedef enum att_place {
     ATT_AT_STORE,    /* kept for the batch: offset in bytes for each sample of the largest batch */
     ATT_AT_BATCH,    /* offset in bytes */
     ATT_AT_WEIGHTS,  /* offset in elements */
-    ATT_AT_GRADIENT, /* offset in elements, in the lane */
+    ATT_AT_GRADIENT, /* offset in elements; of other lanes than the first: spare and row_bytes */
     ATT_AT_INPUT,    /* index of the input */
     ATT_AT_OUTPUT    /* index of the output */
 } att_place;
@@ -25,7 +25,8 @@ typedef struct att_ref {
     att_place place;
     bool watched; /* read by watchers only, or a probe */
     int64_t offset;
-    int64_t row_bytes; /* inputs, outputs and what is kept */
+    int64_t row_bytes; /* inputs, outputs and what is kept; gradients: from lane to lane */
+    size_t spare;      /* gradients: of lane 1, in the session's spare lanes */
 } att_ref;
 
 /* A kernel prepared for one problem; several steps with equal problems share it. */
@@ -64,11 +65,22 @@ typedef struct att_program {
 
 enum { ATT_MAX_PROGRAMS = 16, ATT_MAX_UPDATES = 4, ATT_SQUARES_CHUNK = 4096 };
 
-/* Nodes [first, end) of the rewritten graph run on groups; then, once and shared by all threads, the reductions. */
+/* Gradients of neighbours in the weights' layout, to which a segment adds: elements [offset, offset + count) of the
+ * gradient are lane 0's; those of the other lanes lie one behind the other in the session's spare lanes. */
+typedef struct att_lane_range {
+    int64_t offset, count;
+    size_t spare;        /* bytes */
+    const att_unit *sum; /* of the spare lanes into lane 0 */
+} att_lane_range;
+
+/* Nodes [first, end) of the rewritten graph run on groups; then, once and shared by all threads, lanes are summed and
+ * the reductions run. */
 typedef struct att_segment {
     int first, end, group;
     att_program programs[ATT_MAX_PROGRAMS];
     int program_count;
+    att_lane_range *ranges;
+    int range_count; /* 0 where there is one lane */
     att_step *reductions;
     int reduction_count;
 } att_segment;
@@ -107,7 +119,8 @@ struct att_plan {
     int parameter_count;
     att_port *inputs, *outputs;
     int input_count, output_count;
-    const att_unit *sum_lanes;
+    size_t spare_bytes; /* of all lanes but the first, in the segment that needs most */
+    const att_unit *sum_squares;
     att_update_step updates[ATT_MAX_UPDATES];
     int update_count;
     const char *const *slots; /* of the optimiser */
@@ -143,6 +156,8 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
  * offsets of local values change. */
 att_status att_place_local(const att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program);
+/* graph/lanes.c: the ranges of each segment, and where its refs of gradients find other lanes than the first. */
+att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs);
 /* The refs of one node. */
 void att_place_node(const att_node *node, const att_ref *refs, att_step *step);
 /* What arena_bytes would be without the watchers. */
@@ -153,7 +168,7 @@ att_status att_place_measure(const att_plan *plan, const att_rewritten *from, co
 att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
                             int parts, att_unit **unit);
 att_status att_prepare_flat(att_plan *plan, const char *op, const att_attrs *attrs, const att_desc *in, int in_count,
-                            const att_desc *out, int out_count, att_unit **unit);
+                            const att_desc *out, int out_count, int parts, att_unit **unit);
 void att_units_release(att_plan *plan);
 
 #endif

@@ -149,7 +149,7 @@ att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_no
 }
 
 att_status att_prepare_flat(att_plan *plan, const char *name, const att_attrs *attrs, const att_desc *in, int in_count,
-                            const att_desc *out, int out_count, att_unit **unit)
+                            const att_desc *out, int out_count, int parts, att_unit **unit)
 {
     const att_op *op = att_registry_op(plan->context, name);
     if (!op)
@@ -162,7 +162,7 @@ att_status att_prepare_flat(att_plan *plan, const char *name, const att_attrs *a
                                   .in_count = in_count,
                                   .out_count = out_count,
                                   .group = 1,
-                                  .parts = att_context_threads(plan->context)};
+                                  .parts = parts};
     memcpy(draft.in, in, (size_t)in_count * sizeof *in);
     memcpy(draft.out, out, (size_t)out_count * sizeof *out);
     return finish_unit(plan, op, &draft, unit);

@@ -141,7 +141,7 @@ att_status att_make_programs(att_plan *plan, const att_rewritten *from)
 {
     att_ref *refs;
     ATT_TRY(att_place_shared(plan, from, &refs));
-    att_status status = ATT_OK;
+    att_status status = att_place_lanes(plan, from, refs);
     for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
         status = add_programs(plan, from, &plan->segments[i], refs);
         if (status == ATT_OK)

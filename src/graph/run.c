@@ -20,7 +20,9 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
     case ATT_AT_WEIGHTS:
         return (char *)session->weights->values + (size_t)ref->offset * element;
     case ATT_AT_GRADIENT:
-        return session->lanes + (size_t)(lane * session->plan->layout.trained + ref->offset) * element;
+        if (lane > 0)
+            return session->spare + ref->spare + (lane - 1) * ref->row_bytes;
+        return session->gradient + (size_t)ref->offset * element;
     case ATT_AT_INPUT:
         if (session->staged[ref->offset])
             return session->staged[ref->offset] + row * ref->row_bytes;
@@ -152,6 +154,16 @@ static void run_group(att_session *session, const att_segment *segment, int grou
     }
 }
 
+/* The first lane's sum goes on from segment to segment and call to call, the others' begin with each segment. */
+static void clear_lane(att_session *session, const att_segment *segment, int lane)
+{
+    for (int i = 0; i < segment->range_count && lane > 0; i++) {
+        const att_lane_range *range = &segment->ranges[i];
+        size_t bytes = (size_t)range->count * att_dtype_size(session->plan->dtype);
+        session->memory->clear(session->spare + range->spare + (size_t)(lane - 1) * bytes, bytes);
+    }
+}
+
 /* Lane l takes samples [B l / L, B (l + 1) / L) of the batch, whoever computes it. */
 static void run_lanes(att_session *session, const att_segment *segment, int thread)
 {
@@ -161,8 +173,22 @@ static void run_lanes(att_session *session, const att_segment *segment, int thre
     for (int lane = team; lane < plan->lanes; lane += plan->teams) {
         int64_t begin = batch * lane / plan->lanes, end = batch * (lane + 1) / plan->lanes;
         int size;
+        if (part == 0)
+            clear_lane(session, segment, lane);
+        if (plan->parts > 1)
+            att_barrier_wait(&session->teams[team].barrier);
         for (int i = 0; (size = att_session_group((int)(end - begin), segment->group, i, &row)) > 0; i++)
             run_group(session, segment, size, plan->parts, team, part, begin + row, lane);
+    }
+}
+
+static void sum_lanes(att_session *session, const att_segment *segment, int thread)
+{
+    for (int i = 0; i < segment->range_count; i++) {
+        const att_lane_range *range = &segment->ranges[i];
+        const void *in[] = {session->spare + range->spare};
+        void *out[] = {session->gradient + (size_t)range->offset * att_dtype_size(session->plan->dtype)};
+        att_session_flat(session, range->sum, in, out, thread);
     }
 }
 
@@ -188,9 +214,10 @@ static void train_thread(void *user, int thread)
         if (i > 0)
             att_barrier_wait(&session->meeting);
         run_lanes(session, &plan->segments[i], thread);
-        if (plan->segments[i].reduction_count == 0)
+        if (plan->segments[i].reduction_count == 0 && plan->segments[i].range_count == 0)
             continue;
         att_barrier_wait(&session->meeting);
+        sum_lanes(session, &plan->segments[i], thread);
         run_reductions(session, &plan->segments[i], thread);
     }
 }

@@ -71,13 +71,24 @@ static void reserve_ports(att_session *session, att_status *status)
                 reserve(session, (size_t)session->max_batch * (size_t)plan->outputs[i].row_bytes, status);
 }
 
+static size_t gradient_bytes(const att_plan *plan)
+{
+    return (size_t)plan->layout.trained * att_dtype_size(plan->dtype);
+}
+
+void att_session_clear_gradient(att_session *session)
+{
+    session->memory->clear(session->gradient, gradient_bytes(session->plan));
+}
+
 static void reserve_gradients(att_session *session, att_status *status)
 {
     const att_plan *plan = session->plan;
     if (plan->purpose != ATT_TRAIN)
         return;
     session->square_count = (plan->layout.trained + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK;
-    session->lanes = reserve(session, att_plan_describe(plan).gradient_bytes, status);
+    session->gradient = reserve(session, gradient_bytes(plan), status);
+    session->spare = reserve(session, plan->spare_bytes, status);
     session->squares = reserve(session, (size_t)session->square_count * sizeof(double), status);
     session->squares_host = reserve_host(session, (size_t)session->square_count, sizeof(double), status);
 }
@@ -241,7 +252,8 @@ void att_session_destroy(att_session **out)
     release_ports(session, session->staged, plan->inputs, plan->input_count);
     release_ports(session, session->outputs, plan->outputs, plan->output_count);
     att_free(session->context, session->bound);
-    release(session, session->lanes, att_plan_describe(plan).gradient_bytes);
+    release(session, session->gradient, gradient_bytes(plan));
+    release(session, session->spare, plan->spare_bytes);
     release(session, session->squares, (size_t)session->square_count * sizeof(double));
     att_free(session->context, session->squares_host);
     release(session, session->packed, plan->packed_bytes);
@@ -339,7 +351,7 @@ att_status att_session_accumulate(att_session *session, int batch, double scale,
         .count = batch, .first = first, .run = {.seed = seed, .step = step, .scale = scale, .gradient_scale = 1}};
     session->reduced = false;
     if (first == 0)
-        session->memory->clear(session->lanes, att_plan_describe(session->plan).gradient_bytes);
+        att_session_clear_gradient(session);
     return att_session_body(session);
 }
 

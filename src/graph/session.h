@@ -41,8 +41,9 @@ struct att_session {
     const void **bound;      /* by input: the caller's rows */
     char **staged;           /* by input: copies where kernels cannot read the caller's memory, else NULL */
     char **outputs;
-    char *lanes;   /* gradients: plan->lanes blocks of the weights' layout */
-    char *squares; /* sums of squares of chunks of the gradient */
+    char *gradient; /* in the weights' layout: lane 0 */
+    char *spare;    /* the other lanes, of the segment that runs */
+    char *squares;  /* sums of squares of chunks of the gradient */
     double *squares_host;
     int64_t square_count;
     bool reduced;
@@ -68,6 +69,9 @@ void att_session_fail(att_session *session, att_status status);
 /* Runs one step for the group that begins at row `row` of the batch. */
 att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
                             int64_t row, int lane);
+/* Runs a thread's part of what is shared by all and has neither groups nor scratch. */
+void att_session_flat(att_session *session, const att_unit *unit, const void *const *in, void *const *out, int part);
+void att_session_clear_gradient(att_session *session);
 /* A thread's part of a reduction over the batch. */
 att_status att_session_reduction(att_session *session, const att_step *step, int part);
 /* graph/run.c: runs the prologue where it is due, then the body over session->batch. */

@@ -7,7 +7,7 @@
 /* What torch.nn.utils.clip_grad_norm_ adds to the norm it divides by. */
 static const double CLIP_EPSILON = 1e-6;
 
-static void call_flat(att_session *session, const att_unit *unit, const void *const *in, void *const *out, int part)
+void att_session_flat(att_session *session, const att_unit *unit, const void *const *in, void *const *out, int part)
 {
     att_call call = {.problem = &unit->problem,
                      .in = in,
@@ -26,9 +26,9 @@ static void call_flat(att_session *session, const att_unit *unit, const void *co
 static void reduce_thread(void *user, int thread)
 {
     att_session *session = user;
-    const void *in[] = {session->lanes};
-    void *out[] = {session->lanes, session->squares}; /* the sum takes lane 0's place */
-    call_flat(session, session->plan->sum_lanes, in, out, thread);
+    const void *in[] = {session->gradient};
+    void *out[] = {session->squares};
+    att_session_flat(session, session->plan->sum_squares, in, out, thread);
 }
 
 att_status att_session_reduce(att_session *session, double *norm)
@@ -62,7 +62,7 @@ att_status att_session_gradient(const att_session *session, int index, void *hos
         return att_fail(session->context, ATT_ERR_ARGUMENT, "there is no trained parameter %d of %lld elements", index,
                         (long long)count);
     size_t element = att_dtype_size(plan->dtype);
-    session->memory->copy_out(host, session->lanes + (size_t)plan->layout.offsets[index] * element,
+    session->memory->copy_out(host, session->gradient + (size_t)plan->layout.offsets[index] * element,
                               (size_t)count * element);
     return ATT_OK;
 }
@@ -87,11 +87,11 @@ static void update_thread(void *user, int thread)
         const att_update_step *update = &plan->updates[i];
         if (is_ema(update))
             continue;
-        const void *in[] = {range(session, session->lanes, update->offset)};
+        const void *in[] = {range(session, session->gradient, update->offset)};
         void *out[ATT_MAX_OUT] = {range(session, session->weights->values, update->offset)};
         for (int slot = 0; slot < plan->slot_count; slot++)
             out[1 + slot] = range(session, att_weights_slot(session->weights, plan->slots[slot]), update->offset);
-        call_flat(session, update->unit, in, out, thread);
+        att_session_flat(session, update->unit, in, out, thread);
     }
 }
 
@@ -105,7 +105,7 @@ static void ema_thread(void *user, int thread)
             continue;
         const void *in[] = {session->weights->values};
         void *out[] = {att_weights_slot(session->weights, "ema")};
-        call_flat(session, update->unit, in, out, thread);
+        att_session_flat(session, update->unit, in, out, thread);
     }
 }
 

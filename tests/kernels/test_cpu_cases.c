@@ -53,7 +53,8 @@ static double limit_of(const case_setup *setup, int out)
 /* Updates share one range between threads; everything else works on groups of samples. */
 static bool works_on_groups(const char *op)
 {
-    return strcmp(op, "sum_lanes") && strcmp(op, "adamw") && strcmp(op, "sgd") && strcmp(op, "ema");
+    return strcmp(op, "sum_lanes") && strcmp(op, "sum_squares") && strcmp(op, "adamw") && strcmp(op, "sgd") &&
+           strcmp(op, "ema");
 }
 
 static bool is_statistics(const att_op *op, int out)

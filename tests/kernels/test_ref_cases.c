@@ -4,8 +4,8 @@
 /* Updates share one range between threads; everything else works on groups of samples. */
 static bool couples_no_samples(const att_op *op)
 {
-    return strcmp(op->name, "sum_lanes") && strcmp(op->name, "adamw") && strcmp(op->name, "sgd") &&
-           strcmp(op->name, "ema");
+    return strcmp(op->name, "sum_lanes") && strcmp(op->name, "sum_squares") && strcmp(op->name, "adamw") &&
+           strcmp(op->name, "sgd") && strcmp(op->name, "ema");
 }
 
 static void assert_same_bits(const case_result *a, const case_result *b, const case_setup *setup)

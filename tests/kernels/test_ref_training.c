@@ -135,18 +135,23 @@ static void a_dropped_infinity_is_zero(void **state)
     CLOSE(y, 0, 0);
 }
 
-static void lanes_are_summed_in_place(void **state)
+static void lanes_are_added_to_the_total(void **state)
 {
     (void)state;
-    double lanes[2 * 4100], squares[2];
-    for (int i = 0; i < 4100; i++) {
-        lanes[i] = 1;
-        lanes[4100 + i] = i < 4096 ? 1 : 2;
-    }
-    DIRECT("sum_lanes", NULL, 1, OUTPUTS(lanes, squares), SHARED(lanes, 2, 4100));
-    CLOSE(squares, 0, 4096 * 4, 4 * 9);
+    const double lanes[] = {1, 2, 3, 10, 20, 30};
+    double total[] = {100, 200, 300};
+    DIRECT("sum_lanes", NULL, 1, OUTPUTS(total), SHARED(lanes, 2, 3));
+    CLOSE(total, 0, 111, 222, 333);
+}
+
+static void squares_are_summed_by_blocks(void **state)
+{
+    (void)state;
+    double x[4100], squares[2];
     for (int i = 0; i < 4100; i++)
-        assert_true(lanes[i] == (i < 4096 ? 2 : 3));
+        x[i] = i < 4096 ? 2 : -3;
+    DIRECT("sum_squares", NULL, 1, OUTPUTS(squares), SHARED(x, 4100));
+    CLOSE(squares, 0, 4096 * 4, 4 * 9);
 }
 
 /* Three updates from p = (1, -2, 1/2); the gradients are given halved, which the gradient scale undoes. */
@@ -214,7 +219,8 @@ int main(void)
         cmocka_unit_test(masks_depend_on_position_step_and_stream_alone),
         cmocka_unit_test(drop_path_zeroes_whole_samples),
         cmocka_unit_test(a_dropped_infinity_is_zero),
-        cmocka_unit_test(lanes_are_summed_in_place),
+        cmocka_unit_test(lanes_are_added_to_the_total),
+        cmocka_unit_test(squares_are_summed_by_blocks),
         cmocka_unit_test(adamw_is_that_of_pytorch),
         cmocka_unit_test(sgd_is_that_of_pytorch),
         cmocka_unit_test(ema_moves_towards_the_weights),

@@ -64,6 +64,7 @@
     X(step_norms)                   \
     X(residual_norms)               \
     X(sum_lanes)                    \
+    X(sum_squares)                  \
     X(adamw)                        \
     X(sgd)                          \
     X(ema)

@@ -79,6 +79,7 @@
     X(cast)                         \
     X(loss_seed)                    \
     X(sum_lanes)                    \
+    X(sum_squares)                  \
     X(adamw)                        \
     X(sgd)                          \
     X(ema)

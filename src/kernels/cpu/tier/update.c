@@ -6,6 +6,24 @@
 
 enum { GRAIN = 4096 }; /* elements to one sum of squares, and of which each belongs to one part */
 
+static att_status sum_lanes_run(const att_call *call)
+{
+    const float *lanes = call->in[0];
+    float *total = call->out[0];
+    int64_t count = call->problem->in[0].shape.dims[0], n = call->problem->in[0].shape.dims[1];
+    att_range part = att_part_of(call, n, GRAIN);
+    for (int64_t lane = 0; lane < count; lane++) {
+        const float *from = lanes + lane * n;
+#pragma omp simd
+        for (int64_t i = part.begin; i < part.end; i++)
+            total[i] += from[i];
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_sum_lanes) = {
+    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_takes_f32, .run = sum_lanes_run};
+
 static double sum_of_squares(const float *x, int64_t count)
 {
     double sum = 0;
@@ -15,38 +33,25 @@ static double sum_of_squares(const float *x, int64_t count)
     return sum;
 }
 
-/* Adds the lanes in order, a block at a time, so that the total may be the memory of lane 0. */
-static att_status sum_lanes_run(const att_call *call)
+static att_status sum_squares_run(const att_call *call)
 {
-    const float *lanes = call->in[0];
-    float *total = call->out[0];
-    double *squares = call->out[1];
-    int64_t count = call->problem->in[0].shape.dims[0], n = call->problem->in[0].shape.dims[1];
-    att_range part = att_part_of(call, n, GRAIN);
+    const float *x = call->in[0];
+    double *squares = call->out[0];
+    att_range part = att_part_of(call, call->problem->in[0].shape.dims[0], GRAIN);
     for (int64_t begin = part.begin; begin < part.end; begin += GRAIN) {
         int64_t end = begin + GRAIN < part.end ? begin + GRAIN : part.end;
-        if (total != lanes)
-            memcpy(total + begin, lanes + begin, (size_t)(end - begin) * sizeof(float));
-        for (int64_t lane = 1; lane < count; lane++) {
-            const float *from = lanes + lane * n;
-#pragma omp simd
-            for (int64_t i = begin; i < end; i++)
-                total[i] += from[i];
-        }
-        if (squares)
-            squares[begin / GRAIN] = sum_of_squares(total + begin, end - begin);
+        squares[begin / GRAIN] = sum_of_squares(x + begin, end - begin);
     }
     return ATT_OK;
 }
 
-/* The squares are f64. */
-static bool sums_f32(const att_problem *problem)
+static bool squares_f32(const att_problem *problem)
 {
     return problem->in[0].dtype == ATT_F32;
 }
 
-const att_kernel ATT_TIERED(att_cpu_sum_lanes) = {
-    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = sums_f32, .run = sum_lanes_run};
+const att_kernel ATT_TIERED(att_cpu_sum_squares) = {
+    .op = "sum_squares", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = squares_f32, .run = sum_squares_run};
 
 static float decay_of(const att_call *call)
 {
