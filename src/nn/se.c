@@ -42,5 +42,6 @@ const att_module att_module_se = {
     .scope = "se",
     .parameter = "fc1.weight",
     .other_names = {{"fc1", "fc.0"}, {"fc2", "fc.2"}},
+    .other_scope = "se_module", /* Cadene's */
     .apply = apply,
 };
