@@ -1,13 +1,8 @@
 #include "core/error.h"
 #include "graph/reorder.h"
 
-static bool has_expansions(const att_graph *graph)
-{
-    for (int i = 0; i < graph->nodes.count; i++)
-        if (graph->nodes.items[i].op->in_training)
-            return true;
-    return false;
-}
+/* What stands for each output of a node; false, nothing having been emitted, where the node stays. */
+typedef bool (*replacing)(att_graph *graph, const att_node *node, att_value *instead);
 
 static void replace_inputs(att_node *node, const att_value *stands_for)
 {
@@ -16,29 +11,29 @@ static void replace_inputs(att_node *node, const att_value *stands_for)
             node->in[j] = stands_for[node->in[j]];
 }
 
-/* Nodes with an expansion have one output: nothing stands for a second. */
-static void expand(att_graph *graph, att_order *order, att_value *stands_for)
+/* Old nodes and emitted ones stay where they are until the order is finished, so that rules find makers of both. */
+static void replace(att_graph *graph, replacing rule, att_order *order, att_value *stands_for)
 {
-    int count = graph->nodes.count;
+    int count = graph->nodes.count, taken = count;
     for (int i = 0; i < count && graph->status == ATT_OK; i++) {
-        att_node node = graph->nodes.items[i];
-        replace_inputs(&node, stands_for);
+        replace_inputs(&graph->nodes.items[i], stands_for);
+        att_node node = graph->nodes.items[i]; /* emitting moves nodes */
+        att_value instead[ATT_MAX_OUT];
         graph->scope = node.scope;
-        att_value instead = node.op->in_training ? node.op->in_training(graph, &node) : ATT_NONE;
-        att_order_take(order, count);
-        if (instead == ATT_NONE)
+        bool replaced = rule(graph, &node, instead);
+        for (; taken < graph->nodes.count; taken++)
+            att_order_append(order, graph->nodes.items[taken]);
+        if (!replaced)
             att_order_append(order, node);
-        else
-            stands_for[node.out[0]] = instead;
+        for (int j = 0; replaced && j < node.out_count; j++)
+            stands_for[node.out[j]] = instead[j];
     }
     for (int i = 0; i < graph->outputs.count; i++)
         graph->outputs.items[i].value = stands_for[graph->outputs.items[i].value];
 }
 
-att_status att_graph_expand(att_graph *graph)
+static att_status replace_nodes(att_graph *graph, replacing rule)
 {
-    if (!has_expansions(graph))
-        return ATT_OK;
     size_t bytes = (size_t)graph->values.count * sizeof(att_value);
     att_value *stands_for = att_allocate(graph->context, bytes);
     if (!stands_for)
@@ -46,7 +41,29 @@ att_status att_graph_expand(att_graph *graph)
     for (att_value value = 0; value < graph->values.count; value++)
         stands_for[value] = value;
     att_order order = {.graph = graph};
-    expand(graph, &order, stands_for);
+    replace(graph, rule, &order, stands_for);
     att_free(graph->context, stands_for);
     return att_order_finish(&order);
+}
+
+/* Nodes with an expansion have one output. */
+static bool in_training(att_graph *graph, const att_node *node, att_value *instead)
+{
+    instead[0] = node->op->in_training ? node->op->in_training(graph, node) : ATT_NONE;
+    return instead[0] != ATT_NONE;
+}
+
+att_status att_graph_expand(att_graph *graph)
+{
+    return replace_nodes(graph, in_training);
+}
+
+static bool shortened(att_graph *graph, const att_node *node, att_value *instead)
+{
+    return node->op->shorten && node->op->shorten(graph, node, instead);
+}
+
+att_status att_graph_shorten(att_graph *graph)
+{
+    return replace_nodes(graph, shortened);
 }

@@ -269,6 +269,12 @@ int64_t att_graph_parameter_elements(const att_graph *graph)
     return elements;
 }
 
+const att_node *att_graph_maker(const att_graph *graph, att_value value)
+{
+    int node = value == ATT_NONE ? -1 : graph->values.items[value].node;
+    return node < 0 ? NULL : &graph->nodes.items[node];
+}
+
 int att_graph_parameter_of(const att_graph *graph, att_value value)
 {
     for (int i = 0; i < graph->parameters.count; i++)

@@ -65,6 +65,8 @@ att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner
 
 /* graph/expand.c: puts what ops are in training (att_op.in_training) in their place. */
 att_status att_graph_expand(att_graph *graph);
+/* The same for what ops take from less (att_op.shorten). */
+att_status att_graph_shorten(att_graph *graph);
 
 /* graph/rewrite.c: passes that leave results as they are. */
 void att_graph_drop_train_only(att_graph *graph);

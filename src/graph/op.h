@@ -10,7 +10,7 @@
 
 #include "graph/attrs.h"
 
-enum { ATT_MAX_IN = 8, ATT_MAX_OUT = 4 };
+enum { ATT_MAX_IN = 9, ATT_MAX_OUT = 4 };
 
 /* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent, or (for
  * kernels) an output that nobody reads, whose pointer is then NULL. */
@@ -76,6 +76,10 @@ typedef struct att_op {
      * out[0]; ATT_NONE, having emitted nothing, where the node stays. Comes before gradients: it is the emitted nodes'
      * rules that are applied. NULL: it stays. */
     att_value (*in_training)(att_graph *graph, const struct att_node *node);
+    /* The same values from less, in a training plan whose gradients are laid out: vectors, say, that need not wait for
+     * the batch, where the op would read a map. Emits nodes and writes what stands for each output to `instead`; false,
+     * having emitted nothing, where the node stays. */
+    bool (*shorten)(att_graph *graph, const struct att_node *node, att_value *instead);
     /* Work for one sample (kind SAMPLE) or once (else). NULL: flops = elements of out[0]. bytes are derived from the
      * descriptions unless it sets them. */
     void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
@@ -109,6 +113,9 @@ typedef struct att_node {
  * of `attrs` is zero it may be NULL. Sticky as everything that builds. */
 att_value att_emit(att_graph *graph, const char *op, const att_attrs *attrs, const att_value *in, int in_count,
                    att_value *out);
+
+/* The node that makes a value, while none is added; NULL for inputs and parameters. */
+const att_node *att_graph_maker(const att_graph *graph, att_value value);
 
 /* The buffer takes over `value` (kind ATT_BATCH) at the end of each run of a training plan. */
 void att_graph_assign(att_graph *graph, att_value buffer, att_value value);

@@ -71,12 +71,20 @@ static att_status settle_probes(att_graph *graph, work *w)
     return att_graph_settle_probes(graph, w->owner, &w->watchers);
 }
 
+static att_status shorten(att_graph *graph, work *w)
+{
+    int before = graph->values.count;
+    ATT_TRY(att_graph_shorten(graph));
+    return grow_owner(graph, before, &w->owner);
+}
+
 static att_status rewrite(att_graph *graph, const att_plan_options *options, work *w)
 {
     if (options->purpose == ATT_TRAIN) {
         ATT_TRY(att_graph_expand(graph));
         ATT_TRY(att_graph_fuse(graph, ATT_OP_ABSORBS_FIRST));
         ATT_TRY(differentiate(graph, &w->owner));
+        ATT_TRY(shorten(graph, w));
     } else
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, w->owner);

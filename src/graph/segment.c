@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "graph/reorder.h"
 
-/* A value of so few bytes is kept rather than made again. */
+/* A value of so few bytes is kept rather than made again, by whatever needs it. */
 enum { SMALL_BYTES = 2048 };
 
 /* What is made again rather than kept, for each byte of it: operations at most, all that has to be made again before it
@@ -158,6 +158,12 @@ static void find_crossings(const remaking *r, crossing *crossings)
     }
 }
 
+/* Kept whoever reads it, so that what is made again may. */
+static bool is_small(const remaking *r, att_value value)
+{
+    return is_sample(r, value) && bytes_of(r, value) <= SMALL_BYTES;
+}
+
 static void decide(remaking *r, const crossing *crossings)
 {
     memset(r->verdicts, 0, (size_t)r->graph->values.count * sizeof *r->verdicts);
@@ -167,10 +173,10 @@ static void decide(remaking *r, const crossing *crossings)
         for (int j = 0; j < r->graph->nodes.items[i].out_count; j++) {
             att_value value = r->graph->nodes.items[i].out[j];
             crossing c = crossings[value];
-            if (r->verdicts[value] == KEPT || (!c.later && !c.reduced))
-                continue;
-            bool keep = c.reduced || bytes_of(r, value) <= SMALL_BYTES || effort_of(r, value).read < 0;
-            r->verdicts[value] = keep ? KEPT : REMADE;
+            if (c.reduced || is_small(r, value))
+                r->verdicts[value] = KEPT;
+            else if (c.later && r->verdicts[value] != KEPT)
+                r->verdicts[value] = effort_of(r, value).read < 0 ? KEPT : REMADE;
         }
     for (att_value value = 0; value < r->graph->values.count; value++)
         if (r->verdicts[value] == LOCAL && crossings[value].watched)

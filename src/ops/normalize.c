@@ -1,3 +1,5 @@
+#include <attscope/ops.h>
+
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -7,7 +9,7 @@
 enum { X, STATS, GAMMA, BETA, IN_COUNT };
 enum { GRAD_DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, SUMS_IN_COUNT };
 enum { SUM_DY, SUM_DY_NORMAL };
-enum { GRAD_MEAN_DY = SUMS_IN_COUNT, GRAD_MEAN_DY_NORMAL, GRAD_IN_COUNT };
+enum { GRAD_MEAN_DY = SUMS_IN_COUNT, GRAD_MEAN_DY_NORMAL, GRAD_FACTOR, GRAD_POOLED, GRAD_IN_COUNT };
 
 static att_shape stats_shape(const att_desc *x)
 {
@@ -37,7 +39,9 @@ static void give_x(att_backward *backward, const att_value *in, const att_value 
                                      in[GRAD_GAMMA],
                                      in[GRAD_BETA],
                                      att_emit(graph, "batch_mean", &rows, &sums[SUM_DY], 1, NULL),
-                                     att_emit(graph, "batch_mean", &rows, &sums[SUM_DY_NORMAL], 1, NULL)};
+                                     att_emit(graph, "batch_mean", &rows, &sums[SUM_DY_NORMAL], 1, NULL),
+                                     ATT_NONE,
+                                     ATT_NONE};
     att_backward_give(backward, X, att_emit(graph, "normalize_grad", &attrs, grad, GRAD_IN_COUNT, NULL));
 }
 
@@ -120,6 +124,72 @@ static att_status sums_infer(att_infer *infer)
     return ATT_OK;
 }
 
+/* A gradient as rest (.) factor + pooled / rows, the last two being vectors of a sample; ATT_NONE: absent. */
+typedef struct apart {
+    att_value rest, factor, pooled;
+} apart;
+
+static bool made_by(const att_graph *graph, att_value value, const att_op *op)
+{
+    const att_node *maker = att_graph_maker(graph, value);
+    return maker && maker->op == op;
+}
+
+/* What the mean over all rows of a sample hands to each. */
+static bool is_of_mean(const att_graph *graph, att_value value)
+{
+    return made_by(graph, value, &att_op_token_mean_grad) && att_graph_maker(graph, value)->attrs.mean.first == 0;
+}
+
+/* Whether dy is such, and rest no sum that would have to be made. Gates have absorbed nothing yet. */
+static bool take_apart(const att_graph *graph, att_value dy, apart *a)
+{
+    *a = (apart){dy, ATT_NONE, ATT_NONE};
+    if (made_by(graph, dy, &att_op_add)) {
+        const att_value *terms = att_graph_maker(graph, dy)->in;
+        int mean = is_of_mean(graph, terms[0]) ? 0 : 1;
+        if (!is_of_mean(graph, terms[mean]))
+            return false;
+        a->rest = terms[1 - mean];
+        a->pooled = att_graph_maker(graph, terms[mean])->in[0];
+    }
+    if (!made_by(graph, a->rest, &att_op_gate))
+        return a->pooled != ATT_NONE && !made_by(graph, a->rest, &att_op_add);
+    const att_node *gate = att_graph_maker(graph, a->rest);
+    a->factor = gate->in[1];
+    a->rest = gate->in[0];
+    return true;
+}
+
+static bool takes_apart(const att_graph *graph, const att_node *node, apart *a)
+{
+    return node->attrs.batch_norm.activation == ATT_ACT_NONE && take_apart(graph, node->in[GRAD_DY], a);
+}
+
+static void emit_sums(att_graph *graph, const att_node *node, att_value dy, att_value x, att_value *sums)
+{
+    att_value in[] = {dy, x, node->in[GRAD_STATS], node->in[GRAD_GAMMA], node->in[GRAD_BETA]};
+    att_emit(graph, "normalize_sums", &node->attrs, in, SUMS_IN_COUNT, sums);
+}
+
+/* Sums are linear in dy: a factor may come after them, and what every row was handed meets the mean of x. */
+static bool sums_shorten(att_graph *graph, const att_node *node, att_value *instead)
+{
+    apart a;
+    att_value x = node->in[GRAD_X], pooled[ATT_MAX_OUT];
+    if (!takes_apart(graph, node, &a))
+        return false;
+    emit_sums(graph, node, a.rest, x, instead);
+    for (int i = 0; a.factor != ATT_NONE && i < 2; i++)
+        instead[i] = att_gate(graph, instead[i], a.factor);
+    if (a.pooled == ATT_NONE)
+        return true;
+    emit_sums(graph, node, a.pooled, att_global_mean(graph, x), pooled);
+    for (int i = 0; i < 2; i++)
+        instead[i] = att_add(graph, instead[i], pooled[i]);
+    return true;
+}
+
 static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -148,6 +218,7 @@ const att_op att_op_normalize_sums = {
         "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps); dy as act passed it",
     .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
     .infer = sums_infer,
+    .shorten = sums_shorten,
     .cost = sums_cost,
     ATT_CASES(sums_cases),
 };
@@ -160,8 +231,26 @@ static att_status grad_infer(att_infer *infer)
     att_shape vector = att_shape_of(att_rule_columns(x));
     ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY, "the mean of dy", ATT_BATCH, vector));
     ATT_TRY(att_rule_take_shape(infer, op, GRAD_MEAN_DY_NORMAL, "the mean of dy n", ATT_BATCH, vector));
+    if (att_desc_present(&infer->in[GRAD_FACTOR]))
+        ATT_TRY(att_rule_take_shape(infer, op, GRAD_FACTOR, "factor", ATT_SAMPLE, vector));
+    if (att_desc_present(&infer->in[GRAD_POOLED]))
+        ATT_TRY(att_rule_take_shape(infer, op, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
+}
+
+/* What a gate and a mean would have made of dy, a map, is not made. */
+static bool grad_shorten(att_graph *graph, const att_node *node, att_value *instead)
+{
+    apart a;
+    if (node->in[GRAD_FACTOR] != ATT_NONE || node->in[GRAD_POOLED] != ATT_NONE || !takes_apart(graph, node, &a))
+        return false;
+    att_node shorter = *node;
+    shorter.in[GRAD_DY] = a.rest;
+    shorter.in[GRAD_FACTOR] = a.factor;
+    shorter.in[GRAD_POOLED] = a.pooled;
+    instead[0] = att_emit(graph, "normalize_grad", &shorter.attrs, shorter.in, GRAD_IN_COUNT, NULL);
+    return true;
 }
 
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -171,14 +260,19 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 #define MEANS(c) ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c), ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c)
-#define GRAD(c, ...) \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c), MEANS(c)}, .in_count = GRAD_IN_COUNT
+#define GRAD_OF(c, factor, pooled, ...)                                                                       \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c), MEANS(c), factor, pooled}, \
+    .in_count = GRAD_IN_COUNT
+#define GRAD(c, ...) GRAD_OF(c, ATT_CASE_ABSENT, ATT_CASE_ABSENT, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
     {.name = "odd", PLAIN, GRAD(7, 3, 5, 7)},
     {.name = "odd_relu", RELU, GRAD(7, 3, 5, 7)},
     {.name = "row", PLAIN, GRAD(9, 9)},
     {.name = "one_channel", RELU, GRAD(1, 3, 5, 1)},
     {.name = "many_rows", RELU, GRAD(24, 33, 31, 24)},
+    {.name = "gated", PLAIN, GRAD_OF(7, ATT_CASE_SAMPLE(7), ATT_CASE_ABSENT, 3, 5, 7)},
+    {.name = "pooled", PLAIN, GRAD_OF(33, ATT_CASE_ABSENT, ATT_CASE_SAMPLE(33), 3, 5, 33)},
+    {.name = "gated_pooled_relu", RELU, GRAD_OF(24, ATT_CASE_SAMPLE(24), ATT_CASE_SAMPLE(24), 33, 31, 24)},
     {.name = "cifar_16", RELU, GRAD(16, 32, 32, 16), .bench = true},
     {.name = "cifar_64", PLAIN, GRAD(64, 32, 32, 64), .bench = true},
     {.name = "middle_128", RELU, GRAD(128, 16, 16, 128), .bench = true},
@@ -191,10 +285,11 @@ const att_op att_op_normalize_grad = {
     .name = "normalize_grad",
     .help =
         "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch; dy as "
-        "act passed it",
+        "act passed it (times a sample's factor for each channel + pooled / rows)",
     .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
     .narrow_out = 1,
     .infer = grad_infer,
+    .shorten = grad_shorten,
     .cost = grad_cost,
     ATT_CASES(grad_cases),
 };

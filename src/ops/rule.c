@@ -134,6 +134,15 @@ bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i)
     return true;
 }
 
+bool att_rule_made_by_norm(const att_graph *graph, att_value value, att_node *norm)
+{
+    const att_node *maker = att_graph_maker(graph, value);
+    if (!maker || maker->op != &att_op_normalize || maker->attrs.batch_norm.activation != ATT_ACT_NONE)
+        return false;
+    *norm = *maker;
+    return true;
+}
+
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer)
 {
     if (consumer->op != &att_op_relu || *activation != ATT_ACT_NONE)

@@ -46,6 +46,9 @@ void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void
  * producer has no input i yet, makes that value its input i. */
 bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i);
 
+/* For shorten(): whether `value` is what batch norm in training made, without an activation; writes the node. */
+bool att_rule_made_by_norm(const att_graph *graph, att_value value, att_node *norm);
+
 /* For absorb(): where the consumer is relu and there is no activation yet, notes it. */
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer);
 

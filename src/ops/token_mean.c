@@ -49,6 +49,17 @@ static void mean_backward(att_backward *backward)
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
 }
 
+/* The mean of a norm's result is the norm of the mean, which can be taken where x is made, before the batch meets. */
+static bool mean_shorten(att_graph *graph, const att_node *node, att_value *instead)
+{
+    att_node norm;
+    if (!att_rule_made_by_norm(graph, node->in[0], &norm))
+        return false;
+    norm.in[0] = att_token_mean(graph, norm.in[0], node->attrs.mean.first);
+    instead[0] = att_emit(graph, "normalize", &norm.attrs, norm.in, norm.in_count, NULL);
+    return true;
+}
+
 static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -76,6 +87,7 @@ const att_op att_op_token_mean = {
     .narrow_in = 1,
     .infer = mean_infer,
     .backward = mean_backward,
+    .shorten = mean_shorten,
     .cost = mean_cost,
     ATT_CASES(mean_cases),
 };

@@ -44,6 +44,7 @@ static void compare_width(int64_t rows, int64_t columns)
     att_case_input shared = drawn_from(ATT_SHARED, 1, 0, att_shape_of(columns));
     att_case_input mean = drawn_from(ATT_BATCH, 1, 0, att_shape_of(columns));
     att_case_input stats = drawn_from(ATT_BATCH, 0.1, 1, att_shape_of(2, columns));
+    att_case_input vector = drawn_from(ATT_SAMPLE, 1, 0, att_shape_of(columns)), absent = {.desc.shape.rank = -1};
     att_attrs attrs = {.batch_norm = {.eps = 1e-5}};
     compare_at("channel_moments", &(att_op_case){name, {{0}}, {map}, 1, false, false}, 0);
     compare_at("global_max", &(att_op_case){name, {{0}}, {map}, 1, false, false}, 0);
@@ -53,8 +54,12 @@ static void compare_width(int64_t rows, int64_t columns)
         attrs.batch_norm.activation = relu ? ATT_ACT_RELU : ATT_ACT_NONE;
         compare_at("normalize_sums", &(att_op_case){name, attrs, {map, map, stats, shared, shared}, 5, false, false},
                    3);
-        compare_at("normalize_grad",
-                   &(att_op_case){name, attrs, {map, map, stats, shared, shared, mean, mean}, 7, false, false}, 1);
+        for (int handed = 0; handed < 4; handed++) {
+            att_case_input factor = handed & 1 ? vector : absent, pooled = handed & 2 ? vector : absent;
+            att_op_case grad = {name, attrs, {map, map, stats, shared, shared, mean, mean, factor, pooled},
+                                9,    false, false};
+            compare_at("normalize_grad", &grad, 1);
+        }
     }
 }
 

@@ -58,7 +58,7 @@ static void backward(const double *x, const double *dy, double *dx, double *sums
     DIRECT("batch_mean", &rows_attrs, SAMPLES, OUTPUTS(mean_product), SAMPLE(products, COLUMNS));
     DIRECT("normalize_grad", &norm_attrs, SAMPLES, OUTPUTS(dx), SAMPLE(dy, ROWS, COLUMNS), SAMPLE(x, ROWS, COLUMNS),
            BATCH(stats, 2, COLUMNS), SHARED(gamma_, COLUMNS), SHARED(beta, COLUMNS), BATCH(mean_dy, COLUMNS),
-           BATCH(mean_product, COLUMNS));
+           BATCH(mean_product, COLUMNS), ABSENT, ABSENT);
 }
 
 static double loss(const double *x, const double *dy)

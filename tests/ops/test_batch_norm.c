@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "graph/plan.h"
 #include "ops/finite_difference.h"
 
 enum { ROWS = 6, CHANNELS = 5, HIDDEN = 7 };
@@ -62,6 +63,64 @@ static fd_model make_network(bool frozen)
     }
     fd_loss_of(&model, x);
     return model;
+}
+
+/* Residual branches behind a norm, or a relu behind that, gated by what is pooled of it, from row `first` on, and of
+ * the trunk, by way of a norm. */
+static fd_model make_gated(int first, bool relu)
+{
+    static const char *const names[2][3] = {{"a1", "b1", "c1"}, {"a2", "b2", "c2"}};
+    fd_model model = fd_create();
+    att_graph *graph = model.graph;
+    att_value x = fd_input(&model, ATT_F64, att_shape_of(2, ROWS / 2, CHANNELS), 2, 1, 0);
+    x = linear(graph, "stem", x, CHANNELS, CHANNELS);
+    for (int i = 0; i < 2; i++) {
+        att_value y = norm(graph, names[i][1], linear(graph, names[i][0], x, CHANNELS, CHANNELS), false);
+        y = relu ? att_relu(graph, y) : y;
+        att_value z = att_add(graph, att_global_mean(graph, x), att_token_mean(graph, y, first));
+        att_value gate = att_sigmoid(graph, norm(graph, names[i][2], z, false));
+        x = att_relu(graph, att_add(graph, x, att_gate(graph, y, gate)));
+    }
+    fd_loss_of(&model, x);
+    return model;
+}
+
+static void gradients_go_through_gates_and_means(void **state)
+{
+    (void)state;
+    static const char *const what[] = {"all", "rows but the first", "behind a relu"};
+    for (int i = 0; i < 3; i++) {
+        fd_model model = make_gated(i == 1, i == 2);
+        printf("largest error of a gradient: %.2g\n", fd_check(&model, what[i], 1, 1e-7));
+        fd_destroy(&model);
+    }
+}
+
+/* Steps of an operation that read a map. */
+static int reading_maps(const att_plan *plan, const char *op)
+{
+    int count = 0;
+    for (int i = 0; i < plan->segment_count; i++)
+        for (int j = 0; j < plan->segments[i].programs[0].step_count; j++) {
+            const att_problem *problem = &plan->segments[i].programs[0].steps[j].unit->problem;
+            count += strcmp(problem->op, op) == 0 && problem->in[0].shape.rank == 3;
+        }
+    return count;
+}
+
+/* The mean is taken before the norm, the gate's gradient from the norm's sums, and no map is made for these. */
+static void a_gate_of_what_is_pooled_reads_no_map_again(void **state)
+{
+    (void)state;
+    fd_model model = make_gated(0, false);
+    fd_run run = fd_open(&model, 1);
+    assert_int_equal(reading_maps(run.plan, "channel_dot"), 0);
+    assert_int_equal(reading_maps(run.plan, "gate"), 2); /* forward */
+    assert_int_equal(reading_maps(run.plan, "normalize"), 2);
+    assert_int_equal(reading_maps(run.plan, "normalize_sums"), 2);
+    assert_int_equal(reading_maps(run.plan, "token_mean"), 4); /* of each branch and trunk */
+    fd_close(&run);
+    fd_destroy(&model);
 }
 
 static void gradients_go_through_the_statistics(void **state)
@@ -165,6 +224,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_go_through_the_statistics),
+        cmocka_unit_test(gradients_go_through_gates_and_means),
+        cmocka_unit_test(a_gate_of_what_is_pooled_reads_no_map_again),
         cmocka_unit_test(running_statistics_follow_the_batch),
         cmocka_unit_test(one_row_in_all_is_refused),
         cmocka_unit_test(cuts_of_the_batch_agree),

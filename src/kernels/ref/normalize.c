@@ -29,7 +29,7 @@ static att_status run_normalize(const att_call *call)
 
 const att_kernel att_ref_normalize = {.op = "normalize", .name = "ref", .run = run_normalize};
 
-enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, MEAN_DY, MEAN_DY_NORMAL };
+enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, MEAN_DY, MEAN_DY_NORMAL, FACTOR, POOLED };
 
 /* What of dy came through the activation. */
 static double passed_at(const att_call *call, int64_t e)
@@ -56,6 +56,15 @@ static att_status run_sums(const att_call *call)
 
 const att_kernel att_ref_normalize_sums = {.op = "normalize_sums", .name = "ref", .run = run_sums};
 
+/* dy as the gate and the mean behind the norm hand it on. */
+static double handed_at(const att_call *call, int64_t e)
+{
+    int64_t columns = ref_dim(call, GRAD_X, -1), all = att_shape_count(call->problem->in[GRAD_X].shape);
+    int64_t channel = e / all * columns + e % columns;
+    double dy = passed_at(call, e) * (ref_has(call, FACTOR) ? ref_in(call, FACTOR, channel) : 1);
+    return dy + (ref_has(call, POOLED) ? ref_in(call, POOLED, channel) / (double)(all / columns) : 0);
+}
+
 static att_status run_grad(const att_call *call)
 {
     int64_t columns = ref_dim(call, GRAD_X, -1);
@@ -63,7 +72,7 @@ static att_status run_grad(const att_call *call)
     for (int64_t e = share.begin; e < share.end; e++) {
         int64_t c = e % columns;
         double rstd = 1 / sqrt(ref_in(call, GRAD_STATS, columns + c) + call->problem->attrs->batch_norm.eps);
-        double apart = passed_at(call, e) - ref_in(call, MEAN_DY, c) -
+        double apart = handed_at(call, e) - ref_in(call, MEAN_DY, c) -
                        normal_at(call, GRAD_X, GRAD_STATS, e) * ref_in(call, MEAN_DY_NORMAL, c);
         ref_out(call, 0, e, ref_in(call, GRAD_GAMMA, c) * rstd * apart);
     }

@@ -105,7 +105,7 @@ const att_kernel ATT_TIERED(att_cpu_batch_norm_grad) = {.op = "batch_norm_grad",
 /* --- normalize_sums, normalize_grad: statistics of the batch -------------------------------------------------------
  */
 
-enum { STATS = 2, GAMMA, BETA, MEAN_DY, MEAN_DY_NORMAL };
+enum { STATS = 2, GAMMA, BETA, MEAN_DY, MEAN_DY_NORMAL, FACTOR, POOLED };
 
 static channel_norm batch_statistics(const att_call *call)
 {
@@ -166,7 +166,7 @@ static bool normalize_sums_accepts(const att_problem *problem)
 
 static att_status normalize_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    prepared->scratch_bytes = channels_scratch(&problem->in[X], 6);
+    prepared->scratch_bytes = channels_scratch(&problem->in[X], 8);
     return ATT_OK;
 }
 
@@ -177,8 +177,24 @@ const att_kernel ATT_TIERED(att_cpu_normalize_sums) = {.op = "normalize_sums",
                                                        .prepare = normalize_prepare,
                                                        .run = normalize_sums_run};
 
+/* A sample's coefficients of dy, and what is added: `other` and `shift` are those of all samples. */
+static void hand_on(const att_call *call, const channels *c, int64_t sample, const float *other, const float *shift,
+                    channel_map *map, float *own)
+{
+    float *own_shift = own + c->wide, share = 1 / (float)(att_rows(call, &call->problem->in[X]) / call->problem->group);
+    const float *factor = call->in[FACTOR], *pooled = call->in[POOLED];
+    for (int64_t i = 0, k = sample * c->columns; i < c->columns; i++, k++) {
+        own[i] = factor ? other[i] * factor[k] : other[i];
+        own_shift[i] = pooled ? shift[i] + other[i] * share * pooled[k] : shift[i];
+    }
+    channels_repeat(c, own);
+    channels_repeat(c, own_shift);
+    map->other = own;
+    map->shift = own_shift;
+}
+
 /* dx = s (dy - m) - (x - mean) s r p: s = gamma r, m and p the means of dy and of dy n; dy is 0 where a ReLU behind the
- * norm was. */
+ * norm was. Parts share the rows of each sample. */
 ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow_dy, bool narrow_x, bool narrow_dx)
 {
     const att_problem *problem = call->problem;
@@ -187,8 +203,7 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow
     channels c = channels_of(&problem->in[X]);
     float eps = (float)problem->attrs->batch_norm.eps;
     float *centre = call->scratch, *slope = centre + c.wide, *other = slope + c.wide, *shift = other + c.wide;
-    float *gate_slope = shift + c.wide, *gate_shift = gate_slope + c.wide;
-    att_range part = att_part_of(call, att_rows(call, &problem->in[X]), c.fold);
+    float *gate_slope = shift + c.wide, *gate_shift = gate_slope + c.wide, *own = gate_shift + c.wide;
     channels_norm(&c, norm, eps, centre, gate_slope, gate_shift);
     fill_rstd(&c, norm.variance, eps, slope);
 #pragma omp simd
@@ -198,20 +213,22 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow
         slope[i] = -other[i] * slope[i] * mean_product[i];
     }
     channels_repeat(&c, slope);
-    channels_repeat(&c, other);
-    channels_repeat(&c, shift);
     channel_map map = {.x = call->in[X],
                        .z = call->in[DY],
                        .y = call->out[0],
                        .centre = centre,
                        .slope = slope,
-                       .other = other,
-                       .shift = shift,
                        .gate_slope = gate_slope,
                        .gate_shift = gate_shift,
                        .floor = -INFINITY};
     channel_form form = {true, masked, CHANNELS_Z_OTHER_SHIFT, narrow_x, narrow_dy, narrow_dx};
-    channels_map(&map, form, &c, part.begin, part.end);
+    bool alike = !call->in[FACTOR] && !call->in[POOLED]; /* samples are as one with all rows */
+    int64_t samples = alike ? 1 : problem->group, rows = att_rows(call, &problem->in[X]) / samples;
+    att_range part = att_part_of(call, rows, c.fold);
+    for (int64_t sample = 0; sample < samples; sample++) {
+        hand_on(call, &c, sample, other, shift, &map, own);
+        channels_map(&map, form, &c, sample * rows + part.begin, sample * rows + part.end);
+    }
 }
 
 static att_status normalize_grad_run(const att_call *call)
