@@ -15,8 +15,9 @@ typedef struct att_family {
     /* Name, summary and image size. */
     att_model_info (*variant)(int index);
     /* Every option of variant `index` that the family has. Those that follow from other options (fc_norm, layers, ...)
-     * may stay open; complete() sets them. */
-    void (*defaults)(int index, att_model_options *options, att_preprocess *preprocess);
+     * may stay open; complete() sets them. said: options that are known to differ, which may bring other images with
+     * them (NULL: none). */
+    void (*defaults)(int index, const att_model_options *said, att_model_options *options, att_preprocess *preprocess);
     /* Sets what follows from other options, and checks that they go together. */
     att_status (*complete)(att_context *context, att_model_options *options);
     /* Adds input "image", the network, and output "logits"; returns the logits. */

@@ -116,7 +116,7 @@ static bool fits(att_context *context, att_variant variant, const att_model_opti
 {
     att_model_options own, changed = changes ? *changes : att_model_options_defaults();
     att_preprocess preprocess;
-    variant.family->defaults(variant.index, &own, &preprocess);
+    variant.family->defaults(variant.index, changes, &own, &preprocess);
     att_options_fill(&changed, &own);
     return variant.family->complete(context, &changed) == ATT_OK && att_options_agree(found, &changed) &&
            is_same_module(found->attn, changed.attn);
@@ -131,41 +131,82 @@ static const att_family *family_of(const att_tensors *file)
     return att_variant_at(0).family;
 }
 
-/* Appends the names of the variants that fit; *found is what the tensors say. */
-static att_status list_fitting(const search *s, att_text *names, att_model_options *found)
+/* Appends the names of the variants that fit when changed so. */
+static void list_fitting(const search *s, const att_model_options *changes, const att_model_options *found,
+                         att_text *names)
 {
     const att_family *family = family_of(s->file);
-    *found = att_model_options_defaults();
-    ATT_TRY(family->recognise(s->context, s->file, found));
     for (int i = 0; i < att_variant_count(); i++) {
         att_variant variant = att_variant_at(i);
-        if (variant.family == family && fits(s->context, variant, NULL, found))
+        if (variant.family == family && fits(s->context, variant, changes, found))
             att_text_append(names, "%s%s", names->length ? ", " : "", att_model_at(i).name);
     }
+}
+
+/* What is said beside a residual network's name without making it another: of what was found. */
+static att_model_options said_beside(const att_model_options *found)
+{
+    att_model_options beside = att_model_options_defaults();
+    memcpy(beside.attn, found->attn, sizeof beside.attn);
+    memcpy(beside.attn_blocks, found->attn_blocks, sizeof beside.attn_blocks);
+    memcpy(beside.stem_type, found->stem_type, sizeof beside.stem_type);
+    beside.width = found->width;
+    return beside;
+}
+
+/* Which variants the tensors fit: as they are, or, where none does, with what is said beside a name. */
+typedef struct nearest {
+    att_model_options found, beside; /* what the tensors say; what of it is to be said beside, else open */
+    att_text names;
+    bool exact;
+} nearest;
+
+/* The caller frees n->names. */
+static att_status find_nearest(const search *s, nearest *n)
+{
+    *n = (nearest){
+        .found = att_model_options_defaults(), .beside = att_model_options_defaults(), .names.context = s->context};
+    ATT_TRY(family_of(s->file)->recognise(s->context, s->file, &n->found));
+    list_fitting(s, NULL, &n->found, &n->names);
+    n->exact = n->names.length > 0;
+    if (n->exact)
+        return ATT_OK;
+    n->beside = said_beside(&n->found);
+    list_fitting(s, &n->beside, &n->found, &n->names);
     return ATT_OK;
+}
+
+static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen)
+{
+    const char *names = n->names.data;
+    if (n->exact)
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s", s->path, why, names,
+                        strchr(names, ',') ? ", which may differ in what images they expect; name one of them"
+                                           : "; name it, or another that takes other images");
+    if (n->names.length)
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                        "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why, seen,
+                        names);
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                    "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, seen,
+                    n->found.embed_dim ? " and the number of heads" : "");
 }
 
 static att_status fail_nameless(const search *s)
 {
-    att_text names = {.context = s->context}, seen = {.context = s->context}, why = {.context = s->context};
-    att_model_options found, open = att_model_options_defaults();
-    att_status status = list_fitting(s, &names, &found);
+    att_text seen = {.context = s->context}, why = {.context = s->context};
+    att_model_options open = att_model_options_defaults();
+    nearest n;
+    att_status status = find_nearest(s, &n);
     att_text_append(&why, s->unknown ? "%s names the network \"%s\", which is unknown here" : "%s%s",
                     s->unknown ? ARCHITECTURE : "nothing says which network this is", s->unknown ? s->unknown : "");
     if (status == ATT_OK)
-        att_options_differences(&seen, &found, &open);
-    if (status == ATT_OK && (names.failed || seen.failed || why.failed))
+        att_options_differences(&seen, &n.found, &open);
+    if (status == ATT_OK && (n.names.failed || seen.failed || why.failed))
         status = att_fail_memory(s->context, 1024, "a message");
-    else if (status == ATT_OK && names.length)
-        status =
-            att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s", s->path, why.data, names.data,
-                     strchr(names.data, ',') ? ", which may differ in what images they expect; name one of them"
-                                             : "; name it, or another that takes other images");
     else if (status == ATT_OK)
-        status = att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                          "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why.data,
-                          seen.data, found.embed_dim ? " and the number of heads" : "");
-    att_text_free(&names);
+        status = tell_nearest(s, &n, why.data, seen.data);
+    att_text_free(&n.names);
     att_text_free(&seen);
     att_text_free(&why);
     return status;
@@ -183,30 +224,37 @@ static att_status find_variant(const search *s, att_variant *variant)
     return status;
 }
 
-/* A name that the caller gave stands where no name fits, as the nearest, and for images of any size; not where the
- * tensors are those of another network. What fits nothing is told later, for the family that was named. */
+/* A name that the caller gave stands where no name fits, and for images of any size; not where the tensors are those of
+ * another network. What fits nothing is told later, for the family that was named. */
 static att_status check_name(const search *s, att_variant variant)
 {
-    att_text names = {.context = s->context};
-    att_model_options found;
-    bool known = list_fitting(s, &names, &found) == ATT_OK && !names.failed && names.length > 0;
+    nearest n;
+    bool known = find_nearest(s, &n) == ATT_OK && !n.names.failed && n.names.length > 0;
     att_model_options changes = s->claims.options;
-    found.img_size = att_model_options_defaults().img_size;
-    if (strcmp(found.attn, "none") == 0) /* a module that is put onto the weights is no other network */
+    n.found.img_size = att_model_options_defaults().img_size;
+    if (strcmp(n.found.attn, "none") == 0) /* a module that is put onto the weights is no other network */
         changes.attn[0] = changes.attn_blocks[0] = '\0';
     att_status status = ATT_OK;
-    if (known && !fits(s->context, variant, &changes, &found))
-        status = att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s, they fit %s", s->path,
-                          s->claims.name, names.data);
-    att_text_free(&names);
+    if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.beside, &n.found))
+        status = att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s, they fit %s%s", s->path,
+                          s->claims.name, n.names.data, n.exact ? "" : " but for the module, the stem or the width");
+    att_text_free(&n.names);
     return status;
 }
 
-static att_status settle_options(const search *s, att_variant variant, const att_model_options *own,
-                                 att_model_options *options)
+/* What the tensors say in the variant's own family, and its own values beside that. */
+static att_status ask_variant(const search *s, att_variant variant, att_model_options *found, att_model_options *own,
+                              att_preprocess *look)
 {
-    att_model_options found = att_model_options_defaults();
-    ATT_TRY(variant.family->recognise(s->context, s->file, &found));
+    *found = att_model_options_defaults();
+    ATT_TRY(variant.family->recognise(s->context, s->file, found));
+    variant.family->defaults(variant.index, found, own, look);
+    return ATT_OK;
+}
+
+static att_status settle_options(const search *s, att_variant variant, att_model_options found,
+                                 const att_model_options *own, att_model_options *options)
+{
     if (found.init_values > 0 && own->init_values > 0)
         found.init_values = own->init_values;
     *options = s->claims.options;
@@ -283,10 +331,10 @@ static att_status identify(search *s, const char *name, const att_model_options 
     if (s->name_from == CALLER)
         ATT_TRY(check_name(s, variant));
     att_identity made = {0};
-    att_model_options own;
+    att_model_options found, own;
     snprintf(made.name, sizeof made.name, "%s", s->claims.name);
-    variant.family->defaults(variant.index, &own, &made.preprocess);
-    ATT_TRY(settle_options(s, variant, &own, &made.options));
+    ATT_TRY(ask_variant(s, variant, &found, &own, &made.preprocess));
+    ATT_TRY(settle_options(s, variant, found, &own, &made.options));
     settle_look(s, &made.preprocess, &made.options);
     ATT_TRY(variant.family->complete(s->context, &own));
     ATT_TRY(describe(s, &own, &made));

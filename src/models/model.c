@@ -121,7 +121,7 @@ static att_status build_graph(att_model *model, att_dtype dtype)
 static att_status settle(att_model *model, att_variant variant, const att_model_options *options)
 {
     att_model_options own;
-    variant.family->defaults(variant.index, &own, &model->preprocess);
+    variant.family->defaults(variant.index, options, &own, &model->preprocess);
     model->options = options ? *options : att_model_options_defaults();
     model->name = variant.family->variant(variant.index).name;
     model->family = variant.family;

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char SMALL_STEM[] = "conv3";
+
 typedef struct resnet_style {
     const char *block, *stem_type, *shortcut;
     int width, zero_init_last;
@@ -21,8 +23,9 @@ static const resnet_style basic = {"basic", "conv7", "conv", 64, 1}, basic_d = {
                           bag = {"bottleneck", "deep", "avg_conv", 64, 1},
                           tiered = {"bottleneck", "deep_tiered", "avg_conv", 64, 1},
                           light = {"bottleneck", "conv7", "avg_conv", 64, 1},
-                          cifar_a = {"basic", "conv3", "pad", 16, 0}, cifar = {"bottleneck", "conv3", "conv", 16, 0},
-                          cifar_preact = {"preact", "conv3", "conv", 16, 0};
+                          cifar_a = {"basic", SMALL_STEM, "pad", 16, 0},
+                          cifar = {"bottleneck", SMALL_STEM, "conv", 16, 0},
+                          cifar_preact = {"preact", SMALL_STEM, "conv", 16, 0};
 
 typedef struct resnet_look {
     double mean[3], std[3];
@@ -127,12 +130,31 @@ static att_model_info resnet_info(int index)
     return (att_model_info){.name = variant->name, .summary = variant->summary, .img_size = variant->img_size};
 }
 
-static void resnet_defaults(int index, att_model_options *options, att_preprocess *preprocess)
+/* Without stride in its stem any of these networks is one for small images, such as those of CIFAR. */
+static bool is_made_small(const resnet_style *style, const att_model_options *said)
+{
+    return said && strcmp(said->stem_type, SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
+}
+
+static void look_at(const resnet_look *look, int img_size, double crop_pct, att_preprocess *preprocess)
+{
+    *preprocess = (att_preprocess){.img_size = img_size, .in_chans = 3, .crop_pct = crop_pct};
+    memcpy(preprocess->mean, look->mean, sizeof preprocess->mean);
+    memcpy(preprocess->std, look->std, sizeof preprocess->std);
+    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", look->interpolation);
+}
+
+static void resnet_defaults(int index, const att_model_options *said, att_model_options *options,
+                            att_preprocess *preprocess)
 {
     const struct resnet_variant *variant = &variants[index];
     const resnet_style *style = variant->style;
+    if (is_made_small(style, said))
+        look_at(&colours, 32, 1, preprocess);
+    else
+        look_at(variant->look, variant->img_size, variant->crop_pct, preprocess);
     *options = att_model_options_defaults();
-    options->img_size = variant->img_size;
+    options->img_size = preprocess->img_size;
     options->in_chans = 3;
     options->num_classes = variant->layers ? 1000 : 10;
     options->depth = variant->depth;
@@ -147,10 +169,6 @@ static void resnet_defaults(int index, att_model_options *options, att_preproces
     snprintf(options->layers, sizeof options->layers, "%s", variant->layers ? variant->layers : "");
     snprintf(options->attn, sizeof options->attn, "%s", variant->attn);
     snprintf(options->attn_blocks, sizeof options->attn_blocks, "all");
-    *preprocess = (att_preprocess){.img_size = variant->img_size, .in_chans = 3, .crop_pct = variant->crop_pct};
-    memcpy(preprocess->mean, variant->look->mean, sizeof preprocess->mean);
-    memcpy(preprocess->std, variant->look->std, sizeof preprocess->std);
-    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->look->interpolation);
 }
 
 static bool resnet_regrids(const att_model_options *options, const char *name, att_shape file, att_shape own,

@@ -113,8 +113,10 @@ static att_model_info vit_info(int index)
     return (att_model_info){.name = variant->name, .summary = variant->summary, .img_size = variant->img_size};
 }
 
-static void vit_defaults(int index, att_model_options *options, att_preprocess *preprocess)
+static void vit_defaults(int index, const att_model_options *said, att_model_options *options,
+                         att_preprocess *preprocess)
 {
+    (void)said;
     const struct vit_variant *variant = &variants[index];
     const vit_style *style = variant->style;
     *options = att_model_options_defaults();

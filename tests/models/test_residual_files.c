@@ -79,7 +79,7 @@ static void tensors_tell_a_modules_options(void **state)
         strcpy(options.layers, "1,1,1,1");
         write_model(p, timms[i][0], &options, false);
         att_identity found;
-        identifies(p, timms[i][0], &found);
+        CHECK(p->context, identify(p, timms[i][0], &options, &found));
         assert_string_equal(found.options.attn, timms[i][1]);
     }
     options_are_seen(p, "resnet164", 16, "fca:shrink=3", "fca");
@@ -212,6 +212,12 @@ static void tensors_of_another_network_are_refused(void **state)
     write_model(p, "resnet18", &options, false);
     assert_int_equal(identify(p, "resnet18", NULL, &found), ATT_ERR_MISMATCH);
     CHECK(p->context, identify(p, "resnet18", &options, &found));
+    strcpy(options.attn, "step"); /* which no named network has */
+    options.img_size = 0;
+    write_model(p, "resnet20", &options, false);
+    CHECK(p->context, identify(p, "resnet20", NULL, &found));
+    assert_int_equal(identify(p, "resnet56", NULL, &found), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "not those of resnet56, they fit resnet20 but for the module");
 }
 
 static void a_nameless_file_lists_what_fits(void **state)
@@ -228,6 +234,7 @@ static void a_nameless_file_lists_what_fits(void **state)
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
     says(att_context_message(p->context),
          "depth 32, block basic, stem_type conv3, shortcut pad, layers 5,5,5, width 8");
+    says(att_context_message(p->context), "name the nearest, resnet32");
 }
 
 /* Loads the file into a network with options; every parameter must hold the formula's numbers for the file's name. */
@@ -320,6 +327,10 @@ static void a_resnet18_for_small_images_is_understood(void **state)
     assert_string_equal(found.options.stem_type, "conv3");
     assert_string_equal(found.options.shortcut, "conv");
     assert_string_equal(found.options.layers, "2,2,2,2");
+    assert_int_equal(found.preprocess.img_size, 32);
+    assert_true(found.preprocess.crop_pct == 1 && found.preprocess.mean[0] == 0.4914);
+    assert_int_equal(identify(p, "resnet34", NULL, &found), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "not those of resnet34, they fit resnet18, seresnet18 but for the module");
     CHECK(p->context, load_into(p, "resnet18", &options));
     att_model_destroy(&model);
 }
