@@ -109,6 +109,7 @@ typedef struct att_module {
      * beside the parameters that holds nothing learnt, by which their files tell it. NULL: none. */
     const char *other_names[ATT_MODULE_OTHER_NAMES][2];
     const char *other_scope, *constant;
+    double (*constant_at)(att_shape shape, int64_t e); /* its element e, where it is [C, h, w] */
     /* The branch to be added to `identity`, of the same shape. values: one for each option. */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;

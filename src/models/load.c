@@ -1,5 +1,6 @@
 #include <attscope/nn.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,16 +17,22 @@ bool att_checkpoint_owns(const att_tensors *file, const char *name)
            (strncmp(name, "optimizer.", 10) == 0 && ours);
 }
 
+/* The module whose constant has that name; NULL: none. */
+static const att_module *constant_of(const char *name)
+{
+    for (int i = 0; i < att_module_count(); i++) {
+        const char *constant = att_module_at(i)->constant;
+        size_t length = strlen(name), tail = constant ? strlen(constant) : length;
+        if (length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, constant) == 0)
+            return att_module_at(i);
+    }
+    return NULL;
+}
+
 bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
 {
     /* PyTorch counts the batches that a batch norm has seen; nothing depends on it where momentum is given. */
-    bool passes = att_checkpoint_owns(file, name) || att_text_matches("*.num_batches_tracked", name);
-    for (int i = 0; i < att_module_count() && !passes; i++) {
-        const char *constant = att_module_at(i)->constant;
-        size_t length = strlen(name), tail = constant ? strlen(constant) : length;
-        passes = length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, constant) == 0;
-    }
-    return passes;
+    return att_checkpoint_owns(file, name) || att_text_matches("*.num_batches_tracked", name) || constant_of(name);
 }
 
 bool att_checkpoint_same_shape(att_shape a, att_shape b)
@@ -285,6 +292,44 @@ static void list_extra(const loading *l, listing *extra)
     }
 }
 
+/* Other cosines differ by about 1, times what a cosine of the map is scaled by. */
+static bool is_constant(const att_module *module, att_shape shape, const float *read)
+{
+    double most = 0.05 / sqrt((double)shape.dims[1] * (double)shape.dims[2]);
+    for (int64_t e = 0; e < att_shape_count(shape); e++)
+        if (!(fabs(read[e] - module->constant_at(shape, e)) <= most))
+            return false;
+    return true;
+}
+
+static att_status check_constant(const loading *l, int index, const att_module *module)
+{
+    att_tensors_info info = att_tensors_at(l->file, index);
+    int64_t count = att_shape_count(info.shape);
+    bool same = info.shape.rank == 3 && is_number(info.dtype);
+    float *read = same ? att_allocate_array(l->context, (size_t)count, sizeof *read) : NULL;
+    if (same && !read)
+        return att_fail_memory(l->context, (size_t)count * sizeof *read, "a tensor");
+    att_status status = same ? att_tensors_read_f32(l->file, index, read, count) : ATT_OK;
+    same = same && status == ATT_OK && is_constant(module, info.shape, read);
+    att_free(l->context, read);
+    if (status == ATT_OK && !same)
+        return att_fail(l->context, ATT_ERR_UNSUPPORTED,
+                        "%s: \"%s\" is not what %s computes with here: the network was made with another choice",
+                        att_tensors_path(l->file), info.name, module->name);
+    return status;
+}
+
+static att_status check_constants(const loading *l)
+{
+    for (int i = 0; i < att_tensors_count(l->file); i++) {
+        const att_module *module = constant_of(att_tensors_at(l->file, i).name);
+        if (module)
+            ATT_TRY(check_constant(l, i, module));
+    }
+    return ATT_OK;
+}
+
 enum { MISSING, EXTRA, MISTYPED, MISSHAPED, LISTS };
 
 static att_status report(const loading *l, const listing *lists)
@@ -360,6 +405,7 @@ static att_status load(const loading *l, att_weights *weights)
 {
     ATT_TRY(check_weights(l, weights));
     ATT_TRY(check(l));
+    ATT_TRY(check_constants(l));
     int64_t largest = 0;
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         int64_t count = att_shape_count(att_graph_parameter_at(l->graph, i).shape);

@@ -34,5 +34,6 @@ const att_module att_module_fca = {
     .scope = "att",
     .parameter = "fc.0.weight",
     .constant = "dct_layer.weight",
+    .constant_at = att_gates_dct_at,
     .apply = apply,
 };

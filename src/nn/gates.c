@@ -94,14 +94,30 @@ static int dct_side(int64_t side, double shrink)
     return shrunk > 7 ? (int)shrunk : 7;
 }
 
+/* Frequencies in a 7 x 7 map, best first: what FcaNet's public code names "top16". */
+static const struct {
+    int row, column;
+} best[] = {{0, 0}, {0, 1}, {6, 0}, {0, 5}, {0, 2}, {1, 0}, {1, 2}, {4, 0},
+            {5, 0}, {1, 6}, {3, 0}, {0, 4}, {0, 6}, {0, 3}, {3, 5}, {2, 2}};
+enum { COUNT = sizeof best / sizeof *best };
+
+static double cosine(int64_t at, int64_t frequency, int64_t count)
+{
+    static const double pi = 3.14159265358979323846;
+    double scale = frequency ? sqrt(2 / (double)count) : sqrt(1 / (double)count);
+    return scale * cos(pi * (double)frequency * ((double)at + 0.5) / (double)count);
+}
+
+double att_gates_dct_at(att_shape shape, int64_t e)
+{
+    int64_t columns = shape.dims[2], rows = shape.dims[1], column = e % columns, row = e / columns % rows;
+    int64_t group = e / columns / rows * COUNT / shape.dims[0];
+    return cosine(row, best[group].row * (rows / 7), rows) *
+           cosine(column, best[group].column * (columns / 7), columns);
+}
+
 att_value att_gates_dct(const att_scope *scope, att_value x, double shrink)
 {
-    /* Frequencies in a 7 x 7 map, best first: what FcaNet's public code names "top16". */
-    static const struct {
-        int row, column;
-    } best[] = {{0, 0}, {0, 1}, {6, 0}, {0, 5}, {0, 2}, {1, 0}, {1, 2}, {4, 0},
-                {5, 0}, {1, 6}, {3, 0}, {0, 4}, {0, 6}, {0, 3}, {3, 5}, {2, 2}};
-    enum { COUNT = sizeof best / sizeof *best };
     att_shape shape = att_value_shape(scope->graph, x);
     if (att_width_of(scope, x) % COUNT != 0)
         return att_graph_fail(

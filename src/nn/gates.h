@@ -43,5 +43,7 @@ att_value att_gates_style(const att_scope *scope, att_value x);
  * ("top16"), in units of floor(H / 7), over the map brought to H x W, the sides divided by `shrink` and at least 7.
  * Channels that are no multiple of 16 fail the graph (ERR_ARGUMENT). */
 att_value att_gates_dct(const att_scope *scope, att_value x, double shrink);
+/* Element e of its cosines for maps of h x w, as FcaNet's files have them: [C, h, w]. */
+double att_gates_dct_at(att_shape shape, int64_t e);
 
 #endif

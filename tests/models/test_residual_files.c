@@ -386,6 +386,10 @@ static void what_lies_beside_tells_fca_from_se(void **state)
     module_is(p, &t, "resnet164", &options, "fca:ratio=4");
     assert_true(rename_tensors(&t, names, ".att.", ".attention_module.") >= 3);
     module_is(p, &t, "resnet164", &options, "fca:ratio=4");
+    assert_int_equal(rename_tensors(&t, names, ".attention_module.dct_layer.", ".other.dct_layer."), 1);
+    write_tensors(p, &t, NULL); /* the formula's numbers, which are no cosines */
+    assert_int_equal(load_into(p, "resnet164", &options), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context), "is not what fca computes with here");
     att_model_destroy(&model);
 }
 
