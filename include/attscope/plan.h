@@ -68,11 +68,12 @@ ATT_API void att_plan_destroy(att_plan **plan);
 ATT_API const char *att_plan_fingerprint(const att_plan *plan);
 
 typedef struct att_plan_facts {
-    int group, lanes, steps; /* group: the largest of its segments; steps: kernel calls of the body */
-    int segments;            /* 1, and one more each time the batch meets (batch norm in training) */
-    size_t arena_bytes;      /* per team of threads */
-    size_t kept_bytes;       /* per sample of a session's largest batch, between segments */
-    size_t gradient_bytes;   /* and of all lanes but the first in the segment with most */
+    int group, steps;      /* group: the largest of its segments; steps: kernel calls of the body */
+    int lanes, parts;      /* parts: threads that share each lane */
+    int segments;          /* 1, and one more each time the batch meets (batch norm in training) */
+    size_t arena_bytes;    /* per team of threads */
+    size_t kept_bytes;     /* per sample of a session's largest batch, between segments */
+    size_t gradient_bytes; /* and of all lanes but the first in the segment with most */
     size_t packed_bytes;
 } att_plan_facts;
 ATT_API att_plan_facts att_plan_describe(const att_plan *plan);

@@ -387,6 +387,7 @@ static size_t segment_bytes(const att_segment *segment)
 att_plan_facts att_plan_describe(const att_plan *plan)
 {
     att_plan_facts facts = {.lanes = plan->lanes,
+                            .parts = plan->parts,
                             .segments = plan->segment_count,
                             .packed_bytes = plan->packed_bytes,
                             .kept_bytes = plan->store_bytes};

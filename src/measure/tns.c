@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "measure/list.h"
 
 /* Of one sample, over its steps but the first of every stage. */
@@ -28,7 +30,8 @@ static stiffness stiffness_of(const att_observed *observed, double (*index)(cons
         if (observed->constants[t] == 0)
             continue;
         double zeta = index(observed->rows[t]);
-        s.largest = !(zeta <= s.largest) ? zeta : s.largest;
+        if (!isnan(s.largest) && !(zeta <= s.largest)) /* one that is undefined leaves it undefined */
+            s.largest = zeta;
         s.mean += zeta;
         count++;
     }

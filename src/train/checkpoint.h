@@ -27,15 +27,16 @@ typedef struct att_train_run {
     const att_train_data *data;
     const att_train_options *options;
     const char *fingerprint; /* of the plan */
-    int lanes;
-    char listing[ATT_DATASET_LISTING]; /* of the training images */
+    int lanes, parts;
+    char listing[ATT_DATASET_LISTING], eval_listing[ATT_DATASET_LISTING]; /* of the images; "" without evaluation */
 } att_train_run;
 
 /* Replaces the file at `path` in one step. */
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
 
-/* The lanes that the file's training had. ERR_MISMATCH where the file holds no training. */
-att_status att_checkpoint_lanes(att_context *context, const att_tensors *file, int *lanes);
+/* The lanes that the file's training had, and the threads that shared each: 0 in files that do not say. ERR_MISMATCH
+ * where the file holds no training. */
+att_status att_checkpoint_lanes(att_context *context, const att_tensors *file, int *lanes, int *parts);
 
 /* Fills weights, slots and state (history included, whose capacity stays). Before anything is changed, everything that
  * decides bits is compared: ERR_MISMATCH names the first difference. */

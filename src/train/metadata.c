@@ -11,8 +11,9 @@
 #include "train/numbers.h"
 #include "train/options.h"
 
-enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 256, REASON_SIZE = 3 * VALUE_SIZE };
-static const char format_version[] = "1", images_line[] = "data.images", listing_line[] = "data.listing";
+enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
+static const char format_version[] = "1", images_line[] = "data.images", listing_line[] = "data.listing",
+                  eval_listing_line[] = "eval.listing";
 
 void att_metadata_free(att_metadata *metadata)
 {
@@ -130,6 +131,8 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
     line(user, images_line, value, NULL);
     line(user, listing_line, run->listing, run->listing);
+    line(user, eval_listing_line, run->eval_listing, run->eval_listing);
+    line(user, "eval.eval_metric", run->options->eval_metric, run->options->eval_metric);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
     att_model_options model = att_model_options_of(run->model);
@@ -172,6 +175,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     each_line(run, put_line, metadata);
     put_classes(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
+    put_integer(metadata, "parts", run->parts);
     put_integer(metadata, "epoch", state->epoch);
     put_integer(metadata, "batch", state->batch);
     put_integer(metadata, "update", state->update);
@@ -222,6 +226,8 @@ static char *explain_difference(const char *what, const char *there, const char 
     } else if (strcmp(what, listing_line) == 0) {
         snprintf(reason, REASON_SIZE,
                  "the names, order or classes of its training images are not those of the data here");
+    } else if (strcmp(what, eval_listing_line) == 0) {
+        snprintf(reason, REASON_SIZE, "it was evaluated on other images than those here");
     } else {
         const char *dot = strchr(what, '.');
         size_t there_length, here_length;

@@ -85,7 +85,7 @@ static att_status check_memory(const att_trainer *trainer)
     return att_session_check_memory(trainer->plan, weights, options->batch_size, beside, "the evaluation");
 }
 
-static att_status compile(att_trainer *trainer, int lanes)
+static att_status compile(att_trainer *trainer, int lanes, int parts)
 {
     const att_train_options *options = trainer->options;
     att_plan_options plan = att_plan_options_defaults();
@@ -96,9 +96,11 @@ static att_status compile(att_trainer *trainer, int lanes)
     plan.decay_all = strcmp(options->weight_decay_on, "all") == 0;
     plan.ema = options->model_ema;
     plan.lanes = lanes;
+    plan.parts = parts;
     ATT_TRY(att_plan_compile(att_model_graph(trainer->run.model), &plan, &trainer->plan));
     trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
     trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
+    trainer->run.parts = att_plan_describe(trainer->plan).parts;
     return check_memory(trainer);
 }
 
@@ -190,13 +192,16 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
 static att_status build(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;
-    int lanes = options->lanes;
-    if (file && lanes == 0)
-        ATT_TRY(att_checkpoint_lanes(trainer->context, file, &lanes));
-    ATT_TRY(compile(trainer, lanes));
+    int lanes = options->lanes, file_lanes = 0, parts = 0;
+    if (file)
+        ATT_TRY(att_checkpoint_lanes(trainer->context, file, &file_lanes, &parts));
+    lanes = lanes ? lanes : file_lanes;
+    ATT_TRY(compile(trainer, lanes, lanes == file_lanes ? parts : 0));
     ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session));
     ATT_TRY(open_loader(trainer));
     att_dataset_listing(trainer->run.data->train, trainer->run.listing);
+    if (trainer->run.data->eval)
+        att_dataset_listing(trainer->run.data->eval, trainer->run.eval_listing);
     if (options->output)
         ATT_TRY(att_file_make_folders(trainer->context, options->output));
     trainer->state.metric = NAN;
@@ -219,7 +224,7 @@ att_status att_trainer_prepare(att_trainer *trainer)
 att_status att_trainer_rehearse(att_trainer *trainer)
 {
     ATT_TRY(check(trainer));
-    ATT_TRY(compile(trainer, trainer->options->lanes));
+    ATT_TRY(compile(trainer, trainer->options->lanes, 0));
     return open_loader(trainer);
 }
 

@@ -271,13 +271,14 @@ static att_trainer trainer_of(const att_model *model, att_weights *weights, cons
                               const att_train_options *options)
 {
     att_context *context = att_graph_context(att_model_graph(model));
-    return (att_trainer){.context = context,
-                         .options = options,
-                         .run = {context, model, weights, data, options, NULL, 0, ""},
-                         .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
-                         .started = att_seconds_now(),
-                         .lr = NAN,
-                         .result = {.train_loss = NAN}};
+    return (att_trainer){
+        .context = context,
+        .options = options,
+        .run = {.context = context, .model = model, .weights = weights, .data = data, .options = options},
+        .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
+        .started = att_seconds_now(),
+        .lr = NAN,
+        .result = {.train_loss = NAN}};
 }
 
 att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,

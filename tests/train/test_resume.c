@@ -198,14 +198,20 @@ static void with_other_threads(void **state)
     fixture_model(f, 0.1);
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED);
 
-    fixture other = {0};
-    strcpy(other.folder, f->folder);
-    other.threads = 1;
-    fixture_open(&other);
     options.progress = NULL;
     options.resume = path_in(f, "moved/last.safetensors", last);
-    assert_trains(&other, &options);
-    fixture_close(&other);
+    for (int threads = 4; threads >= 1; threads -= 3) { /* four: two to a lane, if the checkpoint did not say one */
+        fixture other = {0};
+        strcpy(other.folder, f->folder);
+        other.threads = threads;
+        fixture_open(&other);
+        options.progress_user = &(stopper){.calls_left = 3};
+        options.progress = threads > 1 ? stop_later : NULL;
+        att_status status = att_train(other.model, other.weights, &other.data, &options, NULL);
+        if (status != (threads > 1 ? ATT_ERR_STOPPED : ATT_OK))
+            fail_msg("on %d threads: %s", threads, att_context_message(other.context));
+        fixture_close(&other);
+    }
     assert_same_run(f, "whole", "moved");
 }
 
@@ -241,12 +247,18 @@ static void the_first_difference_is_named(void **state)
     options.optimizer = "sgd";
     assert_refused(f, &options, "optimizer", "\"adamw\"", "\"sgd\"");
     options = good;
+    options.eval_metric = "loss";
+    assert_refused(f, &options, "eval_metric", "\"top1\"", "\"loss\"");
+    options = good;
     options.lanes = 3;
     assert_refused(f, &options, "fingerprint", "\"lanes=2\"", "\"lanes=3\"");
     att_dataset *given = f->train;
     f->data.train = f->eval; /* another number of images */
     assert_refused(f, &good, "trained on", "43 images", "has 10");
     f->data.train = given;
+    f->data.eval = f->train;
+    assert_refused(f, &good, "evaluated on other images", "than those", "here");
+    f->data.eval = f->eval;
     f->train_transform.flip = 0.5;
     assert_refused(f, &good, "transform", "numbers=", "0.5");
     f->train_transform.flip = 0;
