@@ -123,6 +123,38 @@ static void a_gate_of_what_is_pooled_reads_no_map_again(void **state)
     fd_destroy(&model);
 }
 
+/* Two branches side by side whose weights are made in one segment, and lie with another's between them. */
+static fd_model make_branches(void)
+{
+    fd_model model = fd_create();
+    att_graph *graph = model.graph;
+    att_value x = fd_input(&model, ATT_F64, att_shape_of(2, ROWS / 2, CHANNELS), 2, 1, 0), weights[3];
+    const char *const names[] = {"left.weight", "stem.weight", "right.weight"};
+    for (int i = 0; i < 3; i++)
+        weights[i] = att_graph_parameter(graph, names[i], att_shape_of(CHANNELS, CHANNELS),
+                                         (att_init){ATT_INIT_NORMAL, 0.5}, true);
+    x = norm(graph, "first", att_linear(graph, x, weights[1], ATT_NONE), false);
+    att_value left = norm(graph, "second", att_linear(graph, x, weights[0], ATT_NONE), false);
+    att_value right = norm(graph, "third", att_linear(graph, x, weights[2], ATT_NONE), false);
+    fd_loss_of(&model, att_relu(graph, att_add(graph, left, right)));
+    return model;
+}
+
+/* On lanes: those of a segment have room for what it adds to, wherever that lies. */
+static void gradients_of_a_segment_need_not_be_neighbours(void **state)
+{
+    (void)state;
+    fd_model model = make_branches();
+    printf("largest error of a gradient: %.2g\n", fd_check(&model, "branches", 1, 1e-7));
+    fd_run run = fd_open(&model, 1);
+    size_t whole = (size_t)run.plan->layout.trained * sizeof(double);
+    /* In units of 16 elements: two of three weights, and the first norm's vectors. */
+    size_t most = (2 * 32 + 2 * 16) * sizeof(double);
+    assert_int_equal(att_plan_describe(run.plan).gradient_bytes, whole + (FD_LANES - 1) * most);
+    fd_close(&run);
+    fd_destroy(&model);
+}
+
 static void gradients_go_through_the_statistics(void **state)
 {
     (void)state;
@@ -224,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_go_through_the_statistics),
+        cmocka_unit_test(gradients_of_a_segment_need_not_be_neighbours),
         cmocka_unit_test(gradients_go_through_gates_and_means),
         cmocka_unit_test(a_gate_of_what_is_pooled_reads_no_map_again),
         cmocka_unit_test(running_statistics_follow_the_batch),
