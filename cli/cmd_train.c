@@ -26,6 +26,17 @@ typedef struct job {
 
 /* --- data --------------------------------------------------------------------------------------------- */
 
+/* A class that training does not know has no number: with the folders' own, all of evaluation would be wrong. */
+static int check_classes(const job *j, const char *path, const att_dataset_options *eval)
+{
+    bool given = att_dataset_class_numbers_given(j->eval);
+    const char *unknown = given ? NULL : cli_class_unknown(j->eval, eval);
+    if (!unknown)
+        return CLI_OK;
+    return cli_failure("%s, %s: class \"%s\" is none of those in %s, which are trained", path,
+                       att_dataset_split(j->eval), unknown, att_dataset_split(j->train));
+}
+
 static int open_data(job *j, const char *path)
 {
     const train_data *d = &j->settings->data;
@@ -45,7 +56,11 @@ static int open_data(job *j, const char *path)
         cli_note(j->cli, "--val-split names nothing to evaluate on");
         return CLI_OK;
     }
+    eval.trained = att_dataset_class_names(j->train);
+    eval.trained_count = att_dataset_class_count(j->train);
     code = cli_dataset_open(j->cli, path, &eval, &j->eval);
+    if (code == CLI_OK)
+        code = check_classes(j, path, &eval);
     if (code != CLI_OK)
         cli_note(j->cli, "--val-split NAME says what to evaluate on, --val-split '' that there is nothing");
     return code;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "labels.h"
 #include "progress.h"
 
 static const cli_option data_options[] = {
@@ -106,7 +107,13 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     asked.unlabelled = d->unlabelled;
     if (d->cache_bytes > 0)
         asked.cache_bytes = (size_t)d->cache_bytes;
-    int code = cli_dataset_open(cli, d->data_dir, &asked, dataset);
+    cli_labels trained = {0};
+    int code = cli_labels_take(att_checkpoint_classes(loaded->file), loaded->identity.options.num_classes, &trained);
+    asked.trained = trained.count > 0 ? (const char *const *)trained.names : NULL;
+    asked.trained_count = trained.count;
+    if (code == CLI_OK)
+        code = cli_dataset_open(cli, d->data_dir, &asked, dataset);
+    cli_labels_free(&trained);
     if (code != CLI_OK)
         return code;
     cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);

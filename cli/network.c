@@ -146,6 +146,19 @@ void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
+const char *cli_class_unknown(const att_dataset *dataset, const att_dataset_options *options)
+{
+    for (int c = 0; c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c);
+        bool found = c < options->trained_count && strcmp(options->trained[c], name) == 0;
+        for (int t = 0; !found && t < options->trained_count; t++)
+            found = strcmp(options->trained[t], name) == 0;
+        if (!found)
+            return name;
+    }
+    return NULL;
+}
+
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset)
 {
     att_dataset_options asked = options ? *options : att_dataset_options_defaults();
@@ -171,8 +184,9 @@ int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *
     const char *found = att_dataset_split(*dataset);
     cli_note(cli, "%s%s%s: %lld images, %d classes, numbered by %s", path, *found ? ", " : "", found,
              (long long)att_dataset_count(*dataset), att_dataset_class_count(*dataset),
-             asked.class_map                             ? asked.class_map
-             : att_dataset_class_numbers_given(*dataset) ? "the labels"
-                                                         : "the sorted folder names");
+             asked.class_map                                         ? asked.class_map
+             : att_dataset_class_numbers_given(*dataset)             ? "the labels"
+             : asked.trained && !cli_class_unknown(*dataset, &asked) ? "the training's names"
+                                                                     : "the sorted folder names");
     return CLI_OK;
 }

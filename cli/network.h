@@ -41,6 +41,9 @@ bool cli_images_are_grey(cli_app *cli, const att_dataset *dataset);
 /* Says that colours are left out where the network takes grey images and these are none. */
 void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels);
 
+/* The first of the data set's classes that is none of options->trained; NULL: all are. */
+const char *cli_class_unknown(const att_dataset *dataset, const att_dataset_options *options);
+
 /* Opens a data set and says on stderr what is in it and where its class numbers come from. options: NULL means the
  * defaults; unlabelled there: images without classes will do where it has no others. CLI_OK or a code. */
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset);

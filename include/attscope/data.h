@@ -18,8 +18,11 @@ extern "C" {
 typedef struct att_dataset att_dataset;
 
 typedef struct att_dataset_options {
-    const char *split;       /* "train", "val" ("validation") or "test"; NULL: the only one there is, else "train" */
-    const char *class_map;   /* file with one class a line, its first word; the line's number, from 0, is the class */
+    const char *split;     /* "train", "val" ("validation") or "test"; NULL: the only one there is, else "train" */
+    const char *class_map; /* file with one class a line, its first word; the line's number, from 0, is the class */
+    const char *const *trained; /* names of a training's classes, by number: class folders that all have one of them are
+                                   numbered by them, where no class map does that; NULL: none */
+    int trained_count;
     bool unlabelled;         /* every image below, in any folder or none and of every split: without classes, labels -1;
                                 sets without files of their own for the images are as ever */
     bool coarse;             /* of CIFAR-100 the 20 superclasses, not the 100 classes; ERR_ARGUMENT for other data */
@@ -47,9 +50,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * of the split are kept in memory.
  *
  * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
- * runs of digits by value); others are left out. Without a class map the class folders that hold images are numbered in
- * timm's order. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split().
- * "val" and "test" each stand in for the other where only that one exists.
+ * runs of digits by value); others are left out. Without a class map or a training's classes the class folders that
+ * hold images are numbered in timm's order. A data set without split folders is taken whole, whichever split is asked
+ * for: see att_dataset_split(). "val" and "test" each stand in for the other where only that one exists.
  *
  * options: NULL means the defaults; copied. On success *dataset is the caller's, freed by att_dataset_close().
  *
@@ -66,8 +69,10 @@ ATT_API const char *att_dataset_format(const att_dataset *dataset);
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
 ATT_API int64_t att_dataset_count(const att_dataset *dataset);
 ATT_API int att_dataset_class_count(const att_dataset *dataset);
-/* True where the numbers come from a class map or from the files' own labels; false where from the sorted names. */
+/* True where the numbers come from a class map or from the files' own labels; false where from the folders' names. */
 ATT_API bool att_dataset_class_numbers_given(const att_dataset *dataset);
+/* Names of the classes, by number; live as long as the data set. */
+ATT_API const char *const *att_dataset_class_names(const att_dataset *dataset);
 /* Name of class 0..class_count-1; "" outside. */
 ATT_API const char *att_dataset_class_name(const att_dataset *dataset, int class_index);
 /* Class of image `index`, -1 outside 0..count-1. Thread-safe. */

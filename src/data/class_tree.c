@@ -185,7 +185,7 @@ static int64_t drop_repeated(const char **names, int64_t count)
     return kept;
 }
 
-static att_status list_classes(att_dataset *dataset, const char **names, int64_t count)
+static att_status list_classes(att_dataset *dataset, const char *const *names, int64_t count)
 {
     enum { MAX_CLASSES = 1 << 20 };
     if (count > MAX_CLASSES)
@@ -219,7 +219,21 @@ static att_status label_files(const att_class_tree *tree, att_dataset *dataset, 
     return ATT_OK;
 }
 
-static att_status number_classes(const att_class_tree *tree, att_dataset *dataset, const char *map, att_arena *arena)
+/* Takes the training's classes where all these names are among them; else there are none after it. */
+static att_status list_trained(att_dataset *dataset, const att_dataset_options *options, const char *const *names,
+                               int64_t count)
+{
+    ATT_TRY(list_classes(dataset, options->trained, options->trained_count));
+    for (int64_t i = 0; i < count; i++)
+        if (att_class_list_find(&dataset->classes, names[i]) < 0) {
+            att_class_list_free(&dataset->classes);
+            return ATT_OK;
+        }
+    return ATT_OK;
+}
+
+static att_status number_classes(const att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options,
+                                 att_arena *arena)
 {
     size_t bytes = (size_t)tree->count * sizeof(char *);
     const char **names = att_arena_allocate(arena, bytes), **sorted = att_arena_allocate(arena, bytes);
@@ -228,14 +242,16 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
         return att_fail_memory(tree->context, 3 * bytes, "the list of images");
     int64_t runs;
     ATT_TRY(collect_names(tree, arena, names, &runs));
-    if (map) {
-        ATT_TRY(att_class_list_read(dataset->context, map, &dataset->classes));
-    } else {
+    if (options->class_map)
+        ATT_TRY(att_class_list_read(dataset->context, options->class_map, &dataset->classes));
+    else if (options->trained)
+        ATT_TRY(list_trained(dataset, options, names, runs));
+    if (dataset->classes.count == 0) {
         memcpy(sorted, names, (size_t)runs * sizeof *sorted);
         qsort(sorted, (size_t)runs, sizeof *sorted, compare_names);
         ATT_TRY(list_classes(dataset, sorted, drop_repeated(sorted, runs)));
     }
-    return label_files(tree, dataset, names, map);
+    return label_files(tree, dataset, names, options->class_map);
 }
 
 /* All files, in order. */
@@ -263,7 +279,7 @@ att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, con
                         "%s: no .jpg, .jpeg or .png lies in a folder named after its class", dataset->path);
     qsort(tree->files, (size_t)tree->count, sizeof *tree->files, compare_files);
     att_arena arena = {.context = tree->context};
-    att_status status = number_classes(tree, dataset, options->class_map, &arena);
+    att_status status = number_classes(tree, dataset, options, &arena);
     att_arena_free(&arena);
     dataset->count = tree->count;
     return status;

@@ -122,6 +122,11 @@ bool att_dataset_class_numbers_given(const att_dataset *dataset)
     return dataset->classes.given;
 }
 
+const char *const *att_dataset_class_names(const att_dataset *dataset)
+{
+    return dataset->classes.names;
+}
+
 const char *att_dataset_class_name(const att_dataset *dataset, int class_index)
 {
     return class_index >= 0 && class_index < dataset->classes.count ? dataset->classes.names[class_index] : "";

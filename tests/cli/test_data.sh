@@ -49,6 +49,22 @@ run 0 validate data --checkpoint $checkpoint --skip-corrupt --json result.json
 err_has 'left out because they cannot be decoded: 1 images'
 grep -qE '"count": ?15' result.json || fail 'validate did not count 15 images'
 
+# Training and evaluation are matched by the names of their classes: "cat" is missing here, "dog" keeps its number.
+mkdir -p names/val && cp -r data/train names/train && cp -r data/train/dog names/val/dog && cp "$images/420.jpg" names/train/cat/3.jpg
+# shellcheck disable=SC2086
+run 0 train names $small $short --experiment names
+err_has 'names, val: 8 images, 2 classes, numbered by the training'"'"'s names'
+run 0 validate names --checkpoint out/names/last.safetensors
+err_has 'names, val: 8 images, 2 classes, numbered by the training'"'"'s names'
+trained=$(sed -n 's/.*"eval_loss": *\([0-9.]*\).*/\1/p' out/names/metrics.jsonl | tail -1)
+grep -qF "loss $(printf %.4f "$trained")" stdout || fail "validate and training differ: $trained, $(cat stdout)"
+mv names/val/dog names/val/wolf
+# shellcheck disable=SC2086
+run 1 train names $small $short --experiment other
+err_has 'attscope: names, val: class "wolf" is none of those in train, which are trained'
+run 1 validate names --checkpoint out/names/last.safetensors
+err_has 'the network has 2 classes, the data 1, numbered by their sorted names'
+
 # What cannot be read does not keep predict from the rest.
 run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg
 err_has 'attscope: data/val/dog/5.jpg: neither'

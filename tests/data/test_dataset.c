@@ -127,6 +127,20 @@ static void test_split_folders(void **state)
         att_dataset_close(&dataset);
     }
     expect_failure(self, self->folder, "tarin", NULL, ATT_ERR_ARGUMENT, "tarin");
+    /* By the names of a training's classes where it has them all; a class map, and formats with labels, come first. */
+    static const char *const trained[] = {"bird", "dog", "cat"};
+    att_dataset_options options = att_dataset_options_defaults();
+    options.split = "val";
+    options.trained = trained;
+    for (options.trained_count = 1; options.trained_count <= 3; options.trained_count++) {
+        att_dataset *dataset;
+        assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_OK);
+        bool knows = options.trained_count >= 2;
+        assert_int_equal(att_dataset_class_count(dataset), knows ? options.trained_count : 1);
+        assert_string_equal(att_dataset_class_names(dataset)[0], knows ? "bird" : "dog");
+        assert_image(self, dataset, 0, knows ? 1 : 0, 3);
+        att_dataset_close(&dataset);
+    }
     char command[128];
     snprintf(command, sizeof(command), "rm -r '%s/train'", self->folder);
     assert_int_equal(system(command), 0);
