@@ -329,6 +329,16 @@ static int train(job *j)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
+static void say_warmup(const job *j)
+{
+    const att_train_options *recipe = &j->settings->recipe;
+    if (recipe->warmup_epochs >= recipe->epochs && strcmp(recipe->schedule, "none") != 0)
+        cli_note(j->cli,
+                 "the warm-up lasts the whole training: with --warmup-epochs %d and --epochs %d the rate never "
+                 "reaches --lr",
+                 recipe->warmup_epochs, recipe->epochs);
+}
+
 /* Weights are drawn or read, which takes its time, where nothing else can be refused any more. */
 static int fill_weights(job *j)
 {
@@ -358,6 +368,7 @@ static int prepare(job *j, const char *data)
         return code;
     make_transforms(j);
     settle_settings(j, data);
+    say_warmup(j);
     return fill_weights(j);
 }
 

@@ -238,6 +238,14 @@ out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
 tr -d ' \n' <alone.json >stdout
 for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"interpolation":"bicubic"'; do out_has "$figure"; done
 
+# A warm-up that outlasts the training is said.
+# shellcheck disable=SC2086
+run 0 train data $network --batch-size 16 --no-aug --threads 2 --epochs 1 --output out --experiment cold
+err_has 'the warm-up lasts the whole training: with --warmup-epochs 5 and --epochs 1 the rate never reaches --lr'
+# shellcheck disable=SC2086
+run 0 train data $network $recipe --epochs 1 --output out --experiment warm
+! grep -q 'the warm-up lasts' stderr || fail "$command_line: a warm-up that there is not"
+
 # A start from its weights: another number of classes gives a new head, another grid of patches has
 # the position embedding resampled, a module that is new starts anew.
 # shellcheck disable=SC2086
