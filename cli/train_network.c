@@ -7,6 +7,19 @@
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
+/* A file without a head says nothing of classes. */
+static int count_classes(cli_app *cli, const att_tensors *file, att_identity *identity)
+{
+    att_model *model;
+    int code = cli_check(cli, att_model_create(cli->context, identity->name, &identity->options, ATT_F32, &model));
+    if (code != CLI_OK)
+        return code;
+    if (!att_model_finds_head(model, file))
+        identity->options.num_classes = 0;
+    att_model_destroy(&model);
+    return CLI_OK;
+}
+
 static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n)
 {
     cli_network *network = &s->network;
@@ -17,6 +30,8 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     if (code != CLI_OK)
         return code;
     code = cli_identify(cli, file, n->checkpoint, network, &n->identity);
+    if (code == CLI_OK && !n->says_classes)
+        code = count_classes(cli, file, &n->identity);
     if (code == CLI_OK)
         code = cli_check(cli, att_checkpoint_describe(cli->context, file, &n->stood));
     att_tensors_close(&file);
@@ -171,7 +186,9 @@ static int load(cli_app *cli, const cli_train_network *n)
         return code;
     code = cli_check(cli, att_model_load_pretrained(n->model, file, n->weights, &head));
     att_tensors_close(&file);
-    if (code == CLI_OK && *head.names)
+    if (code == CLI_OK && *head.names && head.classes == 0)
+        cli_note(cli, "%s start anew: %s has none", head.names, n->checkpoint);
+    else if (code == CLI_OK && *head.names)
         cli_note(cli, "%s start anew: the file has %lld classes, the network %d", head.names, (long long)head.classes,
                  att_model_options_of(n->model).num_classes);
     return code;

@@ -131,13 +131,16 @@ ATT_API att_status att_model_load(const att_model *model, const att_tensors *fil
 /* A classifier that was left as it was. */
 typedef struct att_new_head {
     char names[128]; /* "head.weight, head.bias"; "": everything was loaded */
-    int64_t classes; /* the file's */
+    int64_t classes; /* the file's; 0: it has no classifier */
 } att_new_head;
 
+/* Whether the file has a parameter of the model's classifier, of whatever shape. */
+ATT_API bool att_model_finds_head(const att_model *model, const att_tensors *file);
+
 /* As att_model_load(), to start another training from: where the file's classifier differs from the model's in nothing
- * but the number of classes, the model's keeps the values that `weights` has, as in timm; *head, set on success only,
- * says whether that was so. Where the file has none of the parameters of the model's modules (nn.h), these keep theirs
- * too, and the log says so. */
+ * but the number of classes, or the file has none, the model's keeps the values that `weights` has, as in timm; *head,
+ * set on success only, says whether that was so. Where the file has none of the parameters of the model's modules
+ * (nn.h), these keep theirs too, and the log says so. */
 ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                              att_new_head *head);
 

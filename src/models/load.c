@@ -52,8 +52,9 @@ typedef struct loading {
     const att_graph *graph;
     const att_tensors *file;
     const char *prefix;
-    int64_t head_classes; /* the file's, where the model's classifier keeps its values; 0: it is loaded */
-    bool without_added;   /* parameters of modules keep their values: the file has none */
+    bool without_head;    /* the classifier keeps its values: the file has none, or of other classes */
+    bool without_added;   /* parameters of modules likewise: the file has none */
+    int64_t head_classes; /* the file's where they are others; 0 otherwise */
 } loading;
 
 static int find_prefixed(const loading *l, const char *name)
@@ -115,7 +116,7 @@ static bool is_added(const loading *l, const char *name)
 /* Whether a parameter keeps the value it has. */
 static bool is_kept(const loading *l, const char *name)
 {
-    return (l->head_classes > 0 && is_classifier(l, name)) || (l->without_added && is_added(l, name));
+    return (l->without_head && is_classifier(l, name)) || (l->without_added && is_added(l, name));
 }
 
 /* The file's number of classes where its classifier differs from the model's in nothing else; 0 otherwise. */
@@ -140,11 +141,12 @@ static int64_t other_classes(const loading *l)
     return classes;
 }
 
-static bool lacks_added(const loading *l)
+/* Whether the file has none of the parameters that are of this kind. */
+static bool lacks(const loading *l, bool (*is_kind)(const loading *l, const char *name))
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         const char *name = att_graph_parameter_at(l->graph, i).name;
-        if (is_added(l, name) && tensor_of(l, name) >= 0)
+        if (is_kind(l, name) && tensor_of(l, name) >= 0)
             return false;
     }
     return true;
@@ -156,7 +158,7 @@ static void describe_head(const loading *l, att_new_head *head)
     size_t length = 0;
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         const char *name = att_graph_parameter_at(l->graph, i).name;
-        if (l->head_classes > 0 && is_classifier(l, name) && length < sizeof head->names)
+        if (l->without_head && is_classifier(l, name) && length < sizeof head->names)
             length +=
                 (size_t)snprintf(head->names + length, sizeof head->names - length, "%s%s", length ? ", " : "", name);
     }
@@ -438,12 +440,19 @@ att_status att_model_load(const att_model *model, const att_tensors *file, att_w
     return att_model_load_prefixed(model, file, "", weights);
 }
 
+bool att_model_finds_head(const att_model *model, const att_tensors *file)
+{
+    loading l = loading_of(model, file, "");
+    return !lacks(&l, is_classifier);
+}
+
 att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                      att_new_head *head)
 {
     loading l = loading_of(model, file, "");
     l.head_classes = other_classes(&l);
-    l.without_added = lacks_added(&l);
+    l.without_head = l.head_classes > 0 || lacks(&l, is_classifier);
+    l.without_added = lacks(&l, is_added);
     ATT_TRY(load(&l, weights));
     describe_head(&l, head);
     log_added(&l);

@@ -242,6 +242,38 @@ static void another_number_of_classes_leaves_the_head(void **state)
     }
 }
 
+static void a_file_without_a_head_leaves_the_head(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    tensors t = tensors_of(model);
+    for (int half = 1; half >= 0; half--) { /* without the weight, then without the bias too */
+        for (int i = 0; i < t.count; i++)
+            if (strcmp(t.items[i].name, half ? "head.weight" : "head.bias") == 0)
+                t.items[i] = t.items[--t.count];
+        write_tensors(p, &t, NULL);
+        att_tensors *file;
+        att_weights *weights;
+        att_new_head head = {.classes = 9};
+        CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+        assert_int_equal(att_model_finds_head(model, file), half);
+        att_tensors_close(&file);
+        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+        fill(p, weights, "head.weight", 0.75F);
+        fill(p, weights, "head.bias", 0.75F);
+        assert_int_equal(load_pretrained(p, model, weights, &head), half ? ATT_ERR_MISMATCH : ATT_OK);
+        if (!half) {
+            assert_string_equal(head.names, "head.weight, head.bias");
+            assert_int_equal(head.classes, 0);
+            holds_formula(p, weights, true, 0.75F);
+        }
+        assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+        att_weights_destroy(&weights);
+    }
+    att_model_destroy(&model);
+}
+
 static void mismatch(const place *p, const att_model *model, const char *words)
 {
     att_weights *weights;
@@ -436,6 +468,7 @@ int main(void)
         TEST(load_lists_all_that_does_not_fit),
         TEST(a_trainings_tensors_are_passed_over),
         TEST(another_number_of_classes_leaves_the_head),
+        TEST(a_file_without_a_head_leaves_the_head),
         TEST(a_head_that_differs_otherwise_is_refused),
         TEST(all_but_the_head_must_match),
         TEST(another_grid_is_resampled),
