@@ -38,6 +38,10 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     if (code != CLI_OK)
         return code;
     cli_identity_say(cli, &n->identity);
+    if (!n->resumes && n->stood.ema)
+        cli_note(cli,
+                 "%s has averaged weights too, which are not taken: attscope convert --use-ema makes a file of them",
+                 n->checkpoint);
     att_model_options training = network->options;
     network->options = n->identity.options;
     network->options.drop_rate = training.drop_rate;

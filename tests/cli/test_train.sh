@@ -218,6 +218,19 @@ run 0 validate data --checkpoint out/averaged/last.safetensors
 err_has 'out/averaged/last.safetensors has averaged weights too, which its training evaluated: --use-ema takes them'
 run 0 validate data --checkpoint out/averaged/last.safetensors --use-ema
 ! grep -q 'averaged' stderr || fail "$command_line: advises what is done"
+cp stdout averaged.txt
+# A training begins from the others, and says how to begin from these.
+# shellcheck disable=SC2086
+run 0 train data --initial-checkpoint out/averaged/last.safetensors $recipe --epochs 1 --output out --experiment others
+err_has 'out/averaged/last.safetensors has averaged weights too, which are not taken: attscope convert --use-ema makes a file'
+run 0 convert out/averaged/last.safetensors average.safetensors --use-ema
+# shellcheck disable=SC2086
+run 0 train data --initial-checkpoint average.safetensors $recipe --epochs 1 --output out --experiment average
+! grep -q 'averaged weights too' stderr || fail "$command_line: averaged weights beside the average"
+run 0 validate data --checkpoint average.safetensors
+cmp -s stdout averaged.txt || fail 'the average that convert wrote is not what validate --use-ema takes'
+run 0 train data --resume out/averaged/last.safetensors
+! grep -q 'averaged weights' stderr || fail "$command_line: a training that goes on takes both"
 
 run 0 inspect out/whole/last.safetensors
 out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 16, depth 1, heads 2, classes 4'
