@@ -50,9 +50,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * of the split are kept in memory.
  *
  * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
- * runs of digits by value); others are left out. Without a class map or a training's classes the class folders that
- * hold images are numbered in timm's order. A data set without split folders is taken whole, whichever split is asked
- * for: see att_dataset_split(). "val" and "test" each stand in for the other where only that one exists.
+ * runs of digits by value); others are left out, and the log counts them and says which folders have no image. Without
+ * a class map or a training's classes the class folders that hold images are numbered in timm's order. A data set
+ * without split folders is taken whole, whichever split is asked for: see att_dataset_split(). "val" and "test" each
+ * stand in for the other where only that one exists.
  *
  * options: NULL means the defaults; copied. On success *dataset is the caller's, freed by att_dataset_close().
  *

@@ -29,11 +29,8 @@ static att_status open_archive(att_dataset *dataset, const att_dataset_options *
     source->tree.context = context;
     ATT_TRY(att_archive_open(context, dataset->path, options->cache_bytes, &source->archive));
     dataset->kind = att_archive_kind(source->archive);
-    for (int64_t i = 0; i < att_archive_count(source->archive); i++) {
-        const char *name = att_archive_name(source->archive, i);
-        if (att_tree_is_image(name))
-            ATT_TRY(att_class_tree_add(&source->tree, name, i));
-    }
+    for (int64_t i = 0; i < att_archive_count(source->archive); i++)
+        ATT_TRY(att_class_tree_add(&source->tree, att_archive_name(source->archive, i), i));
     ATT_TRY(att_class_tree_settle(&source->tree, dataset, options));
     int64_t skipped = att_archive_skipped(source->archive);
     if (skipped > 0)
@@ -53,14 +50,14 @@ static void close_archive(att_dataset *dataset)
 static void name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
     const archive_source *source = dataset->source;
-    snprintf(text, size, "%s/%s", dataset->path, source->tree.files[index].path);
+    snprintf(text, size, "%s/%s", dataset->path, source->tree.images.files[index].path);
 }
 
 static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                              const att_image_need *need, att_image *image)
 {
     const archive_source *source = dataset->source;
-    int64_t member = source->tree.files[index].member;
+    int64_t member = source->tree.images.files[index].member;
     size_t bytes = att_archive_size(source->archive, member);
     char path[ATT_DATA_MAX_NAME];
     name(dataset, index, path, sizeof path);

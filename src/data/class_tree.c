@@ -1,5 +1,6 @@
 #include "data/class_tree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,40 +9,46 @@
 
 static const int64_t max_files = (int64_t)1 << 26;
 
-bool att_tree_is_image(const char *name)
+static bool is_image(const char *last)
 {
     static const char *const endings[] = {".jpg", ".jpeg", ".png"};
-    const char *slash = strrchr(name, '/');
-    const char *last = slash ? slash + 1 : name;
     const char *ending = strrchr(last, '.');
-    if (!ending || *last == '.')
-        return false;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+    for (size_t i = 0; ending && i < sizeof endings / sizeof *endings; i++)
         if (strcasecmp(ending, endings[i]) == 0)
             return true;
     return false;
 }
 
+static att_status append(att_context *context, att_tree_list *list, att_tree_file file)
+{
+    if (list->count == list->capacity) {
+        if (list->count >= max_files)
+            return att_fail(context, ATT_ERR_UNSUPPORTED, "more than %lld files", (long long)max_files);
+        int64_t capacity = list->capacity ? 2 * list->capacity : 256;
+        size_t bytes = (size_t)capacity * sizeof *list->files;
+        att_tree_file *files = att_reallocate(context, list->files, bytes);
+        if (!files)
+            return att_fail_memory(context, bytes, "the list of images");
+        list->files = files;
+        list->capacity = capacity;
+    }
+    list->files[list->count++] = file;
+    return ATT_OK;
+}
+
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member)
 {
-    if (tree->count == tree->capacity) {
-        if (tree->count >= max_files)
-            return att_fail(tree->context, ATT_ERR_UNSUPPORTED, "more than %lld images", (long long)max_files);
-        int64_t capacity = tree->capacity ? 2 * tree->capacity : 256;
-        size_t bytes = (size_t)capacity * sizeof *tree->files;
-        att_tree_file *files = att_reallocate(tree->context, tree->files, bytes);
-        if (!files)
-            return att_fail_memory(tree->context, bytes, "the list of images");
-        tree->files = files;
-        tree->capacity = capacity;
-    }
-    tree->files[tree->count++] = (att_tree_file){path, path, member};
-    return ATT_OK;
+    const char *slash = strrchr(path, '/');
+    const char *last = slash ? slash + 1 : path;
+    if (*last == '.')
+        return ATT_OK;
+    return append(tree->context, is_image(last) ? &tree->images : &tree->others, (att_tree_file){path, path, member});
 }
 
 void att_class_tree_free(att_class_tree *tree)
 {
-    att_free(tree->context, tree->files);
+    att_free(tree->context, tree->images.files);
+    att_free(tree->context, tree->others.files);
     *tree = (att_class_tree){.context = tree->context};
 }
 
@@ -70,8 +77,8 @@ static bool lies_under(const char *path, const char *folder, size_t length)
 static bool has_split(const att_class_tree *tree, const char *name)
 {
     size_t length = strlen(name);
-    for (int64_t i = 0; i < tree->count; i++)
-        if (lies_under(tree->files[i].inner, name, length) && depth(tree->files[i].inner) >= 2)
+    for (int64_t i = 0; i < tree->images.count; i++)
+        if (lies_under(tree->images.files[i].inner, name, length) && depth(tree->images.files[i].inner) >= 2)
             return true;
     return false;
 }
@@ -88,41 +95,47 @@ static const char *find_split(const att_class_tree *tree, const char *const *nam
 /* Whether every file lies in one folder, and in a folder inside that. */
 static bool has_outer_folder(const att_class_tree *tree)
 {
-    const char *first = tree->files[0].inner;
+    const char *first = tree->images.files[0].inner;
     size_t length = first_part(first);
-    for (int64_t i = 0; i < tree->count; i++)
-        if (depth(tree->files[i].inner) < 2 || !lies_under(tree->files[i].inner, first, length))
+    for (int64_t i = 0; i < tree->images.count; i++)
+        if (depth(tree->images.files[i].inner) < 2 || !lies_under(tree->images.files[i].inner, first, length))
             return false;
     return true;
+}
+
+static void enter_list(att_tree_list *list, const char *folder, size_t length)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < list->count; i++) {
+        att_tree_file file = list->files[i];
+        if (!lies_under(file.inner, folder, length))
+            continue;
+        file.inner += length + 1;
+        list->files[kept++] = file;
+    }
+    list->count = kept;
 }
 
 /* Goes into a folder: files elsewhere are dropped. `folder` may point into a path of the tree. */
 static void enter(att_class_tree *tree, const char *folder, size_t length)
 {
-    int64_t kept = 0;
-    for (int64_t i = 0; i < tree->count; i++) {
-        att_tree_file file = tree->files[i];
-        if (!lies_under(file.inner, folder, length))
-            continue;
-        file.inner += length + 1;
-        tree->files[kept++] = file;
-    }
-    tree->count = kept;
+    enter_list(&tree->images, folder, length);
+    enter_list(&tree->others, folder, length);
 }
 
-static void drop_classless(att_class_tree *tree)
+static void drop_classless(att_tree_list *list)
 {
     int64_t kept = 0;
-    for (int64_t i = 0; i < tree->count; i++)
-        if (depth(tree->files[i].inner) >= 1)
-            tree->files[kept++] = tree->files[i];
-    tree->count = kept;
+    for (int64_t i = 0; i < list->count; i++)
+        if (depth(list->files[i].inner) >= 1)
+            list->files[kept++] = list->files[i];
+    list->count = kept;
 }
 
 static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const char *wanted)
 {
-    drop_classless(tree);
-    while (tree->count > 0) {
+    drop_classless(&tree->images);
+    while (tree->images.count > 0) {
         const char *any = find_split(tree, att_split_names(NULL));
         if (any) {
             const char *split = find_split(tree, att_split_names(wanted));
@@ -131,12 +144,12 @@ static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const
                                 wanted, any);
             dataset->split = split;
             enter(tree, split, strlen(split));
-            drop_classless(tree);
+            drop_classless(&tree->images);
             return ATT_OK;
         }
         if (!has_outer_folder(tree))
             return ATT_OK;
-        enter(tree, tree->files[0].inner, first_part(tree->files[0].inner));
+        enter(tree, tree->images.files[0].inner, first_part(tree->images.files[0].inner));
     }
     return ATT_OK;
 }
@@ -162,8 +175,8 @@ static bool same_class(const att_tree_file *a, const att_tree_file *b)
 static att_status collect_names(const att_class_tree *tree, att_arena *arena, const char **names, int64_t *runs)
 {
     *runs = 0;
-    for (int64_t i = 0; i < tree->count; i++) {
-        const att_tree_file *file = &tree->files[i];
+    for (int64_t i = 0; i < tree->images.count; i++) {
+        const att_tree_file *file = &tree->images.files[i];
         if (i > 0 && same_class(file, file - 1))
             continue;
         size_t length = first_part(file->inner);
@@ -206,8 +219,8 @@ static att_status label_files(const att_class_tree *tree, att_dataset *dataset, 
 {
     int64_t run = -1;
     int number = -1;
-    for (int64_t i = 0; i < tree->count; i++) {
-        const att_tree_file *file = &tree->files[i];
+    for (int64_t i = 0; i < tree->images.count; i++) {
+        const att_tree_file *file = &tree->images.files[i];
         if (i == 0 || !same_class(file, file - 1)) {
             run++;
             number = att_class_list_find(&dataset->classes, names[run]);
@@ -235,9 +248,9 @@ static att_status list_trained(att_dataset *dataset, const att_dataset_options *
 static att_status number_classes(const att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options,
                                  att_arena *arena)
 {
-    size_t bytes = (size_t)tree->count * sizeof(char *);
+    size_t bytes = (size_t)tree->images.count * sizeof(char *);
     const char **names = att_arena_allocate(arena, bytes), **sorted = att_arena_allocate(arena, bytes);
-    dataset->labels = att_allocate_array(dataset->context, (size_t)tree->count, sizeof *dataset->labels);
+    dataset->labels = att_allocate_array(dataset->context, (size_t)tree->images.count, sizeof *dataset->labels);
     if (!names || !sorted || !dataset->labels)
         return att_fail_memory(tree->context, 3 * bytes, "the list of images");
     int64_t runs;
@@ -257,16 +270,57 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
 /* All files, in order. */
 static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
 {
-    if (tree->count == 0)
+    if (tree->images.count == 0)
         return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no .jpg, .jpeg or .png lies in it", dataset->path);
-    dataset->labels = att_allocate_array(dataset->context, (size_t)tree->count, sizeof *dataset->labels);
+    dataset->labels = att_allocate_array(dataset->context, (size_t)tree->images.count, sizeof *dataset->labels);
     if (!dataset->labels)
-        return att_fail_memory(dataset->context, (size_t)tree->count * sizeof *dataset->labels, "the list of images");
-    qsort(tree->files, (size_t)tree->count, sizeof *tree->files, compare_files);
-    for (int64_t i = 0; i < tree->count; i++)
+        return att_fail_memory(dataset->context, (size_t)tree->images.count * sizeof *dataset->labels,
+                               "the list of images");
+    qsort(tree->images.files, (size_t)tree->images.count, sizeof *tree->images.files, compare_files);
+    for (int64_t i = 0; i < tree->images.count; i++)
         dataset->labels[i] = -1;
-    dataset->count = tree->count;
+    dataset->count = tree->images.count;
     return ATT_OK;
+}
+
+/* Folders beside the classes that hold no image, the first by its name. */
+static void say_empty(const att_class_tree *tree, const att_dataset *dataset, const char *where)
+{
+    const att_tree_list *others = &tree->others;
+    char first[ATT_DATA_MAX_NAME] = "", more[64] = "";
+    int64_t count = 0;
+    for (int64_t i = 0; i < others->count; i++) {
+        const att_tree_file *file = &others->files[i];
+        char name[ATT_DATA_MAX_NAME];
+        snprintf(name, sizeof name, "%.*s", (int)first_part(file->inner), file->inner);
+        bool again = i > 0 && same_class(file, file - 1);
+        if (!again && att_class_list_find(&dataset->classes, name) < 0 && count++ == 0)
+            memcpy(first, name, strlen(name) + 1);
+    }
+    if (count > 1)
+        snprintf(more, sizeof more, " and %lld more", (long long)count - 1);
+    if (count > 0)
+        att_log(tree->context, ATT_LOG_WARNING, "%s: without any .jpg, .jpeg or .png and so no class: \"%s\"%s", where,
+                first, more);
+}
+
+/* What lies in class folders and is no image. */
+static void say_left_out(att_class_tree *tree, const att_dataset *dataset)
+{
+    att_tree_list *others = &tree->others;
+    int64_t files = 0;
+    drop_classless(others);
+    if (others->count == 0)
+        return;
+    char where[ATT_DATA_MAX_NAME];
+    snprintf(where, sizeof where, "%s%s%s", dataset->path, *dataset->split ? "/" : "", dataset->split);
+    qsort(others->files, (size_t)others->count, sizeof *others->files, compare_files);
+    say_empty(tree, dataset, where);
+    for (int64_t i = 0; i < others->count; i++)
+        files += others->files[i].inner[strlen(others->files[i].inner) - 1] != '/';
+    if (files > 0)
+        att_log(tree->context, ATT_LOG_WARNING,
+                "%s: files in its folders that are neither .jpg nor .png, left out: %lld", where, (long long)files);
 }
 
 att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
@@ -274,13 +328,15 @@ att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, con
     if (options->unlabelled)
         return settle_unlabelled(tree, dataset);
     ATT_TRY(find_classes(tree, dataset, options->split));
-    if (tree->count == 0)
+    if (tree->images.count == 0)
         return att_fail(tree->context, ATT_ERR_FORMAT,
                         "%s: no .jpg, .jpeg or .png lies in a folder named after its class", dataset->path);
-    qsort(tree->files, (size_t)tree->count, sizeof *tree->files, compare_files);
+    qsort(tree->images.files, (size_t)tree->images.count, sizeof *tree->images.files, compare_files);
     att_arena arena = {.context = tree->context};
     att_status status = number_classes(tree, dataset, options, &arena);
     att_arena_free(&arena);
-    dataset->count = tree->count;
+    dataset->count = tree->images.count;
+    if (status == ATT_OK)
+        say_left_out(tree, dataset);
     return status;
 }

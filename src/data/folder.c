@@ -65,6 +65,13 @@ static const char *find_split(const char *root, const char *const *names)
     return NULL;
 }
 
+static att_status add(const folder_walk *walk, const char *path)
+{
+    const char *kept = att_arena_string(&walk->source->names, path);
+    return kept ? att_class_tree_add(&walk->source->tree, kept, 0)
+                : att_fail_memory(walk->dataset->context, strlen(path), path);
+}
+
 static att_status walk_folder(const folder_walk *walk, const char *inner, int depth);
 
 static att_status visit(const folder_walk *walk, const char *inner, const struct dirent *entry, int depth)
@@ -73,10 +80,8 @@ static att_status visit(const folder_walk *walk, const char *inner, const struct
     char path[ATT_DATA_MAX_NAME], full[ATT_DATA_MAX_NAME];
     if (!join(path, sizeof path, inner, entry->d_name) || !join(full, sizeof full, walk->dataset->path, path))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: paths in it are too long", walk->dataset->path, inner);
-    if (att_tree_is_image(entry->d_name) && (entry->d_type == DT_REG || is_file(full))) {
-        const char *kept = att_arena_string(&walk->source->names, path);
-        return kept ? att_class_tree_add(&walk->source->tree, kept, 0) : att_fail_memory(context, strlen(path), full);
-    }
+    if (entry->d_type == DT_REG || (entry->d_type != DT_DIR && is_file(full)))
+        return add(walk, path);
     if (entry->d_type != DT_DIR && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
         return ATT_OK;
     return is_folder(full) ? walk_folder(walk, path, depth + 1) : ATT_OK;
@@ -93,7 +98,7 @@ static att_status walk_folder(const folder_walk *walk, const char *inner, int de
     DIR *folder = opendir(path);
     if (!folder)
         return att_fail(context, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "folder %s could not be read", path);
-    att_status status = ATT_OK;
+    att_status status = depth > 0 && join(path, sizeof path, inner, "") ? add(walk, path) : ATT_OK;
     for (struct dirent *entry; status == ATT_OK && (entry = readdir(folder));)
         if (entry->d_name[0] != '.' && (depth > 0 || !walk->only || strcmp(walk->only, entry->d_name) == 0))
             status = visit(walk, inner, entry, depth);
@@ -127,7 +132,7 @@ static void close_folder(att_dataset *dataset)
 static void name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
     const folder_source *source = dataset->source;
-    snprintf(text, size, "%s/%s", dataset->path, source->tree.files[index].path);
+    snprintf(text, size, "%s/%s", dataset->path, source->tree.images.files[index].path);
 }
 
 static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,

@@ -65,6 +65,20 @@ err_has 'attscope: names, val: class "wolf" is none of those in train, which are
 run 1 validate names --checkpoint out/names/last.safetensors
 err_has 'the network has 2 classes, the data 1, numbered by their sorted names'
 
+# Files that are no images are counted, folders without an image are named; in an archive too.
+mkdir -p kinds/ant/deep kinds/bee kinds/cow kinds/empty
+cp "$images/420.jpg" kinds/ant/1.jpg && cp "$images/420.jpg" kinds/cow/1.jpg
+touch kinds/ant/2.webp kinds/ant/deep/3.bmp kinds/bee/4.webp kinds/cow/.hidden kinds/list.txt
+run 0 validate kinds --checkpoint out/names/last.safetensors
+err_has 'kinds: files in its folders that are neither .jpg nor .png, left out: 3'
+err_has 'kinds: without any .jpg, .jpeg or .png and so no class: "bee" and 1 more'
+rmdir kinds/empty && tar cf kinds.tar kinds
+run 0 validate kinds.tar --checkpoint out/names/last.safetensors
+err_has 'kinds.tar: files in its folders that are neither .jpg nor .png, left out: 3'
+err_has 'kinds.tar: without any .jpg, .jpeg or .png and so no class: "bee"'
+run 0 validate names --split train --checkpoint out/names/last.safetensors
+! grep -q 'left out\|without any' stderr || fail "$command_line: what there is nothing of is left out"
+
 # What cannot be read does not keep predict from the rest.
 run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg
 err_has 'attscope: data/val/dog/5.jpg: neither'
