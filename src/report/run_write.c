@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "report/run.h"
@@ -61,15 +62,26 @@ static void write_event_or_null(att_json_writer *json, const char *key, json_t *
         att_json_string(json, NULL);
 }
 
+/* A list as a measurement writes one: "0.485 0.456 0.406". */
+static void write_values(att_json_writer *json, const att_yaml_entry *entry)
+{
+    char text[2 * LONGEST_TEXT] = "";
+    size_t length = 0;
+    for (int i = 0; i < entry->value_count && length < sizeof text; i++)
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? " " : "", entry->values[i]);
+    write_text(json, text);
+}
+
 static void write_settings(att_json_writer *json, const att_yaml *settings)
 {
     att_json_begin_object(json);
     for (int i = 0; settings != NULL && i < att_yaml_count(settings) && i < MOST_FIELDS; i++) {
         att_yaml_entry entry = att_yaml_at(settings, i);
-        if (entry.kind != ATT_YAML_SCALAR || strlen(entry.key) > LONGEST_TEXT)
+        if (entry.kind == ATT_YAML_NULL || strlen(entry.key) > LONGEST_TEXT)
             continue;
         att_json_key(json, entry.key);
-        write_text(json, entry.values[0]);
+        write_values(json, &entry);
     }
     att_json_end_object(json);
 }

@@ -1,7 +1,9 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/error.h"
+#include "io/json.h"
 #include "train/clock.h"
 #include "train/options.h"
 #include "train/trainer.h"
@@ -86,7 +88,9 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
     char texts[FIELDS_MAX][ATT_OPTION_TEXT];
     for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
         fields[count].name = att_train_option_name(i);
-        fields[count].text = att_train_option_text(run->options, i, texts[count]);
+        fields[count].text = strcmp(fields[count].name, "lr") == 0
+                                 ? att_format_number(trainer->base_lr, texts[count]) /* left open: the automatic one */
+                                 : att_train_option_text(run->options, i, texts[count]);
     }
     return emit(trainer, ATT_EVENT_RUN_BEGIN, fields, count);
 }

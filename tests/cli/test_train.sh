@@ -255,6 +255,7 @@ for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"interpolation":"bi
 # shellcheck disable=SC2086
 run 0 train data $network --batch-size 16 --no-aug --threads 2 --epochs 1 --output out --experiment cold
 err_has 'the warm-up lasts the whole training: with --warmup-epochs 5 and --epochs 1 the rate never reaches --lr'
+grep -qE '"event":"run_begin".*"lr":"0.00625","lr_base":"0.1"' out/cold/metrics.jsonl || fail 'the automatic rate is not recorded'
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output out --experiment warm
 ! grep -q 'the warm-up lasts' stderr || fail "$command_line: a warm-up that there is not"

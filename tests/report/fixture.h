@@ -212,12 +212,14 @@ static inline att_status fixture_run(att_context *context, fixture *f, const cha
     sink.close(sink.user);
     if (status == ATT_OK)
         status = fixture_measure(context, f, folder, model);
+    static const char *const mean[] = {"0.485", "0.456", "0.406"};
     const att_yaml_entry entries[] = {
+        {.key = "mean", .kind = ATT_YAML_LIST, .values = mean, .value_count = 3},
         {.key = "broadcast", .kind = ATT_YAML_SCALAR, .values = &broadcast, .value_count = 1},
         {.key = "seed", .kind = ATT_YAML_SCALAR, .values = &seed, .value_count = 1}};
     snprintf(path, sizeof path, "%s/args.yaml", folder);
     if (status == ATT_OK)
-        status = att_yaml_write(context, path, entries, 2);
+        status = att_yaml_write(context, path, entries, 3);
     snprintf(path, sizeof path, "%s/maps.safetensors", folder);
     return status == ATT_OK ? fixture_maps(context, path, FIXTURE_IMAGES, "2") : status;
 }

@@ -134,6 +134,8 @@ static void test_every_figure(void **state)
     assert_true(json_number_value(json_array_get(loss, 7)) == 2.0 / 9);
     assert_int_equal(json_array_size(json_object_get(run, "epochs")), FIXTURE_EPOCHS);
     assert_string_equal(json_string_value(json_object_get(json_object_get(run, "settings"), "broadcast")), "cb");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(run, "settings"), "mean")),
+                        "0.485 0.456 0.406");
 
     const json_t *listed = json_object_get(data, "instruments");
     assert_int_equal(json_array_size(listed), att_instrument_count());

@@ -274,7 +274,7 @@ def read_measured_beside_trained(browser):
     with open(os.path.join(training, "metrics.jsonl"), "a", encoding="utf-8") as file:
         file.write('{"event":"warning","epoch":2,"step":29,"message":"image 7 is <b>damaged</b>","set":"train"}\n')
     with open(os.path.join(apart, "measure.jsonl"), encoding="utf-8") as file:
-        lines = file.read().replace('"images":9', '"images":9,"precision":"bf16","data":"photographs"', 1)
+        lines = file.read().replace('"images":9', '"images":9,"mean":"0.485 0.456 0.406","precision":"bf16","data":"photographs"', 1)
     with open(os.path.join(apart, "measure.jsonl"), "w", encoding="utf-8") as file:
         file.write(lines)
     page = browser.open(report(["plain-1", "cb-1", "apart", "training"], "kinds.html"))
@@ -285,6 +285,7 @@ def read_measured_beside_trained(browser):
     )
     check(rows.get("broadcast") == ["none", "cb", "–", "none"], f"broadcast: {rows}")
     check(rows.get("seed") == ["1", "1", "–", "2"], f"seed: {rows}")
+    check("mean" not in rows, f"a mean that is the same in training and measurement: {rows}")
     check(rows.get("measured: precision") == ["–", "–", "bf16", "–"], f"precision: {rows}")
     check(rows.get("measured: data") == ["–", "–", "photographs", "–"], f"data: {rows}")
     check(rows.get("measured: images") == ["9", "9", "9", "–"], f"images: {rows}")
