@@ -329,6 +329,7 @@ static int train(job *j)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
+/* The default outlasts a short training. */
 static void say_warmup(const job *j)
 {
     const att_train_options *recipe = &j->settings->recipe;

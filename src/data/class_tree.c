@@ -257,7 +257,7 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
     ATT_TRY(collect_names(tree, arena, names, &runs));
     if (options->class_map)
         ATT_TRY(att_class_list_read(dataset->context, options->class_map, &dataset->classes));
-    else if (options->trained)
+    else if (options->trained_count > 0)
         ATT_TRY(list_trained(dataset, options, names, runs));
     if (dataset->classes.count == 0) {
         memcpy(sorted, names, (size_t)runs * sizeof *sorted);
