@@ -429,3 +429,39 @@ bool cli_options_complete(const cli_table *table)
             return false;
     return true;
 }
+
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_reals(const cli_reals *a, const cli_reals *b)
+{
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = a->values[i] == b->values[i];
+    return same;
+}
+
+static bool same_value(const cli_option *option, const void *a, const void *b)
+{
+    if (option->kind == CLI_TEXT)
+        return same_text(*(const char *const *)a, *(const char *const *)b);
+    if (option->kind == CLI_WORD)
+        return strcmp(a, b) == 0;
+    return option->kind == CLI_REALS ? same_reals(a, b) : memcmp(a, b, option->size) == 0;
+}
+
+bool cli_options_same(const cli_table *table, const void *others)
+{
+    cli_found f;
+    bool same = true;
+    for (int i = 0; same && (f = cli_option_at(table, i)).option; i++) {
+        const void *value = cli_value_of(&f);
+        size_t at = (size_t)((const char *)value - (const char *)table->settings);
+        same = f.option->once || same_value(f.option, value, (const char *)others + at);
+    }
+    return same;
+}

@@ -91,6 +91,9 @@ bool cli_options_config(const cli_table *table, const char *path, const att_yaml
  * message and returns false where they do not go together. */
 bool cli_options_complete(const cli_table *table);
 
+/* Whether every option of a run has the value that it has in `others`, such settings too. */
+bool cli_options_same(const cli_table *table, const void *others);
+
 /* Every option with its value, one group after another. */
 void cli_options_help(const cli_table *table, FILE *out);
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sweep_same.h"
+
 /* --- what was asked ----------------------------------------------------------------------------------------------- */
 
 /* Cuts the text at commas, where no backslash stands before them. Returns how many parts there are, -1 for too many. */
@@ -136,19 +138,24 @@ static int read_set(sweep_plan *plan, const char *text)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Appends what a folder may be called. */
 static bool append(char *name, const char *text)
 {
     size_t length = strlen(name);
-    for (; *text; text++) {
-        bool fine = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
-                    (*text >= '0' && *text <= '9') || strchr("._=+-,", *text);
-        if (length + 1 >= SWEEP_NAME)
-            return false;
-        name[length++] = fine ? *text : '_';
-    }
-    name[length] = '\0';
+    if (length + strlen(text) >= SWEEP_NAME)
+        return false;
+    strcpy(name + length, text);
     return true;
+}
+
+/* Leaves what a folder may be called. */
+static void make_plain(char *name)
+{
+    for (; *name; name++) {
+        bool fine = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
+                    (*name >= '0' && *name <= '9') || strchr("._=+-,", *name);
+        if (!fine)
+            *name = '_';
+    }
 }
 
 /* "cifar10-quick" of "recipes/cifar10-quick.yaml" */
@@ -172,6 +179,7 @@ static int name_run(const sweep_plan *plan, sweep_run *run)
     if (!fits)
         return cli_usage("--vary: the values are too long to name a folder by");
     snprintf(run->name, sizeof run->name, "%s-seed%llu", run->setting, (unsigned long long)run->seed);
+    make_plain(run->name);
     cli_join(plan->folder, run->name, run->folder, sizeof run->folder);
     for (const sweep_run *earlier = plan->runs; earlier < run; earlier++)
         if (strcmp(earlier->name, run->name) == 0)
@@ -237,6 +245,49 @@ int sweep_plan_settle(sweep_plan *plan, const sweep_run *run)
     return s->data.data_dir ? CLI_OK : cli_usage("sweep needs DATA: %s names none", plan->asked->recipe);
 }
 
+/* --- settings that are another's again ---------------------------------------------------------------------------- */
+
+/* A run of the setting that plan->settings are again; NULL: of none. `kept`: those of the `count` settings before it,
+ * whose runs begin the list. */
+static const sweep_run *find_same(cli_app *cli, const sweep_plan *plan, const train_settings *kept, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (sweep_same_settings(cli, &kept[i], &plan->settings))
+            return &plan->runs[i * plan->seed_count];
+    return NULL;
+}
+
+/* Settles every setting and takes each once. `kept`: room for all of them. */
+static int take_once(cli_app *cli, sweep_plan *plan, train_settings *kept)
+{
+    int count = 0;
+    for (int i = 0; i < plan->run_count; i += plan->seed_count) {
+        sweep_run *runs = &plan->runs[i];
+        int code = sweep_plan_settle(plan, runs);
+        if (code != CLI_OK)
+            return code;
+        const sweep_run *same = find_same(cli, plan, kept, count);
+        if (same) {
+            cli_note(cli, "%s is %s again and taken once", runs->setting, same->setting);
+            continue;
+        }
+        memmove(&plan->runs[count * plan->seed_count], runs, (size_t)plan->seed_count * sizeof *runs);
+        kept[count++] = plan->settings;
+    }
+    plan->run_count = count * plan->seed_count;
+    return CLI_OK;
+}
+
+static int settle_all(cli_app *cli, sweep_plan *plan)
+{
+    train_settings *kept = malloc((size_t)plan->run_count * sizeof *kept);
+    if (!kept)
+        return cli_failure("out of memory");
+    int code = take_once(cli, plan, kept);
+    free(kept);
+    return code;
+}
+
 static int name_folder(sweep_plan *plan)
 {
     char name[SWEEP_NAME] = "";
@@ -244,6 +295,7 @@ static int name_folder(sweep_plan *plan)
         return CLI_USAGE;
     if (!append_recipe(plan->asked->recipe, name))
         return cli_usage("the recipe's name is too long to name a folder by; --experiment NAME does");
+    make_plain(name);
     cli_join(plan->asked->output, plan->asked->experiment ? plan->asked->experiment : name, plan->folder,
              sizeof plan->folder);
     return *plan->folder ? CLI_OK : cli_usage("--output: the path is too long");
@@ -263,9 +315,7 @@ int sweep_plan_make(cli_app *cli, const sweep_asked *asked, sweep_plan *plan)
         code = cli_check(cli, att_yaml_read(cli->context, asked->recipe, &plan->recipe));
     if (code == CLI_OK)
         code = lay_out(plan);
-    for (int i = 0; code == CLI_OK && i < plan->run_count; i += plan->seed_count)
-        code = sweep_plan_settle(plan, &plan->runs[i]);
-    return code;
+    return code == CLI_OK ? settle_all(cli, plan) : code;
 }
 
 void sweep_plan_free(sweep_plan *plan)

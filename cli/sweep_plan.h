@@ -17,7 +17,8 @@ typedef struct sweep_axis {
 } sweep_axis;
 
 typedef struct sweep_run {
-    char setting[SWEEP_NAME], name[SWEEP_NAME + 32]; /* "lr=0.1", "lr=0.1-seed3" */
+    char setting[SWEEP_NAME];   /* "lr=0.1", "attn_blocks=layer3:all" */
+    char name[SWEEP_NAME + 32]; /* the folder's: "lr=0.1-seed3", "attn_blocks=layer3_all-seed3" */
     char folder[CLI_PATH];
     uint64_t seed;
     int choice[SWEEP_AXES];   /* of each axis */
@@ -48,8 +49,8 @@ typedef struct sweep_plan {
 } sweep_plan;
 
 /* Reads the recipe and lays out the runs. Every value is tried as the option of attscope train that it is, and what is
- * wrong with it said, before anything runs. *plan is zero before and the caller's whatever comes back, freed by
- * sweep_plan_free(). CLI_OK or a code. */
+ * wrong with it said, before anything runs. A setting that is another's again is taken once, and said. *plan is zero
+ * before and the caller's whatever comes back, freed by sweep_plan_free(). CLI_OK or a code. */
 int sweep_plan_make(cli_app *cli, const sweep_asked *asked, sweep_plan *plan);
 void sweep_plan_free(sweep_plan *plan);
 

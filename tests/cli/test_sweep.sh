@@ -133,6 +133,25 @@ grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modu
 out_has 'not in this table: gate (all but the mean). All of it is in out/gates/sweep.json; attscope report out/gates draws it.'
 grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
 
+# A setting that is another's again is taken once: without a module its places mean nothing; defaults and places can
+# be said in several ways. Folders have no colons, tables do.
+run 0 sweep short.yaml data --vary attn=none,se,se:ratio=16 --vary attn-blocks=layer3:all,all,2 --seeds 1 \
+    --measure accuracy --output out --experiment once
+err_has 'attn=none,attn-blocks=all is attn=none,attn-blocks=layer3:all again and taken once'
+err_has 'attn=se,attn-blocks=2 is attn=se,attn-blocks=layer3:all again and taken once'
+err_has 'attn=se:ratio=16,attn-blocks=all is attn=se,attn-blocks=all again and taken once'
+[ "$(grep -c 'again and taken once$' stderr)" = 6 ] || fail "other settings taken once: $(cat stderr)"
+[ "$(sed -n 's/^  setting  *//p' stdout | tr -s ' ' | sed 's/ $//')" = \
+    'attn=none,attn-blocks=layer3:all attn=se,attn-blocks=layer3:all attn=se,attn-blocks=all' ] ||
+    fail "$command_line: other settings: $(cat stdout)"
+[ "$(cd out/once && echo *-seed1)" = \
+    'attn=none,attn-blocks=layer3_all-seed1 attn=se,attn-blocks=all-seed1 attn=se,attn-blocks=layer3_all-seed1' ] ||
+    fail "folders of settings taken once: $(ls out/once)"
+run 0 sweep tiny.yaml data --vary broadcast=cb_s,cb_s:init=0.5 --vary lr=0.003,3e-3 --seeds 1 --set epochs=1 \
+    --measure accuracy --output out --experiment written
+[ "$(grep -c 'again and taken once$' stderr)" = 2 ] || fail "numbers in other words: $(cat stderr)"
+! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another start is taken for the same'
+
 # A page of it.
 run 0 report out/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
