@@ -14,9 +14,11 @@
 #include "sweep_plan.h"
 #include "sweep_table.h"
 
+#define SWEEP_MEASURE "accuracy,nsi,tns,gate"
+
 typedef struct settings {
     sweep_asked asked;
-    const char *measure;
+    const char *measure; /* NULL: not given */
     cli_output output;
 } settings;
 
@@ -51,20 +53,20 @@ static const cli_option measure_options[] = {
     {"measure", .kind = CLI_TEXT, .value = "LIST",
      .help =
          "instruments for the last checkpoint, by commas, on the test split; left out of settings whose network has "
-         "nothing for them; all: every one",
+         "nothing for them; all: every one (default " SWEEP_MEASURE ", as far as there is anything for them)",
      CLI_AT(settings, measure)},
 };
 
-static void measure_defaults(void *values)
-{
-    ((settings *)values)->measure = "accuracy,nsi,tns";
-}
-
 static const cli_group sweep_group = {"Sweep", sweep_options, sizeof sweep_options / sizeof *sweep_options,
                                       .defaults = sweep_defaults};
-static const cli_group measure_group = {"Sweep", measure_options, 1, .defaults = measure_defaults};
+static const cli_group measure_group = {"Sweep", .options = measure_options, .count = 1};
 static const cli_use uses[] = {
     {&sweep_group, offsetof(settings, asked)}, {&measure_group, 0}, {&cli_group_output, offsetof(settings, output)}};
+
+static const char *measure_of(const settings *s)
+{
+    return s->measure ? s->measure : SWEEP_MEASURE;
+}
 
 /* --- the records -------------------------------------------------------------------------------------------------- */
 
@@ -118,7 +120,7 @@ static int write_json(const job *j, const char *path)
     cli_json_text(writer, "recipe", asked->recipe);
     cli_json_text(writer, "data", j->plan->settings.data.data_dir);
     cli_json_text(writer, "split", "test");
-    cli_json_text(writer, "measure", j->settings->measure);
+    cli_json_text(writer, "measure", measure_of(j->settings));
     write_texts(writer, "vary", &asked->vary);
     write_texts(writer, "set", &asked->set);
     write_runs(writer, j->plan);
@@ -316,11 +318,13 @@ static int prepare_folders(job *j)
 static int sweep(job *j)
 {
     for (int i = 0; i < j->plan->run_count; i++)
-        snprintf(j->plan->runs[i].measure, SWEEP_LIST, "%s", j->settings->measure);
+        snprintf(j->plan->runs[i].measure, SWEEP_LIST, "%s", measure_of(j->settings));
     find_states(j);
-    int code = sweep_check(j->cli, j->plan, j->settings->measure);
+    int code = sweep_check(j->cli, j->plan, measure_of(j->settings), j->settings->measure != NULL);
     if (code == CLI_OK)
         find_states(j); /* with what was left out */
+    if (code == CLI_OK)
+        code = sweep_check_images(j->cli, j->plan);
     if (code == CLI_OK)
         code = sweep_plan_lock(j->plan);
     if (code == CLI_OK)
@@ -349,7 +353,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     job j = {.cli = cli, .settings = s, .plan = &plan};
     s->asked.recipe = operands[0];
     s->asked.data = count > 1 ? operands[1] : NULL;
-    int code = check_instruments(s->measure);
+    int code = check_instruments(measure_of(s));
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)

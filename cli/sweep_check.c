@@ -109,7 +109,8 @@ typedef struct instrument_list {
     char text[SWEEP_LIST];
     const char *items[INSTRUMENTS];
     int count;
-    unsigned everywhere; /* a bit for each item */
+    unsigned all;    /* a bit for each item */
+    unsigned wanted; /* of these those that are missed where they find nothing */
 } instrument_list;
 
 static void cut_list(const char *instruments, instrument_list *list)
@@ -122,7 +123,7 @@ static void cut_list(const char *instruments, instrument_list *list)
         if (at)
             *at++ = '\0';
     }
-    list->everywhere = (1u << list->count) - 1;
+    list->all = list->wanted = (1u << list->count) - 1;
 }
 
 /* *finds: a bit for each instrument that finds something. */
@@ -137,18 +138,25 @@ static int check_network(cli_app *cli, train_settings *s, const instrument_list 
     return code;
 }
 
+static void name_instruments(const instrument_list *list, unsigned which, char text[SWEEP_LIST])
+{
+    int length = 0;
+    *text = '\0';
+    for (int i = 0; i < list->count; i++)
+        if (which >> i & 1)
+            length +=
+                snprintf(text + length, (size_t)(SWEEP_LIST - length), "%s%s", length > 0 ? "," : "", list->items[i]);
+}
+
 /* Gives the setting's runs those instruments alone. */
 static void leave_out(cli_app *cli, sweep_plan *plan, int first, const instrument_list *list, unsigned finds)
 {
-    char kept[SWEEP_LIST] = "", left[SWEEP_LIST] = "";
-    for (int i = 0; i < list->count; i++) {
-        char *text = finds >> i & 1 ? kept : left;
-        size_t length = strlen(text);
-        snprintf(text + length, SWEEP_LIST - length, "%s%s", length > 0 ? "," : "", list->items[i]);
-    }
+    char left[SWEEP_LIST];
     for (int i = first; i < first + plan->seed_count; i++)
-        snprintf(plan->runs[i].measure, SWEEP_LIST, "%s", kept);
-    cli_note(cli, "%s is measured without %s, which has nothing to see there", plan->runs[first].setting, left);
+        name_instruments(list, finds, plan->runs[i].measure);
+    name_instruments(list, list->wanted & ~finds, left);
+    if (*left)
+        cli_note(cli, "%s is measured without %s, which has nothing to see there", plan->runs[first].setting, left);
 }
 
 static int refuse(cli_app *cli, const sweep_plan *plan, int first, const char *instruments, int code)
@@ -178,40 +186,41 @@ static bool is_to_do(const sweep_plan *plan, int first)
     return false;
 }
 
-/* An instrument is left out of the settings in which it has nothing to see, but not of all of them. */
-static int choose_instruments(cli_app *cli, sweep_plan *plan, const instrument_list *list, const unsigned *finds,
-                              const char *instruments)
+/* An instrument is left out of the settings in which it has nothing to see; of all of them only where it was not asked
+ * for. */
+static int choose_instruments(cli_app *cli, sweep_plan *plan, instrument_list *list, const unsigned *finds,
+                              const char *instruments, bool asked)
 {
     unsigned somewhere = 0;
     for (int i = 0; i < plan->run_count; i += plan->seed_count)
         somewhere |= finds[i];
-    for (int k = 0; k < list->count; k++)
+    for (int k = 0; k < list->count && asked; k++)
         if (!(somewhere >> k & 1))
             return refuse_instrument(cli, plan, 0, list->items[k], instruments);
+    list->wanted = somewhere;
     for (int i = 0; i < plan->run_count; i += plan->seed_count)
         if (finds[i] == 0)
             return refuse_instrument(cli, plan, i, list->items[0], instruments);
     for (int i = 0; i < plan->run_count; i += plan->seed_count)
-        if (finds[i] != list->everywhere)
+        if (finds[i] != list->all)
             leave_out(cli, plan, i, list, finds[i]);
     return CLI_OK;
 }
 
-int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments)
+int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments, bool asked)
 {
     train_data checked = {0};
-    data_digests here = {0};
     instrument_list list = {0};
     unsigned finds[ATT_SWEEP_MOST_RUNS];
     int code = cli_instruments_check(cli, instruments);
     cut_list(instruments, &list);
     for (int i = 0; code == CLI_OK && i < plan->run_count; i += plan->seed_count) {
-        finds[i] = list.everywhere;
-        code = sweep_plan_settle(plan, &plan->runs[i]);
-        if (code == CLI_OK && (is_to_do(plan, i) || cli_exists(plan->settings.data.data_dir)))
-            code = compare_data(cli, plan, i, &here);
-        if (code != CLI_OK || !is_to_do(plan, i))
+        finds[i] = list.all;
+        if (!is_to_do(plan, i))
             continue;
+        code = sweep_plan_settle(plan, &plan->runs[i]);
+        if (code != CLI_OK)
+            return code;
         if (!same_data(&checked, &plan->settings.data)) {
             checked = plan->settings.data;
             code = check_data(cli, &checked);
@@ -221,7 +230,19 @@ int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments)
         if (code != CLI_OK)
             return refuse(cli, plan, i, instruments, code);
     }
-    return code == CLI_OK ? choose_instruments(cli, plan, &list, finds, instruments) : code;
+    return code == CLI_OK ? choose_instruments(cli, plan, &list, finds, instruments, asked) : code;
+}
+
+int sweep_check_images(cli_app *cli, sweep_plan *plan)
+{
+    data_digests here = {0};
+    int code = CLI_OK;
+    for (int i = 0; code == CLI_OK && i < plan->run_count; i += plan->seed_count) {
+        code = sweep_plan_settle(plan, &plan->runs[i]);
+        if (code == CLI_OK && (is_to_do(plan, i) || cli_exists(plan->settings.data.data_dir)))
+            code = compare_data(cli, plan, i, &here);
+    }
+    return code;
 }
 
 /* --- records ------------------------------------------------------------------------------------------------------ */

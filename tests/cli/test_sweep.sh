@@ -42,7 +42,7 @@ echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
 run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s
 err_has 'nowhere'
-err_has 'of the setting broadcast=none, measured with --measure accuracy,nsi,tns; no run was started'
+err_has 'of the setting broadcast=none, measured with --measure accuracy,nsi,tns,gate; no run was started'
 run 2 sweep tiny.yaml data --vary train-split=train,absent
 err_has 'of the setting train-split=absent,'
 run 2 sweep tiny.yaml data --vary depth=2,1 --measure accuracy,gate
@@ -92,6 +92,7 @@ out_has '  runs, n                     2                       2'
 out_has '  seeds                       1,2                     1,2'
 out_has '  parameters                  7028                    7060'
 grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+ *$' stdout || fail 'no accuracy with its deviation'
+! grep -q 'without' stderr || fail 'a gate is missed where no network has one'
 [ "$(grep -c '^  blocks.0.add1 ' stdout)" = 2 ] || fail 'no NSI in both readings'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
     'C are concordant, D discordant' 'n is small'; do out_has "$line"; done
@@ -132,6 +133,16 @@ grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modu
 ! grep -qE '^  (quantile|median)' stdout || fail 'the table is no summary'
 out_has 'not in this table: gate (all but the mean). All of it is in out/gates/sweep.json; attscope report out/gates draws it.'
 grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
+
+# By itself it measures what the table is said to have, as far as the networks of the sweep have it.
+run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
+err_has 'attn=none is measured without gate, which has nothing to see there'
+! grep -q 'without.*tns' stderr || fail "tns is missed where no network has it: $(cat stderr)"
+grep -qE '^  layer1.0 +- +0\.[0-9]+' stdout || fail "$command_line: no gates: $(cat stdout)"
+grep -q '"measure": "accuracy,nsi,tns,gate"' out/default/sweep.json || fail 'sweep.json says other instruments'
+grep -q '"with":"accuracy,nsi,gate"' out/default/attn=se-seed1/measure.jsonl || fail 'other instruments for se'
+run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
+[ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs are done again"
 
 # A setting that is another's again is taken once: without a module its places mean nothing; defaults and places can
 # be said in several ways. Folders have no colons, tables do.
