@@ -45,7 +45,7 @@ typedef struct job {
 
 static const cli_option instrument_options[] = {
     {"with", .kind = CLI_TEXT, .value = "LIST",
-     .help = "instruments, by commas, options behind a colon; all: every one; -NAME: not that",
+     .help = "instruments, by commas, options behind a colon; all: every one; -NAME: not that, alone: all but that",
      CLI_AT(instruments, with)},
     {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
@@ -376,6 +376,17 @@ static bool names_scores(const char *with)
     return false;
 }
 
+/* "all", or nothing but what is left out of it. */
+static bool takes_all(const char *with)
+{
+    for (const char *at = with; *at == '-'; at++) {
+        at += strcspn(at, ",");
+        if (!*at)
+            return true;
+    }
+    return is_named(with, "all");
+}
+
 static bool classes_fit(const job *j)
 {
     int classes = j->loaded.identity.options.num_classes;
@@ -402,7 +413,7 @@ static int settle_instruments(job *j)
     const instruments *i = &j->settings->instruments;
     if (i->maps > 0 && att_model_tokens(j->loaded.model) == 0)
         return cli_usage("--maps shows attention between tokens, and %s has none", j->loaded.identity.name);
-    bool all = is_named(i->with, "all");
+    bool all = takes_all(i->with);
     snprintf(j->with, sizeof j->with, "%s", i->with);
     if (all && classes_fit(j))
         j->settings->on.data.unlabelled = false;

@@ -44,12 +44,12 @@ typedef struct att_measure att_measure;
 
 /* Adds to the graph what the instruments named in `with` ("entropy,nsi:per=block"; "all") ask of the nodes whose scope
  * fits `nodes` ('*' and '?' allowed); "all" leaves out those that have nothing to see in this network, and
- * "all,-accuracy" that one, too. Results of plans
- * compiled from the graph stay the same to the bit, but where a watched branch of a residual network is one that the
- * plan would have computed together with its addition: there they stay the same to rounding. On success *measure is the
- * caller's, and the graph may be freed before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest
- * name) or option or where an instrument finds no node; ERR_ARGUMENT for a name given twice; ERR_UNSUPPORTED for a
- * graph that is not in f32; ERR_MEMORY. The graph may then have probes already; it still compiles. */
+ * "all,-accuracy", or "-accuracy" alone, that one, too. Results of plans compiled from the graph stay the same to the
+ * bit, but where a watched branch of a residual network is one that the plan would have computed together with its
+ * addition: there they stay the same to rounding. On success *measure is the caller's, and the graph may be freed
+ * before it. Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest name) or option or where an instrument
+ * finds no node; ERR_ARGUMENT for a name given twice, and where no instrument is left; ERR_UNSUPPORTED for a graph that
+ * is not in f32; ERR_MEMORY. The graph may then have probes already; it still compiles. */
 ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
                                                      att_measure **measure);
 ATT_API void att_measure_destroy(att_measure **measure);

@@ -272,17 +272,37 @@ static att_status take(att_context *context, char *name, pick *picks)
     return found ? ATT_OK : no_instrument(context, name);
 }
 
+static bool only_leaves_out(const char *with)
+{
+    for (; *with == '-'; with++) {
+        with += strcspn(with, ",");
+        if (!*with)
+            return true;
+    }
+    return false;
+}
+
+static att_status check_choice(att_context *context, const char *with, const pick *picks)
+{
+    for (int i = 0; att_instruments[i]; i++)
+        if (picks[i].is_chosen)
+            return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" leaves no instrument", with);
+}
+
 /* Marks the instruments that `with` names. They are engaged in the list's order. */
 static att_status choose(att_context *context, const char *with, pick *picks)
 {
-    char name[64];
+    char name[64] = "all";
+    if (only_leaves_out(with))
+        ATT_TRY(take(context, name, picks));
     for (const char *at = with;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
         ATT_TRY(name[0] == '-' ? leave_out(context, name + 1, picks) : take(context, name, picks));
         at += length;
         if (!*at)
-            return ATT_OK;
+            return check_choice(context, with, picks);
     }
 }
 

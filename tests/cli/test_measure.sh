@@ -230,6 +230,15 @@ run 1 measure out/plain/last.safetensors other --with accuracy
 err_has 'is of class 9, but the model has 4 classes'
 rm -f out/plain/measure*.jsonl
 
+# What is left out alone is left out of all.
+run 0 measure alone/some.safetensors data --with -accuracy,-nsi --json some.json
+[ "$(grep -o '"name": "[a-z]*"' some.json | cut -d'"' -f4 | tr '\n' ' ')" = 'entropy distance jacobian tns residual ' ] ||
+    fail "$command_line: other instruments: $(cat some.json)"
+run 0 measure alone/some.safetensors data --with -nsi
+out_has 'accuracy: how often'
+run 2 measure alone/some.safetensors data --with accuracy,-accuracy
+err_is <<<'attscope: "accuracy,-accuracy" leaves no instrument'
+
 # Refused.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a b more

@@ -563,6 +563,7 @@ static void wrong_names_are_refused(void **state)
     refused("", "*", ATT_ERR_NOT_FOUND, "there is no instrument \"\"");
     refused("nsi,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("all,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
+    refused("accuracy,-accuracy", "*", ATT_ERR_ARGUMENT, "\"accuracy,-accuracy\" leaves no instrument");
     refused("nsi:per=blocks", "*", ATT_ERR_NOT_FOUND,
             "instrument \"nsi\" takes per=addition or block, not \"per=blocks\"");
     refused("nsi:block", "*", ATT_ERR_NOT_FOUND, "takes per=addition or block");
