@@ -387,17 +387,6 @@ static bool takes_all(const char *with)
     return is_named(with, "all");
 }
 
-static bool classes_fit(const job *j)
-{
-    int classes = j->loaded.identity.options.num_classes;
-    for (int64_t i = 0; i < att_dataset_count(j->dataset); i++) {
-        int32_t label = att_dataset_label(j->dataset, i);
-        if (label < 0 || label >= classes)
-            return false;
-    }
-    return true;
-}
-
 static void leave_scores_out(char *with, size_t size)
 {
     for (int i = 0; i < att_instrument_count(); i++) {
@@ -415,15 +404,15 @@ static int settle_instruments(job *j)
         return cli_usage("--maps shows attention between tokens, and %s has none", j->loaded.identity.name);
     bool all = takes_all(i->with);
     snprintf(j->with, sizeof j->with, "%s", i->with);
-    if (all && classes_fit(j))
+    if (all && cli_classes_fit(j->loaded.identity.options.num_classes, j->dataset))
         j->settings->on.data.unlabelled = false;
-    else if (all) {
+    else if (all && !is_named(i->with, "-accuracy")) {
         cli_note(j->cli, "accuracy is left out: the images have no classes, or others than the network");
         leave_scores_out(j->with, sizeof j->with);
     }
     int code = CLI_OK;
     if (!j->settings->on.data.unlabelled)
-        code = cli_classes_compare(j->cli, &j->loaded, j->dataset, false);
+        code = cli_classes_compare(j->cli, &j->loaded, j->dataset, !all);
     if (code == CLI_OK)
         code = cli_instruments_make(j->cli, j->loaded.model, j->with, i->nodes, &j->measure);
     return code == CLI_OK ? cli_check(j->cli, att_measure_keep_samples(j->measure, i->samples)) : code;

@@ -72,22 +72,44 @@ static const char *coarse_advice(int network, int found)
                                            : "";
 }
 
+static bool numbers_agree(int network, const att_dataset *dataset)
+{
+    return att_dataset_class_count(dataset) == network || att_dataset_class_numbers_given(dataset);
+}
+
+bool cli_classes_fit(int network, const att_dataset *dataset)
+{
+    for (int64_t i = 0; i < att_dataset_count(dataset); i++) {
+        int32_t label = att_dataset_label(dataset, i);
+        if (label < 0 || label >= network)
+            return false;
+    }
+    return numbers_agree(network, dataset);
+}
+
+int cli_classes_check(int network, const att_dataset *dataset)
+{
+    if (numbers_agree(network, dataset))
+        return CLI_OK;
+    return cli_failure(
+        "the network has %d classes, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
+        "--class-map FILE gives the network's order",
+        network, att_dataset_class_count(dataset));
+}
+
 int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
 {
     int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
-    if (network == found) {
+    int code = refuses ? cli_classes_check(network, dataset) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
+    if (network == found)
         compare_names(cli, loaded, dataset);
-        return CLI_OK;
-    }
-    if (refuses && !att_dataset_class_numbers_given(dataset))
-        return cli_failure(
-            "the network has %d classes, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
-            "--class-map FILE gives the network's order",
-            network, found);
-    cli_note(cli,
-             "the network has %d classes, the data %d; the accuracy means something only where their numbers agree "
-             "(%s--class-map)",
-             network, found, coarse_advice(network, found));
+    else
+        cli_note(cli,
+                 "the network has %d classes, the data %d; the accuracy means something only where their numbers agree "
+                 "(%s--class-map)",
+                 network, found, coarse_advice(network, found));
     return CLI_OK;
 }
 

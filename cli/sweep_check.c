@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "digest.h"
+#include "evaluation.h"
 #include "figures.h"
 #include "train_network.h"
 #include "train_settle.h"
@@ -11,26 +12,33 @@ enum { INSTRUMENTS = 31 }; /* more than there are; none is named twice */
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
-static int check_split(cli_app *cli, const train_data *data, const char *split, bool *has_splits)
+/* What is trained on and measured. */
+typedef struct tried_data {
+    train_data of; /* zero: none yet */
+    int classes;   /* of the images that are trained on */
+    att_dataset *measured;
+} tried_data;
+
+static int open_split(cli_app *cli, const train_data *data, const char *split, att_dataset **dataset)
 {
     att_dataset_options options = cli_train_data_options(data, split);
-    att_dataset *dataset = NULL;
     int code = cli_file_check("--class-map", data->class_map);
-    if (code == CLI_OK)
-        code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &options, &dataset));
-    *has_splits = code == CLI_OK && *att_dataset_split(dataset);
-    att_dataset_close(&dataset);
-    return code;
+    return code == CLI_OK ? cli_check(cli, att_dataset_open(cli->context, data->data_dir, &options, dataset)) : code;
 }
 
 /* What training opens, and the split that is measured. */
-static int check_data(cli_app *cli, const train_data *data)
+static int try_data(cli_app *cli, const train_data *data, tried_data *tried)
 {
-    bool has_splits;
-    int code = check_split(cli, data, data->train_split, &has_splits);
-    if (code == CLI_OK && has_splits && *data->val_split)
-        code = check_split(cli, data, data->val_split, &has_splits);
-    return code == CLI_OK ? check_split(cli, data, "test", &has_splits) : code;
+    att_dataset *trained = NULL, *evaluated = NULL;
+    att_dataset_close(&tried->measured);
+    tried->of = *data;
+    int code = open_split(cli, data, data->train_split, &trained);
+    tried->classes = code == CLI_OK ? att_dataset_class_count(trained) : 0;
+    if (code == CLI_OK && *att_dataset_split(trained) && *data->val_split)
+        code = open_split(cli, data, data->val_split, &evaluated);
+    att_dataset_close(&evaluated);
+    att_dataset_close(&trained);
+    return code == CLI_OK ? open_split(cli, data, "test", &tried->measured) : code;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -109,6 +117,7 @@ typedef struct instrument_list {
     char text[SWEEP_LIST];
     const char *items[INSTRUMENTS];
     int count;
+    bool takes_all;
     unsigned all;    /* a bit for each item */
     unsigned wanted; /* of these those that are missed where they find nothing */
 } instrument_list;
@@ -116,10 +125,10 @@ typedef struct instrument_list {
 static void cut_list(const char *instruments, instrument_list *list)
 {
     snprintf(list->text, sizeof list->text, "%s", instruments);
-    bool whole = strncmp(instruments, "all", 3) == 0 || strstr(instruments, ",all") != NULL;
+    list->takes_all = strncmp(instruments, "all", 3) == 0 || strstr(instruments, ",all") != NULL;
     for (char *at = list->text; at && list->count < INSTRUMENTS; list->count++) {
         list->items[list->count] = at;
-        at = whole ? NULL : strchr(at, ',');
+        at = list->takes_all ? NULL : strchr(at, ',');
         if (at)
             *at++ = '\0';
     }
@@ -136,6 +145,38 @@ static int check_network(cli_app *cli, train_settings *s, const instrument_list 
         *finds |= (unsigned)cli_train_network_sees(cli, s, &network, list->items[i]) << i;
     cli_train_network_free(&network);
     return code;
+}
+
+/* The bits of instruments that look at classes. */
+static unsigned find_scores(const instrument_list *list)
+{
+    unsigned scores = 0;
+    for (int k = 0; k < list->count; k++)
+        for (int i = 0; i < att_instrument_count(); i++)
+            if (att_instrument_at(i).scores && strcmp(list->items[k], att_instrument_at(i).name) == 0)
+                scores |= 1u << k;
+    return scores;
+}
+
+/* Instruments that look at classes are left out of the setting where its network has others than the images that are
+ * measured; those asked for by name are refused. */
+static int check_classes(cli_app *cli, sweep_plan *plan, int first, const tried_data *tried,
+                         const instrument_list *list, bool asked, unsigned *finds)
+{
+    int said = plan->settings.network.options.num_classes, network = said > 0 ? said : tried->classes;
+    unsigned scores = find_scores(list);
+    if (cli_classes_fit(network, tried->measured) || (scores == 0 && !list->takes_all))
+        return CLI_OK;
+    if (scores != 0 && asked)
+        return cli_classes_check(network, tried->measured);
+    cli_note(cli, "%s is measured without accuracy: the network has %d classes, the images %d",
+             plan->runs[first].setting, network, att_dataset_class_count(tried->measured));
+    *finds &= ~scores;
+    for (int i = first; list->takes_all && i < first + plan->seed_count; i++) {
+        size_t length = strlen(plan->runs[i].measure);
+        snprintf(plan->runs[i].measure + length, SWEEP_LIST - length, ",-accuracy");
+    }
+    return CLI_OK;
 }
 
 static void name_instruments(const instrument_list *list, unsigned which, char text[SWEEP_LIST])
@@ -207,9 +248,21 @@ static int choose_instruments(cli_app *cli, sweep_plan *plan, instrument_list *l
     return CLI_OK;
 }
 
+/* Of a setting with a run to do; *finds: the instruments that find something in it. */
+static int check_setting(cli_app *cli, sweep_plan *plan, int first, tried_data *tried, const instrument_list *list,
+                         bool asked, unsigned *finds)
+{
+    int code = CLI_OK;
+    if (!same_data(&tried->of, &plan->settings.data))
+        code = try_data(cli, &plan->settings.data, tried);
+    if (code == CLI_OK)
+        code = check_network(cli, &plan->settings, list, finds);
+    return code == CLI_OK ? check_classes(cli, plan, first, tried, list, asked, finds) : code;
+}
+
 int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments, bool asked)
 {
-    train_data checked = {0};
+    tried_data tried = {0};
     instrument_list list = {0};
     unsigned finds[ATT_SWEEP_MOST_RUNS];
     int code = cli_instruments_check(cli, instruments);
@@ -219,17 +272,12 @@ int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments, bool as
         if (!is_to_do(plan, i))
             continue;
         code = sweep_plan_settle(plan, &plan->runs[i]);
-        if (code != CLI_OK)
-            return code;
-        if (!same_data(&checked, &plan->settings.data)) {
-            checked = plan->settings.data;
-            code = check_data(cli, &checked);
-        }
         if (code == CLI_OK)
-            code = check_network(cli, &plan->settings, &list, &finds[i]);
+            code = check_setting(cli, plan, i, &tried, &list, asked, &finds[i]);
         if (code != CLI_OK)
-            return refuse(cli, plan, i, instruments, code);
+            refuse(cli, plan, i, instruments, code);
     }
+    att_dataset_close(&tried.measured);
     return code == CLI_OK ? choose_instruments(cli, plan, &list, finds, instruments, asked) : code;
 }
 

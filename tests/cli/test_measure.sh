@@ -228,6 +228,13 @@ err_has 'accuracy is left out: the images have no classes, or others than the ne
 out_has 'entropy: how evenly'
 run 1 measure out/plain/last.safetensors other --with accuracy
 err_has 'is of class 9, but the model has 4 classes'
+# Fewer folders than classes are numbered otherwise than the network's.
+for class in a b c; do mkdir -p "three/$class" && cp "$here/../goldens/images/420.jpg" "three/$class"; done
+run 0 measure out/plain/last.safetensors three
+err_has 'accuracy is left out: the images have no classes, or others than the network'
+! grep -q '"accuracy"' out/plain/measure.jsonl || fail 'an accuracy of other classes is recorded'
+run 1 measure out/plain/last.safetensors three --with accuracy,nsi
+err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the accuracy would mean nothing'
 rm -f out/plain/measure*.jsonl
 
 # What is left out alone is left out of all.

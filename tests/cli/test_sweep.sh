@@ -144,6 +144,28 @@ grep -q '"with":"accuracy,nsi,gate"' out/default/attn=se-seed1/measure.jsonl || 
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs are done again"
 
+# Classes of the measured images that are not the network's have no accuracy, and are refused before the training.
+for folder in train/cat train/dog val/cat val/dog test/dog; do
+    mkdir -p "folders/$folder" && for i in 1 2 3 4; do cp "$here/../goldens/images/420.jpg" "folders/$folder/$i.jpg"; done
+done
+sed '/^num_classes/d; s/^batch_size.*/batch_size: 4/' short.yaml >pets.yaml
+pets='--seeds 1 --output out --experiment pets'
+for measure in accuracy,nsi nsi,accuracy; do
+    # shellcheck disable=SC2086
+    run 1 sweep pets.yaml folders $pets --measure $measure
+    err_has 'the network has 2 classes, the data 1, numbered by their sorted names: the accuracy would mean nothing'
+    [ ! -e out/pets ] || fail 'a refused sweep made a folder'
+done
+for measure in '' '--measure all'; do
+    for again in first again; do
+        # shellcheck disable=SC2086
+        run 0 sweep pets.yaml folders $pets $measure
+        err_has 'pets is measured without accuracy: the network has 2 classes, the images 1'
+        ! grep -q '^accuracy' stdout || fail "$command_line: an accuracy of other classes"
+    done
+    err_has ': done already'
+done
+
 # A setting that is another's again is taken once: without a module its places mean nothing; defaults and places can
 # be said in several ways. Folders have no colons, tables do.
 run 0 sweep short.yaml data --vary attn=none,se,se:ratio=16 --vary attn-blocks=layer3:all,all,2 --seeds 1 \
