@@ -93,6 +93,8 @@ static void write_runs(att_json_writer *writer, const sweep_plan *plan)
         cli_json_text(writer, "setting", plan->runs[i].setting);
         cli_json_integer(writer, "seed", (int64_t)plan->runs[i].seed);
         cli_json_text(writer, "status", plan->runs[i].status);
+        if (*plan->runs[i].failure)
+            cli_json_text(writer, "failure", plan->runs[i].failure);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -205,6 +207,15 @@ static int run_steps(const job *j, int index)
     return code;
 }
 
+/* With what the training's records say; whoever else failed said why on stderr alone. */
+static void mark_failed(const job *j, sweep_run *run)
+{
+    att_run_state state;
+    run->status = "failed";
+    if (att_run_state_read(j->cli->context, run->folder, run->measure, &state) == ATT_OK)
+        memcpy(run->failure, state.failure, sizeof run->failure);
+}
+
 /* CLI_OK, CLI_FAILURE where the run failed and the others may go on, CLI_STOPPED. */
 static int run_one(job *j, int index)
 {
@@ -220,7 +231,7 @@ static int run_one(job *j, int index)
     }
     if (code == CLI_OK)
         return CLI_OK;
-    run->status = "failed";
+    mark_failed(j, run);
     if (code > 128)
         cli_say("%s was ended by signal %d; the others go on", run->name, code - 128);
     else
@@ -260,6 +271,22 @@ static void say_failed(const sweep_plan *plan)
     for (int i = 0; i < plan->run_count; i++)
         if (strcmp(plan->runs[i].status, "failed") == 0)
             fprintf(stderr, "  %s\n", plan->runs[i].folder);
+}
+
+/* Settings with failed runs, which the table lacks or has fewer of. */
+static void print_failed(const sweep_plan *plan)
+{
+    for (int first = 0; first < plan->run_count; first += plan->seed_count) {
+        const char *reason = "";
+        int failed = 0;
+        for (int i = first; i < first + plan->seed_count; i++) {
+            failed += strcmp(plan->runs[i].status, "failed") == 0;
+            reason = *reason ? reason : plan->runs[i].failure;
+        }
+        if (failed > 0)
+            printf("\n%s: %d of %d runs failed%s%s\n", plan->runs[first].setting, failed, plan->seed_count,
+                   *reason ? ": " : "", reason);
+    }
 }
 
 static const char *instrument_name(const void *user, int index)
@@ -339,6 +366,7 @@ static int sweep(job *j)
     if (cli_prints(json) && att_sweep_setting_count(j->sweep) > 0) {
         int printed = sweep_table_print(j->sweep, j->plan->folder);
         code = code != CLI_OK ? code : printed;
+        print_failed(j->plan);
         printf("\n%s\n", j->plan->folder);
     }
     int written = json ? write_json(j, json) : CLI_OK;

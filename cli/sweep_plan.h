@@ -25,6 +25,7 @@ typedef struct sweep_run {
     const char *status;       /* "waiting", "trained", "measured", "failed" or "stopped" */
     char measure[SWEEP_LIST]; /* the instruments for it */
     att_run_state found;      /* by its records, before anything ran */
+    char failure[256];        /* what they say of a failure; "": nothing */
 } sweep_run;
 
 typedef struct sweep_asked {

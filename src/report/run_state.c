@@ -31,9 +31,12 @@ static void keep(const att_line_event *event, const char *member, char *text, si
 static att_status visit_training(void *user, const att_line_event *event)
 {
     reading *r = user;
-    if (strcmp(event->kind, "run_begin") == 0)
+    if (strcmp(event->kind, "run_begin") == 0) {
         keep(event, "listing", r->state.listing, sizeof r->state.listing);
+        r->state.failure[0] = '\0';
+    }
     if (strcmp(event->kind, "run_end") == 0) {
+        keep(event, "message", r->state.failure, sizeof r->state.failure);
         r->state.trained = says(event, "status", att_status_name(ATT_OK));
         r->end = event->step;
     }

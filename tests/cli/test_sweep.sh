@@ -257,8 +257,12 @@ run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --exper
 err_has 'attscope: num-classes=3-seed1 failed, for the reason above (exit status 1); the others go on'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 out_has 'num-classes=4'
-! grep -q 'num-classes=3' stdout || fail 'a failed run has a column'
+! grep -q '^  setting .*num-classes=3' stdout || fail 'a failed run has a column'
+grep -qE '^num-classes=3: 1 of 1 runs failed$' stdout || fail "the table hides a failure: $(cat stdout)"
 grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
+run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --output out --experiment diverging
+grep -qE '^lr=1000: 2 of 2 runs failed: .*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
+[ "$(grep -c '"failure": "' out/diverging/sweep.json)" = 2 ] || fail 'sweep.json does not say why runs failed'
 
 # --- stopped and killed: the bits of a sweep that never was
 long='--set epochs=60 --seeds 1,2 --output out'
