@@ -118,6 +118,11 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
             break;
     }
     char text[24];
+    if (m.undefined > 0) {
+        printf("  %-*s  not defined in %lld of %lld images\n", width, label_of(&m), (long long)m.undefined,
+               (long long)m.count);
+        return;
+    }
     printf("  %-*s  %10s ", width, label_of(&m), digits_of(m.mean, text));
     if (isnan(m.deviation))
         printf("%11s", "");

@@ -33,6 +33,7 @@ typedef struct att_measurement {
     int64_t count;         /* samples */
     const double *samples; /* those of the first sample_count of them; NULL where none were kept */
     int sample_count;
+    int64_t undefined; /* samples without a finite number, as NSI's where |x_t| = 0: the mean has none then */
 } att_measurement;
 
 typedef struct att_event {

@@ -13,7 +13,7 @@ typedef struct series {
     const char *node, *statistic;
     int head;
     double mean, squares, sum;
-    int64_t count;
+    int64_t count, undefined;
     double *samples; /* the first `kept` of them; NULL */
 } series;
 
@@ -404,6 +404,7 @@ static void add(series *s, double value, int kept)
     if (s->samples && s->count < kept)
         s->samples[s->count] = value;
     s->count++;
+    s->undefined += !isfinite(value);
     s->sum += value;
     double change = value - s->mean;
     s->mean += change / (double)s->count;
@@ -445,7 +446,7 @@ void att_measure_clear(att_measure *measure)
     for (int i = 0; i < measure->series.count; i++) {
         series *s = &measure->series.items[i];
         s->mean = s->squares = s->sum = 0;
-        s->count = 0;
+        s->count = s->undefined = 0;
     }
 }
 
@@ -504,6 +505,7 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .mean = mean_of(s, info),
                              .deviation = s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN,
                              .count = s->count,
+                             .undefined = s->undefined,
                              .samples = s->samples,
                              .sample_count = !s->samples                ? 0
                                              : s->count < measure->kept ? (int)s->count

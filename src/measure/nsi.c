@@ -58,7 +58,7 @@ const att_instrument att_instrument_nsi = {
                  "path), so the quotient is the branch before it; unit: dt = 1, x_{t+1} behind the ReLU where one "
                  "follows; without gates and ReLUs both agree. Norms over all tokens and channels; a ViT has two steps "
                  "a block; block, with nsi:per=block: one step from before a block's first addition to after its last, "
-                 "dt = 1",
+                 "dt = 1; not defined where |x_t| = 0",
              .options = "per=addition or block",
              .by_sample = true},
     .option = {"per", {"addition", "block"}},

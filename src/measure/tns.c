@@ -63,7 +63,7 @@ const att_instrument att_instrument_tns = {
              .reading =
                  "of nsi in its readings, attention and unit; the first step of every stage is left out (a stage ends "
                  "where shapes change; a ViT is one stage); mu of each sample; it grows with the square of zeta, so "
-                 "that scales must be compared beside it"},
+                 "that scales must be compared beside it; not defined where zeta of a step is not"},
     .ask = ask,
     .observe = observe,
 };

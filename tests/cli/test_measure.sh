@@ -81,7 +81,8 @@ tns: total neural stiffness of the whole network, with what it is made of
  reading of nsi in its readings, attention and unit; the first step of every
  stage is left out (a stage ends where shapes change; a ViT is one
  stage); mu of each sample; it grows with the square of zeta, so
- that scales must be compared beside it
+ that scales must be compared beside it; not defined where zeta of a
+ step is not
 
  statistic mean ± deviation n
  tns attention X ± X 32
@@ -236,6 +237,16 @@ err_has 'accuracy is left out: the images have no classes, or others than the ne
 run 1 measure out/plain/last.safetensors three --with accuracy,nsi
 err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the accuracy would mean nothing'
 rm -f out/plain/measure*.jsonl
+
+# A network that answers with zeros has no stiffness: |x_t| = 0.
+header=$((8 + $(od -An -t u8 -N 8 alone/some.safetensors))) size=$(wc -c <alone/some.safetensors)
+{ head -c $header alone/some.safetensors && head -c $((size - header)) /dev/zero; } >alone/dead.safetensors
+run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
+[ "$(grep -c '  not defined in 32 of 32 images$' stdout)" = "$(grep -c '"mean": null' dead.json)" ] ||
+    fail "$command_line: $(cat stdout)"
+! grep -q 'nan' stdout || fail "$command_line: a number that is none: $(cat stdout)"
+out_has '  not defined in 32 of 32 images'
+out_has 'not defined where |x_t| = 0'
 
 # What is left out alone is left out of all.
 run 0 measure alone/some.safetensors data --with -accuracy,-nsi --json some.json
