@@ -26,6 +26,15 @@ function settingRow(setting, reading) {
     ...STIFFNESS.map(([name]) => figure("tns", `${name} ${reading}`))];
 }
 
+/* A sentence a setting, where runs of it failed: no table or chart has them. */
+function failedNotes() {
+  return [...d3.group(report.failed, (run) => run.setting)].map(([setting, failed]) => {
+    const reason = failed.find((run) => run.reason)?.reason;
+    return element("p", { class: "note failed" },
+      `${setting}: ${failed.length} ${failed.length === 1 ? "run" : "runs"} failed${reason ? `: ${reason}` : ""}`);
+  });
+}
+
 function settingsSection() {
   const names = new Set(settingGroups().map(({ name }) => name));
   const settings = report.sweep.settings.filter(({ setting }) => names.has(setting));
@@ -35,7 +44,7 @@ function settingsSection() {
   part.append(element("div", { class: "scroll whole" }, table(["setting", "seeds", "runs, n", "parameters",
     "seconds of training", "top-1 %", "reading", ...STIFFNESS.map(([, title]) => title)],
     settings.flatMap((setting) => READINGS.map((reading) => settingRow(setting, reading))), "headline")),
-  method("tns"));
+  ...failedNotes(), method("tns"));
   return part;
 }
 

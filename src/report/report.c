@@ -20,6 +20,8 @@ typedef struct report {
     att_arena arena;        /* of the sources */
     att_sweep_run *sources; /* setting: NULL where it is not of a sweep's folder */
     int source_count;
+    att_sweep_failure *failures; /* runs of the sweeps that are not here */
+    int failure_count;
     att_report_run *runs; /* of each source */
     att_map_file *maps;   /* one a run; without a file where it has none */
     int64_t *shown;       /* of each, how many images the page has room for */
@@ -61,6 +63,26 @@ static att_status add_source(report *r, const char *folder, const char *setting,
     return source->folder != NULL ? ATT_OK : att_fail_memory(r->context, strlen(folder), folder);
 }
 
+static att_status add_failures(report *r, const char *folder, const att_sweep_file *file, bool alone)
+{
+    size_t bytes = ((size_t)(r->failure_count + file->failure_count) + 1) * sizeof(*r->failures);
+    att_sweep_failure *all = att_arena_allocate(&r->arena, bytes);
+    if (all == NULL)
+        return att_fail_memory(r->context, bytes, folder);
+    if (r->failure_count > 0)
+        memcpy(all, r->failures, (size_t)r->failure_count * sizeof(*all));
+    r->failures = all;
+    for (int i = 0; i < file->failure_count; i++) {
+        const att_sweep_failure *failed = &file->failures[i];
+        all[r->failure_count] = (att_sweep_failure){setting_of(r, folder, failed->setting, alone),
+                                                    att_arena_string(&r->arena, failed->reason)};
+        if (all[r->failure_count].setting == NULL || all[r->failure_count].reason == NULL)
+            return att_fail_memory(r->context, bytes, folder);
+        r->failure_count++;
+    }
+    return ATT_OK;
+}
+
 static att_status add_sweep(report *r, const char *folder, const att_sweep_file *file, bool alone)
 {
     if (file->count == 0)
@@ -71,7 +93,7 @@ static att_status add_sweep(report *r, const char *folder, const att_sweep_file 
             return att_fail_memory(r->context, strlen(file->runs[i].setting), folder);
         ATT_TRY(add_source(r, file->runs[i].folder, setting, file->runs[i].seed));
     }
-    return ATT_OK;
+    return add_failures(r, folder, file, alone);
 }
 
 /* A folder is a run's or a sweep's. */
@@ -251,6 +273,21 @@ static att_status write_sweep(att_json_writer *json, const report *r)
     return ATT_OK;
 }
 
+static void write_failures(att_json_writer *json, const report *r)
+{
+    att_json_key(json, "failed");
+    att_json_begin_array(json);
+    for (int i = 0; i < r->failure_count; i++) {
+        att_json_begin_object(json);
+        att_json_key(json, "setting");
+        att_json_string(json, r->failures[i].setting);
+        att_json_key(json, "reason");
+        att_json_string(json, r->failures[i].reason);
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
+}
+
 static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)
 {
     share_room(r, options->map_bytes);
@@ -274,6 +311,7 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
     }
     att_json_end_array(json);
     ATT_TRY(write_sweep(json, r));
+    write_failures(json, r);
     att_json_end_object(json);
     return ATT_OK;
 }

@@ -16,11 +16,18 @@ typedef struct att_sweep_member {
 att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, uint64_t seed,
                         att_sweep **sweep);
 
-/* The runs of sweep.json that are measured. */
+/* A run that failed; reason: "" where sweep.json names none. */
+typedef struct att_sweep_failure {
+    const char *setting, *reason;
+} att_sweep_failure;
+
+/* The runs of sweep.json that are measured, and those that failed. */
 typedef struct att_sweep_file {
     att_arena arena; /* of everything below */
     att_sweep_run *runs;
     int count;
+    att_sweep_failure *failures;
+    int failure_count;
 } att_sweep_file;
 
 /* Where `folder` has a sweep.json: its runs, *found true. On success *file is the caller's, to be zeroed by

@@ -40,6 +40,16 @@ static att_status keep(att_sweep_file *file, const char *folder, const json_t *o
     return run->folder && run->setting ? ATT_OK : att_fail_memory(context, strlen(folder), folder);
 }
 
+static att_status keep_failure(att_sweep_file *file, const json_t *object)
+{
+    const char *reason = text_of(object, "failure");
+    att_sweep_failure *failure = &file->failures[file->failure_count++];
+    *failure = (att_sweep_failure){att_arena_string(&file->arena, text_of(object, "setting")),
+                                   att_arena_string(&file->arena, reason ? reason : "")};
+    return failure->setting && failure->reason ? ATT_OK
+                                               : att_fail_memory(file->arena.context, sizeof *failure, "a sweep");
+}
+
 static att_status keep_all(att_sweep_file *file, const char *path, const char *folder, const json_t *root)
 {
     const json_t *list = json_object_get(root, "runs");
@@ -50,7 +60,8 @@ static att_status keep_all(att_sweep_file *file, const char *path, const char *f
             "%s: expected an object with \"runs\", an array of at most %d runs, as attscope sweep writes it", path,
             (int)ATT_SWEEP_MOST_RUNS);
     file->runs = att_arena_allocate(&file->arena, (count + 1) * sizeof *file->runs);
-    if (!file->runs)
+    file->failures = att_arena_allocate(&file->arena, (count + 1) * sizeof *file->failures);
+    if (!file->runs || !file->failures)
         return att_fail_memory(file->arena.context, count * sizeof *file->runs, path);
     for (size_t i = 0; i < count; i++) {
         const json_t *object = json_array_get(list, i);
@@ -60,6 +71,8 @@ static att_status keep_all(att_sweep_file *file, const char *path, const char *f
                             path, i, folder);
         if (strcmp(text_of(object, "status"), "measured") == 0)
             ATT_TRY(keep(file, folder, object));
+        if (strcmp(text_of(object, "status"), "failed") == 0)
+            ATT_TRY(keep_failure(file, object));
     }
     return ATT_OK;
 }

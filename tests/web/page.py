@@ -650,6 +650,10 @@ def read_sweep(browser):
         {"name": name, "setting": setting, "seed": seed, "status": "measured"}
         for name, setting, seed in zip(names, settings, (1, 2, 1))
     ]
+    runs += [
+        {"name": f"absent{seed}", "setting": "lr=<999>", "seed": seed, "status": "failed", "failure": reason}
+        for seed, reason in ((1, ""), (2, "the loss is NaN"))
+    ]
     with open(os.path.join(folder, "sweep.json"), "w", encoding="utf-8") as file:
         json.dump({"runs": runs}, file)
     page = browser.open(report([""], "sweep.html"))
@@ -661,6 +665,8 @@ def read_sweep(browser):
     )
     scores = [figure_of(name, "accuracy", "top1") for name in names]
     check(near(float(found["settings"][0][5]), (scores[0] + scores[1]) / 2), "mean accuracy over seeds")
+    failed = page.evaluate("[...document.querySelectorAll('#settings .failed')].map((note) => note.textContent)")
+    check(failed == ["lr=<999>: 2 runs failed: the loss is NaN"], f"failed runs {failed}")
     check(found["kinds"] == ["One stage"], f"stages {found['kinds']}")
     check([c[:3] for c in found["charts"]] == [["none, seed 1", 6, 2], ["cb, seed 1", 6, 2]], f"{found['charts']}")
     check("least and largest of the 6 images" in found["charts"][0][3], found["charts"][0][3])
