@@ -14,7 +14,7 @@ enum { SMALL_BYTES = 2048 };
 typedef struct bounds {
     double flops, read;
 } bounds;
-/* A product is made again only where it widens. */
+/* A product is made again only where it widens what it multiplies. */
 static const double PRODUCT_READ = 0.5;
 
 /* The first that keeps KEPT_BYTES of a sample at most, or the last. First, what costs no time: as many operations as a
@@ -120,11 +120,12 @@ static effort effort_for(const remaking *r, const att_node *node)
     return sum;
 }
 
+/* What a product multiplies is its first input; what it adds to that is read as a sum reads it. */
 static bool is_cheap(const remaking *r, const att_node *node, att_value value, effort e)
 {
     double bytes = bytes_of(r, value);
-    double most_read = att_node_cost(r->graph, node).macs > 0 ? PRODUCT_READ : r->bounds.read;
-    return e.flops <= r->bounds.flops * bytes && e.read <= most_read * bytes;
+    bool widens = att_node_cost(r->graph, node).macs == 0 || effort_of(r, node->in[0]).read <= PRODUCT_READ * bytes;
+    return widens && e.flops <= r->bounds.flops * bytes && e.read <= r->bounds.read * bytes;
 }
 
 static effort effort_of(const remaking *r, att_value value)
