@@ -113,11 +113,17 @@ typedef struct att_moments_attrs {
     double momentum; /* running_stats: the share of what is new */
 } att_moments_attrs;
 
+/* gram_norm and its gradient: rows of each sample. */
+typedef struct att_gram_norm_attrs {
+    double eps;
+    int64_t rows;
+} att_gram_norm_attrs;
+
 typedef struct att_style_attrs {
     double eps;
 } att_style_attrs;
 
-/* activation: of the product, or of the sum with the residual where there is one. */
+/* gate, affine. activation: of the product, or of the sum with the residual where there is one. */
 typedef struct att_gate_attrs {
     att_activation activation;
 } att_gate_attrs;
@@ -189,6 +195,7 @@ typedef union att_attrs {
     att_add_attrs add;
     att_batch_norm_attrs batch_norm;
     att_moments_attrs moments;
+    att_gram_norm_attrs gram_norm;
     att_style_attrs style;
     att_gate_attrs gate;
     att_channel_conv_attrs channel_conv;

@@ -6,17 +6,21 @@
  * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
 enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
 
-/* Of one sample, in the segment's largest matrix product, or in the largest of all its nodes: rows of its result, or,
- * of a weight's gradient, of dy. */
+/* Of one sample, in the segment's largest matrix product, or in the largest of all its nodes: rows of its result; of a
+ * product that sums over rows, as a weight's gradient, of its first operand. */
 static int64_t most_rows(const att_rewritten *from, const att_segment *segment, bool products)
 {
     const att_graph *graph = from->graph;
     int64_t most = 1;
     for (int i = segment->first; i < segment->end; i++) {
         const att_node *node = &graph->nodes.items[i];
+        if (from->watchers[i] || (products && att_node_cost(graph, node).macs == 0))
+            continue;
         const att_desc *made = &graph->values.items[node->out[0]].desc;
-        att_shape shape = made->kind == ATT_SAMPLE ? made->shape : graph->values.items[node->in[0]].desc.shape;
-        if (from->watchers[i] || shape.rank < 2 || (products && att_node_cost(graph, node).macs == 0))
+        att_shape shape = made->shape, of = node->in_count > 0 ? graph->values.items[node->in[0]].desc.shape : shape;
+        if (made->kind != ATT_SAMPLE || (products && of.rank > shape.rank))
+            shape = of;
+        if (shape.rank < 2)
             continue;
         int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
         most = rows > most ? rows : most;

@@ -51,6 +51,13 @@
     X(channel_moments)              \
     X(merge_moments)                \
     X(running_stats)                \
+    X(channel_gram)                 \
+    X(merge_gram)                   \
+    X(gram_norm)                    \
+    X(gram_norm_grad)               \
+    X(affine)                       \
+    X(affine_data_grad)             \
+    X(affine_sums)                  \
     X(batch_mean)                   \
     X(normalize)                    \
     X(normalize_sums)               \

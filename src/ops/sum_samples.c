@@ -6,7 +6,7 @@ static att_status infer_sum(att_infer *infer)
 {
     const att_sum_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, "sum_samples", 1));
-    ATT_TRY(att_rule_take(infer, "sum_samples", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_take(infer, "sum_samples", 0, "dy", infer->in->kind == ATT_BATCH ? ATT_BATCH : ATT_SAMPLE));
     att_shape in = infer->in[0].shape;
     if (attrs->axes < 0 || attrs->axes > in.rank)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "sum_samples: %d axes cannot stay of %s", attrs->axes,
@@ -29,6 +29,7 @@ static const att_op_case cases[] = {
     {.name = "tokens", .attrs.sum.axes = 2, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
     {.name = "middle", .attrs.sum.axes = 2, .in = {ATT_CASE_SAMPLE(3, 5, 33)}, .in_count = 1},
     {.name = "everything", .attrs.sum.axes = 0, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "batch", .attrs.sum.axes = 2, .in = {ATT_CASE_DRAWN(ATT_BATCH, 1, 0, 5, 33)}, .in_count = 1},
     {.name = "large_values", .attrs.sum.axes = 1, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17)}, .in_count = 1},
     {.name = "tiny_position", .attrs.sum.axes = 2, .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
     {.name = "tiny_bias", .attrs.sum.axes = 1, .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
@@ -36,7 +37,8 @@ static const att_op_case cases[] = {
 
 const att_op att_op_sum_samples = {
     .name = "sum_samples",
-    .help = "the sum over samples and leading axes; the last `axes` axes stay",
+    .help =
+        "the sum over samples and leading axes; the last `axes` axes stay; a value of the batch counts once a sample",
     .infer = infer_sum,
     .cost = cost_of_sum,
     ATT_CASES(cases),

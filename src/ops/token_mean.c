@@ -60,6 +60,18 @@ static bool mean_shorten(att_graph *graph, const att_node *node, att_value *inst
     return true;
 }
 
+/* The mean of a map of rows is the map of their mean. */
+static att_value mean_in_training(att_graph *graph, const att_node *asked)
+{
+    const att_node *made = att_graph_maker(graph, asked->in[0]);
+    if (!made || made->op != &att_op_affine)
+        return ATT_NONE;
+    att_value in[] = {made->in[0], made->in[1], ATT_NONE, ATT_NONE};
+    att_attrs attrs = asked->attrs;
+    in[0] = att_emit(graph, "token_mean", &attrs, in, 1, NULL);
+    return att_emit(graph, "affine", NULL, in, 4, NULL);
+}
+
 static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -88,6 +100,7 @@ const att_op att_op_token_mean = {
     .infer = mean_infer,
     .backward = mean_backward,
     .shorten = mean_shorten,
+    .in_training = mean_in_training,
     .cost = mean_cost,
     ATT_CASES(mean_cases),
 };

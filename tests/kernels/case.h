@@ -131,6 +131,23 @@ static inline case_drawn case_draw(case_setup setup)
     return drawn;
 }
 
+/* Makes the f32 operand of a product numbers that bf16 holds, and gates that it is multiplied by powers of two: then
+ * both sides multiply the same numbers. */
+static inline void case_round_weights(const case_drawn *drawn)
+{
+    static const char *const products[] = {"linear", "conv2d", "conv2d_data_grad", "affine", "affine_data_grad"};
+    const char *op = drawn->setup.op->name;
+    bool found = false;
+    for (int i = 0; i < (int)(sizeof products / sizeof *products); i++)
+        found |= !strcmp(op, products[i]);
+    float *weight = (float *)(uintptr_t)drawn->data[1], *gate = (float *)(uintptr_t)drawn->data[2];
+    for (int64_t i = 0; found && i < case_count(&drawn->setup, &drawn->in[1]); i++)
+        weight[i] = (float)att_bf16_load(att_bf16_store(weight[i]));
+    bool gated = !strcmp(op, "affine_data_grad") && att_desc_present(&drawn->in[2]);
+    for (int64_t i = 0; gated && i < case_count(&drawn->setup, &drawn->in[2]); i++)
+        gate[i] = isnormal(gate[i]) ? ldexpf(1, ilogbf(gate[i])) : gate[i];
+}
+
 static inline void case_free(case_drawn *drawn)
 {
     for (int i = 0; i < drawn->in_count; i++)

@@ -9,16 +9,6 @@ static const double LIMIT = 2e-6;
 /* Elements of bf16 results that may be the neighbour of the reference's. Measured: 1.1e-4. */
 static const double FLIPPED = 1e-3;
 
-/* Weights that bf16 holds: then both sides multiply the same numbers. */
-static void round_weights(case_drawn *drawn)
-{
-    if (strstr(drawn->setup.op->name, "weight_grad"))
-        return;
-    float *weight = drawn->block[1];
-    for (int64_t i = 0; i < case_count(&drawn->setup, &drawn->in[1]); i++)
-        weight[i] = (float)att_bf16_load(att_bf16_store(weight[i]));
-}
-
 static double worst, worst_flipped;
 
 static void compare(const case_setup *setup, const case_result *ours, const case_result *truth)
@@ -41,7 +31,7 @@ static void run_case(case_setup setup)
 {
     static const int parts[] = {1, 3};
     case_drawn drawn = case_draw(setup);
-    round_weights(&drawn);
+    case_round_weights(&drawn);
     const att_kernel *kernel = tiers_kernel_for(&drawn);
     assert_non_null(kernel);
     case_result truth, ours;
@@ -84,6 +74,15 @@ static void products_agree_with_the_reference(void **state)
     run_op("conv2d_data_grad", 1 | 4 | 8, 1); /* residual and passed too, where there are any */
     run_op("conv2d_data_grad", 1 | 8, 0);
     run_op("conv2d_weight_grad", 3, 0);
+    run_op("affine", 1, 0);
+    run_op("affine", 1, 1);
+    run_op("affine", 1 | 8, 1);
+    run_op("affine_data_grad", 1, 0);
+    run_op("affine_data_grad", 1, 1);
+    run_op("affine_data_grad", 1 | 8, 1);
+    run_op("affine_sums", 1, 0);
+    run_op("affine_sums", 2, 0);
+    run_op("affine_sums", 3, 0);
 }
 
 /* More rows than one pass takes, an odd number of them, columns that fill no vector, more outputs than a block. */
@@ -120,6 +119,7 @@ static void parts_change_no_bit(void **state)
     (void)state;
     check_parts("linear_weight_grad");
     check_parts("conv2d_weight_grad");
+    check_parts("affine_sums");
 }
 
 int main(int argc, char **argv)

@@ -149,6 +149,97 @@ static void samples_apart_make_variance(void **state)
     case_free(&drawn);
 }
 
+/* --- statistics of what a convolution by 1 x 1 makes, from what it reads -------------------------------------------
+ */
+
+enum { WIDE_SAMPLES = 3, WIDE_SIDE = 9, WIDE_PIXELS = WIDE_SIDE * WIDE_SIDE, WIDE_FROM = 21, WIDE_TO = 45 };
+
+/* Of one part and all samples. */
+static void call_kernel(const char *op, const att_attrs *attrs, const att_desc *in, const void *const *data,
+                        int in_count, const att_desc *out, void *const *to, int out_count)
+{
+    const att_kernel *kernel = tiers_kernel(context, op);
+    att_problem problem = {context, op, attrs, in, out, in_count, out_count, WIDE_SAMPLES, 1};
+    att_prepared prepared = {0};
+    void *scratch = NULL;
+    assert_int_equal(kernel->prepare(&problem, &prepared), ATT_OK);
+    assert_int_equal(posix_memalign(&scratch, 64, prepared.scratch_bytes), 0);
+    att_call call = {
+        .problem = &problem, .in = data, .out = to, .scratch = scratch, .parts = 1, .samples = WIDE_SAMPLES};
+    assert_int_equal(kernel->run(&call), ATT_OK);
+    free(scratch);
+}
+
+static void from_gram(const float *x, const float *weight, float *stats)
+{
+    static float grams[WIDE_SAMPLES * (WIDE_FROM + 1) * WIDE_FROM], merged[(WIDE_FROM + 1) * WIDE_FROM];
+    static const float gamma[WIDE_TO], beta[WIDE_TO];
+    const att_attrs rows = {.moments = {.rows = WIDE_PIXELS}}, norm = {.gram_norm = {1e-5, WIDE_PIXELS}};
+    att_shape square = att_shape_of(WIDE_FROM + 1, WIDE_FROM), vector = att_shape_of(WIDE_TO);
+    att_desc map = {ATT_F32, ATT_SAMPLE, att_shape_of(WIDE_SIDE, WIDE_SIDE, WIDE_FROM)};
+    att_desc gram = {ATT_F32, ATT_SAMPLE, square}, none = {ATT_F32, ATT_BATCH, {.rank = -1}};
+    att_desc batch[] = {{ATT_F32, ATT_BATCH, square},
+                        {ATT_F32, ATT_SHARED, att_shape_of(WIDE_TO, WIDE_FROM, 1, 1)},
+                        {ATT_F32, ATT_SHARED, vector},
+                        {ATT_F32, ATT_SHARED, vector}};
+    att_desc made[] = {none, {ATT_F32, ATT_BATCH, att_shape_of(2, WIDE_TO)}};
+    call_kernel("channel_gram", NULL, &map, (const void *[]){x}, 1, &gram, (void *[]){grams}, 1);
+    call_kernel("merge_gram", &rows, &gram, (const void *[]){grams}, 1, batch, (void *[]){merged}, 1);
+    call_kernel("gram_norm", &norm, batch, (const void *[]){merged, weight, gamma, beta}, 4, made,
+                (void *[]){NULL, stats}, 2);
+}
+
+/* The largest relative error of a channel's variance, and of its mean beside the deviation. */
+static void compare_statistics(const float *x, const float *weight, const float *stats, double errors[2])
+{
+    const int rows = WIDE_SAMPLES * WIDE_PIXELS;
+    for (int c = 0; c < WIDE_TO; c++) {
+        double y[WIDE_SAMPLES * WIDE_PIXELS] = {0}, mean = 0, variance = 0;
+        for (int row = 0; row < rows; row++) {
+            for (int k = 0; k < WIDE_FROM; k++)
+                y[row] += (double)weight[c * WIDE_FROM + k] * (double)x[row * WIDE_FROM + k];
+            mean += y[row] / rows;
+        }
+        for (int row = 0; row < rows; row++)
+            variance += (y[row] - mean) * (y[row] - mean) / rows;
+        double of_mean = fabs((double)stats[c] - mean) / sqrt(variance);
+        double of_variance = fabs((double)stats[WIDE_TO + c] - variance) / variance;
+        errors[0] = isfinite(of_variance) ? fmax(errors[0], of_variance) : INFINITY;
+        errors[1] = isfinite(of_mean) ? fmax(errors[1], of_mean) : INFINITY;
+    }
+}
+
+/* x of mean `shift` and deviation 1, those of a sample apart from those of others; near: its first two channels differ
+ * by a thousandth. */
+static void check_statistics(double shift, bool near, double limit_variance, double limit_mean)
+{
+    static float x[WIDE_SAMPLES * WIDE_PIXELS * WIDE_FROM], weight[WIDE_TO * WIDE_FROM], stats[2 * WIDE_TO];
+    att_random random = att_random_from(7);
+    for (int i = 0; i < WIDE_SAMPLES * WIDE_PIXELS * WIDE_FROM; i++)
+        x[i] = (float)(att_random_normal(&random) + shift + i / (WIDE_PIXELS * WIDE_FROM));
+    for (int i = 0; near && i < WIDE_SAMPLES * WIDE_PIXELS * WIDE_FROM; i += WIDE_FROM)
+        x[i + 1] = x[i] + 1e-3f * x[i + 1];
+    for (int i = 0; i < WIDE_TO * WIDE_FROM; i++)
+        weight[i] = (float)(0.2 * att_random_normal(&random));
+    double errors[2] = {0, 0};
+    from_gram(x, weight, stats);
+    compare_statistics(x, weight, stats, errors);
+    if (getenv("ATT_SHOW_ERRORS"))
+        print_message("mean %g: variance differs by %.2g, mean by %.2g\n", shift, errors[0], errors[1]);
+    assert_true(errors[0] <= limit_variance);
+    assert_true(errors[1] <= limit_mean);
+}
+
+/* Measured: 1.1e-7 and 1.4e-7; of a mean of 1000, which f32 knows to 6e-5 and which samples' means are taken from,
+ * 2.5e-5 and 6.2e-5. */
+static void moments_follow_from_those_of_the_input(void **state)
+{
+    (void)state;
+    check_statistics(0.5, false, 1e-6, 1e-6);
+    check_statistics(0.5, true, 1e-6, 1e-6);
+    check_statistics(1000, false, 1e-4, 2e-4);
+}
+
 /* --- batches ------------------------------------------------------------------------------------------------------ */
 
 static att_status merge_one(const att_kernel *kernel, int64_t rows, int64_t samples)
@@ -243,6 +334,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_large_mean_costs_no_digits),
         cmocka_unit_test(equal_numbers_have_no_variance),
         cmocka_unit_test(samples_apart_make_variance),
+        cmocka_unit_test(moments_follow_from_those_of_the_input),
         cmocka_unit_test(one_row_in_all_is_refused),
         cmocka_unit_test(running_statistics_are_updated_in_place),
         cmocka_unit_test(nan_stays_nan),

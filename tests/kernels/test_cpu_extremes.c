@@ -70,17 +70,6 @@ static bool agree(double ours, double truth, double largest, bool narrow)
     return error <= LIMIT;
 }
 
-/* Weights that bf16 holds: then both sides multiply the same numbers. */
-static void round_weights(const case_drawn *drawn)
-{
-    const char *op = drawn->setup.op->name;
-    if (strcmp(op, "linear") && strcmp(op, "conv2d") && strcmp(op, "conv2d_data_grad"))
-        return;
-    float *weight = drawn->block[1];
-    for (int64_t i = 0; i < case_count(&drawn->setup, &drawn->in[1]); i++)
-        weight[i] = (float)att_bf16_load(att_bf16_store(weight[i]));
-}
-
 /* The place of a row's largest score, where all are equal or one is NaN, is tested where attention is. */
 static bool is_statistics(const att_op *op, int out)
 {
@@ -90,7 +79,7 @@ static bool is_statistics(const att_op *op, int out)
 static void compare(const case_drawn *drawn, const char *what, comparison close)
 {
     case_result truth, ours;
-    round_weights(drawn);
+    case_round_weights(drawn);
     assert_true(case_run(drawn, case_kernel(att_kernels_ref, drawn->setup.op->name), 1, 0, &truth));
     const att_kernel *kernel = tiers_kernel_for(drawn);
     assert_true(case_run(drawn, kernel, 1, 0, &ours));

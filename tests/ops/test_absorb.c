@@ -166,6 +166,60 @@ static void gates_absorb_a_residual_and_a_relu(void **state)
     att_graph_destroy(&f.graph);
 }
 
+/* A matrix of the batch for rows of 4. */
+static att_value matrix_for(att_graph *graph, att_value x)
+{
+    att_attrs rows = {.moments = {.rows = 5}};
+    att_value gram = att_emit(graph, "channel_gram", NULL, &x, 1, NULL);
+    return att_emit(graph, "merge_gram", &rows, &gram, 1, NULL);
+}
+
+/* In this order. */
+static void affine_maps_absorb_a_gate_a_sum_and_a_relu(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value gate = att_graph_input(f.graph, "gate", ATT_F32, att_shape_of(4));
+    att_value in[] = {f.x, matrix_for(f.graph, f.x), ATT_NONE, ATT_NONE};
+    att_value y = att_emit(f.graph, "affine", NULL, in, 4, NULL); /* node 3 */
+    att_gate(f.graph, y, gate);                                   /* 4 */
+    att_add(f.graph, f.z, y);                                     /* 5 */
+    att_relu(f.graph, y);                                         /* 6 */
+    const att_node *made = &f.graph->nodes.items[3];
+    assert_true(node_absorbs(f.graph, 3, 4));
+    assert_true(made->in[2] == gate && made->in[3] == ATT_NONE);
+    assert_false(node_absorbs(f.graph, 3, 4));
+    assert_true(node_absorbs(f.graph, 3, 5));
+    assert_true(made->in[3] == f.z);
+    assert_false(node_absorbs(f.graph, 3, 5));
+    assert_true(node_absorbs(f.graph, 3, 6));
+    assert_int_equal(made->attrs.gate.activation, ATT_ACT_RELU);
+    assert_false(node_absorbs(f.graph, 3, 6));
+    in[2] = ATT_NONE;
+    att_emit(f.graph, "affine", NULL, in, 4, NULL); /* 7 */
+    f.graph->nodes.items[7].in[3] = f.z;
+    f.graph->nodes.items[7].out[0] = y;
+    assert_false(node_absorbs(f.graph, 7, 4)); /* a gate after the sum */
+    att_graph_destroy(&f.graph);
+}
+
+/* A gate's gradient may have to be there before what is added. */
+static void sums_of_affine_maps_without_a_gate_absorb_a_sum(void **state)
+{
+    (void)state;
+    fixture f = new_fixture();
+    att_value gate = att_graph_input(f.graph, "gate", ATT_F32, att_shape_of(4));
+    att_value other = att_graph_input(f.graph, "other", ATT_F32, att_shape_of(5, 4));
+    att_value in[] = {f.z, f.x, matrix_for(f.graph, f.x), gate, ATT_NONE};
+    for (int gated = 1; gated >= 0; gated--) {
+        att_add(f.graph, other, att_emit(f.graph, "affine_sums", NULL, in, 5, NULL)); /* nodes 3, 4 and 5, 6 */
+        assert_int_equal(node_absorbs(f.graph, gated ? 3 : 5, gated ? 4 : 6), !gated);
+        in[3] = ATT_NONE;
+    }
+    assert_true(f.graph->nodes.items[5].in[4] == other);
+    att_graph_destroy(&f.graph);
+}
+
 static att_value emit(att_graph *graph, const char *op, att_value a, att_value b)
 {
     att_value in[] = {a, b};
@@ -407,6 +461,8 @@ int main(void)
         cmocka_unit_test(sums_and_norms_absorb_one_relu),
         cmocka_unit_test(a_sum_with_its_relu_is_no_residual),
         cmocka_unit_test(gates_absorb_a_residual_and_a_relu),
+        cmocka_unit_test(affine_maps_absorb_a_gate_a_sum_and_a_relu),
+        cmocka_unit_test(sums_of_affine_maps_without_a_gate_absorb_a_sum),
         cmocka_unit_test(gradients_of_maps_absorb_a_sum_and_a_relu),
         cmocka_unit_test(a_sum_is_as_wide_as_its_widest_term),
         cmocka_unit_test(copies_in_a_segment_become_one),

@@ -45,9 +45,12 @@ static double check_case(const att_op *op, const att_op_case *definition)
     return error;
 }
 
-/* Then its gradient is that of a whole batch, which one op's cases cannot show: tests/engine has it. */
+/* Then its gradient is that of a whole batch, which one op's cases cannot show: test_batch_norm.c has it. That of a
+ * gram is a matrix of the batch. */
 static bool reads_the_batch(const att_op *op)
 {
+    if (!strcmp(op->name, "channel_gram") || !strcmp(op->name, "merge_gram"))
+        return true;
     for (int i = 0; i < op->cases[0].in_count; i++)
         if (op->cases[0].in[i].desc.kind == ATT_BATCH)
             return true;

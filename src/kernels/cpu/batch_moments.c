@@ -60,30 +60,7 @@ static att_status running_stats_run(const att_call *call)
     return ATT_OK;
 }
 
-static void mean_block(const att_call *call, int64_t count, int64_t begin, int64_t end)
-{
-    double sum[BLOCK] = {0}, n = (double)call->problem->attrs->moments.rows * (double)call->samples;
-    for (int64_t sample = 0; sample < call->samples; sample++) {
-        const float *from = (const float *)call->in[0] + sample * count + begin;
-        for (int64_t i = 0; i < end - begin; i++)
-            sum[i] += (double)from[i];
-    }
-    for (int64_t i = begin; i < end; i++)
-        ((float *)call->out[0])[i] = (float)(sum[i - begin] / n);
-}
-
-static att_status batch_mean_run(const att_call *call)
-{
-    int64_t count = att_elements(call, &call->problem->out[0]);
-    att_range part = att_part_of(call, count, BLOCK);
-    for (int64_t begin = part.begin; begin < part.end; begin += BLOCK)
-        mean_block(call, count, begin, block_end(begin, part));
-    return ATT_OK;
-}
-
 const att_kernel att_cpu_merge_moments = {
     .op = "merge_moments", .name = "plain", .accepts = att_takes_f32, .run = merge_moments_run};
 const att_kernel att_cpu_running_stats = {
     .op = "running_stats", .name = "plain", .accepts = att_takes_f32, .run = running_stats_run};
-const att_kernel att_cpu_batch_mean = {
-    .op = "batch_mean", .name = "plain", .accepts = att_takes_f32, .run = batch_mean_run};

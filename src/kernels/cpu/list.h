@@ -26,7 +26,6 @@
     X(shortcut_pad_grad)          \
     X(merge_moments)              \
     X(running_stats)              \
-    X(batch_mean)                 \
     X(channel_conv)               \
     X(channel_conv_weight_grad)   \
     X(channel_linear)             \

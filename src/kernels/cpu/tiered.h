@@ -41,6 +41,14 @@
     X(batch_norm)                   \
     X(batch_norm_grad)              \
     X(channel_moments)              \
+    X(channel_gram)                 \
+    X(merge_gram)                   \
+    X(gram_norm)                    \
+    X(gram_norm_grad)               \
+    X(affine)                       \
+    X(affine_data_grad)             \
+    X(affine_sums)                  \
+    X(batch_mean)                   \
     X(normalize)                    \
     X(normalize_sums)               \
     X(normalize_grad)               \

@@ -1,0 +1,474 @@
+#include <math.h>
+
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/gemm.h"
+#include "kernels/cpu/tiered.h"
+
+/* Rows times a matrix of the batch. It is packed in each call, for pairs of bf16 where rows are bf16, and a product is
+ * finished in registers: a tile of rows and a panel of columns (gemm.h) are summed over the whole inner dimension. */
+
+enum { TILE = 8, CHUNK_BYTES = 16 << 10 /* of rows, which every panel reads */ };
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+/* y [rows, columns] = max((x B) scale + shift + residual, least), NaN staying NaN. */
+typedef struct product {
+    gemm_elements elements;
+    int64_t inputs, inner, columns; /* inner: of elements */
+    const float *packed;            /* B in panels */
+    const float *scale, *shift;     /* up to whole vectors; NULL for neither */
+    const void *x, *residual;
+    void *y;
+    bool narrow_x, narrow_residual, narrow_y;
+    float least;
+    float *rows; /* scratch for rows that are no elements as they lie */
+} product;
+
+/* Rows whose elements are not those that lie there are copied. */
+static bool product_copies(const product *p)
+{
+    return p->elements == GEMM_WIDENED || (p->elements == GEMM_PAIRS && p->inputs % 2);
+}
+
+static int64_t product_stride(const product *p)
+{
+    return product_copies(p) ? whole_vectors(p->inner) : p->inner;
+}
+
+static int64_t product_chunk(const product *p)
+{
+    int64_t rows = CHUNK_BYTES / (whole_vectors(p->inner) * (int64_t)sizeof(float)) / TILE * TILE;
+    return rows > TILE ? rows : TILE;
+}
+
+/* What is known of a product when it is compiled. */
+typedef struct form {
+    bool pairs, scaled, added, narrow_residual, narrow_y;
+} form;
+
+/* What `rows` sums become: columns [column, column + vectors VW) of y; those there are, where not all are. */
+ATT_INLINE void finish_tile(const product *p, form f, bool whole, int rows, int vectors, vf sum[][GEMM_VECTORS],
+                            int64_t row, int64_t column)
+{
+    const void *residual = p->residual;
+    void *y = p->y;
+    vf scale[GEMM_VECTORS] = {{0}}, shift[GEMM_VECTORS] = {{0}}, least = v_set(p->least);
+    for (int v = 0; f.scaled && v < vectors; v++) {
+        scale[v] = v_load(p->scale + column + v * VW);
+        shift[v] = v_load(p->shift + column + v * VW);
+    }
+    int64_t i = row * p->columns + column, end = (row + 1) * p->columns;
+    for (int r = 0; r < rows; r++, i += p->columns, end += p->columns) {
+        for (int v = 0; v < vectors; v++) {
+            vf value = f.scaled ? v_fma(sum[r][v], scale[v], shift[v]) : sum[r][v];
+            if (f.added)
+                value += whole ? v_get(residual, i + v * VW, f.narrow_residual)
+                               : v_get_until(residual, i + v * VW, end, f.narrow_residual);
+            sum[r][v] = v_max(least, value);
+        }
+        if (whole && vectors >= 2)
+            v_put_pair(y, i, sum[r][0], sum[r][1], f.narrow_y);
+        if (whole && vectors != 2)
+            v_put(y, i + (vectors - 1) * VW, sum[r][vectors - 1], f.narrow_y);
+        for (int v = 0; !whole && v < vectors; v++)
+            v_put_until(y, i + v * VW, end, sum[r][v], f.narrow_y);
+    }
+}
+
+/* `rows` rows from row `row` on, whose elements begin at x. */
+ATT_INLINE void product_tile(const product *p, form f, int rows, int vectors, const float *x, const float *b,
+                             int64_t row, int64_t column)
+{
+    vf sum[2 * TILE][GEMM_VECTORS];
+    int64_t stride = product_stride(p);
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vectors; v++)
+            sum[r][v] = (vf){0};
+    for (int64_t k = 0; k < p->inner; k++, x++, b += vectors * VW) {
+        vf columns[GEMM_VECTORS];
+        for (int v = 0; v < vectors; v++)
+            columns[v] = v_load(b + v * VW);
+        for (int r = 0; r < rows; r++) {
+            vf element = v_set(x[r * stride]);
+            for (int v = 0; v < vectors; v++)
+                sum[r][v] = f.pairs ? v_dot(element, columns[v], sum[r][v]) : v_fma(element, columns[v], sum[r][v]);
+        }
+    }
+    if (column + vectors * VW <= p->columns)
+        finish_tile(p, f, true, rows, vectors, sum, row, column);
+    else
+        finish_tile(p, f, false, rows, vectors, sum, row, column);
+}
+
+/* product_tile() with a constant number of rows, so that its sums are registers. */
+#define TILES(n)                             \
+    for (; done + (n) <= count; done += (n)) \
+        product_tile(p, f, n, vectors, x + done * product_stride(p), b, row + done, column);
+
+ATT_INLINE void product_panel(const product *p, form f, int vectors, const float *x, const float *b, int64_t row,
+                              int64_t count, int64_t column)
+{
+    int64_t done = 0;
+    if (vectors == 1)
+        TILES(16)
+    TILES(8)
+    TILES(4)
+    TILES(2)
+    TILES(1)
+}
+
+#undef TILES
+
+ATT_INLINE void product_rows_as(const product *p, form f, const float *x, int64_t row, int64_t count)
+{
+    const float *b = p->packed;
+    int64_t whole = (p->columns + VW - 1) / VW;
+    for (int64_t done = 0, panel; done < whole; done += panel, b += panel * VW * p->inner) {
+        panel = gemm_panel(whole - done);
+        if (panel == 3)
+            product_panel(p, f, 3, x, b, row, count, done * VW);
+        else if (panel == 2)
+            product_panel(p, f, 2, x, b, row, count, done * VW);
+        else
+            product_panel(p, f, 1, x, b, row, count, done * VW);
+    }
+}
+
+static void product_rows(const product *p, const float *x, int64_t row, int64_t count)
+{
+    form f = {p->elements == GEMM_PAIRS, p->scale != NULL, p->residual != NULL, p->narrow_residual, p->narrow_y};
+    bool narrow = f.narrow_y && (f.narrow_residual || !f.added);
+    if (f.pairs && narrow && f.scaled && f.added)
+        product_rows_as(p, (form){true, true, true, true, true}, x, row, count);
+    else if (f.pairs && narrow && f.scaled)
+        product_rows_as(p, (form){true, true, false, false, true}, x, row, count);
+    else if (f.pairs && narrow && f.added)
+        product_rows_as(p, (form){true, false, true, true, true}, x, row, count);
+    else
+        product_rows_as(p, f, x, row, count);
+}
+
+/* Rows [begin, end). */
+static void product_run(const product *p, int64_t begin, int64_t end)
+{
+    int64_t chunk = product_chunk(p);
+    for (int64_t row = begin; row < end; row += chunk) {
+        int64_t count = end - row < chunk ? end - row : chunk;
+        const float *x = (const float *)att_float_at(p->x, row * p->inputs, p->narrow_x);
+        if (product_copies(p)) {
+            gemm_take_rows(p->elements, p->x, row * p->inputs, p->inputs, count, p->inputs, p->rows, product_stride(p));
+            x = p->rows;
+        }
+        product_rows(p, x, row, count);
+    }
+}
+
+static gemm_elements elements_of(const att_desc *x)
+{
+    return gemm_elements_of(att_is_narrow(x), V_MULTIPLIES_PAIRS);
+}
+
+static product product_of(const att_problem *problem, int64_t columns)
+{
+    const att_desc *x = &problem->in[0];
+    gemm_elements elements = elements_of(x);
+    return (product){.elements = elements,
+                     .inputs = att_columns(x),
+                     .inner = gemm_count(elements, att_columns(x)),
+                     .columns = columns,
+                     .narrow_x = att_is_narrow(x),
+                     .narrow_y = att_is_narrow(&problem->out[0]),
+                     .least = -INFINITY};
+}
+
+/* Numbers of scratch: B, and rows. */
+static int64_t packed_numbers(const product *p)
+{
+    return p->inner * whole_vectors(p->columns);
+}
+
+static int64_t rows_numbers(const product *p)
+{
+    return product_copies(p) ? product_chunk(p) * product_stride(p) : 0;
+}
+
+/* What a part has of each sample; without a gate, all samples are one. */
+typedef struct samples {
+    int64_t count, rows;
+    att_range part;
+} samples;
+
+static samples samples_of(const att_call *call, bool gated)
+{
+    int64_t count = gated ? call->problem->group : 1, rows = att_rows(call, &call->problem->in[0]) / count;
+    return (samples){count, rows, att_part_of(call, rows, TILE)};
+}
+
+/* --- affine ------------------------------------------------------------------------------------------------------- */
+
+enum { X, MATRIX, GATE, RESIDUAL };
+
+static product affine_of(const att_problem *problem)
+{
+    return product_of(problem, problem->in[MATRIX].shape.dims[1]);
+}
+
+static att_status affine_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    product p = affine_of(problem);
+    int64_t numbers = packed_numbers(&p) + rows_numbers(&p) + 2 * whole_vectors(p.columns);
+    prepared->scratch_bytes = (size_t)numbers * sizeof(float);
+    return ATT_OK;
+}
+
+/* Row `row` of the matrix from `column` on; zeros behind its last. */
+ATT_INLINE vf matrix_at(const float *matrix, const product *p, int64_t row, int64_t column)
+{
+    return row < p->inputs && column < p->columns
+               ? v_get_until(matrix, row * p->columns + column, (row + 1) * p->columns, false)
+               : (vf){0};
+}
+
+static void pack_matrix(const float *matrix, const product *p, float *to)
+{
+    int64_t whole = (p->columns + VW - 1) / VW;
+    for (int64_t done = 0, panel; done < whole; done += panel) {
+        panel = gemm_panel(whole - done);
+        for (int64_t k = 0; k < p->inner; k++)
+            for (int64_t v = 0; v < panel; v++, to += VW) {
+                int64_t column = (done + v) * VW;
+                v_store(to, p->elements == GEMM_PAIRS
+                                ? v_pair(matrix_at(matrix, p, 2 * k, column), matrix_at(matrix, p, 2 * k + 1, column))
+                                : matrix_at(matrix, p, k, column));
+            }
+    }
+}
+
+/* (x B + b) gate = (x B) gate + b gate. */
+static void fill_vectors(const float *addend, const float *gate, int64_t columns, float *scale, float *shift)
+{
+    for (int64_t i = 0; i < columns; i++) {
+        scale[i] = gate ? gate[i] : 1;
+        shift[i] = addend[i] * scale[i];
+    }
+}
+
+/* Parts share the rows of each sample. */
+static att_status affine_run(const att_call *call)
+{
+    product p = affine_of(call->problem);
+    const float *matrix = call->in[MATRIX], *gate = call->in[GATE];
+    float *packed = call->scratch, *scale = packed + packed_numbers(&p), *shift = scale + whole_vectors(p.columns);
+    p.rows = shift + whole_vectors(p.columns);
+    p.packed = packed;
+    p.scale = scale;
+    p.shift = shift;
+    p.x = call->in[X];
+    p.residual = call->in[RESIDUAL];
+    p.narrow_residual = p.residual && att_is_narrow(&call->problem->in[RESIDUAL]);
+    p.y = call->out[0];
+    p.least = call->problem->attrs->gate.activation == ATT_ACT_RELU ? 0 : -INFINITY;
+    pack_matrix(matrix, &p, packed);
+    samples s = samples_of(call, gate != NULL);
+    for (int64_t sample = 0; sample < s.count; sample++) {
+        fill_vectors(matrix + p.inputs * p.columns, gate ? gate + sample * p.columns : NULL, p.columns, scale, shift);
+        product_run(&p, sample * s.rows + s.part.begin, sample * s.rows + s.part.end);
+    }
+    return ATT_OK;
+}
+
+static bool affine_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1u << X | 1u << RESIDUAL, 1);
+}
+
+const att_kernel ATT_TIERED(att_cpu_affine) = {.op = "affine",
+                                               .name = "simd",
+                                               .tier = ATT_TIER_VALUE,
+                                               .accepts = affine_accepts,
+                                               .prepare = affine_prepare,
+                                               .run = affine_run};
+
+/* --- affine_data_grad --------------------------------------------------------------------------------------------- */
+
+static product data_grad_of(const att_problem *problem)
+{
+    return product_of(problem, problem->in[MATRIX].shape.dims[0] - 1);
+}
+
+static int64_t transposed_numbers(const product *p)
+{
+    return p->inputs * whole_vectors(p->columns);
+}
+
+static att_status data_grad_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    product p = data_grad_of(problem);
+    int64_t numbers = packed_numbers(&p) + transposed_numbers(&p) + rows_numbers(&p);
+    prepared->scratch_bytes = (size_t)numbers * sizeof(float);
+    return ATT_OK;
+}
+
+/* Panels of elements from panels of the transposed matrix, whose rows count by their gates. */
+static void pack_gated(const float *transposed, const float *gate, const product *p, float *to)
+{
+    int64_t whole = (p->columns + VW - 1) / VW;
+    for (int64_t done = 0, panel; done < whole; done += panel, transposed += panel * VW * p->inputs) {
+        panel = gemm_panel(whole - done);
+        for (int64_t k = 0; k < p->inner; k++)
+            for (int64_t v = 0; v < panel; v++, to += VW) {
+                int64_t first = p->elements == GEMM_PAIRS ? 2 * k : k;
+                const float *from = transposed + (first * panel + v) * VW;
+                vf one = v_load(from) * v_set(gate ? gate[first] : 1);
+                if (p->elements == GEMM_PAIRS) {
+                    vf other = {0};
+                    if (first + 1 < p->inputs)
+                        other = v_load(from + panel * VW) * v_set(gate ? gate[first + 1] : 1);
+                    one = v_pair(one, other);
+                }
+                v_store(to, one);
+            }
+    }
+}
+
+/* Parts share the rows of each sample. */
+static att_status data_grad_run(const att_call *call)
+{
+    product p = data_grad_of(call->problem);
+    const float *gate = call->in[GATE];
+    float *packed = call->scratch, *transposed = packed + packed_numbers(&p);
+    p.rows = transposed + transposed_numbers(&p);
+    p.packed = packed;
+    p.x = call->in[0];
+    p.residual = call->in[RESIDUAL];
+    p.narrow_residual = p.residual && att_is_narrow(&call->problem->in[RESIDUAL]);
+    p.y = call->out[0];
+    gemm_pack_transposed(GEMM_F32, call->in[MATRIX], 0, p.inputs, p.columns, p.inputs, transposed);
+    samples s = samples_of(call, gate != NULL);
+    for (int64_t sample = 0; sample < s.count; sample++) {
+        pack_gated(transposed, gate ? gate + sample * p.inputs : NULL, &p, packed);
+        product_run(&p, sample * s.rows + s.part.begin, sample * s.rows + s.part.end);
+    }
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_affine_data_grad) = {.op = "affine_data_grad",
+                                                         .name = "simd",
+                                                         .tier = ATT_TIER_VALUE,
+                                                         .accepts = affine_accepts,
+                                                         .prepare = data_grad_prepare,
+                                                         .run = data_grad_run};
+
+/* --- affine_sums -------------------------------------------------------------------------------------------------- */
+
+enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL };
+
+/* Elements of rows that one pass sums over, for sums of f32 to be sums of short ones and for both to lie in cache. */
+enum { DEPTH = 128 };
+
+typedef struct sums {
+    gemm_elements dy, x; /* pairs both or none */
+    int64_t rows, inputs, outputs, tall, wide;
+    float *left, *right, *sum; /* scratch: x with a column of ones, dy, [x 1]' dy */
+} sums;
+
+static sums sums_of(const att_problem *problem, float *scratch)
+{
+    const att_desc *dy = &problem->in[0], *x = &problem->in[SUMS_X];
+    bool pairs = V_MULTIPLIES_PAIRS && att_is_narrow(dy) && att_is_narrow(x);
+    int64_t outputs = att_columns(dy);
+    sums s = {.dy = gemm_elements_of(att_is_narrow(dy), pairs),
+              .x = gemm_elements_of(att_is_narrow(x), pairs),
+              .rows = att_shape_count(dy->shape) / outputs,
+              .inputs = att_columns(x),
+              .outputs = outputs,
+              .tall = whole_vectors(att_columns(x) + 1),
+              .wide = whole_vectors(outputs),
+              .left = scratch};
+    s.right = s.left + DEPTH * s.tall;
+    s.sum = s.right + DEPTH * s.wide;
+    return s;
+}
+
+static att_status sums_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    sums s = sums_of(problem, NULL);
+    int64_t numbers = DEPTH * (s.tall + s.wide) + (s.inputs + 1) * s.wide;
+    prepared->scratch_bytes = (size_t)numbers * sizeof(float);
+    return ATT_OK;
+}
+
+/* A column of ones behind x's, zero where there is no second row of a pair. */
+static void put_ones(const sums *s, int64_t rows)
+{
+    int64_t depth = gemm_count(s->dy, rows);
+    for (int64_t k = 0; k < depth; k++) {
+        vf one = v_set(1);
+        if (s->dy == GEMM_PAIRS)
+            one = v_pair(one, v_set(2 * k + 1 < rows ? 1 : 0));
+        s->left[k * s->tall + s->inputs] = one[0];
+    }
+}
+
+/* Columns [begin, end) of [x 1]' dy of a sample. */
+static void add_rows(const att_call *call, const sums *s, int64_t sample, att_range part)
+{
+    int64_t pass = s->dy == GEMM_PAIRS ? 2 * DEPTH : DEPTH, width = part.end - part.begin;
+    for (int64_t row = 0; row < s->rows; row += pass) {
+        int64_t count = s->rows - row < pass ? s->rows - row : pass, at = sample * s->rows + row;
+        gemm_take_columns(s->x, call->in[SUMS_X], at * s->inputs, s->inputs, count, s->inputs, s->left, s->tall);
+        gemm_take_columns(s->dy, call->in[0], at * s->outputs + part.begin, s->outputs, count, width, s->right,
+                          s->wide);
+        put_ones(s, count);
+        gemm(s->dy, s->inputs + 1, whole_vectors(width), gemm_count(s->dy, count), (gemm_a){s->left, 1, s->tall},
+             (gemm_b){s->right, s->wide}, (gemm_c){s->sum, s->wide, 1, row > 0});
+    }
+}
+
+/* Columns [column, until) of both outputs, `sum` at the first of them. */
+ATT_INLINE void put_sums(const att_call *call, const sums *s, int64_t sample, int64_t column, int64_t until,
+                         const float *sum)
+{
+    const float *matrix = call->in[SUMS_MATRIX], *gate = call->in[SUMS_GATE], *residual = call->in[SUMS_RESIDUAL];
+    float *to = call->out[0], *dgate = call->out[1];
+    int64_t first = sample * (s->inputs + 1) * s->outputs;
+    vf dot = {0},
+       times = gate ? v_get_until(gate, sample * s->outputs + column, sample * s->outputs + until, false) : v_set(1);
+    for (int64_t j = 0; j <= s->inputs; j++, sum += s->wide) {
+        int64_t i = j * s->outputs + column, end = j * s->outputs + until;
+        vf value = v_load(sum);
+        dot = dgate ? v_fma(value, v_get_until(matrix, i, end, false), dot) : dot;
+        value *= times;
+        if (residual)
+            value += v_get_until(residual, first + i, first + end, false);
+        if (to)
+            v_put_until(to, first + i, first + end, value, false);
+    }
+    if (dgate)
+        v_put_until(dgate, sample * s->outputs + column, sample * s->outputs + until, dot, false);
+}
+
+/* Parts share columns. */
+static att_status sums_run(const att_call *call)
+{
+    sums s = sums_of(call->problem, call->scratch);
+    att_range part = att_part_of(call, s.outputs, VW);
+    for (int64_t sample = 0; sample < call->problem->group && part.begin < part.end; sample++) {
+        add_rows(call, &s, sample, part);
+        for (int64_t column = part.begin; column < part.end; column += VW)
+            put_sums(call, &s, sample, column, part.end, s.sum + column - part.begin);
+    }
+    return ATT_OK;
+}
+
+static bool sums_accepts(const att_problem *problem)
+{
+    return att_takes_narrow(problem, 1u << 0 | 1u << SUMS_X, 0);
+}
+
+const att_kernel ATT_TIERED(att_cpu_affine_sums) = {.op = "affine_sums",
+                                                    .name = "simd",
+                                                    .tier = ATT_TIER_VALUE,
+                                                    .accepts = sums_accepts,
+                                                    .prepare = sums_prepare,
+                                                    .run = sums_run};
