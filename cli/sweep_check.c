@@ -19,9 +19,13 @@ typedef struct tried_data {
     att_dataset *measured;
 } tried_data;
 
-static int open_split(cli_app *cli, const train_data *data, const char *split, att_dataset **dataset)
+/* trained: the data set that gives classes their numbers; NULL: none. */
+static int open_split(cli_app *cli, const train_data *data, const char *split, const att_dataset *trained,
+                      att_dataset **dataset)
 {
     att_dataset_options options = cli_train_data_options(data, split);
+    options.trained = trained ? att_dataset_class_names(trained) : NULL;
+    options.trained_count = trained ? att_dataset_class_count(trained) : 0;
     int code = cli_file_check("--class-map", data->class_map);
     return code == CLI_OK ? cli_check(cli, att_dataset_open(cli->context, data->data_dir, &options, dataset)) : code;
 }
@@ -32,13 +36,15 @@ static int try_data(cli_app *cli, const train_data *data, tried_data *tried)
     att_dataset *trained = NULL, *evaluated = NULL;
     att_dataset_close(&tried->measured);
     tried->of = *data;
-    int code = open_split(cli, data, data->train_split, &trained);
+    int code = open_split(cli, data, data->train_split, NULL, &trained);
     tried->classes = code == CLI_OK ? att_dataset_class_count(trained) : 0;
     if (code == CLI_OK && *att_dataset_split(trained) && *data->val_split)
-        code = open_split(cli, data, data->val_split, &evaluated);
+        code = open_split(cli, data, data->val_split, trained, &evaluated);
+    if (code == CLI_OK)
+        code = open_split(cli, data, "test", trained, &tried->measured);
     att_dataset_close(&evaluated);
     att_dataset_close(&trained);
-    return code == CLI_OK ? open_split(cli, data, "test", &tried->measured) : code;
+    return code;
 }
 
 static bool same_text(const char *a, const char *b)

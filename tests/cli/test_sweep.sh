@@ -145,7 +145,7 @@ run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experim
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs are done again"
 
 # Classes of the measured images that are not the network's have no accuracy, and are refused before the training.
-for folder in train/cat train/dog val/cat val/dog test/dog; do
+for folder in train/cat train/dog val/cat val/dog test/bird; do
     mkdir -p "folders/$folder" && for i in 1 2 3 4; do cp "$here/../goldens/images/420.jpg" "folders/$folder/$i.jpg"; done
 done
 sed '/^num_classes/d; s/^batch_size.*/batch_size: 4/' short.yaml >pets.yaml
@@ -165,6 +165,12 @@ for measure in '' '--measure all'; do
     done
     err_has ': done already'
 done
+mv folders/test/bird folders/test/dog # numbered as in the training
+for again in first again; do
+    run 0 sweep pets.yaml folders --seeds 1 --output out --experiment dogs --measure accuracy,nsi
+    out_has 'accuracy: how often'
+done
+err_has ': done already'
 
 # A setting that is another's again is taken once: without a module its places mean nothing; defaults and places can
 # be said in several ways. Folders have no colons, tables do.
