@@ -10,9 +10,9 @@
 enum { SMALL_BYTES = 2048 };
 
 /* What is made again rather than kept, for each byte of it: operations at most, all that has to be made again before it
- * counted; bytes that are read from what is kept at most, and those that a product reads. */
+ * counted; bytes that are read from what is kept at most. */
 typedef struct bounds {
-    double flops, read, product_read;
+    double flops, read;
 } bounds;
 /* A product is made again only where it widens what it multiplies, its first input. */
 static const double MULTIPLIED = 0.5;
@@ -23,7 +23,7 @@ static const double MULTIPLIED = 0.5;
  * they have many inputs or what they read has to be made again, as behind the stem of a ResNet: they are made again
  * three times and more, by each that reads them. Then a trunk, too, from what was kept two blocks before. Then every
  * product that widens. */
-static const bounds steps[] = {{40, 1.0625, 0.5}, {160, 1.0625, 0.5}, {160, 1.5, 1.5}, {INFINITY, 1.5, 1.5}};
+static const bounds steps[] = {{40, 1.0625}, {160, 1.0625}, {160, 1.5}, {INFINITY, 1.5}};
 enum { STEPS = sizeof steps / sizeof *steps, KEPT_BYTES = 24 << 20 };
 
 bool att_node_reduces(const att_graph *graph, const att_node *node)
@@ -125,8 +125,7 @@ static bool is_cheap(const remaking *r, const att_node *node, att_value value, e
     double bytes = bytes_of(r, value);
     bool product = att_node_cost(r->graph, node).macs > 0;
     bool narrows = product && effort_of(r, node->in[0]).read > MULTIPLIED * bytes;
-    double most_read = product ? r->bounds.product_read : r->bounds.read;
-    return !narrows && e.flops <= r->bounds.flops * bytes && e.read <= most_read * bytes;
+    return !narrows && e.flops <= r->bounds.flops * bytes && e.read <= r->bounds.read * bytes;
 }
 
 static effort effort_of(const remaking *r, att_value value)
