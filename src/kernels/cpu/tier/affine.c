@@ -75,6 +75,14 @@ ATT_INLINE void finish_tile(const product *p, form f, bool whole, int rows, int 
     }
 }
 
+/* A pair of bf16 may begin on any multiple of two bytes. */
+ATT_INLINE float element_at(const void *x)
+{
+    float element;
+    memcpy(&element, x, sizeof element);
+    return element;
+}
+
 /* `rows` rows from row `row` on, whose elements begin at x. */
 ATT_INLINE void product_tile(const product *p, form f, int rows, int vectors, const float *x, const float *b,
                              int64_t row, int64_t column)
@@ -89,7 +97,7 @@ ATT_INLINE void product_tile(const product *p, form f, int rows, int vectors, co
         for (int v = 0; v < vectors; v++)
             columns[v] = v_load(b + v * VW);
         for (int r = 0; r < rows; r++) {
-            vf element = v_set(x[r * stride]);
+            vf element = v_set(element_at(x + r * stride));
             for (int v = 0; v < vectors; v++)
                 sum[r][v] = f.pairs ? v_dot(element, columns[v], sum[r][v]) : v_fma(element, columns[v], sum[r][v]);
         }
@@ -372,6 +380,7 @@ typedef struct sums {
     float *left, *right, *sum; /* scratch: x with a column of ones, dy, [x 1]' dy */
 } sums;
 
+/* scratch: NULL where it is yet to be asked for. */
 static sums sums_of(const att_problem *problem, float *scratch)
 {
     const att_desc *dy = &problem->in[0], *x = &problem->in[SUMS_X];
@@ -383,10 +392,12 @@ static sums sums_of(const att_problem *problem, float *scratch)
               .inputs = att_columns(x),
               .outputs = outputs,
               .tall = whole_vectors(att_columns(x) + 1),
-              .wide = whole_vectors(outputs),
-              .left = scratch};
-    s.right = s.left + DEPTH * s.tall;
-    s.sum = s.right + DEPTH * s.wide;
+              .wide = whole_vectors(outputs)};
+    if (scratch) {
+        s.left = scratch;
+        s.right = s.left + DEPTH * s.tall;
+        s.sum = s.right + DEPTH * s.wide;
+    }
     return s;
 }
 
