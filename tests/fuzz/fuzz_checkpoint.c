@@ -81,12 +81,19 @@ static const char *write_changed(const original *o, json_t *header)
 static void go_on(const original *o, const att_tensors *file)
 {
     tiny *t = o->training;
-    att_train_run run = {fuzz_context(), t->model, t->weights, &t->data, &t->options, o->fingerprint, 1, ""};
+    att_train_run run = {.context = fuzz_context(),
+                         .model = t->model,
+                         .weights = t->weights,
+                         .data = &t->data,
+                         .options = &t->options,
+                         .fingerprint = o->fingerprint,
+                         .lanes = 1,
+                         .parts = 1};
     att_train_state state = {.epoch = 0};
     att_dataset_listing(t->data.train, run.listing);
     if (att_history_create(fuzz_context(), 10, false, &state.history) != ATT_OK)
         return;
-    if (att_checkpoint_lanes(fuzz_context(), file, &run.lanes) == ATT_OK &&
+    if (att_checkpoint_lanes(fuzz_context(), file, &run.lanes, &run.parts) == ATT_OK &&
         att_checkpoint_resume(&run, file, &state) == ATT_OK)
         fuzz_require(state.epoch >= 0 && state.batch >= 0 && state.update >= 0 &&
                          state.history.count <= state.history.capacity,
