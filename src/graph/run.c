@@ -157,7 +157,7 @@ static void run_group(att_session *session, const att_segment *segment, int grou
 /* The first lane's sum goes on from segment to segment and call to call, the others' begin with each segment. */
 static void clear_lane(att_session *session, const att_segment *segment, int lane)
 {
-    for (int i = 0; i < segment->range_count && lane > 0; i++) {
+    for (int i = 0; lane > 0 && i < segment->range_count; i++) {
         const att_lane_range *range = &segment->ranges[i];
         size_t bytes = (size_t)range->count * att_dtype_size(session->plan->dtype);
         session->memory->clear(session->spare + range->spare + (size_t)(lane - 1) * bytes, bytes);
@@ -175,7 +175,7 @@ static void run_lanes(att_session *session, const att_segment *segment, int thre
         int size;
         if (part == 0)
             clear_lane(session, segment, lane);
-        if (plan->parts > 1)
+        if (plan->parts > 1 && segment->range_count > 0)
             att_barrier_wait(&session->teams[team].barrier);
         for (int i = 0; (size = att_session_group((int)(end - begin), segment->group, i, &row)) > 0; i++)
             run_group(session, segment, size, plan->parts, team, part, begin + row, lane);

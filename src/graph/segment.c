@@ -80,12 +80,6 @@ typedef struct remaking {
     att_order order;
 } remaking;
 
-static const att_node *maker(const remaking *r, att_value value)
-{
-    int node = value == ATT_NONE ? -1 : r->graph->values.items[value].node;
-    return node < 0 ? NULL : &r->graph->nodes.items[node];
-}
-
 static double bytes_of(const remaking *r, att_value value)
 {
     const att_desc *desc = &r->graph->values.items[value].desc;
@@ -130,7 +124,7 @@ static bool is_cheap(const remaking *r, const att_node *node, att_value value, e
 
 static effort effort_of(const remaking *r, att_value value)
 {
-    const att_node *node = maker(r, value);
+    const att_node *node = att_graph_maker(r->graph, value);
     if (!node || r->verdicts[value] == KEPT)
         return (effort){.read = bytes_of(r, value)};
     effort e = effort_for(r, node);
@@ -148,7 +142,7 @@ static void find_crossings(const remaking *r, crossing *crossings)
         const att_node *node = &r->graph->nodes.items[i];
         bool reduces = att_node_reduces(r->graph, node);
         for (int j = 0; j < node->in_count; j++) {
-            const att_node *from = maker(r, node->in[j]);
+            const att_node *from = att_graph_maker(r->graph, node->in[j]);
             if (!from || !is_sample(r, node->in[j]))
                 continue;
             crossing *c = &crossings[node->in[j]];
@@ -208,7 +202,7 @@ static double most_kept(const remaking *r, int *last, double *change)
     find_last(r, last);
     memset(change, 0, (size_t)(segments + 1) * sizeof *change);
     for (att_value value = 0; value < r->graph->values.count; value++) {
-        const att_node *node = maker(r, value);
+        const att_node *node = att_graph_maker(r->graph, value);
         if (!node || !is_sample(r, value) || r->verdicts[value] != KEPT)
             continue;
         change[node->segment] += bytes_of(r, value);
@@ -241,7 +235,7 @@ static void make_twin(remaking *r, att_node node, int segment)
 /* The value as a node of segment `segment` can read it. */
 static att_value available(remaking *r, att_value value, int segment, bool watcher)
 {
-    const att_node *from = maker(r, value);
+    const att_node *from = att_graph_maker(r->graph, value);
     if (!from || !is_sample(r, value) || from->segment >= segment || r->verdicts[value] == KEPT ||
         (watcher && r->verdicts[value] == WATCHED))
         return value;

@@ -6,23 +6,31 @@
  * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
 enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
 
-/* Of one sample, in the segment's largest matrix product, or in the largest of all its nodes: rows of its result; of a
- * product that sums over rows, as a weight's gradient, of its first operand. */
+static const att_desc *desc_of(const att_graph *graph, att_value value)
+{
+    return &graph->values.items[value].desc;
+}
+
+/* Of one sample: rows of what a node makes; where it sums over rows, as a weight's gradient does, of what it sums. */
+static int64_t node_rows(const att_graph *graph, const att_node *node)
+{
+    const att_desc *made = desc_of(graph, node->out[0]);
+    bool product = att_node_cost(graph, node).macs > 0;
+    if (made->kind != ATT_SAMPLE || (product && desc_of(graph, node->in[0])->shape.rank > made->shape.rank))
+        made = desc_of(graph, node->in[0]);
+    int rank = made->shape.rank;
+    return rank < 2 ? 1 : att_shape_count(made->shape) / made->shape.dims[rank - 1];
+}
+
+/* In the segment's largest matrix product, or in the largest of all its nodes. */
 static int64_t most_rows(const att_rewritten *from, const att_segment *segment, bool products)
 {
-    const att_graph *graph = from->graph;
     int64_t most = 1;
     for (int i = segment->first; i < segment->end; i++) {
-        const att_node *node = &graph->nodes.items[i];
-        if (from->watchers[i] || (products && att_node_cost(graph, node).macs == 0))
+        const att_node *node = &from->graph->nodes.items[i];
+        if (from->watchers[i] || (products && att_node_cost(from->graph, node).macs == 0))
             continue;
-        const att_desc *made = &graph->values.items[node->out[0]].desc;
-        att_shape shape = made->shape, of = node->in_count > 0 ? graph->values.items[node->in[0]].desc.shape : shape;
-        if (made->kind != ATT_SAMPLE || (products && of.rank > shape.rank))
-            shape = of;
-        if (shape.rank < 2)
-            continue;
-        int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
+        int64_t rows = node_rows(from->graph, node);
         most = rows > most ? rows : most;
     }
     return most;

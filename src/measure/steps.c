@@ -5,12 +5,6 @@
 
 #include "measure/instrument.h"
 
-static const att_node *maker_of(const att_graph *graph, att_value value)
-{
-    int node = graph->values.items[value].node;
-    return node < 0 ? NULL : &graph->nodes.items[node];
-}
-
 /* Ops whose output is their first input, times something. */
 static bool is_gate(const att_node *node)
 {
@@ -23,7 +17,8 @@ static bool is_gate(const att_node *node)
 
 static att_value before_gates(const att_graph *graph, att_value branch)
 {
-    for (const att_node *node = maker_of(graph, branch); node && is_gate(node); node = maker_of(graph, branch))
+    for (const att_node *node = att_graph_maker(graph, branch); node && is_gate(node);
+         node = att_graph_maker(graph, branch))
         branch = node->in[0];
     return branch;
 }

@@ -393,28 +393,23 @@ static void what_lies_beside_tells_fca_from_se(void **state)
     att_model_destroy(&model);
 }
 
-static void ecas_own_scope_is_understood(void **state)
+/* The scopes that ECA's authors and Cadene's networks have. */
+static void other_scopes_of_a_module_are_understood(void **state)
 {
     const place *p = *state;
     static char names[MOST][96];
-    att_model_options options = tiny("eca", "all");
-    att_model *model = make(p, "resnet164", &options);
-    tensors t = tensors_of(model);
-    assert_int_equal(rename_tensors(&t, names, ".se.", ".eca."), 6);
-    module_is(p, &t, "resnet164", &options, "eca");
-    att_model_destroy(&model);
-}
-
-static void another_scope_of_se_is_understood(void **state)
-{
-    const place *p = *state;
-    static char names[MOST][96];
-    att_model_options options = tiny("se:ratio=4", "all");
-    att_model *model = make(p, "resnet164", &options);
-    tensors t = tensors_of(model);
-    assert_int_equal(rename_tensors(&t, names, ".se.", ".se_module."), 24);
-    module_is(p, &t, "resnet164", &options, "se:ratio=4");
-    att_model_destroy(&model);
+    static const struct {
+        const char *attn, *scope;
+        int tensors;
+    } codes[] = {{"eca", ".eca.", 6}, {"se:ratio=4", ".se_module.", 24}};
+    for (int i = 0; i < 2; i++) {
+        att_model_options options = tiny(codes[i].attn, "all");
+        att_model *model = make(p, "resnet164", &options);
+        tensors t = tensors_of(model);
+        assert_int_equal(rename_tensors(&t, names, ".se.", codes[i].scope), codes[i].tensors);
+        module_is(p, &t, "resnet164", &options, codes[i].attn);
+        att_model_destroy(&model);
+    }
 }
 
 static void refused_with(const place *p, const char *name, const char *words)
@@ -552,25 +547,15 @@ static void last_norms_start_at_zero_where_timms_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tensors_tell_the_network),
-        TEST(tensors_tell_a_modules_options),
-        TEST(metadata_tells_what_tensors_do_not),
-        TEST(every_kind_is_told_apart),
-        TEST(groups_and_widths_are_seen),
-        TEST(squeeze_and_excitation_in_a_sequence),
-        TEST(a_nameless_file_lists_what_fits),
-        TEST(tensors_of_another_network_are_refused),
-        TEST(a_module_decides_which_name_fits),
-        TEST(an_architecture_in_the_file_is_taken),
-        TEST(other_names_are_understood),
-        TEST(a_resnet18_for_small_images_is_understood),
-        TEST(what_lies_beside_tells_fca_from_se),
-        TEST(ecas_own_scope_is_understood),
-        TEST(another_scope_of_se_is_understood),
-        TEST(other_tensors_are_refused),
-        TEST(layers_take_the_place_of_a_depth),
-        TEST(what_does_not_go_together_is_said),
-        TEST(last_norms_start_at_zero_where_timms_do),
+        TEST(tensors_tell_the_network),           TEST(tensors_tell_a_modules_options),
+        TEST(metadata_tells_what_tensors_do_not), TEST(every_kind_is_told_apart),
+        TEST(groups_and_widths_are_seen),         TEST(squeeze_and_excitation_in_a_sequence),
+        TEST(a_nameless_file_lists_what_fits),    TEST(tensors_of_another_network_are_refused),
+        TEST(a_module_decides_which_name_fits),   TEST(an_architecture_in_the_file_is_taken),
+        TEST(other_names_are_understood),         TEST(a_resnet18_for_small_images_is_understood),
+        TEST(what_lies_beside_tells_fca_from_se), TEST(other_scopes_of_a_module_are_understood),
+        TEST(other_tensors_are_refused),          TEST(layers_take_the_place_of_a_depth),
+        TEST(what_does_not_go_together_is_said),  TEST(last_norms_start_at_zero_where_timms_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
