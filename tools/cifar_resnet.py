@@ -96,7 +96,8 @@ class CifarResNet(nn.Module):
 
 
 def create(name, attention="none"):
-    """The network, None for a name that is not one of these; attention: of resnet164."""
-    makers = {"resnet20": lambda: CifarResNet(Basic, 3), "resnet164": lambda: CifarResNet(Bottleneck, 18, attention),
+    """The network, None for a name that is not one of these; attention: of those with bottlenecks."""
+    makers = {"resnet20": lambda: CifarResNet(Basic, 3), "resnet29": lambda: CifarResNet(Bottleneck, 3, attention),
+              "resnet164": lambda: CifarResNet(Bottleneck, 18, attention),
               "seresnet164": lambda: CifarResNet(Bottleneck, 18, "se")}
     return makers[name]() if name in makers else None

@@ -93,8 +93,8 @@ static void conv2d_backward(att_backward *backward)
     attrs.conv.kernel_h = (int32_t)weight.dims[2];
     attrs.conv.kernel_w = (int32_t)weight.dims[3];
     if (att_backward_wants(backward, X)) {
-        att_value in[] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE};
-        att_backward_give(backward, X, att_emit(graph, "conv2d_data_grad", &attrs, in, 4, NULL));
+        att_value in[] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE, ATT_NONE};
+        att_backward_give(backward, X, att_emit(graph, "conv2d_data_grad", &attrs, in, 5, NULL));
     }
     if (att_backward_wants(backward, WEIGHT)) {
         att_value in[] = {dy, att_backward_in(backward, X)};

@@ -3,7 +3,7 @@
 #include "ops/rule.h"
 #include "ops/window.h"
 
-enum { DY, WEIGHT, RESIDUAL, PASSED, DATA_IN_COUNT };
+enum { DY, WEIGHT, RESIDUAL, PASSED, POOLED, DATA_IN_COUNT };
 enum { X = 1, WEIGHT_IN_COUNT };
 
 /* That dy is what the convolution of a map of `size` by `kernel` yields, with `outputs` channels. */
@@ -36,8 +36,11 @@ static att_status data_grad_infer(att_infer *infer)
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
     if (att_desc_present(&infer->in[RESIDUAL]))
         ATT_TRY(att_rule_take_shape(infer, op, RESIDUAL, "residual", ATT_SAMPLE, shape));
-    return att_desc_present(&infer->in[PASSED]) ? att_rule_take_shape(infer, op, PASSED, "passed", ATT_SAMPLE, shape)
-                                                : ATT_OK;
+    if (att_desc_present(&infer->in[PASSED]))
+        ATT_TRY(att_rule_take_shape(infer, op, PASSED, "passed", ATT_SAMPLE, shape));
+    return att_desc_present(&infer->in[POOLED])
+               ? att_rule_take_shape(infer, op, POOLED, "pooled", ATT_SAMPLE, att_shape_of(channels))
+               : ATT_OK;
 }
 
 /* The sum with a gradient that came another way, and then the ReLU before both. */
@@ -52,6 +55,18 @@ static bool data_grad_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
+/* To a convolution's gradient that has absorbed nothing yet. */
+bool att_conv_add_pooled(att_graph *graph, att_value gradient, att_value pooled, att_value *sum)
+{
+    const att_node *made = att_graph_maker(graph, gradient);
+    if (!made || made->op != &att_op_conv2d_data_grad || made->in[POOLED] != ATT_NONE)
+        return false;
+    att_node node = *made;
+    node.in[POOLED] = pooled;
+    *sum = att_emit(graph, "conv2d_data_grad", &node.attrs, node.in, DATA_IN_COUNT, NULL);
+    return true;
+}
+
 static void data_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -62,7 +77,7 @@ static void data_grad_cost(const att_desc *in, const att_desc *out, const void *
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
 #define DATA(s, p, d, g, h, w) .attrs.conv = {CONV(s, p, d, g), .height = (h), .width = (w)}
-#define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT
+#define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
 static const att_op_case data_grad_cases[] = {
     {.name = "odd",
      DATA(1, 1, 1, 1, 5, 6),
@@ -106,16 +121,23 @@ static const att_op_case data_grad_cases[] = {
      .in_count = DATA_IN_COUNT},
     {.name = "residual",
      DATA(1, 0, 1, 1, 5, 6),
-     .in = {ATT_CASE_SAMPLE(5, 6, 18), ATT_CASE_SHARED(18, 7, 1, 1), ATT_CASE_SAMPLE(5, 6, 7), ATT_CASE_ABSENT},
+     .in = {ATT_CASE_SAMPLE(5, 6, 18), ATT_CASE_SHARED(18, 7, 1, 1), ATT_CASE_SAMPLE(5, 6, 7), ATT_CASE_ABSENT,
+            ATT_CASE_ABSENT},
      .in_count = DATA_IN_COUNT},
     {.name = "passed",
      DATA(2, 1, 1, 1, 7, 5),
-     .in = {ATT_CASE_SAMPLE(4, 3, 5), ATT_CASE_SHARED(5, 3, 3, 3), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(7, 5, 3)},
+     .in = {ATT_CASE_SAMPLE(4, 3, 5), ATT_CASE_SHARED(5, 3, 3, 3), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(7, 5, 3),
+            ATT_CASE_ABSENT},
+     .in_count = DATA_IN_COUNT},
+    {.name = "pooled",
+     DATA(1, 0, 1, 1, 5, 6),
+     .in = {ATT_CASE_SAMPLE(5, 6, 18), ATT_CASE_SHARED(18, 33, 1, 1), ATT_CASE_ABSENT, ATT_CASE_ABSENT,
+            ATT_CASE_SAMPLE(33)},
      .in_count = DATA_IN_COUNT},
     {.name = "everything",
      DATA(1, 1, 1, 1, 5, 6),
      .in = {ATT_CASE_SAMPLE(5, 6, 16), ATT_CASE_WEIGHT(16, 17, 3, 3), ATT_CASE_SAMPLE(5, 6, 17),
-            ATT_CASE_SAMPLE(5, 6, 17)},
+            ATT_CASE_SAMPLE(5, 6, 17), ATT_CASE_SAMPLE(17)},
      .in_count = DATA_IN_COUNT},
     {.name = "planes",
      DATA(1, 3, 1, 1, 6, 19),
@@ -123,7 +145,8 @@ static const att_op_case data_grad_cases[] = {
      .in_count = DATA_IN_COUNT},
     {.name = "planes_everything",
      DATA(1, 1, 1, 1, 5, 6),
-     .in = {ATT_CASE_SAMPLE(5, 6, 1), ATT_CASE_SHARED(1, 2, 3, 3), ATT_CASE_SAMPLE(5, 6, 2), ATT_CASE_SAMPLE(5, 6, 2)},
+     .in = {ATT_CASE_SAMPLE(5, 6, 1), ATT_CASE_SHARED(1, 2, 3, 3), ATT_CASE_SAMPLE(5, 6, 2), ATT_CASE_SAMPLE(5, 6, 2),
+            ATT_CASE_SAMPLE(2)},
      .in_count = DATA_IN_COUNT},
     {.name = "planes_unpadded",
      DATA(1, 0, 1, 1, 6, 5),
@@ -146,7 +169,13 @@ static const att_op_case data_grad_cases[] = {
     {.name = "resnet164_32_in",
      DATA(1, 0, 1, 1, 32, 32),
      .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(16, 64, 1, 1), ATT_CASE_SAMPLE(32, 32, 64),
-            ATT_CASE_SAMPLE(32, 32, 64)},
+            ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_ABSENT},
+     .in_count = DATA_IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_32_in_pooled",
+     DATA(1, 0, 1, 1, 32, 32),
+     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(16, 64, 1, 1), ATT_CASE_SAMPLE(32, 32, 64),
+            ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(64)},
      .in_count = DATA_IN_COUNT,
      .bench = true},
     {.name = "resnet164_8",
@@ -164,8 +193,8 @@ static const att_op_case data_grad_cases[] = {
 const att_op att_op_conv2d_data_grad = {
     .name = "conv2d_data_grad",
     .help =
-        "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual); 0 where passed is not > "
-        "0",
+        "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual + pooled / (h w)); 0 where "
+        "passed is not > 0",
     .narrow_in = 1u << DY | 1u << RESIDUAL | 1u << PASSED,
     .narrow_wanted = 1u << DY,
     .narrow_out = 1,

@@ -135,24 +135,12 @@ static bool made_by(const att_graph *graph, att_value value, const att_op *op)
     return maker && maker->op == op;
 }
 
-/* What the mean over all rows of a sample hands to each. */
-static bool is_of_mean(const att_graph *graph, att_value value)
-{
-    return made_by(graph, value, &att_op_token_mean_grad) && att_graph_maker(graph, value)->attrs.mean.first == 0;
-}
-
 /* Whether dy is such, and rest no sum that would have to be made. Gates have absorbed nothing yet. */
 static bool take_apart(const att_graph *graph, att_value dy, apart *a)
 {
     *a = (apart){dy, ATT_NONE, ATT_NONE};
-    if (made_by(graph, dy, &att_op_add)) {
-        const att_value *terms = att_graph_maker(graph, dy)->in;
-        int mean = is_of_mean(graph, terms[0]) ? 0 : 1;
-        if (!is_of_mean(graph, terms[mean]))
-            return false;
-        a->rest = terms[1 - mean];
-        a->pooled = att_graph_maker(graph, terms[mean])->in[0];
-    }
+    if (made_by(graph, dy, &att_op_add) && !att_rule_adds_pooled(graph, dy, &a->rest, &a->pooled))
+        return false;
     if (!made_by(graph, a->rest, &att_op_gate))
         return a->pooled != ATT_NONE && !made_by(graph, a->rest, &att_op_add);
     const att_node *gate = att_graph_maker(graph, a->rest);

@@ -143,6 +143,28 @@ bool att_rule_made_by_norm(const att_graph *graph, att_value value, att_node *no
     return true;
 }
 
+bool att_rule_made_by_mean(const att_graph *graph, att_value value, att_value *pooled)
+{
+    const att_node *maker = att_graph_maker(graph, value);
+    if (!maker || maker->op != &att_op_token_mean_grad || maker->attrs.mean.first != 0)
+        return false;
+    *pooled = maker->in[0];
+    return true;
+}
+
+bool att_rule_adds_pooled(const att_graph *graph, att_value value, att_value *rest, att_value *pooled)
+{
+    const att_node *maker = att_graph_maker(graph, value);
+    if (!maker || maker->op != &att_op_add || maker->attrs.add.axes != 0)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (att_rule_made_by_mean(graph, maker->in[i], pooled)) {
+            *rest = maker->in[1 - i];
+            return true;
+        }
+    return false;
+}
+
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer)
 {
     if (consumer->op != &att_op_relu || *activation != ATT_ACT_NONE)

@@ -236,8 +236,8 @@ static void gradients_of_maps_absorb_a_sum_and_a_relu(void **state)
     att_value weight =
         att_graph_parameter(f.graph, "k", att_shape_of(4, 4, 1, 1), (att_init){ATT_INIT_CONSTANT, 0}, true);
     att_attrs attrs = {.conv = {.stride = 1, .dilation = 1, .groups = 1, .height = 3, .width = 5}};
-    att_value in[] = {map, weight, ATT_NONE, ATT_NONE};
-    att_value dx = att_emit(f.graph, "conv2d_data_grad", &attrs, in, 4, NULL); /* node 1 */
+    att_value in[] = {map, weight, ATT_NONE, ATT_NONE, ATT_NONE};
+    att_value dx = att_emit(f.graph, "conv2d_data_grad", &attrs, in, 5, NULL); /* node 1 */
     att_add(f.graph, other, dx);                                               /* 2 */
     emit(f.graph, "relu_grad", dx, map);                                       /* 3 */
     emit(f.graph, "relu_grad", map, dx);                                       /* 4 */

@@ -9,7 +9,7 @@
 #include "kernels/cpu/tiered.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* conv2d */
-enum { DY, GRAD_RESIDUAL = 2, PASSED };                          /* conv2d_data_grad, and WEIGHT */
+enum { DY, GRAD_RESIDUAL = 2, PASSED, POOLED };                  /* conv2d_data_grad, and WEIGHT */
 
 /* What comes after the convolution is done on so many elements, for them to lie in cache still; at least on one
  * sample's. */
@@ -253,12 +253,29 @@ static const void *beside(const att_call *call, int i, int64_t from)
     return call->in[i] ? att_float_at(call->in[i], from, att_is_narrow(&call->problem->in[i])) : NULL;
 }
 
+/* Elements [first, first + count) of the result, which are one sample's where a vector is added. */
+static void finish_gradient(const att_call *call, const conv2d *c, int64_t first, int64_t count, const float *sums,
+                            void *y)
+{
+    const att_desc *in = call->problem->in;
+    const float *pooled = call->in[POOLED];
+    int64_t channels = c->spec.inputs, each = sample_elements(c);
+    att_gradient_form form = {.residual = beside(call, GRAD_RESIDUAL, first),
+                              .passed = beside(call, PASSED, first),
+                              .narrow_residual = att_is_narrow(&in[GRAD_RESIDUAL]),
+                              .narrow_passed = att_is_narrow(&in[PASSED]),
+                              .narrow = c->sums,
+                              .pooled = pooled ? pooled + first / each * channels : NULL,
+                              .share = (float)channels / (float)each};
+    c->functions->finish_gradient(sums, &form, count / channels, channels, y);
+}
+
 static void finish(const att_call *call, const conv2d *c, const piece *p, const float *sums, void *y)
 {
     if (c->spec.kind != ATT_CONV_FORWARD) {
-        const att_desc *in = call->problem->in;
-        c->functions->finish_gradient(sums, beside(call, GRAD_RESIDUAL, p->to), att_is_narrow(&in[GRAD_RESIDUAL]),
-                                      beside(call, PASSED, p->to), att_is_narrow(&in[PASSED]), p->made, y, c->sums);
+        int64_t each = call->in[POOLED] ? sample_elements(c) : p->made;
+        for (int64_t at = 0; at < p->made; at += each)
+            finish_gradient(call, c, p->to + at, each, sums + at, (char *)y + (size_t)at * att_dtype_size(c->to));
         return;
     }
     const float *vectors = (const float *)((const char *)call->packed + c->vectors_at);

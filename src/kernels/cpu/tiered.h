@@ -77,15 +77,22 @@
     X(sgd)                          \
     X(ema)
 
+/* What a gradient is finished with; NULL: nothing. */
+typedef struct att_gradient_form {
+    const void *residual, *passed;
+    bool narrow_residual, narrow_passed, narrow; /* narrow: dx */
+    const float *pooled;
+    float share;
+} att_gradient_form;
+
 /* What kernels around a matrix product need. */
 typedef struct att_tier_functions {
     /* y[i] = gelu(sum[i]) + residual[i] for i < count; residual may be NULL; gelu only where asked; y, bf16 where
      * narrow, may be sum where it is not. */
     void (*finish)(const float *sum, const float *residual, bool gelu, int64_t count, void *y, bool narrow);
-    /* dx[i] = sum[i] + residual[i] where passed[i] > 0, else 0, for i < count; residual and passed may be NULL, and are
-     * bf16 where theirs says so; dx as y above. */
-    void (*finish_gradient)(const float *sum, const void *residual, bool narrow_residual, const void *passed,
-                            bool narrow_passed, int64_t count, void *dx, bool narrow);
+    /* dx[r][c] = sum[r][c] + residual[r][c] + share pooled[c] where passed[r][c] > 0, else 0, for r < rows, c <
+     * columns; dx as y above. */
+    void (*finish_gradient)(const float *sum, const att_gradient_form *form, int64_t rows, int64_t columns, void *dx);
     /* y[r][c] = max(scale[c] sum[r][c] + shift[c] + residual[r][c], least) for r < rows, c < columns, NaN staying NaN;
      * residual may be NULL; y as above. */
     void (*finish_channels)(const float *sum, const float *scale, const float *shift, const void *residual,

@@ -120,11 +120,13 @@ static double data_grad_at(const att_call *call, const conv *c, int64_t sample, 
     return sum;
 }
 
-static double finished_gradient(const att_call *call, double dx, int64_t e)
+static double finished_gradient(const att_call *call, const conv *c, int64_t sample, double dx, int64_t e)
 {
-    enum { RESIDUAL_OF_GRAD = 2, PASSED };
+    enum { RESIDUAL_OF_GRAD = 2, PASSED, POOLED };
     if (ref_has(call, RESIDUAL_OF_GRAD))
         dx += ref_in(call, RESIDUAL_OF_GRAD, e);
+    if (ref_has(call, POOLED))
+        dx += ref_in(call, POOLED, sample * c->inputs + e % c->inputs) / (double)(c->height * c->width);
     return ref_has(call, PASSED) && !(ref_in(call, PASSED, e) > 0) ? 0 : dx;
 }
 
@@ -137,7 +139,8 @@ static att_status run_data_grad(const att_call *call)
         int64_t column = pixel % c.width, row = pixel / c.width % c.height, sample = pixel / (c.width * c.height);
         for (int64_t k = 0; k < c.inputs; k++) {
             int64_t e = pixel * c.inputs + k;
-            ref_out(call, 0, e, finished_gradient(call, data_grad_at(call, &c, sample, row, column, k), e));
+            double dx = data_grad_at(call, &c, sample, row, column, k);
+            ref_out(call, 0, e, finished_gradient(call, &c, sample, dx, e));
         }
     }
     return ATT_OK;

@@ -42,8 +42,10 @@ static planes planes_of(const att_problem *problem, bool back)
 /* What is added to the sums: a residual, to a gradient also what decides where it passes. */
 static bool adds(const att_problem *problem, bool back)
 {
-    return back ? att_desc_present(&problem->in[2]) || att_desc_present(&problem->in[3])
-                : att_desc_present(&problem->in[ATT_CONV_RESIDUAL]);
+    enum { GRAD_RESIDUAL = 2, PASSED, POOLED };
+    const att_desc *in = problem->in;
+    return back ? att_desc_present(&in[GRAD_RESIDUAL]) || att_desc_present(&in[PASSED]) || att_desc_present(&in[POOLED])
+                : att_desc_present(&in[ATT_CONV_RESIDUAL]);
 }
 
 static bool accepts(const att_problem *problem, bool back)

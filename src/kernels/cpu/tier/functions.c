@@ -30,38 +30,51 @@ static void finish(const float *sum, const float *residual, bool gelu, int64_t c
         finish_as(sum, residual, gelu, count, y, narrow);
 }
 
-/* What a gradient is finished with; NULL: nothing. */
-typedef struct gradient_form {
-    const void *residual, *passed;
-    bool narrow_residual, narrow_passed, narrow;
-} gradient_form;
-
-ATT_INLINE vf finished_gradient(const float *sum, gradient_form f, int64_t i, int64_t count)
+ATT_INLINE vf finished_gradient(const float *sum, att_gradient_form f, vf shared, int64_t i, int64_t end)
 {
-    vf value = v_get_until(sum, i, count, false);
+    vf value = v_get_until(sum, i, end, false) + shared;
     if (f.residual)
-        value += v_get_until(f.residual, i, count, f.narrow_residual);
-    return f.passed ? v_where(v_get_until(f.passed, i, count, f.narrow_passed) > (vf){0}, value) : value;
+        value += v_get_until(f.residual, i, end, f.narrow_residual);
+    return f.passed ? v_where(v_get_until(f.passed, i, end, f.narrow_passed) > (vf){0}, value) : value;
 }
 
-ATT_INLINE void finish_gradient_as(const float *sum, gradient_form f, int64_t count, void *dx)
+ATT_INLINE vf shared_at(att_gradient_form f, int64_t i, int64_t count)
 {
-    int64_t i = 0;
+    return f.pooled ? v_set(f.share) * v_get_until(f.pooled, i, count, false) : (vf){0};
+}
+
+/* Elements [first, first + count), the first of which belongs to the first channel. */
+ATT_INLINE void finish_elements(const float *sum, att_gradient_form f, int64_t first, int64_t count, void *dx)
+{
+    int64_t i = 0, end = first + count;
     for (; i + 2 * VW <= count; i += 2 * VW)
-        v_put_pair(dx, i, finished_gradient(sum, f, i, count), finished_gradient(sum, f, i + VW, count), f.narrow);
+        v_put_pair(dx, first + i, finished_gradient(sum, f, shared_at(f, i, count), first + i, end),
+                   finished_gradient(sum, f, shared_at(f, i + VW, count), first + i + VW, end), f.narrow);
     for (; i < count; i += VW)
-        v_put_until(dx, i, count, finished_gradient(sum, f, i, count), f.narrow);
+        v_put_until(dx, first + i, end, finished_gradient(sum, f, shared_at(f, i, count), first + i, end), f.narrow);
 }
 
-static void finish_gradient(const float *sum, const void *residual, bool narrow_residual, const void *passed,
-                            bool narrow_passed, int64_t count, void *dx, bool narrow)
+ATT_INLINE void finish_gradient_as(const float *sum, att_gradient_form f, int64_t rows, int64_t columns, void *dx)
 {
-    if (residual && passed && narrow_residual && narrow_passed && narrow)
-        finish_gradient_as(sum, (gradient_form){residual, passed, true, true, true}, count, dx);
-    else if (residual && passed && !narrow_residual && !narrow_passed && !narrow)
-        finish_gradient_as(sum, (gradient_form){residual, passed, false, false, false}, count, dx);
-    else
-        finish_gradient_as(sum, (gradient_form){residual, passed, narrow_residual, narrow_passed, narrow}, count, dx);
+    if (!f.pooled)
+        finish_elements(sum, f, 0, rows * columns, dx);
+    for (int64_t row = 0; f.pooled && row < rows; row++)
+        finish_elements(sum, f, row * columns, columns, dx);
+}
+
+static void finish_gradient(const float *sum, const att_gradient_form *form, int64_t rows, int64_t columns, void *dx)
+{
+    att_gradient_form f = *form;
+    bool both = f.residual && f.passed, narrow = f.narrow_residual && f.narrow_passed && f.narrow;
+    if (both && narrow) {
+        f.narrow_residual = f.narrow_passed = f.narrow = true;
+        finish_gradient_as(sum, f, rows, columns, dx);
+    } else if (both && !f.narrow_residual && !f.narrow_passed && !f.narrow) {
+        f.narrow_residual = f.narrow_passed = f.narrow = false;
+        finish_gradient_as(sum, f, rows, columns, dx);
+    } else {
+        finish_gradient_as(sum, f, rows, columns, dx);
+    }
 }
 
 ATT_INLINE void finish_channels_as(const float *sum, const float *scale, const float *shift, const void *residual,
