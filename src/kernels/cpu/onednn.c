@@ -78,17 +78,32 @@ static dnnl_status_t conv_backward(dnnl_primitive_desc_t *made, dnnl_engine_t en
                                                                    c->before, c->behind, forward, attr);
 }
 
+static uint64_t hash_of(uint64_t hash, att_onednn_ref desc, dnnl_query_t what, int count)
+{
+    const dnnl_dims_t *numbers = NULL;
+    if (dnnl_memory_desc_query(desc, what, &numbers) == dnnl_success)
+        for (int i = 0; i < count; i++)
+            hash = att_random_key(hash, (uint64_t)(*numbers)[i], (uint64_t)i);
+    return hash;
+}
+
+/* What is not laid out in blocks is like nothing else: oneDNN 3.1 tells nothing of it. */
 uint64_t att_onednn_layout_hash(att_onednn_ref desc)
 {
-    uint8_t blob[1024];
-    size_t size = 0;
-    if (dnnl_memory_desc_get_blob(NULL, &size, desc) != dnnl_success || size > sizeof blob ||
-        dnnl_memory_desc_get_blob(blob, &size, desc) != dnnl_success)
-        return 0;
-    uint64_t hash = size;
-    for (size_t i = 0; i < size; i++)
-        hash = att_random_key(hash, blob[i], i);
-    return hash;
+    dnnl_format_kind_t kind = dnnl_format_kind_undef;
+    dnnl_data_type_t type = dnnl_data_type_undef;
+    int axes = 0, blocks = 0;
+    if (dnnl_memory_desc_query(desc, dnnl_query_format_kind, &kind) != dnnl_success || kind != dnnl_blocked ||
+        dnnl_memory_desc_query(desc, dnnl_query_data_type, &type) != dnnl_success ||
+        dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &axes) != dnnl_success ||
+        dnnl_memory_desc_query(desc, dnnl_query_inner_nblks_s32, &blocks) != dnnl_success)
+        return (uint64_t)(uintptr_t)desc;
+    uint64_t hash = att_random_key((uint64_t)type, (uint64_t)axes, (uint64_t)blocks);
+    hash = hash_of(hash, desc, dnnl_query_dims, axes);
+    hash = hash_of(hash, desc, dnnl_query_padded_dims, axes);
+    hash = hash_of(hash, desc, dnnl_query_strides, axes);
+    hash = hash_of(hash, desc, dnnl_query_inner_blks, blocks);
+    return hash_of(hash, desc, dnnl_query_inner_idxs, blocks);
 }
 
 #else
