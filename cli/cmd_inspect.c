@@ -84,7 +84,10 @@ static void print_residual(const att_model_options *o, const att_preprocess *p)
     printf("blocks       %s (%s), stem %s, shortcuts %s", o->layers, o->block, o->stem_type, o->shortcut);
     if (o->cardinality > 1 || o->base_width != 64)
         printf(", %d groups of %d channels", o->cardinality, o->base_width);
-    printf("\nattention    %s in %s\n", o->attn, o->attn_blocks);
+    if (strcmp(o->attn, "none") == 0)
+        printf("\nattention    none\n");
+    else
+        printf("\nattention    %s in %s\n", o->attn, o->attn_blocks);
 }
 
 static void print_network(const facts *f)
@@ -123,8 +126,9 @@ static bool is_internal(const char *what)
 static void print_training(const facts *f)
 {
     const att_checkpoint_info *t = &f->training;
-    printf("training     %d epochs and %lld batches, %lld updates, seed %llu%s\n", t->epoch, (long long)t->batch,
-           (long long)t->update, (unsigned long long)t->seed, t->ema ? ", with averaged weights" : "");
+    printf("training     %d epoch%s and %lld batches, %lld updates, seed %llu%s\n", t->epoch, t->epoch == 1 ? "" : "s",
+           (long long)t->batch, (long long)t->update, (unsigned long long)t->seed,
+           t->ema ? ", with averaged weights" : "");
     if (isfinite(t->metric))
         printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {

@@ -181,7 +181,8 @@ static att_status hear(void *user, const att_event *event)
 
 static void print_result(const job *j, const att_train_result *r)
 {
-    printf("%s: %d epochs, %lld updates\n", att_model_name(j->network.model), r->epochs, (long long)r->updates);
+    printf("%s: %d epoch%s, %lld updates\n", att_model_name(j->network.model), r->epochs, r->epochs == 1 ? "" : "s",
+           (long long)r->updates);
     if (isfinite(r->train_loss))
         printf("training loss %.4f\n", r->train_loss);
     if (isfinite(r->eval_top1))

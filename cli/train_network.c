@@ -108,16 +108,23 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-static void settle_classes(cli_app *cli, train_settings *s, const att_dataset *data, const cli_train_network *n)
+static int settle_classes(cli_app *cli, train_settings *s, const att_dataset *data, const cli_train_network *n)
 {
     int *classes = &s->network.options.num_classes, in_data = att_dataset_class_count(data);
     if (*classes == 0) {
         *classes = in_data;
         cli_note(cli, "--num-classes %d, as many as the data has", in_data);
+    } else if (n->says_classes && *classes < in_data) {
+        return cli_usage("--num-classes %d, but the data has %d classes, each of which needs an output", *classes,
+                         in_data);
+    } else if (!n->resumes && *classes < in_data) {
+        return cli_usage("%s has %d classes, the data %d; --num-classes %d gives it a new head", n->checkpoint,
+                         *classes, in_data, in_data);
     } else if (!n->says_classes && *classes != in_data) {
         cli_note(cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", n->checkpoint, *classes,
                  in_data, in_data);
     }
+    return CLI_OK;
 }
 
 /* What a new network and the images leave unused of each other. */
@@ -162,8 +169,9 @@ static void say_network(cli_app *cli, const cli_train_network *n)
 int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *data, cli_train_network *n)
 {
     const train_measure *m = &s->measure;
-    settle_classes(cli, s, data, n);
-    int code = cli_check(cli, att_model_create(cli->context, n->name, &s->network.options, ATT_F32, &n->model));
+    int code = settle_classes(cli, s, data, n);
+    if (code == CLI_OK)
+        code = cli_check(cli, att_model_create(cli->context, n->name, &s->network.options, ATT_F32, &n->model));
     if (code != CLI_OK)
         return code;
     n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);

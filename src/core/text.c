@@ -118,7 +118,7 @@ const char *att_text_nearest(const char *text, const char *(*name)(const void *u
                              int count)
 {
     const char *nearest = NULL;
-    int least = 1 + (int)strlen(text) / 3; /* a slip changes at most a third of a word, and at least one letter */
+    int least = ((int)strlen(text) + 2) / 3; /* a slip changes at most a third of a word, and at least one letter */
     for (int i = 0; i < count; i++) {
         const char *candidate = name(user, i);
         int distance = att_text_distance(text, candidate);

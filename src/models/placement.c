@@ -21,7 +21,7 @@ typedef struct reading {
     const char *text;
     const att_stages *stages;
     int stage; /* 0: the whole network */
-    bool *chosen;
+    bool *chosen, named[ATT_BLOCKS];
 } reading;
 
 static att_status fail_item(const reading *r, const char *item)
@@ -93,18 +93,25 @@ static const char *in_stage(const reading *r, char text[16])
     return text;
 }
 
-static att_status choose(reading *r, int from, int to, int step)
+static att_status choose(reading *r, bool with, int from, int to, int step)
 {
     int count, first = first_block(r, &count);
     if (from > to || to >= count)
         return fail_range(r, from, to, count);
     for (int b = from; b <= to; b += step) {
-        if (r->chosen[first + b])
+        if (r->named[first + b])
             return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": block %d%s is named twice", r->text, b,
                             in_stage(r, (char[16]){0}));
-        r->chosen[first + b] = true;
+        r->named[first + b] = true;
+        r->chosen[first + b] = with;
     }
     return ATT_OK;
+}
+
+static att_status fail_period(const reading *r, int period, int count)
+{
+    return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": every:%d, but %s has %d blocks", r->text, period,
+                    r->stage ? "the stage" : "the network", count);
 }
 
 static att_status read_choice(reading *r, const char *item)
@@ -113,13 +120,13 @@ static att_status read_choice(reading *r, const char *item)
     first_block(r, &count);
     const char *end = item + strlen(item), *dash = strchr(item, '-');
     if (strcmp(item, "none") == 0)
-        return ATT_OK;
+        return choose(r, false, 0, count - 1, 1);
     if (strcmp(item, "all") == 0)
-        return choose(r, 0, count - 1, 1);
+        return choose(r, true, 0, count - 1, 1);
     if (strncmp(item, "every:", 6) == 0 && read_number(item + 6, end, &from) && from > 0)
-        return choose(r, 0, count - 1, from);
+        return from > count ? fail_period(r, from, count) : choose(r, true, 0, count - 1, from);
     if (read_number(item, dash ? dash : end, &from) && (!dash || read_number(dash + 1, end, &to)))
-        return choose(r, from, dash ? to : from, 1);
+        return choose(r, true, from, dash ? to : from, 1);
     return fail_item(r, item);
 }
 
@@ -130,7 +137,10 @@ att_status att_placement_parse(att_context *context, const char *text, const att
     memset(chosen, 0, ATT_BLOCKS * sizeof *chosen);
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char item[32];
+        at += strspn(at, " ");
         size_t length = strcspn(at, ",");
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
         snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item), at);
         const char *choice = item;
         ATT_TRY(read_stage(&r, &choice));

@@ -20,7 +20,7 @@ static void every_form_is_read(void **state)
     chooses(*state, "none", "............");
     chooses(*state, "every:1", "xxxxxxxxxxxx");
     chooses(*state, "every:5", "x....x....x.");
-    chooses(*state, "every:99", "x...........");
+    chooses(*state, "every:12", "x...........");
     chooses(*state, "0", "x...........");
     chooses(*state, "11,0,2,5-7", "x.x..xxx...x");
     chooses(*state, "layer3:all", ".......xxxxx");
@@ -28,7 +28,8 @@ static void every_form_is_read(void **state)
     chooses(*state, "1:all,3:every:2", "xxx....x.x.x");
     chooses(*state, "layer2:0,2-3,layer3:4", "...x.xx....x");
     chooses(*state, "11,layer1:1", ".x.........x");
-    chooses(*state, "layer1:all,none", "xxx.........");
+    chooses(*state, "layer1:all,layer2:none", "xxx.........");
+    chooses(*state, " 0, 2 ,5-7 ", "x.x..xxx....");
 }
 
 static void refuses(att_context *context, const char *text, const char *words)
@@ -48,7 +49,9 @@ static void what_is_none_of_them_is_refused(void **state)
     refuses(*state, "every:", "\"every:\" is none of");
     refuses(*state, "-1", "\"-1\" is none of");
     refuses(*state, "1-", "\"1-\" is none of");
-    refuses(*state, "1 ", "\"1 \" is none of");
+    refuses(*state, "1 2", "\"1 2\" is none of");
+    refuses(*state, "every:13", "every:13, but the network has 12 blocks");
+    refuses(*state, "layer2:every:5", "every:5, but the stage has 4 blocks");
     refuses(*state, "stage1:all", "is none of");
     refuses(*state, "layer1:", "\"\" is none of");
     refuses(*state, "00000000000000000000000000000000000000000001", "is none of");
@@ -61,6 +64,8 @@ static void what_is_none_of_them_is_refused(void **state)
     refuses(*state, "0,0,0", "block 0 is named twice");
     refuses(*state, "0-3,2", "block 2 is named twice");
     refuses(*state, "all,7", "block 7 is named twice");
+    refuses(*state, "all,none", "block 0 is named twice");
+    refuses(*state, "none,layer2:1", "block 1 of layer2 is named twice");
     refuses(*state, "5,layer2:2", "block 2 of layer2 is named twice");
 }
 
