@@ -102,7 +102,7 @@ typedef struct bench_instants {
 
 /* Of a module on a network beside the same without it, and what it took alone. */
 typedef struct bench_price {
-    double seconds, over; /* over: those of none in the same turn, both medians */
+    double seconds, over, least, most; /* over: those of none in the same turn; medians, and over's range */
     att_bench_size size;
     int64_t none_parameters;
 } bench_price;

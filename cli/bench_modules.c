@@ -2,6 +2,7 @@
  * the same network without live in one process and take turns, so that both meet the same machine. */
 #include <attscope/nn.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +23,14 @@ static bool fits_blocks(const att_module *module)
     return module->place == ATT_ON_MAPS;
 }
 
-/* --attn or each module for feature maps; NULL past the last. */
+/* --attn, or none, whose price says how far to trust the others', and each module for feature maps; NULL past the last.
+ */
 static const char *module_text(const bench_settings *s, int index)
 {
     if (s->network.options.attn[0] != '\0')
         return index == 0 ? s->network.options.attn : NULL;
+    if (index-- == 0)
+        return NONE;
     for (int i = 0; i < att_module_count(); i++)
         if (fits_blocks(att_module_at(i)) && index-- == 0)
             return att_module_at(i)->name;
@@ -93,6 +97,11 @@ static int price(const bench_call *call, const priced *p, station *with, station
         found->none_parameters = att_bench_size_of(without->bench).parameters;
         found->seconds = bench_median(with->seconds, m->repeats);
         found->over = bench_median(over, m->repeats);
+        found->least = found->most = over[0];
+        for (int i = 1; i < m->repeats; i++) {
+            found->least = fmin(found->least, over[i]);
+            found->most = fmax(found->most, over[i]);
+        }
     }
     return code;
 }
@@ -125,7 +134,7 @@ static void print_head(const bench_call *call, const priced *p)
     printf("%s, batch %d, %d threads, %s, medians of %d turns\n\n", p->with.model, p->with.batch_size,
            att_context_threads(call->cli->context), att_precision_name(cli_engine_precision(&call->settings->engine)),
            call->settings->measure.repeats);
-    printf("%-28s %9s %9s %12s %9s\n", "module", "images/s", "price", "parameters", "peak");
+    printf("%-22s %9s %9s %16s %12s %9s\n", "module", "images/s", "price", "of turns", "parameters", "peak");
 }
 
 static void show(const bench_call *call, const priced *p, const bench_price *found)
@@ -133,7 +142,8 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
     double rate = p->with.batch_size / found->seconds;
     int64_t more = found->size.parameters - found->none_parameters;
     if (call->prints) {
-        printf("%-28s %9.2f %+7.1f %% %+12lld %5.0f MiB\n", p->name, rate, 100 * (found->over - 1), (long long)more,
+        printf("%-22s %9.2f %+7.1f %% %+7.1f to %+5.1f %+12lld %5.0f MiB\n", p->name, rate, 100 * (found->over - 1),
+               100 * (found->least - 1), 100 * (found->most - 1), (long long)more,
                (double)found->size.peak_bytes / (1 << 20));
         fflush(stdout);
     }
@@ -148,6 +158,8 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
     cli_json_integer(w, "batch_size", p->with.batch_size);
     cli_json_number(w, "samples_per_sec", rate);
     cli_json_number(w, "price", found->over - 1);
+    cli_json_number(w, "price_least", found->least - 1);
+    cli_json_number(w, "price_most", found->most - 1);
     cli_json_integer(w, "extra_parameters", more);
     cli_json_integer(w, "parameters", found->size.parameters);
     cli_json_integer(w, "peak_bytes", found->size.peak_bytes);
@@ -162,11 +174,11 @@ static int run_all(const bench_call *call, bench_records *records, int *shown)
     for (int i = 0; any_priced(call->settings, i, &p); i++) {
         if (!bench_wants(call->settings, NULL, p.name))
             continue;
-        if ((*shown)++ == 0 && call->prints)
-            print_head(call, &p);
         int code = bench_run_job(p.name, i > 0, records);
         if (code != CLI_OK)
             return code;
+        if ((*shown)++ == 0 && call->prints)
+            print_head(call, &p);
         show(call, &p, &records->items[0].of.price);
     }
     return CLI_OK;
@@ -185,8 +197,9 @@ static int run(const bench_call *call)
     if (code == CLI_OK && call->prints)
         puts(
             "\nprice = time of a batch with the module / time without - 1, turn by turn in one\n"
-            "process; --attn none shows how far to trust it. Parameters: more than without.\n"
-            "Peak: VmHWM with the module alone.");
+            "process: the median, and the least and the largest of the turns. That of none is\n"
+            "what the machine's unrest makes of 0. Parameters: more than without. Peak: VmHWM\n"
+            "with the module alone.");
     return code;
 }
 

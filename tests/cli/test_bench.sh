@@ -57,14 +57,17 @@ has_keys sweep.json case precision watched_by images_per_second
 tiny='--model resnet29 --attn se --attn-blocks all -b 2 --repeats 2 --warmup 1 --threads 2'
 # shellcheck disable=SC2086
 run 0 bench modules $tiny --img-size 8 --json sweep.json
-[ "$(count '^se/(train|infer) +[0-9.]+ +[+-][0-9.]+ % +[+][0-9]+ +[0-9]+ MiB$' stdout)" -eq 2 ] || fail "modules: $(cat stdout)"
-has_keys sweep.json case model attn precision batch_size samples_per_sec price extra_parameters peak_bytes
+[ "$(count '^se/(train|infer) +[0-9.]+ +[+-][0-9.]+ % +[+-][0-9.]+ to +[+-][0-9.]+ +[+][0-9]+ +[0-9]+ MiB$' stdout)" -eq 2 ] || fail "modules: $(cat stdout)"
+has_keys sweep.json case model attn precision batch_size samples_per_sec price price_least price_most extra_parameters peak_bytes
 out_has 'price = time of a batch with the module'
 # shellcheck disable=SC2086
 run 0 bench modules ${tiny/se/step} --adaptor iebn --img-size 8 --filter '*/infer'
 [ "$(count '^step:adaptor=iebn/infer ' stdout)" -eq 1 ] || fail "modules: $(cat stdout)"
 run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter '*a/infer'
 [ "$(count '^[a-z]+/' stdout)" -eq 2 ] && [ "$(count '^(eca|fca)/infer ' stdout)" -eq 2 ] || fail "modules: $(cat stdout)"
+# shellcheck disable=SC2086
+run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter 'none/infer'
+[ "$(count '^none/infer +[0-9.]+ +[+-][0-9.]+ % .* [+]0 +[0-9]+ MiB$' stdout)" -eq 1 ] || fail "modules: $(cat stdout)"
 
 # From a process's start to the first logits; stages are parts of it. The network is trained for a moment on noise.
 idx data
