@@ -35,6 +35,8 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
     if (size > job.limits->file_bytes)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: %zu bytes, more than the limit of %zu", name, size,
                         job.limits->file_bytes);
+    if (size == 0)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: empty, not a JPEG or PNG image", name);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         const image_format *format = &formats[i];
         if (size < format->signature_size || memcmp(bytes, format->signature, format->signature_size) != 0)

@@ -34,11 +34,11 @@ static att_status find_header(reading *r, const char **header, size_t *length)
     uint64_t announced = read_u64(r->file->map.bytes);
     uint64_t rest = r->file->map.size - ATT_SAFETENSORS_LENGTH_BYTES;
     if (announced > ATT_SAFETENSORS_MAX_HEADER)
-        return att_fail(context, ATT_ERR_FORMAT,
-                        "%s: neither safetensors nor a checkpoint of PyTorch, or damaged: a header of %" PRIu64
-                        " bytes is announced, at most "
-                        "%d are allowed",
-                        path, announced, (int)ATT_SAFETENSORS_MAX_HEADER);
+        return att_fail(
+            context, ATT_ERR_FORMAT,
+            "%s: neither safetensors nor a checkpoint of PyTorch, or damaged: its first 8 bytes are not the "
+            "length of a header, which is at most %d",
+            path, (int)ATT_SAFETENSORS_MAX_HEADER);
     if (announced > rest)
         return att_fail(context, ATT_ERR_FORMAT,
                         "%s: truncated: a header of %" PRIu64 " bytes is announced, %" PRIu64 " bytes follow", path,
