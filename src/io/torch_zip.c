@@ -232,7 +232,8 @@ static att_status check_plain(const archive *a, const record *found)
     if (!found->packed)
         return ATT_OK;
     return refuse_record(a, found->name, ATT_ERR_UNSUPPORTED,
-                         "is compressed or encrypted, as torch.save() never does, and is not read");
+                         "is compressed or encrypted; expected stored as it is, as torch.save() writes it (in Python: "
+                         "torch.save(torch.load(...)))");
 }
 
 static att_status check_sum(const archive *a, record *found)
@@ -297,12 +298,16 @@ static att_status check_kind(const archive *a)
                         "%s: a program of TorchScript; attscope runs no code (in Python: save the state_dict)",
                         a->file->path);
     ATT_TRY(check_single(a));
-    if (!find_file(a, "data.pkl"))
+    const record *data = find_file(a, "data.pkl");
+    if (!data)
         return refuse(a, "a zip archive, but no checkpoint of PyTorch: it has no data.pkl");
-    if (order && (order->size != strlen(little) || memcmp(order->data, little, strlen(little)) != 0))
-        return att_fail(a->file->context, ATT_ERR_UNSUPPORTED, "%s: its byte order is not little-endian",
-                        a->file->path);
-    return ATT_OK;
+    ATT_TRY(check_plain(a, data));
+    if (!order)
+        return ATT_OK;
+    ATT_TRY(check_plain(a, order));
+    if (order->size == strlen(little) && memcmp(order->data, little, strlen(little)) == 0)
+        return ATT_OK;
+    return att_fail(a->file->context, ATT_ERR_UNSUPPORTED, "%s: its byte order is not little-endian", a->file->path);
 }
 
 static att_status read_checkpoint(archive *a, att_pickle *pickle)
@@ -310,7 +315,6 @@ static att_status read_checkpoint(archive *a, att_pickle *pickle)
     ATT_TRY(read_directory(a));
     ATT_TRY(check_kind(a));
     record *data = find_file(a, "data.pkl");
-    ATT_TRY(check_plain(a, data));
     ATT_TRY(check_sum(a, data));
     att_pickle_ref root;
     ATT_TRY(att_pickle_read(pickle, data->data, (size_t)data->size, &root));

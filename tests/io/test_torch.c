@@ -282,6 +282,7 @@ static void test_archives(void **state)
     far.place_off = 1 << 20, over.place_off = -(int64_t)(30 + strlen("a/data.pkl") + object->size);
     zipped big_data = data, longer = data;
     big_data.method = 8, longer.size_off = 10;
+    const zipped packed_order = {"a/byteorder", "?", 1, 8, 0, 0, 0, 0};
     zipped bad = numbers, bad_data = data, unsaid = numbers;
     bad.crc_off = bad_data.crc_off = 1;
     unsaid.crc_off = -checksum((const uint8_t *)four, sizeof four);
@@ -311,6 +312,11 @@ static void test_archives(void **state)
         {{{"a/x", "", 0, 0, 0, 0, 0, 0}}, 0, ATT_ERR_FORMAT, "damaged"},
         {{data, packed}, 2, ATT_ERR_UNSUPPORTED, "a/data/0 in it is compressed"},
         {{big_data, numbers}, 2, ATT_ERR_UNSUPPORTED, "a/data.pkl in it is compressed"},
+        {{big_data, packed, packed_order},
+         3,
+         ATT_ERR_UNSUPPORTED,
+         "a/data.pkl in it is compressed or encrypted; expected"},
+        {{data, numbers, packed_order}, 3, ATT_ERR_UNSUPPORTED, "a/byteorder in it is compressed"},
         {{data, locked}, 2, ATT_ERR_UNSUPPORTED, "encrypted"},
         {{data, numbers, numbers}, 3, ATT_ERR_FORMAT, "is there twice"},
         {{data, short_one}, 2, ATT_ERR_FORMAT, "not as large as its tensors say"},
