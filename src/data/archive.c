@@ -19,6 +19,15 @@ static bool accepts(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+/* Of images that are too large the reader will say so. */
+static att_status choose(void *user, const char *name, size_t size, att_archive_use *use)
+{
+    const att_dataset *dataset = user;
+    if (!att_class_tree_is_image(name) || size > dataset->limits.file_bytes)
+        *use = ATT_ARCHIVE_LIST;
+    return ATT_OK;
+}
+
 static att_status open_archive(att_dataset *dataset, const att_dataset_options *options)
 {
     att_context *context = dataset->context;
@@ -27,7 +36,7 @@ static att_status open_archive(att_dataset *dataset, const att_dataset_options *
         return att_fail_memory(context, sizeof *source, dataset->path);
     dataset->source = source;
     source->tree.context = context;
-    ATT_TRY(att_archive_open(context, dataset->path, options->cache_bytes, &source->archive));
+    ATT_TRY(att_archive_open_some(context, dataset->path, options->cache_bytes, choose, dataset, &source->archive));
     dataset->kind = att_archive_kind(source->archive);
     for (int64_t i = 0; i < att_archive_count(source->archive); i++)
         ATT_TRY(att_class_tree_add(&source->tree, att_archive_name(source->archive, i), i));

@@ -9,11 +9,17 @@
 
 static const int64_t max_files = (int64_t)1 << 26;
 
-static bool is_image(const char *last)
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool att_class_tree_is_image(const char *path)
 {
     static const char *const endings[] = {".jpg", ".jpeg", ".png"};
-    const char *ending = strrchr(last, '.');
-    for (size_t i = 0; ending && i < sizeof endings / sizeof *endings; i++)
+    const char *last = last_part(path), *ending = strrchr(last, '.');
+    for (size_t i = 0; ending && *last != '.' && i < sizeof endings / sizeof *endings; i++)
         if (strcasecmp(ending, endings[i]) == 0)
             return true;
     return false;
@@ -38,11 +44,10 @@ static att_status append(att_context *context, att_tree_list *list, att_tree_fil
 
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member)
 {
-    const char *slash = strrchr(path, '/');
-    const char *last = slash ? slash + 1 : path;
-    if (*last == '.')
+    if (*last_part(path) == '.')
         return ATT_OK;
-    return append(tree->context, is_image(last) ? &tree->images : &tree->others, (att_tree_file){path, path, member});
+    return append(tree->context, att_class_tree_is_image(path) ? &tree->images : &tree->others,
+                  (att_tree_file){path, path, member});
 }
 
 void att_class_tree_free(att_class_tree *tree)
@@ -161,6 +166,18 @@ static int compare_files(const void *a, const void *b)
     return att_natural_compare(((const att_tree_file *)a)->inner, ((const att_tree_file *)b)->inner);
 }
 
+/* Leaves the images in order. A tar can hold a file twice. */
+static att_status sort_images(att_class_tree *tree, const att_dataset *dataset)
+{
+    att_tree_file *files = tree->images.files;
+    qsort(files, (size_t)tree->images.count, sizeof *files, compare_files);
+    for (int64_t i = 1; i < tree->images.count; i++)
+        if (strcmp(files[i].inner, files[i - 1].inner) == 0)
+            return att_fail(tree->context, ATT_ERR_FORMAT, "%s: it holds two files of one name, both \"%s\"",
+                            dataset->path, files[i].path);
+    return ATT_OK;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return att_natural_compare(*(const char *const *)a, *(const char *const *)b);
@@ -276,7 +293,7 @@ static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
     if (!dataset->labels)
         return att_fail_memory(dataset->context, (size_t)tree->images.count * sizeof *dataset->labels,
                                "the list of images");
-    qsort(tree->images.files, (size_t)tree->images.count, sizeof *tree->images.files, compare_files);
+    ATT_TRY(sort_images(tree, dataset));
     for (int64_t i = 0; i < tree->images.count; i++)
         dataset->labels[i] = -1;
     dataset->count = tree->images.count;
@@ -331,7 +348,7 @@ att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, con
     if (tree->images.count == 0)
         return att_fail(tree->context, ATT_ERR_FORMAT,
                         "%s: no .jpg, .jpeg or .png lies in a folder named after its class", dataset->path);
-    qsort(tree->images.files, (size_t)tree->images.count, sizeof *tree->images.files, compare_files);
+    ATT_TRY(sort_images(tree, dataset));
     att_arena arena = {.context = tree->context};
     att_status status = number_classes(tree, dataset, options, &arena);
     att_arena_free(&arena);

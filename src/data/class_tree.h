@@ -22,11 +22,13 @@ typedef struct att_class_tree {
     att_tree_list others; /* files that are none, and folders, whose paths end in a slash */
 } att_class_tree;
 
+/* Whether a file's name says that it is an image. */
+bool att_class_tree_is_image(const char *path);
 /* Adds the path of a file, or of a folder with a slash behind it, which must live as long as the tree. A file's name
  * says whether it is an image, as timm decides it; hidden ones are passed over. */
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member);
 /* Goes into folders that hold everything, picks the split, leaves out what lies in no class folder, sorts, and fills
- * the data set's split, classes, labels and count. Says in the log what other files lie in class folders, and which of
+ * the data set's split, classes, labels and count. One path twice is refused (ERR_FORMAT). Says in the log what other files lie in class folders, and which of
  * these have no image. */
 att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);

@@ -10,7 +10,7 @@
 
 /* The official archives have at most ten files. */
 enum { FIRST_FILES = 12, MAX_LABELS = 256, DIGITS = 4 };
-static const size_t max_bytes = (size_t)4 << 30; /* of one file */
+static const size_t max_bytes = (size_t)512 << 20; /* of one file; STL-10's largest has 221 MB */
 
 typedef struct packed_source {
     const att_packed_layout *layout;
@@ -131,21 +131,67 @@ static att_status refuse_pickled(const att_dataset *dataset, const att_packed_la
 }
 
 typedef struct wanted_files {
+    const att_dataset *dataset;
     const att_packed_layout *layout;
     const att_packed_split *split;
-    bool pickled; /* a file of the version for Python was seen */
+    unsigned seen; /* one bit for each */
+    bool pickled;  /* a file of the version for Python was seen */
 } wanted_files;
 
-static bool is_wanted(void *user, const char *path)
+/* Number `index` of the files that are needed; NULL past the last. */
+static const char *wanted_name(const wanted_files *files, int index)
+{
+    int images = 0;
+    while (images < ATT_PACKED_FILES && files->split->files[images])
+        images++;
+    if (index < images)
+        return files->split->files[index];
+    if (index == images)
+        return files->layout->class_names;
+    return index == images + 1 ? files->split->labels : NULL;
+}
+
+/* -1 where the file is not needed. */
+static int wanted_index(const wanted_files *files, const char *path)
+{
+    const char *name;
+    for (int i = 0; (name = wanted_name(files, i)); i++)
+        if (strcmp(last_part(path), name) == 0)
+            return i;
+    return -1;
+}
+
+/* Of a file that is there twice the second is only listed: it will be refused. */
+static att_status choose(void *user, const char *path, size_t size, att_archive_use *use)
 {
     wanted_files *files = user;
-    const char *name = last_part(path);
-    bool wanted = strcmp(name, files->layout->class_names) == 0 ||
-                  (files->split->labels && strcmp(name, files->split->labels) == 0);
-    for (int i = 0; i < ATT_PACKED_FILES && files->split->files[i]; i++)
-        wanted |= strcmp(name, files->split->files[i]) == 0;
+    int index = wanted_index(files, path);
     files->pickled |= is_pickled_member((void *)(uintptr_t)files->layout, path);
-    return wanted;
+    if (index < 0) {
+        *use = ATT_ARCHIVE_PASS;
+        return ATT_OK;
+    }
+    if (size > max_bytes)
+        return att_fail(files->dataset->context, ATT_ERR_FORMAT,
+                        "%s in %s: %zu bytes; expected at most the %zu that such a file can have", path,
+                        files->dataset->path, size, max_bytes);
+    if (files->seen & 1U << index)
+        *use = ATT_ARCHIVE_LIST;
+    files->seen |= 1U << index;
+    return ATT_OK;
+}
+
+static att_status check_once(const att_dataset *dataset, const att_archive *archive)
+{
+    for (int64_t i = 1; i < att_archive_count(archive); i++)
+        for (int64_t j = 0; j < i; j++) {
+            const char *one = att_archive_name(archive, j), *other = att_archive_name(archive, i);
+            if (strcmp(last_part(one), last_part(other)) == 0)
+                return att_fail(dataset->context, ATT_ERR_FORMAT,
+                                "%s has two files %s, %s and %s; expected one data set in it", dataset->path,
+                                last_part(one), one, other);
+        }
+    return ATT_OK;
 }
 
 static att_status find_files(const att_dataset *dataset, packed_source *source, size_t cache_bytes)
@@ -157,9 +203,11 @@ static att_status find_files(const att_dataset *dataset, packed_source *source, 
                    ? ATT_OK
                    : refuse_pickled(dataset, layout);
     source->folder[0] = '\0';
-    wanted_files files = {layout, source->split, false};
-    ATT_TRY(att_archive_open_some(dataset->context, archive, cache_bytes, is_wanted, &files, &source->archive));
-    return att_archive_count(source->archive) == 0 && files.pickled ? refuse_pickled(dataset, layout) : ATT_OK;
+    wanted_files files = {.dataset = dataset, .layout = layout, .split = source->split};
+    ATT_TRY(att_archive_open_some(dataset->context, archive, cache_bytes, choose, &files, &source->archive));
+    if (att_archive_count(source->archive) == 0 && files.pickled)
+        return refuse_pickled(dataset, layout);
+    return check_once(dataset, source->archive);
 }
 
 /* --- reading them ------------------------------------------------------------------------------------------------ */
@@ -177,12 +225,7 @@ static att_status read_member(const att_dataset *dataset, const packed_source *s
 {
     att_context *context = dataset->context;
     int64_t member = member_of(source->archive, name);
-    if (member < 0)
-        return att_fail(context, ATT_ERR_NOT_FOUND, "%s has no %s", dataset->path, name);
     *size = att_archive_size(source->archive, member);
-    if (*size > max_bytes)
-        return att_fail(context, ATT_ERR_FORMAT, "%s in %s: %zu bytes, more than such a file can have", name,
-                        dataset->path, *size);
     *bytes = att_reallocate(context, NULL, *size + 1);
     if (!*bytes)
         return att_fail_memory(context, *size + 1, name);
@@ -193,7 +236,7 @@ static att_status read_member(const att_dataset *dataset, const packed_source *s
     return status;
 }
 
-/* A file whole, and a NUL; *bytes is the caller's. */
+/* A file that is there, whole, and a NUL; *bytes is the caller's. */
 static att_status read_file(const att_dataset *dataset, const packed_source *source, const char *name, char **bytes,
                             size_t *size)
 {
@@ -208,6 +251,21 @@ static att_status read_file(const att_dataset *dataset, const packed_source *sou
 static bool is_there(const packed_source *source, const char *name)
 {
     return source->archive ? member_of(source->archive, name) >= 0 : holds(source->folder, name);
+}
+
+static att_status check_there(const att_dataset *dataset, const packed_source *source, const char *name)
+{
+    if (is_there(source, name))
+        return ATT_OK;
+    return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s has no %s", dataset->path, name);
+}
+
+/* Before any of them is read. */
+static att_status check_files(const att_dataset *dataset, const packed_source *source)
+{
+    for (int i = 0; i < ATT_PACKED_FILES && source->split->files[i]; i++)
+        ATT_TRY(check_there(dataset, source, source->split->files[i]));
+    return source->split->labels ? check_there(dataset, source, source->split->labels) : ATT_OK;
 }
 
 static size_t image_bytes(const att_packed_layout *layout)
@@ -400,6 +458,7 @@ att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset
     source->split = &layout->splits[options->split && strncmp(options->split, "train", 5) != 0];
     dataset->split = source->split->name;
     ATT_TRY(find_files(dataset, source, options->cache_bytes));
+    ATT_TRY(check_files(dataset, source));
     ATT_TRY(read_images(dataset, source));
     ATT_TRY(read_labels(dataset, source));
     ATT_TRY(settle_classes(dataset, source, options->class_map));

@@ -43,7 +43,7 @@ typedef struct archive_walk {
     struct archive *reader;
     struct archive_entry *entry;
     size_t cache_bytes;
-    bool (*wanted)(void *user, const char *name); /* NULL: all are */
+    att_archive_choose choose; /* NULL: all are kept */
     void *user;
 } archive_walk;
 
@@ -154,18 +154,22 @@ static att_status add_member(const archive_walk *walk)
         return ATT_OK;
     }
     name = without_dot_slash(name);
-    if (walk->wanted && !walk->wanted(walk->user, name))
+    size_t size = (size_t)archive_entry_size(walk->entry);
+    att_archive_use use = ATT_ARCHIVE_KEEP;
+    if (walk->choose)
+        ATT_TRY(walk->choose(walk->user, name, size, &use));
+    if (use == ATT_ARCHIVE_PASS)
         return ATT_OK;
     ATT_TRY(grow(archive));
     member made = {.name = att_arena_string(&archive->names, name),
-                   .size = (size_t)archive_entry_size(walk->entry),
+                   .size = size,
                    .offset = archive_filter_bytes(walk->reader, 0),
                    .deflated = deflated};
     if (!made.name)
         return att_fail_memory(archive->context, strlen(name), archive->path);
-    if (archive->descriptor < 0)
+    if (archive->descriptor < 0 && use == ATT_ARCHIVE_KEEP)
         ATT_TRY(keep_bytes(walk, &made));
-    else if (!deflated && (int64_t)made.size > archive->file_bytes - made.offset)
+    else if (archive->descriptor >= 0 && !deflated && (int64_t)made.size > archive->file_bytes - made.offset)
         return att_fail(archive->context, ATT_ERR_FORMAT, "%s: truncated in %s", archive->path, made.name);
     archive->members[archive->count++] = made;
     return ATT_OK;
@@ -251,8 +255,8 @@ att_status att_archive_open(att_context *context, const char *path, size_t cache
     return att_archive_open_some(context, path, cache_bytes, NULL, NULL, out);
 }
 
-att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes,
-                                 bool (*wanted)(void *user, const char *name), void *user, att_archive **out)
+att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes, att_archive_choose choose,
+                                 void *user, att_archive **out)
 {
     if (access(path, R_OK) != 0)
         return att_fail(context, errno == ENOENT ? ATT_ERR_NOT_FOUND : ATT_ERR_IO, "%s could not be opened", path);
@@ -263,7 +267,7 @@ att_status att_archive_open_some(att_context *context, const char *path, size_t 
     archive->names.context = context;
     archive->descriptor = -1;
     archive->path = att_copy_string(context, path);
-    archive_walk walk = {.archive = archive, .cache_bytes = cache_bytes, .wanted = wanted, .user = user};
+    archive_walk walk = {.archive = archive, .cache_bytes = cache_bytes, .choose = choose, .user = user};
     att_status status = archive->path ? walk_in_utf8(&walk) : att_fail_memory(context, strlen(path) + 1, path);
     if (status == ATT_OK)
         *out = archive;
@@ -412,6 +416,8 @@ att_status att_archive_read(const att_archive *archive, att_context *context, in
     if (from->size == 0)
         return ATT_OK;
     if (archive->descriptor < 0) {
+        if (!from->kept)
+            return fail_member(archive, context, from, ATT_ERR_UNSUPPORTED, "not kept when the archive was opened");
         memcpy(bytes, from->kept, from->size);
         return ATT_OK;
     }

@@ -3,8 +3,7 @@
  * Opening walks the archive once (libarchive) and notes where each file's bytes begin; reading then goes straight
  * there. A gzipped tar cannot be sought: its files' bytes are kept in memory. The kind is found from the contents,
  * never from the name. Folders are not listed; links, devices, sparse and encrypted files, and names that are absolute
- * or hold
- * ".." are skipped and counted.
+ * or hold ".." are skipped and counted.
  */
 #ifndef ATT_IO_ARCHIVE_H
 #define ATT_IO_ARCHIVE_H
@@ -17,9 +16,17 @@ typedef struct att_archive att_archive;
  * success *archive is the caller's. Errors: ERR_FORMAT (no archive, truncated, corrupt), ERR_UNSUPPORTED,
  * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 att_status att_archive_open(att_context *context, const char *path, size_t cache_bytes, att_archive **archive);
-/* The same with only those files whose path `wanted` says; the others are neither kept nor counted. */
-att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes,
-                                 bool (*wanted)(void *user, const char *name), void *user, att_archive **archive);
+/* What a file of an archive is needed for. */
+typedef enum att_archive_use {
+    ATT_ARCHIVE_PASS, /* it is neither listed nor counted */
+    ATT_ARCHIVE_LIST, /* its name and size are; of a gzipped tar its bytes are not kept and cannot be read */
+    ATT_ARCHIVE_KEEP,
+} att_archive_use;
+/* Says it of the file `name` before any of its bytes are read; *use is KEEP. A failure ends the opening. */
+typedef att_status (*att_archive_choose)(void *user, const char *name, size_t size, att_archive_use *use);
+/* The same with what is chosen of its files. */
+att_status att_archive_open_some(att_context *context, const char *path, size_t cache_bytes, att_archive_choose choose,
+                                 void *user, att_archive **archive);
 void att_archive_close(att_archive **archive);
 
 /* Whether `fits` is true of one of the first `most` files' paths, in the archive's order; false where there is no
@@ -35,7 +42,7 @@ const char *att_archive_name(const att_archive *archive, int64_t index);
 size_t att_archive_size(const att_archive *archive, int64_t index);
 
 /* Copies the file's att_archive_size() bytes to `bytes`. Thread-safe; the message of a failure goes to `context`.
- * Errors: ERR_IO, ERR_FORMAT (shortened since, corrupt), ERR_MEMORY. */
+ * Errors: ERR_IO, ERR_FORMAT (shortened since, corrupt), ERR_UNSUPPORTED (not kept), ERR_MEMORY. */
 att_status att_archive_read(const att_archive *archive, att_context *context, int64_t index, void *bytes);
 
 #endif

@@ -381,6 +381,50 @@ static att_status open_and_read(scratch *self, const char *path, const char *map
     return status;
 }
 
+static void test_one_file_twice_in_an_archive(void **state)
+{
+    static const char *const names[] = {"dog/1.png", "cat/2.png", "cat/1.png", "cat/2.png"};
+    scratch *self = *state;
+    att_dataset *dataset = NULL;
+    for (int unlabelled = 0; unlabelled < 2; unlabelled++) {
+        att_dataset_options options = att_dataset_options_defaults();
+        options.unlabelled = unlabelled;
+        pictures_pack(self->path, "ustar", names, 4);
+        assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_ERR_FORMAT);
+        assert_message_has(self, "two files of one name, both \"cat/2.png\"");
+        pictures_pack(self->path, "ustar", names, 3);
+        assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_OK);
+        att_dataset_close(&dataset);
+    }
+}
+
+/* Of a gzipped archive: no file that is no image, and no image that is larger than images may be. */
+static void test_only_images_are_kept(void **state)
+{
+    scratch *self = *state;
+    static char large[1 << 18];
+    void *bytes;
+    size_t size;
+    picture_make(7, &bytes, &size);
+    pack made = pack_open(self->path, "ustar.gz");
+    pack_entry(&made, "cat/notes.txt", AE_IFREG, NULL, large, sizeof large);
+    pack_entry(&made, "cat/1.png", AE_IFREG, NULL, bytes, size);
+    pack_entry(&made, "cat/2.png", AE_IFREG, NULL, large, sizeof large);
+    pack_close(&made);
+    free(bytes);
+    att_dataset *dataset = NULL;
+    att_dataset_options options = att_dataset_options_defaults();
+    options.cache_bytes = size;
+    options.limits.file_bytes = sizeof large - 1;
+    assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_OK);
+    assert_int_equal(att_dataset_count(dataset), 2);
+    assert_image(self, dataset, 0, 0, 7);
+    att_image image;
+    assert_int_equal(att_dataset_read(dataset, self->context, 1, 3, &image), ATT_ERR_UNSUPPORTED);
+    assert_message_has(self, "more than the limit");
+    att_dataset_close(&dataset);
+}
+
 static att_status use_folder(scratch *self)
 {
     return open_and_read(self, self->folder, NULL);
@@ -416,12 +460,20 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_order_is_timms), scratch_test(test_folder),
-        scratch_test(test_split_folders),  scratch_test(test_class_map),
-        scratch_test(test_archives),       scratch_test(test_an_archive_for_each_split),
-        scratch_test(test_unlabelled),     scratch_test(test_idx),
-        scratch_test(test_fashion_mnist),  scratch_test(test_photographs),
-        scratch_test(test_lack_of_memory), scratch_test(test_what_is_wrong_is_said),
+        scratch_test(test_order_is_timms),
+        scratch_test(test_folder),
+        scratch_test(test_split_folders),
+        scratch_test(test_class_map),
+        scratch_test(test_archives),
+        scratch_test(test_an_archive_for_each_split),
+        scratch_test(test_one_file_twice_in_an_archive),
+        scratch_test(test_only_images_are_kept),
+        scratch_test(test_unlabelled),
+        scratch_test(test_idx),
+        scratch_test(test_fashion_mnist),
+        scratch_test(test_photographs),
+        scratch_test(test_lack_of_memory),
+        scratch_test(test_what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,6 +218,58 @@ static void test_only_what_is_needed_is_kept(void **state)
     assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_ERR_UNSUPPORTED);
 }
 
+/* The header of a tar alone: the file it names is refused before a byte of it is read. */
+static void test_too_large_is_refused_at_once(void **state)
+{
+    scratch *self = *state;
+    static char tar[512];
+    strcpy(tar, "cifar-10-batches-bin/data_batch_1.bin");
+    strcpy(tar + 100, "0100644");
+    strcpy(tar + 124, "04000000001"); /* 512 MiB and 1 */
+    strcpy(tar + 136, "00000000000");
+    memset(tar + 148, ' ', 8);
+    tar[156] = '0';
+    unsigned sum = 0;
+    for (int i = 0; i < 512; i++)
+        sum += (uint8_t)tar[i];
+    snprintf(tar + 148, 8, "%06o", sum);
+    scratch_write(self, tar, sizeof tar);
+    expect_failure(self, self->path, "train", ATT_ERR_FORMAT,
+                   "536870913 bytes; expected at most the 536870912 that such a file can have");
+}
+
+static void test_a_missing_file_is_told_before_any_is_read(void **state)
+{
+    scratch *self = *state;
+    enum { IMAGES = 200 };
+    static uint8_t bytes[IMAGES * (3 * PLANE + 1)];
+    size_t size = make_records(bytes, 0, IMAGES, 0);
+    const pack_file files[] = {{"data_batch_1.bin", bytes, size},
+                               {"data_batch_2.bin", bytes, size},
+                               {"data_batch_3.bin", bytes, size},
+                               {"data_batch_4.bin", bytes, size}};
+    pack_files(self->path, "ustar.gz", files, 4);
+    expect_failure(self, self->path, "train", ATT_ERR_NOT_FOUND, "has no data_batch_5.bin");
+    /* What is kept of the archive, and lists of names; pixels would be as much again. */
+    assert_in_range(att_context_allocations(self->context).bytes_peak, 4 * size, 5 * size);
+}
+
+static void test_two_copies_are_refused(void **state)
+{
+    scratch *self = *state;
+    static const char *const kinds[] = {"ustar.gz", "ustar"};
+    pack_file files[8];
+    int count = cifar10_files(files);
+    files[count] = (pack_file){"copy/data_batch_2.bin", files[1].bytes, files[1].size};
+    for (int k = 0; k < 2; k++) {
+        pack_files(self->path, kinds[k], files, count + 1);
+        expect_failure(self, self->path, "train", ATT_ERR_FORMAT,
+                       "two files data_batch_2.bin, data_batch_2.bin and copy/data_batch_2.bin");
+        att_dataset *dataset = open_set(self, self->path, "test", NULL); /* which needs neither */
+        att_dataset_close(&dataset);
+    }
+}
+
 static size_t hundred_names(char *text, size_t size)
 {
     size_t length = 0;
@@ -410,6 +462,9 @@ int main(void)
         scratch_test(test_the_official_archive_in_a_folder),
         scratch_test(test_an_archive_of_class_folders_stays_one),
         scratch_test(test_only_what_is_needed_is_kept),
+        scratch_test(test_too_large_is_refused_at_once),
+        scratch_test(test_a_missing_file_is_told_before_any_is_read),
+        scratch_test(test_two_copies_are_refused),
         scratch_test(test_cifar100_has_fine_labels),
         scratch_test(test_cifar100_has_coarse_labels),
         scratch_test(test_stl10_runs_down_columns),
