@@ -3,7 +3,8 @@
  * The kind is found from the contents, never from the name. What torch.save() writes (.pth, .pt, .pth.tar, .th, .bin:
  * a zip archive of one folder with one pickle, whose checksums are compared where it has them, or the pickles of
  * PyTorch before 1.6) is read by a machine that builds tensors and containers and nothing else: no code runs, whatever
- * the file says. Of such a file these are its tensors:
+ * the file says. What else a training keeps beside its weights is left out: of classes that attscope does not know,
+ * too, unless tensors lie in their objects where weights are looked for. Of such a file these are its tensors:
  *
  *   1. the dictionary under the first of these keys that holds tensors, looked for again in what was found:
  *      state_dict, model_state_dict, model, module, net, network, weights, params, teacher, student; where there is

@@ -28,8 +28,8 @@ bool att_class_tree_is_image(const char *path);
  * says whether it is an image, as timm decides it; hidden ones are passed over. */
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member);
 /* Goes into folders that hold everything, picks the split, leaves out what lies in no class folder, sorts, and fills
- * the data set's split, classes, labels and count. One path twice is refused (ERR_FORMAT). Says in the log what other files lie in class folders, and which of
- * these have no image. */
+ * the data set's split, classes, labels and count. One path twice is refused (ERR_FORMAT). Says in the log what other
+ * files lie in class folders, and which of these have no image. */
 att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);
 

@@ -272,11 +272,10 @@ static att_status op_dup(att_pickle *pickle)
     return push(pickle, top(pickle));
 }
 
-/* Puts the stack's values from `first` into a container and takes them off. An opaque object forgets them. */
+/* Puts the stack's values from `first` into a container and takes them off. */
 static att_status move_into(att_pickle *pickle, att_pickle_ref container, int first)
 {
-    bool forgets = pickle->values[container].kind == ATT_PICKLE_OPAQUE;
-    for (int i = first; i < pickle->stack_count && !forgets; i++)
+    for (int i = first; i < pickle->stack_count; i++)
         ATT_TRY(att_pickle_append(pickle, container, pickle->stack[i]));
     pickle->stack_count = first;
     return ATT_OK;
@@ -316,8 +315,23 @@ OPERATION(tuple3, push_tuple(pickle, 3))
 OPERATION(empty_list, push_empty(pickle, ATT_PICKLE_LIST))
 OPERATION(list, push_marked(pickle, ATT_PICKLE_LIST))
 OPERATION(empty_dict, push_empty(pickle, ATT_PICKLE_DICT))
-OPERATION(empty_set, push_empty(pickle, ATT_PICKLE_OPAQUE))
-OPERATION(frozenset, push_marked(pickle, ATT_PICKLE_OPAQUE))
+
+static att_status op_empty_set(att_pickle *pickle)
+{
+    att_pickle_ref set;
+    ATT_TRY(att_pickle_make_set(pickle, &set));
+    return push(pickle, set);
+}
+
+static att_status op_frozenset(att_pickle *pickle)
+{
+    int first;
+    att_pickle_ref set;
+    ATT_TRY(pop_mark(pickle, &first));
+    ATT_TRY(att_pickle_make_set(pickle, &set));
+    ATT_TRY(move_into(pickle, set, first));
+    return push(pickle, set);
+}
 
 /* Puts the stack's values from `first` into the container below them. */
 static att_status fill(att_pickle *pickle, att_pickle_kind kind, int first)
@@ -413,15 +427,29 @@ OPERATION(long_binget, recall(pickle, 4))
 
 /* --- names and calls ---------------------------------------------------------------------------------------------- */
 
+static att_status append_text(att_pickle *pickle, att_pickle_ref container, att_pickle_text text)
+{
+    att_pickle_ref ref;
+    ATT_TRY(att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_TEXT, .text = text}, &ref));
+    return att_pickle_append(pickle, container, ref);
+}
+
+static att_status push_unknown(att_pickle *pickle, att_pickle_text module, att_pickle_text name)
+{
+    att_pickle_ref ref;
+    if (!att_pickle_may_be_named(module, name))
+        return att_pickle_refuse_name(pickle, module, name);
+    ATT_TRY(att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_UNKNOWN}, &ref));
+    ATT_TRY(append_text(pickle, ref, module));
+    ATT_TRY(append_text(pickle, ref, name));
+    return push(pickle, ref);
+}
+
 static att_status push_global(att_pickle *pickle, att_pickle_text module, att_pickle_text name)
 {
     const att_pickle_global *global = att_pickle_global_find(module, name);
-    char first[ATT_PICKLE_SHOWN], second[ATT_PICKLE_SHOWN];
     if (!global)
-        return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
-                        "%s: it asks for %s.%s to be called; attscope runs no code, whatever the file says, and builds "
-                        "tensors and plain containers only (in Python: save the state_dict)",
-                        pickle->path, att_pickle_show(module, first), att_pickle_show(name, second));
+        return push_unknown(pickle, module, name);
     return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_GLOBAL, .global = global});
 }
 
@@ -458,13 +486,15 @@ static att_status op_newobj_ex(att_pickle *pickle)
     return op_call(pickle);
 }
 
-/* An object's state: no attribute is looked at, neither of opaque objects nor of dictionaries (OrderedDict). */
+/* An object's state: noted with opaque objects, forgotten with dictionaries (OrderedDict). */
 static att_status op_build(att_pickle *pickle)
 {
     ATT_TRY(need(pickle, 2));
-    pop(pickle);
+    att_pickle_ref state = pop(pickle);
     att_pickle_kind kind = att_pickle_at(pickle, top(pickle))->kind;
-    if (kind != ATT_PICKLE_OPAQUE && kind != ATT_PICKLE_DICT)
+    if (kind == ATT_PICKLE_OPAQUE)
+        return att_pickle_append(pickle, top(pickle), state);
+    if (kind != ATT_PICKLE_DICT)
         return att_pickle_refuse(pickle, "it gives a state to something that has none");
     return ATT_OK;
 }
@@ -541,7 +571,7 @@ att_status att_pickle_read(att_pickle *pickle, const uint8_t *bytes, size_t size
             return finish(pickle, root);
         if (!operations[*opcode])
             return att_fail(pickle->context, ATT_ERR_FORMAT,
-                            "%s: byte %zu of its pickle: opcode 0x%02x, which torch.save() does not write",
+                            "%s: byte %zu of its pickle: opcode 0x%02x, which is none of protocols 2 to 5 or runs code",
                             pickle->path, pickle->at - 1, *opcode);
         ATT_TRY(operations[*opcode](pickle));
     }

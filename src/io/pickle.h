@@ -1,12 +1,14 @@
 /* io/pickle.h - a machine for Python's pickles that builds texts, numbers, containers and descriptions of tensors.
  *
  * It runs no code. A name of Python's (a "global") is looked up in a fixed list (pickle_globals.c) that says what takes
- * its place; one that is not in it is refused. The objects of names that only describe a training (argparse.Namespace,
- * numpy's scalars) become opaque: whatever goes into them is forgotten.
+ * its place. The objects of names that only describe a training (argparse.Namespace, numpy's scalars) become opaque:
+ * what they were made of is noted, and nothing is made of it. So do objects of a class that is not in the list. What is
+ * refused: a function that is not in it, where it would be called; and names of modules that act on the machine (os,
+ * builtins, subprocess), even unused.
  *
- * Values are numbered; a container is a chain of cells. Nothing is recursive, and each opcode makes at most one value,
- * so that memory is bounded by the pickle's length, and by MOST_VALUES. Values may contain themselves: who walks over
- * them must bound its depth and its steps. Opcodes: Lib/pickletools.py of CPython 3.12, protocols 2 to 5.
+ * Values are numbered; a container is a chain of cells. Nothing is recursive, and each opcode makes at most a few
+ * values, so that memory is bounded by the pickle's length, and by MOST_VALUES. Values may contain themselves: who
+ * walks over them must bound its depth and its steps. Opcodes: Lib/pickletools.py of CPython 3.12, protocols 2 to 5.
  */
 #ifndef ATT_IO_PICKLE_H
 #define ATT_IO_PICKLE_H
@@ -26,9 +28,10 @@ typedef enum att_pickle_kind {
     ATT_PICKLE_LIST,
     ATT_PICKLE_DICT, /* its cells: key, value, key, value... */
     ATT_PICKLE_GLOBAL,
+    ATT_PICKLE_UNKNOWN, /* a name that is not in the list; its cells: module, name */
     ATT_PICKLE_STORAGE,
     ATT_PICKLE_TENSOR,
-    ATT_PICKLE_OPAQUE,
+    ATT_PICKLE_OPAQUE, /* its cells: what was called (GLOBAL, UNKNOWN), arguments, then what it was given */
 } att_pickle_kind;
 
 /* In the bytes that were read. */
@@ -45,7 +48,7 @@ typedef struct att_pickle_value {
         struct {
             uint32_t first, last, count; /* cells; first and last count where count > 0 */
         } cells;
-        const struct att_pickle_global *global; /* GLOBAL; OPAQUE: whose object it is, NULL: a set's */
+        const struct att_pickle_global *global; /* GLOBAL */
         uint32_t index;                         /* STORAGE, TENSOR: of the list below */
     };
 } att_pickle_value;
@@ -77,6 +80,7 @@ typedef struct att_pickle_tensor {
 typedef struct att_pickle {
     att_context *context;
     const char *path;     /* for messages; the caller's */
+    const char *advice;   /* for messages: what to do instead of a pickle that is refused, NULL: nothing */
     const uint8_t *bytes; /* the pickle that is being read: `size` bytes, `at` of them are done */
     size_t size, at;
     att_pickle_value *values;
@@ -115,8 +119,17 @@ char *att_pickle_show(att_pickle_text text, char shown[ATT_PICKLE_SHOWN]);
 typedef struct att_pickle_global att_pickle_global;
 /* NULL: it is not let through. */
 const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pickle_text name);
-/* Whether its objects hold tensors in ways that are not read; `what` is "a quantised tensor" then. */
-bool att_pickle_global_hides_tensors(const att_pickle_global *global, const char **what);
+/* Whether an OPAQUE is a tensor kept in a way that is not read; `what` is "a quantised tensor" then. */
+bool att_pickle_hides_tensor(const att_pickle *pickle, const att_pickle_value *value, const char **what);
+/* Whether what an OPAQUE was made of never is a weight: its class is in the list. */
+bool att_pickle_is_inert(const att_pickle *pickle, const att_pickle_value *value);
+/* The name of an OPAQUE's class, without its module. */
+att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle_value *value);
+/* ERR_UNSUPPORTED: the file asks for this name to be called. */
+att_status att_pickle_refuse_name(const att_pickle *pickle, att_pickle_text module, att_pickle_text name);
+/* Whether a name that is not in the list may stand in a pickle as long as it is no function that is called. */
+bool att_pickle_may_be_named(att_pickle_text module, att_pickle_text name);
+att_status att_pickle_make_set(att_pickle *pickle, att_pickle_ref *result);
 /* What calling `function` with the tuple `arguments` gives. */
 att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pickle_ref arguments,
                            att_pickle_ref *result);

@@ -6,8 +6,9 @@
 #include "io/pickle.h"
 
 typedef enum action {
-    FORGET,         /* its objects become opaque */
-    HIDE,           /* as FORGET, but a tensor is lost that way */
+    NOTE,           /* its objects become opaque; what goes into them is no weight */
+    PASS_ON,        /* as NOTE, but what goes into them may be anything */
+    HIDE,           /* as NOTE, but a tensor is lost that way */
     MAKE_DICT,      /* a dictionary: empty, or of a list of pairs */
     MAKE_TUPLE,     /* of one tuple or list */
     TENSOR,         /* (storage, offset, size, stride, ...) */
@@ -37,9 +38,9 @@ static const char QUANTISED[] = "a quantised tensor", COMPLEX[] = "a tensor of c
     {                                     \
         "torch", name, DTYPE, dtype, NULL \
     }
-#define INERT(module, name)                             \
-    {                                                   \
-        module, name, FORGET, ATT_SAFETENSORS_F32, NULL \
+#define INERT(module, name)                           \
+    {                                                 \
+        module, name, NOTE, ATT_SAFETENSORS_F32, NULL \
     }
 #define HIDDEN(module, name, what)                    \
     {                                                 \
@@ -142,6 +143,7 @@ static const att_pickle_global globals[] = {
     INERT("pathlib", "Path"),
     INERT("pathlib._local", "PosixPath"),
     INERT("pathlib._local", "WindowsPath"),
+    INERT("numpy.random._pickle", "*"),
     INERT("datetime", "datetime"),
     INERT("datetime", "timedelta"),
     INERT("omegaconf.base", "*"),
@@ -153,6 +155,9 @@ static const att_pickle_global globals[] = {
     INERT("easydict", "EasyDict"),
     INERT("addict.addict", "Dict"),
     INERT("ml_collections.config_dict.config_dict", "ConfigDict"),
+    ACTION("functools", "partial", PASS_ON),
+    ACTION("copyreg", "_reconstructor", PASS_ON),
+    ACTION("copy_reg", "_reconstructor", PASS_ON),
     BUILTIN("set"),
     BUILTIN("frozenset"),
     BUILTIN("bytearray"),
@@ -173,7 +178,8 @@ static const att_pickle_global globals[] = {
     BUILTIN("dict"),
 };
 
-/* Made by rebuilding, not by a name. */
+/* Made by rebuilding or an opcode, not by a name. */
+static const att_pickle_global set = INERT("", "set");
 static const att_pickle_global too_many_dimensions = HIDDEN("", "", "a tensor of more than 5 dimensions");
 static const att_pickle_global flagged = HIDDEN("", "", "a conjugated or negated view");
 _Static_assert(ATT_MAX_RANK == 5, "too_many_dimensions says so");
@@ -191,12 +197,132 @@ const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pick
     return NULL;
 }
 
-bool att_pickle_global_hides_tensors(const att_pickle_global *global, const char **what)
+/* --- names that are not in the list ------------------------------------------------------------------------------- */
+
+/* Modules, with all that is in them, whose names stand in a pickle in order to act on the machine. */
+static const char *const acting[] = {"builtins", "__builtin__", "os",     "posix",         "nt",
+                                     "sys",      "subprocess",  "ctypes", "pickle",        "importlib",
+                                     "runpy",    "code",        "pty",    "torch.storage", "multiprocessing",
+                                     "socket",   "shutil"};
+
+static bool acts(att_pickle_text module)
 {
-    if (!global || global->action != HIDE)
+    for (size_t i = 0; i < sizeof acting / sizeof *acting; i++) {
+        size_t length = strlen(acting[i]);
+        if (module.length >= length && memcmp(module.bytes, acting[i], length) == 0 &&
+            (module.length == length || module.bytes[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_identifier(att_pickle_text text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (!is_letter(c) && !(c >= '0' && c <= '9') && c != '.')
+            return false;
+    }
+    return text.length > 0;
+}
+
+bool att_pickle_may_be_named(att_pickle_text module, att_pickle_text name)
+{
+    return is_identifier(module) && is_identifier(name) && !acts(module);
+}
+
+/* Whether a name is written as classes are (PEP 8): _Outer.Inner. */
+static bool is_class_name(att_pickle_text name)
+{
+    size_t at = name.length;
+    while (at > 0 && name.bytes[at - 1] != '.')
+        at--;
+    while (at < name.length && name.bytes[at] == '_')
+        at++;
+    return at < name.length && name.bytes[at] >= 'A' && name.bytes[at] <= 'Z';
+}
+
+att_status att_pickle_refuse_name(const att_pickle *pickle, att_pickle_text module, att_pickle_text name)
+{
+    char first[ATT_PICKLE_SHOWN], second[ATT_PICKLE_SHOWN];
+    return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
+                    "%s: it asks for %s.%s to be called; attscope runs no code, whatever the file says, and builds "
+                    "tensors and plain containers only%s",
+                    pickle->path, att_pickle_show(module, first), att_pickle_show(name, second),
+                    pickle->advice ? pickle->advice : "");
+}
+
+/* The texts of an UNKNOWN. */
+static void unknown_names(const att_pickle *pickle, const att_pickle_value *unknown, att_pickle_text *module,
+                          att_pickle_text *name)
+{
+    att_pickle_ref refs[2];
+    att_pickle_items(pickle, unknown, refs, 2);
+    *module = att_pickle_at(pickle, refs[0])->text;
+    *name = att_pickle_at(pickle, refs[1])->text;
+}
+
+static att_status refuse_unknown(const att_pickle *pickle, const att_pickle_value *unknown)
+{
+    att_pickle_text module, name;
+    unknown_names(pickle, unknown, &module, &name);
+    return att_pickle_refuse_name(pickle, module, name);
+}
+
+/* --- opaque objects ----------------------------------------------------------------------------------------------- */
+
+static const att_pickle_value *class_of(const att_pickle *pickle, const att_pickle_value *opaque)
+{
+    return att_pickle_at(pickle, pickle->cells[opaque->cells.first].value);
+}
+
+bool att_pickle_hides_tensor(const att_pickle *pickle, const att_pickle_value *value, const char **what)
+{
+    const att_pickle_value *class = class_of(pickle, value);
+    if (class->kind != ATT_PICKLE_GLOBAL || class->global->action != HIDE)
         return false;
-    *what = global->what;
+    *what = class->global->what;
     return true;
+}
+
+bool att_pickle_is_inert(const att_pickle *pickle, const att_pickle_value *value)
+{
+    const att_pickle_value *class = class_of(pickle, value);
+    return class->kind == ATT_PICKLE_GLOBAL && class->global->action == NOTE;
+}
+
+att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle_value *value)
+{
+    const att_pickle_value *class = class_of(pickle, value);
+    if (class->kind == ATT_PICKLE_GLOBAL)
+        return (att_pickle_text){class->global->name, strlen(class->global->name)};
+    att_pickle_text module, name;
+    unknown_names(pickle, class, &module, &name);
+    return name;
+}
+
+/* `class`: GLOBAL or UNKNOWN. */
+static att_status make_object(att_pickle *pickle, att_pickle_ref class, att_pickle_ref *result)
+{
+    ATT_TRY(att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_OPAQUE}, result));
+    return att_pickle_append(pickle, *result, class);
+}
+
+static att_status make_opaque(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref *result)
+{
+    att_pickle_ref class;
+    ATT_TRY(att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_GLOBAL, .global = global}, &class));
+    return make_object(pickle, class, result);
+}
+
+att_status att_pickle_make_set(att_pickle *pickle, att_pickle_ref *result)
+{
+    return make_opaque(pickle, &set, result);
 }
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
@@ -242,11 +368,6 @@ static int64_t take_dims(const att_pickle *pickle, const att_pickle_value *tuple
     return count;
 }
 
-static att_status make_opaque(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref *result)
-{
-    return att_pickle_add(pickle, (att_pickle_value){.kind = ATT_PICKLE_OPAQUE, .global = global}, result);
-}
-
 static att_status add_tensor(att_pickle *pickle, const att_pickle_tensor *tensor, att_pickle_ref *result)
 {
     if (!att_list_grow(pickle->context, &pickle->tensors, pickle->tensor_count, &pickle->tensor_capacity,
@@ -264,6 +385,12 @@ static bool is_flagged(const arguments *given, uint32_t metadata)
            given->items[metadata]->cells.count > 0;
 }
 
+static bool is_hidden(const att_pickle *pickle, const att_pickle_value *value)
+{
+    const char *what;
+    return value->kind == ATT_PICKLE_OPAQUE && att_pickle_hides_tensor(pickle, value, &what);
+}
+
 /* dtype: NULL where the storage says it; metadata: the place of the dictionary above. */
 static att_status rebuild(att_pickle *pickle, const arguments *given, const att_pickle_value *dtype, uint32_t metadata,
                           att_pickle_ref *result)
@@ -272,7 +399,7 @@ static att_status rebuild(att_pickle *pickle, const arguments *given, const att_
     if (given->count <= STRIDE_ITEM || given->count > metadata + 1)
         return att_pickle_refuse(pickle, wrong);
     const att_pickle_value *storage = given->items[STORAGE_ITEM];
-    if (storage->kind == ATT_PICKLE_OPAQUE) {
+    if (is_hidden(pickle, storage)) {
         *result = given->refs[STORAGE_ITEM];
         return ATT_OK;
     }
@@ -300,6 +427,8 @@ static att_status rebuild(att_pickle *pickle, const arguments *given, const att_
 
 static att_status rebuild_typed(att_pickle *pickle, const arguments *given, att_pickle_ref *result)
 {
+    if (given->count > DTYPE_ITEM && given->items[DTYPE_ITEM]->kind == ATT_PICKLE_UNKNOWN)
+        return refuse_unknown(pickle, given->items[DTYPE_ITEM]);
     if (given->count <= DTYPE_ITEM || given->items[DTYPE_ITEM]->kind != ATT_PICKLE_GLOBAL)
         return att_pickle_refuse(pickle, "a tensor without a type");
     const att_pickle_value *dtype = given->items[DTYPE_ITEM];
@@ -312,7 +441,7 @@ static att_status rebuild_typed(att_pickle *pickle, const arguments *given, att_
 
 static att_status take_first(const att_pickle *pickle, const arguments *given, att_pickle_ref *result)
 {
-    if (given->count == 0 || (given->items[0]->kind != ATT_PICKLE_TENSOR && given->items[0]->kind != ATT_PICKLE_OPAQUE))
+    if (given->count == 0 || (given->items[0]->kind != ATT_PICKLE_TENSOR && !is_hidden(pickle, given->items[0])))
         return att_pickle_refuse(pickle, "a parameter without a tensor");
     *result = given->refs[0];
     return ATT_OK;
@@ -358,7 +487,8 @@ static att_status call(att_pickle *pickle, const att_pickle_global *global, cons
                        att_pickle_ref *result)
 {
     switch (global->action) {
-    case FORGET:
+    case NOTE:
+    case PASS_ON:
     case HIDE:
         return make_opaque(pickle, global, result);
     case MAKE_DICT:
@@ -387,15 +517,32 @@ static att_status call_from_type(att_pickle *pickle, const arguments *given, att
     return call(pickle, function, &inner, result);
 }
 
+/* A class gives an object that nothing is made of. What a function would give nobody knows. */
+static att_status call_unknown(att_pickle *pickle, att_pickle_ref function, att_pickle_ref tuple,
+                               att_pickle_ref *result)
+{
+    att_pickle_text module, name;
+    unknown_names(pickle, att_pickle_at(pickle, function), &module, &name);
+    if (!is_class_name(name))
+        return att_pickle_refuse_name(pickle, module, name);
+    ATT_TRY(make_object(pickle, function, result));
+    return att_pickle_append(pickle, *result, tuple);
+}
+
 att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pickle_ref tuple, att_pickle_ref *result)
 {
     const att_pickle_value *callee = att_pickle_at(pickle, function);
     arguments given = {.count = 0};
+    if (callee->kind == ATT_PICKLE_UNKNOWN)
+        return call_unknown(pickle, function, tuple, result);
     if (callee->kind != ATT_PICKLE_GLOBAL)
         return att_pickle_refuse(pickle, "it calls something that is no function");
     const att_pickle_global *global = callee->global;
     ATT_TRY(take_arguments(pickle, tuple, &given));
-    return global->action == FROM_TYPE ? call_from_type(pickle, &given, result) : call(pickle, global, &given, result);
+    ATT_TRY(global->action == FROM_TYPE ? call_from_type(pickle, &given, result)
+                                        : call(pickle, global, &given, result));
+    bool notes = global->action == NOTE || global->action == PASS_ON;
+    return notes ? att_pickle_append(pickle, *result, tuple) : ATT_OK;
 }
 
 /* --- storages ----------------------------------------------------------------------------------------------------- */
@@ -421,9 +568,10 @@ att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pick
     ATT_TRY(take_arguments(pickle, id, &given));
     if (given.count > 0 && att_pickle_text_is(given.items[WORD], "module"))
         return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
-                        "%s: it holds a whole network with its program; attscope runs no code (in Python: save the "
-                        "state_dict)",
-                        pickle->path);
+                        "%s: it holds a whole network with its program; attscope runs no code%s", pickle->path,
+                        pickle->advice ? pickle->advice : "");
+    if (given.count > TYPE && given.items[TYPE]->kind == ATT_PICKLE_UNKNOWN)
+        return refuse_unknown(pickle, given.items[TYPE]);
     if (given.count <= ELEMENTS || given.count > VIEW + 1 || !att_pickle_text_is(given.items[WORD], "storage") ||
         given.items[TYPE]->kind != ATT_PICKLE_GLOBAL || given.items[KEY]->kind != ATT_PICKLE_TEXT ||
         !is_count(given.items[ELEMENTS]))

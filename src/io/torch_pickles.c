@@ -195,7 +195,7 @@ static att_status read_file(reading *r)
 
 att_status att_tensors_read_torch_pickles(att_tensors *file)
 {
-    reading r = {.file = file, .pickle = {.context = file->context, .path = file->path}};
+    reading r = {.file = file, .pickle = {.context = file->context, .path = file->path, .advice = ATT_TORCH_ADVICE}};
     att_status status = read_file(&r);
     att_free(file->context, r.by_key);
     att_pickle_free(&r.pickle);

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "io/json.h"
 
-enum { MOST_DEPTH = 16, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };
+enum { MOST_DEPTH = 16, MOST_OBJECT_DEPTH = 64, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };
 
 /* Of expanded tensors the file holds fewer bytes than they have; beyond this they are an attack. */
 enum { MOST_EXPANSION = 8, FREE_BYTES = 1 << 24 };
@@ -62,10 +62,13 @@ static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
     const char *what;
-    if (value->kind == ATT_PICKLE_OPAQUE)
-        return att_pickle_global_hides_tensors(value->global, &what);
-    if (!is_container(value) || depth == MOST_DEPTH)
-        return value->kind == ATT_PICKLE_TENSOR;
+    bool opaque = value->kind == ATT_PICKLE_OPAQUE;
+    if (opaque && att_pickle_is_inert(t->pickle, value))
+        return false;
+    if (opaque && att_pickle_hides_tensor(t->pickle, value, &what))
+        return true;
+    if ((!opaque && !is_container(value)) || depth == MOST_OBJECT_DEPTH)
+        return value->kind == ATT_PICKLE_TENSOR || value->kind == ATT_PICKLE_STORAGE;
     uint32_t cell = value->cells.first;
     for (uint32_t i = 0; i < value->cells.count && t->steps > 0; i++, cell = t->pickle->cells[cell].next) {
         t->steps--;
@@ -283,21 +286,38 @@ static att_status take_container(taking *t, const att_pickle_value *value, int d
     return ATT_OK;
 }
 
+/* What an object is made of is its program's to say. */
+static att_status take_object(taking *t, att_pickle_text name, att_pickle_ref ref)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, ref);
+    char shown[ATT_PICKLE_SHOWN], class[ATT_PICKLE_SHOWN];
+    const char *what;
+    att_pickle_show(name, shown);
+    if (att_pickle_hides_tensor(t->pickle, value, &what))
+        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which cannot be read", t->file->path,
+                        shown, what);
+    if (holds_tensors(t, ref, 0))
+        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED,
+                        "%s: %s%sobject of the class %s with tensors in it; attscope runs no code and does not know "
+                        "what they are%s",
+                        t->file->path, shown, *shown ? " is an " : "an ",
+                        att_pickle_show(att_pickle_class_name(t->pickle, value), class), ATT_TORCH_ADVICE);
+    list_left(t, name);
+    return ATT_OK;
+}
+
 /* Adds the tensors of a value, which is called t->name. */
 static att_status take(taking *t, att_pickle_ref ref, int depth)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
-    const char *what;
-    char shown[ATT_PICKLE_SHOWN];
     att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
     bool counter = strcmp(name.bytes, "n_averaged") == 0; /* of torch.optim.swa_utils.AveragedModel */
     if (value->kind == ATT_PICKLE_TENSOR && !counter)
         return add_item(t, &t->pickle->tensors[value->index]);
     if (is_container(value))
         return take_container(t, value, depth);
-    if (value->kind == ATT_PICKLE_OPAQUE && att_pickle_global_hides_tensors(value->global, &what))
-        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which cannot be read", t->file->path,
-                        att_pickle_show(name, shown), what);
+    if (value->kind == ATT_PICKLE_OPAQUE)
+        return take_object(t, name, ref);
     list_left(t, name);
     return ATT_OK;
 }

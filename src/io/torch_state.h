@@ -5,6 +5,9 @@
 #include "io/pickle.h"
 #include "io/tensors.h"
 
+/* att_pickle.advice */
+#define ATT_TORCH_ADVICE " (in Python: save the state_dict)"
+
 /* Fills `file` from what was read: every storage of *pickle has its data, as many bytes in the mapped file as it says.
  * Errors: ERR_FORMAT (no tensors, tensors outside their storage, containers that never end), ERR_UNSUPPORTED,
  * ERR_MEMORY. */

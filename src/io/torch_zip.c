@@ -325,7 +325,7 @@ static att_status read_checkpoint(archive *a, att_pickle *pickle)
 att_status att_tensors_read_torch_zip(att_tensors *file)
 {
     archive a = {.file = file};
-    att_pickle pickle = {.context = file->context, .path = file->path};
+    att_pickle pickle = {.context = file->context, .path = file->path, .advice = ATT_TORCH_ADVICE};
     att_status status = read_checkpoint(&a, &pickle);
     att_free(file->context, a.records);
     att_pickle_free(&pickle);

@@ -108,6 +108,162 @@ static void test_inert(void **state)
     free(object);
 }
 
+/* An object of a class that is not in the list, made of nothing. */
+static void object_of_unknown(bytes *object)
+{
+    global(object, "a.b", "_Outer.C");
+    ops(object, ")\x81");
+}
+
+/* Beside the weights their objects are left out. */
+static void test_unknown_classes(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}(");
+    text(object, "config");
+    object_of_unknown(object);
+    ops(object, "}(");
+    text(object, "rate");
+    ops(object, "K\x01ub"); /* its state */
+    text(object, "settings");
+    object_of_unknown(object);
+    ops(object, "(");
+    text(object, "rate");
+    ops(object, "K\x01u"); /* items of a dictionary's subclass */
+    text(object, "colour");
+    global(object, "a", "Colour");
+    ops(object, "(K\x01tR");
+    text(object, "loss");
+    global(object, "torch.nn.functional", "mse_loss");
+    text(object, "scheduler");
+    object_of_unknown(object);
+    ops(object, "}(");
+    text(object, "w");
+    tensor(object, &plain); /* not reached: model is there */
+    ops(object, "ub");
+    text(object, "model");
+    put_state(object, &plain);
+    ops(object, "u");
+    write_old(self, object, &plain_storage, 1);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 1);
+    assert_string_equal(att_tensors_origin(file),
+                        "PyTorch's model; left out: config, settings, colour, loss, scheduler");
+    att_tensors_close(&file);
+    free(object);
+}
+
+/* {"v": what `make` puts together, "w": a tensor} */
+static void refuse_beside_weights(scratch *self, void (*make)(bytes *), att_status status, const char *reason)
+{
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}(");
+    text(object, "v");
+    make(object);
+    text(object, "w");
+    tensor(object, &plain);
+    ops(object, "u");
+    write_old(self, object, &plain_storage, 1);
+    refused(self, status, reason);
+    free(object);
+}
+
+static void tensor_in_state(bytes *object)
+{
+    object_of_unknown(object);
+    ops(object, "N}(");
+    text(object, "w");
+    tensor(object, &plain);
+    ops(object,
+        "u\x86"
+        "b");
+}
+
+static void tensor_in_items(bytes *object)
+{
+    object_of_unknown(object);
+    text(object, "w");
+    tensor(object, &plain);
+    ops(object, "s");
+}
+
+static void tensor_in_arguments(bytes *object)
+{
+    global(object, "a", "C");
+    ops(object, "(");
+    tensor(object, &plain);
+    ops(object, "tR");
+}
+
+static void storage_in_arguments(bytes *object)
+{
+    global(object, "a", "C");
+    ops(object, "(");
+    storage(object, &plain);
+    ops(object, "tR");
+}
+
+static void tensor_in_partial(bytes *object)
+{
+    global(object, "functools", "partial");
+    ops(object, "(");
+    tensor(object, &plain);
+    ops(object, "tR");
+}
+
+static void unknown_function(bytes *object)
+{
+    global(object, "torch._utils", "_rebuild_something");
+    ops(object, "(");
+    storage(object, &plain);
+    ops(object, "tR");
+}
+
+static void tensor_of_an_object(bytes *object)
+{
+    global(object, "torch._utils", "_rebuild_tensor_v2");
+    ops(object, "(");
+    object_of_unknown(object);
+    ops(object, "K\x01K\x01\x85K\x01\x85\x89}tR");
+}
+
+static void parameter_of_an_object(bytes *object)
+{
+    global(object, "torch._utils", "_rebuild_parameter");
+    ops(object, "(");
+    object_of_unknown(object);
+    ops(object, "\x89}tR");
+}
+
+static void storage_of_unknown_type(bytes *object)
+{
+    described odd = plain;
+    odd.type = "OddStorage";
+    tensor(object, &odd);
+}
+
+static void class_that_acts(bytes *object)
+{
+    global(object, "subprocess", "Popen");
+}
+
+static void test_unknown_names_give_no_tensor(void **state)
+{
+    scratch *self = *state;
+    static const char within[] = "v is an object of the class _Outer.C with tensors in it; attscope runs no code";
+    refuse_beside_weights(self, tensor_in_state, ATT_ERR_UNSUPPORTED, within);
+    refuse_beside_weights(self, tensor_in_items, ATT_ERR_UNSUPPORTED, within);
+    refuse_beside_weights(self, tensor_in_arguments, ATT_ERR_UNSUPPORTED, "of the class C with tensors");
+    refuse_beside_weights(self, storage_in_arguments, ATT_ERR_UNSUPPORTED, "of the class C with tensors");
+    refuse_beside_weights(self, tensor_in_partial, ATT_ERR_UNSUPPORTED, "of the class partial with tensors");
+    refuse_beside_weights(self, unknown_function, ATT_ERR_UNSUPPORTED, "torch._utils._rebuild_something to be called");
+    refuse_beside_weights(self, tensor_of_an_object, ATT_ERR_FORMAT, "a tensor that is not (storage");
+    refuse_beside_weights(self, parameter_of_an_object, ATT_ERR_FORMAT, "a parameter without a tensor");
+    refuse_beside_weights(self, storage_of_unknown_type, ATT_ERR_UNSUPPORTED, "torch.OddStorage");
+    refuse_beside_weights(self, class_that_acts, ATT_ERR_UNSUPPORTED, "subprocess.Popen to be called");
+}
+
 /* Nested a hundred thousand times; nothing recurses, and only 16 levels are looked into. */
 static void test_nesting(void **state)
 {
@@ -193,8 +349,10 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_hostile_pickles), scratch_test(test_inert), scratch_test(test_nesting),
-        scratch_test(test_sharing),         scratch_test(test_names),
+        scratch_test(test_hostile_pickles), scratch_test(test_inert),
+        scratch_test(test_unknown_classes), scratch_test(test_unknown_names_give_no_tensor),
+        scratch_test(test_nesting),         scratch_test(test_sharing),
+        scratch_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
