@@ -46,8 +46,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * "cifar10", "cifar100", "stl10": the binary versions' files, in a folder, in the official folder inside it
  * (cifar-10-batches-bin, cifar-100-binary, stl10_binary) or in the official archive, plain or gzipped; names of classes
  * from batches.meta.txt, fine_label_names.txt (coarse_label_names.txt) and class_names.txt, else their numbers.
- * STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by name. The images
- * of the split are kept in memory.
+ * CIFAR's version for Python is read likewise (cifar-10-batches-py, cifar-100-python; batches.meta, meta); its pickles
+ * run no code. STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by
+ * name. The images of the split are kept in memory.
  *
  * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
  * runs of digits by value); others are left out, and the log counts them and says which folders have no image. Without

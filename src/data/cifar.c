@@ -1,15 +1,13 @@
-/* CIFAR-10 and CIFAR-100 in the binary version (www.cs.toronto.edu/~kriz/cifar.html): 32 x 32 pixels; one label a
- * record, or in CIFAR-100 the superclass and the class. */
+/* CIFAR-10 and CIFAR-100 in the binary version and that for Python (www.cs.toronto.edu/~kriz/cifar.html): 32 x 32
+ * pixels; one label a record, or in CIFAR-100 the superclass and the class. */
 #include "data/packed.h"
 
 static const att_packed_layout cifar10 = {
     .kind = "cifar10",
-    .archive = "cifar-10-binary.tar.gz",
-    .folder = "cifar-10-batches-bin",
-    .class_names = "batches.meta.txt",
-    .telling = true,
-    .pickled_folder = "cifar-10-batches-py",
-    .pickled_file = "data_batch_1",
+    .versions = {{"cifar-10-binary.tar.gz", "cifar-10-batches-bin", "batches.meta.txt", .telling = true},
+                 {"cifar-10-python.tar.gz", "cifar-10-batches-py", "batches.meta", .telling = false}},
+    .labels_key = "labels",
+    .names_key = "label_names",
     .splits = {{"train",
                 {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
                 NULL},
@@ -21,11 +19,10 @@ static const att_packed_layout cifar10 = {
 
 static const att_packed_layout cifar100 = {
     .kind = "cifar100",
-    .archive = "cifar-100-binary.tar.gz",
-    .folder = "cifar-100-binary",
-    .class_names = "fine_label_names.txt",
-    .pickled_folder = "cifar-100-python",
-    .pickled_file = "train",
+    .versions = {{"cifar-100-binary.tar.gz", "cifar-100-binary", "fine_label_names.txt", .telling = false},
+                 {"cifar-100-python.tar.gz", "cifar-100-python", "meta", .telling = false}},
+    .labels_key = "fine_labels",
+    .names_key = "fine_label_names",
     .splits = {{"train", {"train.bin"}, NULL}, {"test", {"test.bin"}, NULL}},
     .side = 32,
     .classes = 100,
@@ -36,12 +33,10 @@ static const att_packed_layout cifar100 = {
 /* Once the fine names have told the data set. */
 static const att_packed_layout cifar100_coarse = {
     .kind = "cifar100",
-    .archive = "cifar-100-binary.tar.gz",
-    .folder = "cifar-100-binary",
-    .class_names = "coarse_label_names.txt",
-    .telling = true,
-    .pickled_folder = "cifar-100-python",
-    .pickled_file = "train",
+    .versions = {{"cifar-100-binary.tar.gz", "cifar-100-binary", "coarse_label_names.txt", .telling = true},
+                 {"cifar-100-python.tar.gz", "cifar-100-python", "meta", .telling = false}},
+    .labels_key = "coarse_labels",
+    .names_key = "coarse_label_names",
     .splits = {{"train", {"train.bin"}, NULL}, {"test", {"test.bin"}, NULL}},
     .side = 32,
     .classes = 20,

@@ -5,16 +5,18 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "data/packed_pickle.h"
 #include "io/archive.h"
 #include "io/file.h"
 
 /* The official archives have at most ten files. */
-enum { FIRST_FILES = 12, MAX_LABELS = 256, DIGITS = 4 };
+enum { FIRST_FILES = 12, MAX_LABELS = 256, DIGITS = 4, MAX_FILE_NAME = 64 };
 static const size_t max_bytes = (size_t)512 << 20; /* of one file; STL-10's largest has 221 MB */
 
 typedef struct packed_source {
     const att_packed_layout *layout;
     const att_packed_split *split;
+    int version;
     char folder[ATT_DATA_MAX_NAME]; /* where the files lie; "": in the archive, while the data set is being opened */
     att_archive *archive;
     uint8_t *pixels; /* [count][side][side][3] */
@@ -31,10 +33,16 @@ static bool join(char *text, size_t size, const char *a, const char *b)
     return length >= 0 && (size_t)length < size;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 static bool holds(const char *folder, const char *file)
 {
     char path[ATT_DATA_MAX_NAME];
-    return join(path, sizeof path, folder, file) && att_file_exists(path);
+    return join(path, sizeof path, folder, file) && is_file(path);
 }
 
 static const char *last_part(const char *path)
@@ -43,34 +51,40 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether one of the splits begins with a file of this name. */
-static bool is_first_file(const att_packed_layout *layout, const char *name)
+/* What the binary version's file is called in a version; in `text`. */
+static const char *name_in(int version, const char *file, char text[MAX_FILE_NAME])
 {
-    return strcmp(name, layout->splits[0].files[0]) == 0 || strcmp(name, layout->splits[1].files[0]) == 0;
+    size_t length = strlen(file);
+    if (version == ATT_PACKED_PYTHON)
+        length -= strlen(".bin");
+    snprintf(text, MAX_FILE_NAME, "%.*s", (int)length, file);
+    return text;
 }
 
-static bool lies_here(const att_packed_layout *layout, const char *folder)
+/* The file that split number `split` begins with. */
+static const char *first_file(const att_packed_layout *layout, int version, int split, char text[MAX_FILE_NAME])
 {
-    bool images = holds(folder, layout->splits[0].files[0]) || holds(folder, layout->splits[1].files[0]);
-    return images &&
-           (layout->telling || strcmp(last_part(folder), layout->folder) == 0 || holds(folder, layout->class_names));
+    return name_in(version, layout->splits[split].files[0], text);
 }
 
-/* Writes the folder of the files, `path` or the official one inside it; false where it is neither. */
-static bool find_folder(const att_packed_layout *layout, const char *path, char *folder, size_t size)
+static bool lies_here(const att_packed_layout *layout, int version, const char *folder)
+{
+    const att_packed_version *it = &layout->versions[version];
+    char train[MAX_FILE_NAME], test[MAX_FILE_NAME];
+    if (!it->archive ||
+        (!holds(folder, first_file(layout, version, 0, train)) && !holds(folder, first_file(layout, version, 1, test))))
+        return false;
+    return it->telling || strcmp(last_part(folder), it->folder) == 0 || holds(folder, it->class_names);
+}
+
+/* Writes the folder of a version's files, `path` or the official one inside it; false where it is neither. */
+static bool find_folder(const att_packed_layout *layout, int version, const char *path, char *folder, size_t size)
 {
     int length = snprintf(folder, size, "%s", path);
-    if (length < 0 || (size_t)length >= size)
+    if (length < 0 || (size_t)length >= size || !layout->versions[version].archive)
         return false;
-    return lies_here(layout, path) || (join(folder, size, path, layout->folder) && lies_here(layout, folder));
-}
-
-static bool is_pickled_folder(const att_packed_layout *layout, const char *path)
-{
-    char inside[ATT_DATA_MAX_NAME];
-    bool named = strcmp(last_part(path), layout->pickled_folder) == 0 && holds(path, layout->pickled_file);
-    return *layout->pickled_folder && (named || (join(inside, sizeof inside, path, layout->pickled_folder) &&
-                                                 holds(inside, layout->pickled_file)));
+    return lies_here(layout, version, path) ||
+           (join(folder, size, path, layout->versions[version].folder) && lies_here(layout, version, folder));
 }
 
 /* Whether the path of a member is "..folder/name". */
@@ -84,24 +98,29 @@ static bool ends_in(const char *path, const char *folder, const char *name)
            (from == path || from[-1] == '/');
 }
 
-static bool is_pickled_member(void *user, const char *path)
+/* Whether a member's path tells a version. */
+static bool is_of_version(const att_packed_layout *layout, int version, const char *path)
 {
-    const att_packed_layout *layout = user;
-    return *layout->pickled_folder && ends_in(path, layout->pickled_folder, layout->pickled_file);
+    const att_packed_version *it = &layout->versions[version];
+    if (!it->archive)
+        return false;
+    for (int split = 0; split < 2; split++) {
+        char name[MAX_FILE_NAME];
+        if (strcmp(last_part(path), first_file(layout, version, split, name)) == 0 &&
+            (it->telling || ends_in(path, it->folder, name)))
+            return true;
+    }
+    return ends_in(path, it->folder, it->class_names);
 }
 
 static bool is_of_layout(void *user, const char *path)
 {
-    const att_packed_layout *layout = user;
-    const char *name = last_part(path);
-    return (is_first_file(layout, name) && (layout->telling || ends_in(path, layout->folder, name))) ||
-           ends_in(path, layout->folder, layout->class_names) || is_pickled_member(user, path);
+    return is_of_version(user, ATT_PACKED_BINARY, path) || is_of_version(user, ATT_PACKED_PYTHON, path);
 }
 
-static bool is_file(const char *path)
+static bool holds_archive(const att_packed_layout *layout, int version, const char *path)
 {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return layout->versions[version].archive && holds(path, layout->versions[version].archive);
 }
 
 bool att_packed_accepts(const att_packed_layout *layout, const char *path)
@@ -109,54 +128,42 @@ bool att_packed_accepts(const att_packed_layout *layout, const char *path)
     char folder[ATT_DATA_MAX_NAME];
     if (is_file(path))
         return att_archive_begins_with(path, FIRST_FILES, is_of_layout, (void *)(uintptr_t)layout);
-    return find_folder(layout, path, folder, sizeof folder) ||
-           (holds(path, layout->archive) && !att_holds_folder(path)) || is_pickled_folder(layout, path);
-}
-
-/* The archive: `path`, or the official one inside it where what it holds does not lie there, too. */
-static bool find_archive(const att_packed_layout *layout, const char *path, char *archive, size_t size)
-{
-    int length = snprintf(archive, size, "%s", path);
-    if (is_file(path))
-        return length >= 0 && (size_t)length < size;
-    return !find_folder(layout, path, archive, size) && join(archive, size, path, layout->archive) && is_file(archive);
-}
-
-static att_status refuse_pickled(const att_dataset *dataset, const att_packed_layout *layout)
-{
-    return att_fail(dataset->context, ATT_ERR_UNSUPPORTED,
-                    "%s is %s in the version for Python, whose files hold programs; attscope reads the binary version "
-                    "(\"for C programs\") of the same images, from its archive or its folder %s",
-                    dataset->path, layout->kind, layout->folder);
+    for (int version = 0; version < ATT_PACKED_VERSIONS; version++)
+        if (find_folder(layout, version, path, folder, sizeof folder) ||
+            (holds_archive(layout, version, path) && !att_holds_folder(path)))
+            return true;
+    return false;
 }
 
 typedef struct wanted_files {
     const att_dataset *dataset;
-    const att_packed_layout *layout;
-    const att_packed_split *split;
-    unsigned seen; /* one bit for each */
-    bool pickled;  /* a file of the version for Python was seen */
+    const packed_source *source;
+    unsigned seen[ATT_PACKED_VERSIONS]; /* one bit for each file */
 } wanted_files;
 
-/* Number `index` of the files that are needed; NULL past the last. */
-static const char *wanted_name(const wanted_files *files, int index)
+/* Number `index` of the files that are needed, the images' first; NULL past the last. */
+static const char *wanted_name(const packed_source *source, int version, int index, char text[MAX_FILE_NAME])
 {
     int images = 0;
-    while (images < ATT_PACKED_FILES && files->split->files[images])
+    while (images < ATT_PACKED_FILES && source->split->files[images])
         images++;
     if (index < images)
-        return files->split->files[index];
+        return name_in(version, source->split->files[index], text);
     if (index == images)
-        return files->layout->class_names;
-    return index == images + 1 ? files->split->labels : NULL;
+        return source->layout->versions[version].class_names;
+    return index == images + 1 ? source->split->labels : NULL;
 }
 
-/* -1 where the file is not needed. */
-static int wanted_index(const wanted_files *files, const char *path)
+/* -1 where the file is not needed. Names that tell nothing count in their folder only. */
+static int wanted_index(const packed_source *source, int version, const char *path)
 {
+    const att_packed_version *it = &source->layout->versions[version];
     const char *name;
-    for (int i = 0; (name = wanted_name(files, i)); i++)
-        if (strcmp(last_part(path), name) == 0)
+    char text[MAX_FILE_NAME];
+    if (!it->archive)
+        return -1;
+    for (int i = 0; (name = wanted_name(source, version, i, text)); i++)
+        if (version == ATT_PACKED_PYTHON ? ends_in(path, it->folder, name) : strcmp(last_part(path), name) == 0)
             return i;
     return -1;
 }
@@ -165,8 +172,11 @@ static int wanted_index(const wanted_files *files, const char *path)
 static att_status choose(void *user, const char *path, size_t size, att_archive_use *use)
 {
     wanted_files *files = user;
-    int index = wanted_index(files, path);
-    files->pickled |= is_pickled_member((void *)(uintptr_t)files->layout, path);
+    int version = ATT_PACKED_BINARY, index = wanted_index(files->source, version, path);
+    if (index < 0) {
+        version = ATT_PACKED_PYTHON;
+        index = wanted_index(files->source, version, path);
+    }
     if (index < 0) {
         *use = ATT_ARCHIVE_PASS;
         return ATT_OK;
@@ -175,9 +185,9 @@ static att_status choose(void *user, const char *path, size_t size, att_archive_
         return att_fail(files->dataset->context, ATT_ERR_FORMAT,
                         "%s in %s: %zu bytes; expected at most the %zu that such a file can have", path,
                         files->dataset->path, size, max_bytes);
-    if (files->seen & 1U << index)
+    if (files->seen[version] & 1U << index)
         *use = ATT_ARCHIVE_LIST;
-    files->seen |= 1U << index;
+    files->seen[version] |= 1U << index;
     return ATT_OK;
 }
 
@@ -194,20 +204,32 @@ static att_status check_once(const att_dataset *dataset, const att_archive *arch
     return ATT_OK;
 }
 
+static att_status open_archive(const att_dataset *dataset, packed_source *source, const char *path, size_t cache_bytes)
+{
+    wanted_files files = {.dataset = dataset, .source = source};
+    source->folder[0] = '\0';
+    ATT_TRY(att_archive_open_some(dataset->context, path, cache_bytes, choose, &files, &source->archive));
+    source->version =
+        files.seen[ATT_PACKED_BINARY] || !files.seen[ATT_PACKED_PYTHON] ? ATT_PACKED_BINARY : ATT_PACKED_PYTHON;
+    return check_once(dataset, source->archive);
+}
+
+/* The archive that `path` is; or the folder, or else the official archive, that lies there. */
 static att_status find_files(const att_dataset *dataset, packed_source *source, size_t cache_bytes)
 {
     const att_packed_layout *layout = source->layout;
     char archive[ATT_DATA_MAX_NAME];
-    if (!find_archive(layout, dataset->path, archive, sizeof archive))
-        return find_folder(layout, dataset->path, source->folder, sizeof source->folder)
-                   ? ATT_OK
-                   : refuse_pickled(dataset, layout);
-    source->folder[0] = '\0';
-    wanted_files files = {.dataset = dataset, .layout = layout, .split = source->split};
-    ATT_TRY(att_archive_open_some(dataset->context, archive, cache_bytes, choose, &files, &source->archive));
-    if (att_archive_count(source->archive) == 0 && files.pickled)
-        return refuse_pickled(dataset, layout);
-    return check_once(dataset, source->archive);
+    if (is_file(dataset->path))
+        return open_archive(dataset, source, dataset->path, cache_bytes);
+    for (source->version = 0; source->version < ATT_PACKED_VERSIONS; source->version++)
+        if (find_folder(layout, source->version, dataset->path, source->folder, sizeof source->folder))
+            return ATT_OK;
+    for (source->version = 0; source->version < ATT_PACKED_VERSIONS; source->version++)
+        if (holds_archive(layout, source->version, dataset->path) &&
+            join(archive, sizeof archive, dataset->path, layout->versions[source->version].archive))
+            return open_archive(dataset, source, archive, cache_bytes);
+    return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s has changed since it was found to be %s", dataset->path,
+                    layout->kind);
 }
 
 /* --- reading them ------------------------------------------------------------------------------------------------ */
@@ -263,8 +285,9 @@ static att_status check_there(const att_dataset *dataset, const packed_source *s
 /* Before any of them is read. */
 static att_status check_files(const att_dataset *dataset, const packed_source *source)
 {
+    char name[MAX_FILE_NAME];
     for (int i = 0; i < ATT_PACKED_FILES && source->split->files[i]; i++)
-        ATT_TRY(check_there(dataset, source, source->split->files[i]));
+        ATT_TRY(check_there(dataset, source, name_in(source->version, source->split->files[i], name)));
     return source->split->labels ? check_there(dataset, source, source->split->labels) : ATT_OK;
 }
 
@@ -360,14 +383,29 @@ static att_status take_labels(att_dataset *dataset, const packed_source *source,
     return ATT_OK;
 }
 
+/* The binary version's file, or what Python's comes to. */
+static att_status read_records(const att_dataset *dataset, const packed_source *source, const char *name, char **bytes,
+                               size_t *size)
+{
+    char path[ATT_DATA_MAX_NAME], *pickle;
+    if (source->version == ATT_PACKED_BINARY)
+        return read_file(dataset, source, name, bytes, size);
+    snprintf(path, sizeof path, "%s in %s", name, dataset->path);
+    ATT_TRY(read_file(dataset, source, name, &pickle, size));
+    att_status status = att_packed_unpickle_batch(dataset->context, path, source->layout, pickle, *size, bytes, size);
+    att_free(dataset->context, pickle);
+    return status;
+}
+
 static att_status read_images(att_dataset *dataset, packed_source *source)
 {
     for (int i = 0; i < ATT_PACKED_FILES && source->split->files[i]; i++) {
-        char *bytes;
+        char *bytes, name[MAX_FILE_NAME];
         size_t size;
-        ATT_TRY(read_file(dataset, source, source->split->files[i], &bytes, &size));
+        name_in(source->version, source->split->files[i], name);
+        ATT_TRY(read_records(dataset, source, name, &bytes, &size));
         source->begins[i] = source->count;
-        att_status status = take_records(dataset, source, source->split->files[i], (const uint8_t *)bytes, size);
+        att_status status = take_records(dataset, source, name, (const uint8_t *)bytes, size);
         att_free(dataset->context, bytes);
         ATT_TRY(status);
     }
@@ -400,19 +438,33 @@ static att_status number_names(const att_dataset *dataset, int count, att_class_
     return att_class_list_make(dataset->context, dataset->path, names, count, list);
 }
 
+static att_status read_name_lines(const att_dataset *dataset, const packed_source *source, const char *file,
+                                  char **text, size_t *size)
+{
+    char path[ATT_DATA_MAX_NAME], *pickle;
+    if (source->version == ATT_PACKED_BINARY)
+        return read_file(dataset, source, file, text, size);
+    snprintf(path, sizeof path, "%s in %s", file, dataset->path);
+    ATT_TRY(read_file(dataset, source, file, &pickle, size));
+    att_status status = att_packed_unpickle_names(dataset->context, path, source->layout, pickle, *size, text, size);
+    att_free(dataset->context, pickle);
+    return status;
+}
+
 static att_status read_names(const att_dataset *dataset, const packed_source *source, att_class_list *list)
 {
     const att_packed_layout *layout = source->layout;
+    const char *file = layout->versions[source->version].class_names;
     char *text;
     size_t size;
-    if (!is_there(source, layout->class_names))
+    if (!is_there(source, file))
         return number_names(dataset, layout->classes, list);
-    ATT_TRY(read_file(dataset, source, layout->class_names, &text, &size));
-    att_status status = att_class_list_parse(dataset->context, layout->class_names, text, size, list);
+    ATT_TRY(read_name_lines(dataset, source, file, &text, &size));
+    att_status status = att_class_list_parse(dataset->context, file, text, size, list);
     att_free(dataset->context, text);
     if (status == ATT_OK && list->count != layout->classes)
-        return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s names %d classes, expected %d",
-                        layout->class_names, dataset->path, list->count, layout->classes);
+        return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s names %d classes, expected %d", file,
+                        dataset->path, list->count, layout->classes);
     return status;
 }
 
@@ -481,7 +533,8 @@ void att_packed_name(const att_dataset *dataset, int64_t index, char *text, size
     int file = 0;
     while (file + 1 < ATT_PACKED_FILES && source->split->files[file + 1] && index >= source->begins[file + 1])
         file++;
-    snprintf(text, size, "%s/%s[%lld]", dataset->path, source->split->files[file],
+    char name[MAX_FILE_NAME];
+    snprintf(text, size, "%s/%s[%lld]", dataset->path, name_in(source->version, source->split->files[file], name),
              (long long)(index - source->begins[file]));
 }
 

@@ -1,5 +1,6 @@
-/* data/packed.h - data sets of small colour images of one size in a few binary files without a header: in a folder, in
- * a folder of the official name inside that, in an archive, or in the official archive inside a folder.
+/* data/packed.h - data sets of small colour images of one size in a few binary files without a header, or in pickles of
+ * the same: in a folder, in a folder of the official name inside that, in an archive, or in the official archive inside
+ * a folder.
  *
  * A file holds records of one length; each is a label, unless a file of its own holds the labels, and the image's three
  * planes.
@@ -17,15 +18,22 @@ typedef struct att_packed_split {
     const char *labels;                  /* file of one byte an image; NULL: they stand in the records */
 } att_packed_split;
 
-typedef struct att_packed_layout {
-    const char *kind;    /* "cifar10" */
-    const char *archive; /* the official one's name, "cifar-10-binary.tar.gz", and its folder's */
-    const char *folder;
+/* The same images in other files. */
+typedef struct att_packed_version {
+    const char *archive;     /* the official one's name, "cifar-10-binary.tar.gz"; NULL: there is no such version */
+    const char *folder;      /* the folder's in it */
     const char *class_names; /* file of one name a line; where it is missing the numbers are the names */
     bool telling; /* the files' names are found in no other data set; else the folder's or the list's must be */
-    const char *pickled_folder; /* of the version for Python, "" where there is none, with one of its files */
-    const char *pickled_file;
-    att_packed_split splits[2]; /* for training, for evaluation */
+} att_packed_version;
+
+enum { ATT_PACKED_BINARY, ATT_PACKED_PYTHON, ATT_PACKED_VERSIONS };
+
+typedef struct att_packed_layout {
+    const char *kind; /* "cifar10" */
+    /* The files of Python's version are called as the binary version's, without ".bin" (data/packed_pickle.h). */
+    att_packed_version versions[ATT_PACKED_VERSIONS];
+    att_packed_split splits[2];         /* for training, for evaluation */
+    const char *labels_key, *names_key; /* in Python's version */
     int side, classes;
     int label_bytes, label_at; /* before the planes, and which of these counts */
     int first_label;           /* what class 0 is called */

@@ -4,11 +4,7 @@
 
 static const att_packed_layout stl10 = {
     .kind = "stl10",
-    .archive = "stl10_binary.tar.gz",
-    .folder = "stl10_binary",
-    .class_names = "class_names.txt",
-    .telling = true,
-    .pickled_folder = "",
+    .versions = {{"stl10_binary.tar.gz", "stl10_binary", "class_names.txt", .telling = true}},
     .splits = {{"train", {"train_X.bin"}, "train_y.bin"}, {"test", {"test_X.bin"}, "test_y.bin"}},
     .side = 96,
     .classes = 10,

@@ -71,6 +71,21 @@ bool att_pickle_text_is(const att_pickle_value *value, const char *text)
            memcmp(value->text.bytes, text, length) == 0;
 }
 
+bool att_pickle_find(const att_pickle *pickle, att_pickle_ref dict, const char *key, att_pickle_ref *found)
+{
+    const att_pickle_value *value = att_pickle_at(pickle, dict);
+    const att_pickle_cell *cells = pickle->cells;
+    if (value->kind != ATT_PICKLE_DICT)
+        return false;
+    uint32_t cell = value->cells.first;
+    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
+        *found = cells[cells[cell].next].value;
+        if (att_pickle_text_is(att_pickle_at(pickle, cells[cell].value), key))
+            return true;
+    }
+    return false;
+}
+
 char *att_pickle_show(att_pickle_text text, char shown[ATT_PICKLE_SHOWN])
 {
     enum { MOST = 80 };

@@ -109,6 +109,8 @@ uint32_t att_pickle_items(const att_pickle *pickle, const att_pickle_value *valu
 /* As memcmp(); a text that only ends earlier comes first. */
 int att_pickle_text_compare(att_pickle_text a, att_pickle_text b);
 bool att_pickle_text_is(const att_pickle_value *value, const char *text);
+/* What a DICT has under `key`; false where it has no such key, or the value is no DICT. */
+bool att_pickle_find(const att_pickle *pickle, att_pickle_ref dict, const char *key, att_pickle_ref *found);
 /* At most 80 bytes of a text from the file, safe to be shown. Returns `shown`. */
 enum { ATT_PICKLE_SHOWN = 88 };
 char *att_pickle_show(att_pickle_text text, char shown[ATT_PICKLE_SHOWN]);

@@ -9,6 +9,7 @@ typedef enum action {
     NOTE,           /* its objects become opaque; what goes into them is no weight */
     PASS_ON,        /* as NOTE, but what goes into them may be anything */
     HIDE,           /* as NOTE, but a tensor is lost that way */
+    ENCODE,         /* (text, encoding): bytes; as NOTE where they are not the text's own */
     MAKE_DICT,      /* a dictionary: empty, or of a list of pairs */
     MAKE_TUPLE,     /* of one tuple or list */
     TENSOR,         /* (storage, offset, size, stride, ...) */
@@ -122,7 +123,7 @@ static const att_pickle_global globals[] = {
     INERT("torch.serialization", "_get_layout"),
     INERT("argparse", "Namespace"),
     INERT("collections", "Counter"),
-    INERT("_codecs", "encode"),
+    ACTION("_codecs", "encode", ENCODE),
     INERT("numpy", "dtype"),
     INERT("numpy", "ndarray"),
     INERT("numpy", "bool_"),
@@ -293,7 +294,7 @@ bool att_pickle_hides_tensor(const att_pickle *pickle, const att_pickle_value *v
 bool att_pickle_is_inert(const att_pickle *pickle, const att_pickle_value *value)
 {
     const att_pickle_value *class = class_of(pickle, value);
-    return class->kind == ATT_PICKLE_GLOBAL && class->global->action == NOTE;
+    return class->kind == ATT_PICKLE_GLOBAL && (class->global->action == NOTE || class->global->action == ENCODE);
 }
 
 att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle_value *value)
@@ -481,40 +482,69 @@ static att_status make_tuple(const att_pickle *pickle, const arguments *given, a
     return ATT_OK;
 }
 
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
+
+static bool is_ascii(att_pickle_text text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if ((uint8_t)text.bytes[i] >= 0x80)
+            return false;
+    return true;
+}
+
+/* In protocol 2 Python 3 writes bytes as a text that is to be encoded in Latin-1. */
+static bool is_own_encoding(const arguments *given)
+{
+    return given->count == 2 && given->items[0]->kind == ATT_PICKLE_TEXT &&
+           att_pickle_text_is(given->items[1], "latin1") && is_ascii(given->items[0]->text);
+}
+
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-static att_status call(att_pickle *pickle, const att_pickle_global *global, const arguments *given,
+/* `tuple`: of the arguments. */
+static att_status note(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref tuple,
                        att_pickle_ref *result)
 {
+    ATT_TRY(make_opaque(pickle, global, result));
+    return att_pickle_append(pickle, *result, tuple);
+}
+
+static att_status call(att_pickle *pickle, const att_pickle_global *global, att_pickle_ref tuple,
+                       att_pickle_ref *result)
+{
+    arguments given = {.count = 0};
+    ATT_TRY(take_arguments(pickle, tuple, &given));
     switch (global->action) {
     case NOTE:
     case PASS_ON:
     case HIDE:
-        return make_opaque(pickle, global, result);
+        return note(pickle, global, tuple, result);
+    case ENCODE:
+        *result = given.refs[0];
+        return is_own_encoding(&given) ? ATT_OK : note(pickle, global, tuple, result);
     case MAKE_DICT:
-        return make_dict(pickle, given, result);
+        return make_dict(pickle, &given, result);
     case MAKE_TUPLE:
-        return make_tuple(pickle, given, result);
+        return make_tuple(pickle, &given, result);
     case TENSOR:
-        return rebuild(pickle, given, NULL, DTYPE_ITEM, result);
+        return rebuild(pickle, &given, NULL, DTYPE_ITEM, result);
     case TENSOR_OF_TYPE:
-        return rebuild_typed(pickle, given, result);
+        return rebuild_typed(pickle, &given, result);
     case FIRST:
-        return take_first(pickle, given, result);
+        return take_first(pickle, &given, result);
     default:
         return att_pickle_refuse(pickle, "it calls something that is no function");
     }
 }
 
 /* A tensor with attributes of its own, which are not read. */
-static att_status call_from_type(att_pickle *pickle, const arguments *given, att_pickle_ref *result)
+static att_status call_from_type(att_pickle *pickle, att_pickle_ref tuple, att_pickle_ref *result)
 {
-    arguments inner = {.count = 0};
-    if (given->count != 4 || given->items[0]->kind != ATT_PICKLE_GLOBAL)
+    arguments given = {.count = 0};
+    ATT_TRY(take_arguments(pickle, tuple, &given));
+    if (given.count != 4 || given.items[0]->kind != ATT_PICKLE_GLOBAL)
         return att_pickle_refuse(pickle, "a tensor without a function that rebuilds it");
-    const att_pickle_global *function = given->items[0]->global;
-    ATT_TRY(take_arguments(pickle, given->refs[2], &inner));
-    return call(pickle, function, &inner, result);
+    return call(pickle, given.items[0]->global, given.refs[2], result);
 }
 
 /* A class gives an object that nothing is made of. What a function would give nobody knows. */
@@ -532,17 +562,13 @@ static att_status call_unknown(att_pickle *pickle, att_pickle_ref function, att_
 att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pickle_ref tuple, att_pickle_ref *result)
 {
     const att_pickle_value *callee = att_pickle_at(pickle, function);
-    arguments given = {.count = 0};
     if (callee->kind == ATT_PICKLE_UNKNOWN)
         return call_unknown(pickle, function, tuple, result);
     if (callee->kind != ATT_PICKLE_GLOBAL)
         return att_pickle_refuse(pickle, "it calls something that is no function");
-    const att_pickle_global *global = callee->global;
-    ATT_TRY(take_arguments(pickle, tuple, &given));
-    ATT_TRY(global->action == FROM_TYPE ? call_from_type(pickle, &given, result)
-                                        : call(pickle, global, &given, result));
-    bool notes = global->action == NOTE || global->action == PASS_ON;
-    return notes ? att_pickle_append(pickle, *result, tuple) : ATT_OK;
+    if (callee->global->action == FROM_TYPE)
+        return call_from_type(pickle, tuple, result);
+    return call(pickle, callee->global, tuple, result);
 }
 
 /* --- storages ----------------------------------------------------------------------------------------------------- */

@@ -78,27 +78,11 @@ static bool holds_tensors(taking *t, att_pickle_ref ref, int depth)
     return false;
 }
 
-/* What a dictionary has under `key`. */
-static bool find_key(const att_pickle *pickle, att_pickle_ref dict, const char *key, att_pickle_ref *found)
-{
-    const att_pickle_value *value = att_pickle_at(pickle, dict);
-    const att_pickle_cell *cells = pickle->cells;
-    if (value->kind != ATT_PICKLE_DICT)
-        return false;
-    uint32_t cell = value->cells.first;
-    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
-        *found = cells[cells[cell].next].value;
-        if (att_pickle_text_is(att_pickle_at(pickle, cells[cell].value), key))
-            return true;
-    }
-    return false;
-}
-
 /* The first of the keys under which `dict` holds tensors; NULL where there is none. */
 static const char *find_keys(taking *t, att_pickle_ref dict, const char *const *keys, int count, att_pickle_ref *found)
 {
     for (int i = 0; i < count; i++)
-        if (find_key(t->pickle, dict, keys[i], found) && is_container(att_pickle_at(t->pickle, *found)) &&
+        if (att_pickle_find(t->pickle, dict, keys[i], found) && is_container(att_pickle_at(t->pickle, *found)) &&
             holds_tensors(t, *found, 0))
             return keys[i];
     return NULL;
@@ -122,7 +106,7 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
 static att_status take_architecture(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
 {
     att_pickle_ref found;
-    if (!find_key(pickle, root, ATT_TENSORS_ARCHITECTURE, &found))
+    if (!att_pickle_find(pickle, root, ATT_TENSORS_ARCHITECTURE, &found))
         return ATT_OK;
     const att_pickle_value *said = att_pickle_at(pickle, found);
     if (said->kind != ATT_PICKLE_TEXT)

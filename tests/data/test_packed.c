@@ -421,22 +421,6 @@ static void test_what_is_wrong_is_said(void **state)
     expect_failure(self, self->folder, "test", ATT_ERR_FORMAT, "zero bytes");
 }
 
-static void test_pickled_versions_are_named(void **state)
-{
-    scratch *self = *state;
-    char path[256];
-    pack_file ten = {"cifar-10-batches-py/data_batch_1", "\x80\x02", 2};
-    pack_file hundred = {"cifar-100-python/train", "\x80\x02", 2};
-    pack_files(self->path, "ustar.gz", &ten, 1);
-    expect_failure(self, self->path, "train", ATT_ERR_UNSUPPORTED, "binary version");
-    pack_files(self->path, "ustar.gz", &hundred, 1);
-    expect_failure(self, self->path, "train", ATT_ERR_UNSUPPORTED, "cifar-100-binary");
-    write_file(self, "cifar-10-batches-py", "data_batch_1", "\x80\x02", 2);
-    expect_failure(self, self->folder, "train", ATT_ERR_UNSUPPORTED, "cifar-10-batches-bin");
-    snprintf(path, sizeof path, "%s/cifar-10-batches-py", self->folder);
-    expect_failure(self, path, "train", ATT_ERR_UNSUPPORTED, "cifar-10-batches-bin");
-}
-
 static att_status open_and_close(scratch *self)
 {
     att_dataset *dataset = NULL;
@@ -470,7 +454,6 @@ int main(void)
         scratch_test(test_stl10_runs_down_columns),
         scratch_test(test_class_map_renumbers_by_name),
         scratch_test(test_what_is_wrong_is_said),
-        scratch_test(test_pickled_versions_are_named),
         scratch_test(test_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,21 @@
-/* The files of CIFAR-10, CIFAR-100 or STL-10: the first byte says which, the second how many of the next bytes are the
- * names of the classes; the rest is the file with the labels. */
+/* The files of CIFAR-10, CIFAR-100 or STL-10, or of CIFAR-10's version for Python: the first byte says which, the
+ * second how many of the next bytes are the names of the classes; the rest is the file with the labels. */
 #include "fuzz.h"
 
 enum { STL10_IMAGE = 96 * 96 * 3 };
 
 static const struct {
     const char *names, *labels;
-} sets[] = {
-    {"batches.meta.txt", "test_batch.bin"}, {"fine_label_names.txt", "test.bin"}, {"class_names.txt", "test_y.bin"}};
+} sets[] = {{"batches.meta.txt", "test_batch.bin"},
+            {"fine_label_names.txt", "test.bin"},
+            {"class_names.txt", "test_y.bin"},
+            {"batches.meta", "test_batch"}};
+enum { SETS = sizeof sets / sizeof *sets };
 
 static void remove_files(void)
 {
     char path[512];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < SETS; i++) {
         snprintf(path, sizeof path, "%s/%s", fuzz_folder(), sets[i].names);
         unlink(path);
         snprintf(path, sizeof path, "%s/%s", fuzz_folder(), sets[i].labels);
@@ -39,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     size_t before = fuzz_begin(), names = data[1] < size - 2 ? data[1] : size - 2;
-    int set = data[0] % 3;
+    int set = data[0] % SETS;
     remove_files();
     if (names > 0)
         fuzz_file(sets[set].names, data + 2, names);
