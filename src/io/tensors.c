@@ -68,28 +68,58 @@ static att_status sort_names(att_tensors *file)
     return ATT_OK;
 }
 
-static bool all_have(const att_tensors *file, int first, const char *prefix)
+static bool has_prefix(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
-    for (int i = first; i < file->count; i++)
-        if (strncmp(file->items[i].info.name, prefix, length) != 0 || file->items[i].info.name[length] == '\0')
-            return false;
-    return file->count > first;
+    return strncmp(name, prefix, length) == 0 && name[length] != '\0';
+}
+
+/* Whether a tensor from `first` on would be called `name` without the prefix. */
+static bool is_taken(const att_tensors *file, int first, const char *prefix, const char *name)
+{
+    for (int i = first; i < file->count; i++) {
+        const char *other = file->items[i].info.name;
+        if (has_prefix(other, prefix) && strcmp(other + strlen(prefix), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many tensors from `first` on lack a prefix that is the others'; -1 where it is not: a few strangers, such as a
+ * counter or a loss's weights, do not hide it, as long as no two names would be the same. */
+static int count_strangers(const att_tensors *file, int first, const char *prefix)
+{
+    enum { MOST_STRANGERS = 16, SHARE = 4 };
+    int strangers = 0, count = file->count - first;
+    for (int i = first; i < file->count; i++) {
+        const char *name = file->items[i].info.name;
+        if (has_prefix(name, prefix))
+            continue;
+        if (++strangers > MOST_STRANGERS || strangers > count / SHARE || is_taken(file, first, prefix, name))
+            return -1;
+    }
+    return count > 0 ? strangers : -1;
 }
 
 void att_tensors_strip(att_tensors *file, int first, att_text *said)
 {
     static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", "backbone.", "net.", "network."};
     const char *word = " without the prefix ";
+    int strangers = 0;
     for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
-        if (!all_have(file, first, prefixes[p]))
+        int lacking = count_strangers(file, first, prefixes[p]);
+        if (lacking < 0)
             continue;
         for (int i = first; i < file->count; i++)
-            file->items[i].info.name += strlen(prefixes[p]);
+            if (has_prefix(file->items[i].info.name, prefixes[p]))
+                file->items[i].info.name += strlen(prefixes[p]);
         att_text_append(said, "%s%s", word, prefixes[p]);
         word = "";
+        strangers = lacking;
         p = (size_t)-1;
     }
+    if (strangers > 0)
+        att_text_append(said, " (%d other tensor%s)", strangers, strangers > 1 ? "s" : "");
 }
 
 static att_status read_safetensors(att_tensors *file)

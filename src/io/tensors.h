@@ -37,8 +37,8 @@ att_status att_tensors_read_safetensors(att_tensors *file);
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
 
-/* Takes prefixes that codes put before all names ("module.") off those from item `first` on, for as long as all of them
- * have one, and appends to `said` which. */
+/* Takes prefixes that codes put before all names ("module.") off those from item `first` on, for as long as they have
+ * one, and appends to `said` which. A few strangers keep their names: at most 16, and a quarter of all. */
 void att_tensors_strip(att_tensors *file, int first, att_text *said);
 
 #endif

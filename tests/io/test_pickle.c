@@ -346,13 +346,61 @@ static void test_names(void **state)
     }
 }
 
+/* {"module.model.a": ..., "module.model.b": ..., <strangers>} */
+static void write_strangers(scratch *self, int count, const char *const *strangers, int stranger_count)
+{
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}(");
+    for (int i = 0; i < count + stranger_count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "module.model.%c", 'a' + i);
+        text(object, i < count ? name : strangers[i - count]);
+        tensor(object, &plain);
+    }
+    ops(object, "u");
+    write_old(self, object, &plain_storage, 1);
+    free(object);
+}
+
+static void test_strangers_hide_no_prefix(void **state)
+{
+    scratch *self = *state;
+    static const struct {
+        int count;
+        const char *strangers[2];
+        int stranger_count;
+        const char *first, *last, *origin;
+    } cases[] = {
+        {3, {"counter"}, 1, "a", "counter", "PyTorch's tensors without the prefix module.model. (1 other tensor)"},
+        {6,
+         {"module.loss.w", "n"},
+         2,
+         "a",
+         "n",
+         "PyTorch's tensors without the prefix module.model. (2 other tensors)"},
+        {2, {"counter"}, 1, "module.model.a", "counter", "PyTorch's tensors"}, /* more than a quarter */
+        {5, {"module.loss.w", "n"}, 2, "model.a", "n", "PyTorch's tensors without the prefix module. (1 other tensor)"},
+        {4, {"a"}, 1, "model.a", "a", "PyTorch's tensors without the prefix module. (1 other tensor)"}, /* two of a name
+                                                                                                         */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_strangers(self, cases[i].count, cases[i].strangers, cases[i].stranger_count);
+        att_tensors *file = open_path(self, self->path);
+        assert_string_equal(att_tensors_origin(file), cases[i].origin);
+        assert_true(att_tensors_find(file, cases[i].first) >= 0);
+        assert_true(att_tensors_find(file, cases[i].last) >= 0);
+        assert_int_equal(att_tensors_count(file), cases[i].count + cases[i].stranger_count);
+        att_tensors_close(&file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(test_hostile_pickles), scratch_test(test_inert),
         scratch_test(test_unknown_classes), scratch_test(test_unknown_names_give_no_tensor),
         scratch_test(test_nesting),         scratch_test(test_sharing),
-        scratch_test(test_names),
+        scratch_test(test_names),           scratch_test(test_strangers_hide_no_prefix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
