@@ -278,8 +278,8 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     int code = cli_check(j->cli, status);
     if (status == ATT_ERR_MISMATCH && !j->log.emit && *j->run.resume)
         cli_note(j->cli,
-                 "it continues with the options and the data that %s/args.yaml names; another training begins from its "
-                 "weights with --initial-checkpoint %s --experiment NAME",
+                 "it continues with the options and the data that %s/args.yaml names; to train its weights on, with a "
+                 "new schedule: attscope train DATA --initial-checkpoint %s --experiment NAME --epochs MORE",
                  j->run.folder, j->run.resume);
     if (j->log.emit && !s->recipe.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         cli_note(j->cli, "--skip-corrupt goes on without such images");

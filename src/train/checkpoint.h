@@ -29,6 +29,7 @@ typedef struct att_train_run {
     const char *fingerprint; /* of the plan */
     int lanes, parts;
     char listing[ATT_DATASET_LISTING], eval_listing[ATT_DATASET_LISTING]; /* of the images; "" without evaluation */
+    char sample[ATT_DATASET_LISTING], eval_sample[ATT_DATASET_LISTING];   /* of the pixels of some of them */
 } att_train_run;
 
 /* Replaces the file at `path` in one step. */

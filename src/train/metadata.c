@@ -13,7 +13,8 @@
 
 enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
 static const char format_version[] = "1", images_line[] = "data.images", listing_line[] = "data.listing",
-                  eval_listing_line[] = "eval.listing";
+                  eval_listing_line[] = "eval.listing", sample_line[] = "data.sample",
+                  eval_sample_line[] = "eval.sample";
 
 void att_metadata_free(att_metadata *metadata)
 {
@@ -131,7 +132,9 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
     line(user, images_line, value, NULL);
     line(user, listing_line, run->listing, run->listing);
+    line(user, sample_line, run->sample, run->sample);
     line(user, eval_listing_line, run->eval_listing, run->eval_listing);
+    line(user, eval_sample_line, run->eval_sample, run->eval_sample);
     line(user, "eval.eval_metric", run->options->eval_metric, run->options->eval_metric);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
@@ -226,14 +229,18 @@ static char *explain_difference(const char *what, const char *there, const char 
     } else if (strcmp(what, listing_line) == 0) {
         snprintf(reason, REASON_SIZE,
                  "the names, order or classes of its training images are not those of the data here");
-    } else if (strcmp(what, eval_listing_line) == 0) {
+    } else if (strcmp(what, sample_line) == 0) {
+        snprintf(reason, REASON_SIZE,
+                 "its training images are called as those here, but are others: their pixels differ");
+    } else if (strcmp(what, eval_listing_line) == 0 || strcmp(what, eval_sample_line) == 0) {
         snprintf(reason, REASON_SIZE, "it was evaluated on other images than those here");
     } else {
         const char *dot = strchr(what, '.');
         size_t there_length, here_length;
         first_difference(&there, &there_length, &here, &here_length);
-        snprintf(reason, REASON_SIZE, "its %s is \"%.*s\", here it is \"%.*s\"", dot ? dot + 1 : what,
-                 (int)there_length, there, (int)here_length, here);
+        snprintf(reason, REASON_SIZE, "its %s is \"%.*s\", here it is \"%.*s\"%s", dot ? dot + 1 : what,
+                 (int)there_length, there, (int)here_length, here,
+                 strcmp(what, "option.epochs") == 0 ? "; its learning rate follows from how many there are" : "");
     }
     return reason;
 }

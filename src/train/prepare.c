@@ -1,6 +1,8 @@
 #include "train/prepare.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -188,6 +190,46 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
     return ATT_OK;
 }
 
+/* FNV-1a of 64 bits. */
+static uint64_t digest(uint64_t sum, const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sum = (sum ^ bytes[i]) * UINT64_C(1099511628211);
+    return sum;
+}
+
+/* Writes a digest of a few images, which other images of the same names do not have. Those that cannot be decoded count
+ * as nothing: whether they may be there is not said here. */
+static att_status take_sample(const att_trainer *trainer, const att_dataset *dataset, char text[ATT_DATASET_LISTING])
+{
+    enum { IMAGES = 8 };
+    uint64_t sum = UINT64_C(14695981039346656037);
+    int64_t count = att_dataset_count(dataset);
+    for (int64_t i = 0; i < IMAGES && i < count; i++) {
+        att_image image = {0};
+        att_status status =
+            att_dataset_read(dataset, trainer->context, count < IMAGES ? i : i * (count / IMAGES), 3, &image);
+        if (status == ATT_OK)
+            sum = digest(sum, image.pixels, (size_t)image.width * (size_t)image.height * 3);
+        att_image_free(trainer->context, &image);
+        if (status == ATT_ERR_MEMORY)
+            return status;
+    }
+    snprintf(text, ATT_DATASET_LISTING, "%016" PRIx64, sum);
+    return ATT_OK;
+}
+
+static att_status describe_data(att_trainer *trainer)
+{
+    att_train_run *run = &trainer->run;
+    att_dataset_listing(run->data->train, run->listing);
+    ATT_TRY(take_sample(trainer, run->data->train, run->sample));
+    if (!run->data->eval)
+        return ATT_OK;
+    att_dataset_listing(run->data->eval, run->eval_listing);
+    return take_sample(trainer, run->data->eval, run->eval_sample);
+}
+
 /* file: NULL without a resume. */
 static att_status build(att_trainer *trainer, const att_tensors *file)
 {
@@ -199,9 +241,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(compile(trainer, lanes, lanes == file_lanes ? parts : 0));
     ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session));
     ATT_TRY(open_loader(trainer));
-    att_dataset_listing(trainer->run.data->train, trainer->run.listing);
-    if (trainer->run.data->eval)
-        att_dataset_listing(trainer->run.data->eval, trainer->run.eval_listing);
+    ATT_TRY(describe_data(trainer));
     if (options->output)
         ATT_TRY(att_file_make_folders(trainer->context, options->output));
     trainer->state.metric = NAN;

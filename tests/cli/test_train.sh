@@ -131,7 +131,9 @@ run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'its epochs is "60", here it is "61"'
-err_has 'it continues with the options and the data that out/cut/args.yaml names; another training begins from its'
+err_has 'its epochs is "60", here it is "61"; its learning rate follows from how many there are'
+err_has 'it continues with the options and the data that out/cut/args.yaml names; to train its weights on, with a'
+err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 run 0 train --resume out/cut/last.safetensors
 err_has 'out/cut/last.safetensors: all 60 epochs are done already, nothing is left to train'
@@ -165,6 +167,14 @@ run 1 train --resume out/listed/last.safetensors
 err_has 'it was trained on 8 images, the data here has 7'
 err_has 'it continues with the options and the data that out/listed/args.yaml names'
 ! grep -q 'option out' stderr || fail "$command_line: takes data for an option"
+# Other images of the same names and classes: the split to evaluate on, as it often is.
+mkdir pictures/val
+cp -r pictures/train/* pictures/val
+cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
+cp "$here/../goldens/images/422.jpg" pictures/val/a/1.jpg
+run 1 train --resume out/listed/last.safetensors --train-split val
+err_has 'its training images are called as those here, but are others: their pixels differ'
+rm -r pictures/val
 # Elsewhere, and packed, it is the same data.
 cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
 mv pictures moved && tar cf moved.tar moved
