@@ -371,7 +371,8 @@ static int prepare(job *j, const char *data)
     make_transforms(j);
     settle_settings(j, data);
     say_warmup(j);
-    return fill_weights(j);
+    code = fill_weights(j);
+    return code == CLI_OK ? cli_run_folder_claim(&j->run) : code;
 }
 
 /* The data set is named neither here nor by what is continued. */

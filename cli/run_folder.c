@@ -1,6 +1,7 @@
 #include "run_folder.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -128,6 +129,24 @@ char *cli_database_of(const char *folder, char *path, size_t size)
     return cli_join(output, "runs.sqlite", path, size);
 }
 
+int cli_make_folders(const char *path)
+{
+    char part[CLI_PATH];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        struct stat found;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return cli_failure("%s: %s", part, strerror(errno));
+        if (stat(part, &found) == 0 && !S_ISDIR(found.st_mode))
+            return cli_failure("%s is a file; a folder is needed in its place", part);
+        if (!slash)
+            return CLI_OK;
+        *slash = '/';
+    }
+}
+
 int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
                           cli_run_folder *run)
 {
@@ -145,8 +164,27 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
     snprintf(name, sizeof name, "%s-%.200s-%d", stamp, model, size);
     cli_join(output, experiment ? experiment : name, run->folder, sizeof run->folder);
     cli_database_of(run->folder, run->database, sizeof run->database);
+    run->unnamed = !experiment;
     char last[CLI_PATH];
-    if (cli_exists(cli_join(run->folder, last_name, last, sizeof last)))
+    if (experiment && cli_exists(cli_join(run->folder, last_name, last, sizeof last)))
         return cli_failure("%s holds a training already; --resume %s continues it", run->folder, last);
     return CLI_OK;
+}
+
+int cli_run_folder_claim(cli_run_folder *run)
+{
+    enum { TRIES = 1000 };
+    char output[CLI_PATH], name[CLI_PATH];
+    if (!run->unnamed)
+        return CLI_OK;
+    int code = cli_make_folders(cli_folder_of(run->folder, output, sizeof output));
+    snprintf(name, sizeof name, "%s", run->folder);
+    for (int i = 1; code == CLI_OK && mkdir(run->folder, 0777) != 0; i++) {
+        if (errno != EEXIST || i == TRIES)
+            return cli_failure("%s could not be made: %s", run->folder, strerror(errno));
+        int length = snprintf(run->folder, sizeof run->folder, "%.*s-%d", (int)sizeof name - 8, name, i + 1);
+        if (length < 0 || (size_t)length >= sizeof run->folder)
+            return cli_failure("%s: its name is too long", name);
+    }
+    return code;
 }

@@ -10,6 +10,7 @@ typedef struct cli_run_folder {
     char folder[CLI_PATH];
     char resume[CLI_PATH]; /* "": a new training */
     char database[CLI_PATH];
+    bool unnamed; /* the folder's name is made of the time */
 } cli_run_folder;
 
 /* Refuses an --experiment (NULL: none) that is no name of a folder in --output but a path. CLI_OK or a code. */
@@ -28,6 +29,12 @@ char *cli_database_of(const char *folder, char *path, size_t size);
  * date-time-model-size, as timm's. Refuses a folder that holds a training already. CLI_OK or a code. */
 int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
                           cli_run_folder *run);
+
+/* Makes the folder of a training without a name, before it writes there, and numbers its name where another training of
+ * the same second has it: no two get one. CLI_OK or a code. */
+int cli_run_folder_claim(cli_run_folder *run);
+/* Makes a folder and those on the way to it; one that is there is fine. CLI_OK or a code. */
+int cli_make_folders(const char *path);
 
 /* "FOLDER/NAME"; "", which no file is called, where that does not fit. Returns `path`. */
 char *cli_join(const char *folder, const char *name, char *path, size_t size);

@@ -335,27 +335,9 @@ void sweep_plan_free(sweep_plan *plan)
 
 /* --- a run's folder ----------------------------------------------------------------------------------------------- */
 
-static int make_folders(const char *path)
-{
-    char part[CLI_PATH];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
-        if (slash)
-            *slash = '\0';
-        struct stat found;
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return cli_failure("%s: %s", part, strerror(errno));
-        if (stat(part, &found) == 0 && !S_ISDIR(found.st_mode))
-            return cli_failure("%s is a file; a sweep needs a folder in its place", part);
-        if (!slash)
-            return CLI_OK;
-        *slash = '/';
-    }
-}
-
 int sweep_plan_lock(sweep_plan *plan)
 {
-    int code = make_folders(plan->folder);
+    int code = cli_make_folders(plan->folder);
     if (code != CLI_OK)
         return code;
     plan->lock = open(plan->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -431,7 +413,7 @@ int sweep_plan_write(cli_app *cli, sweep_plan *plan, sweep_run *run)
 {
     char path[CLI_PATH], fresh[CLI_PATH], metrics[CLI_PATH];
     cli_table table = table_of(plan);
-    int code = make_folders(run->folder);
+    int code = cli_make_folders(run->folder);
     if (code == CLI_OK)
         code = sweep_plan_settle(plan, run);
     if (code != CLI_OK)

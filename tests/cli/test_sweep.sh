@@ -256,7 +256,7 @@ err_has 'out/blocked/sweep.json: Is a directory'
 : >out/file
 # shellcheck disable=SC2086
 run 1 sweep tiny.yaml data $short --experiment file
-err_has 'out/file is a file; a sweep needs a folder in its place'
+err_has 'out/file is a file; a folder is needed in its place'
 
 # --- a run that fails leaves the others alone
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing

@@ -71,6 +71,14 @@ grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win
 train 1 whole --epochs 3
 err_has 'attscope: out/whole holds a training already; --resume out/whole/last.safetensors continues it'
 
+# Two without a name, of one second: each has a folder of its own.
+for i in 1 2 3; do
+    # shellcheck disable=SC2086
+    "$ATTSCOPE" train data $network $recipe --epochs 1 --output unnamed >/dev/null 2>"twin$i" & twins[i]=$!
+done
+for i in 1 2 3; do wait "${twins[i]}" || fail "an unnamed training beside others: $(cat "twin$i")"; done
+[ "$(ls -d unnamed/*/last.safetensors | wc -l)" -eq 3 ] || fail "not three folders: $(ls unnamed)"
+
 # Two trainings in one folder: the second is refused and changes nothing.
 # shellcheck disable=SC2086
 "$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment both >/dev/null 2>&1 &
