@@ -47,11 +47,32 @@ int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file)
                        path);
 }
 
-void cli_identity_say(cli_app *cli, const att_identity *identity)
+/* "; --mean, --std: as asked for"; "" where the images are made as the file's own. */
+static char *name_changes(const att_preprocess *own, const att_preprocess *taken, char *text, size_t size)
 {
-    const att_preprocess *p = &identity->preprocess;
-    cli_note(cli, "%s, %d x %d x %d, %d classes: %s", identity->name, p->img_size, p->img_size, p->in_chans,
-             identity->options.num_classes, identity->brief);
+    const size_t channels = (size_t)own->in_chans * sizeof *own->mean;
+    const struct {
+        const char *flag;
+        bool differs;
+    } all[] = {{"--mean", memcmp(taken->mean, own->mean, channels) != 0},
+               {"--std", memcmp(taken->std, own->std, channels) != 0},
+               {"--crop-pct", taken->crop_pct != own->crop_pct},
+               {"--interpolation", strcmp(taken->interpolation, own->interpolation) != 0}};
+    char flags[96] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].differs && length < sizeof flags)
+            length += (size_t)snprintf(flags + length, sizeof flags - length, "%s%s", length ? ", " : "", all[i].flag);
+    snprintf(text, size, length ? "; %s: as asked for" : "%s", flags);
+    return text;
+}
+
+void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken)
+{
+    const att_preprocess *own = &identity->preprocess;
+    char changes[128];
+    cli_note(cli, "%s, %d x %d x %d, %d classes: %s%s", identity->name, own->img_size, own->img_size, own->in_chans,
+             identity->options.num_classes, identity->brief, name_changes(own, taken, changes, sizeof changes));
 }
 
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
@@ -70,9 +91,15 @@ static int find_network(cli_app *cli, const char *path, const cli_network *netwo
     int code = cli_checkpoint_open(cli, path, &loaded->file);
     if (code == CLI_OK)
         code = cli_identify(cli, loaded->file, path, network, &loaded->identity);
-    if (code == CLI_OK)
-        cli_identity_say(cli, &loaded->identity);
-    return code == CLI_OK ? cli_preprocess_flags(flags, &loaded->identity.preprocess) : code;
+    if (code != CLI_OK)
+        return code;
+    att_preprocess taken = loaded->identity.preprocess;
+    code = cli_preprocess_flags(flags, &taken);
+    if (code != CLI_OK)
+        return code;
+    cli_identity_say(cli, &loaded->identity, &taken);
+    loaded->identity.preprocess = taken;
+    return CLI_OK;
 }
 
 /* The training's own figures were of the others. */

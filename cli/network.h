@@ -20,8 +20,8 @@ int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file);
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
                  att_identity *identity);
 
-/* Says on stderr in one line which network it is and who says so. */
-void cli_identity_say(cli_app *cli, const att_identity *identity);
+/* Says on stderr in one line which network it is, who says so, and where its images are made otherwise (`taken`). */
+void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken);
 
 /* Finds the network of the checkpoint at `path`, says on stderr what was taken from where, and loads its weights (the
  * averaged ones with `ema`). *loaded is zero before, and to be freed by cli_unload() whatever comes back: CLI_OK or a

@@ -37,7 +37,11 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     att_tensors_close(&file);
     if (code != CLI_OK)
         return code;
-    cli_identity_say(cli, &n->identity);
+    att_preprocess taken = n->identity.preprocess;
+    code = cli_preprocess_flags(&s->preprocess, &taken);
+    if (code != CLI_OK)
+        return code;
+    cli_identity_say(cli, &n->identity, &taken);
     if (!n->resumes && n->stood.ema)
         cli_note(cli,
                  "%s has averaged weights too, which are not taken: attscope convert --use-ema makes a file of them",

@@ -67,6 +67,12 @@ cmp out/whole/last.safetensors out/again/last.safetensors || fail 'args.yaml doe
 run 0 train -c out/whole/args.yaml --experiment short --epochs 1
 grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win'
 
+# What is taken otherwise than the checkpoint says is told; what is not, is not.
+run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9
+err_has "; --mean, --crop-pct: as asked for"
+run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
+! grep -q 'as asked for' stderr || fail "$command_line: the mean is the checkpoint's"
+
 # A folder that holds a training is left alone.
 train 1 whole --epochs 3
 err_has 'attscope: out/whole holds a training already; --resume out/whole/last.safetensors continues it'
