@@ -178,7 +178,10 @@ static void print_formula(bool profile)
         "GEMM: GFLOP/s of oneDNN's matmul on all threads over the same products, weights\n"
         "packed, nothing fused, whole-batch forward shapes, Q K' and P V per head; it\n"
         "takes turns with the network. Memory: GB/s of a = b + s c on all threads, arrays\n"
-        "far beyond every cache. Peak: VmHWM.");
+        "far beyond every cache. Peak: VmHWM.\n"
+        "A convolution's product has each pixel's window as a row: it reads far more than\n"
+        "the convolution and has few columns, so that GEMM is a yardstick there and no\n"
+        "ceiling. Networks whose convolutions make no such rows go beyond 100 %.");
     if (profile)
         puts(
             "Below a case: ms of a batch in each kind of kernel, mean of the threads and the\n"

@@ -5,7 +5,8 @@
  *   GEMM rate         operations per second of oneDNN's matmul on all threads, weights packed, no post-ops, over the
  *                     network's matrix products with the whole batch's forward shapes; Q K' and P V as products per
  *                     head; in bf16 where the network's are
- *   share             images/s (operations per image) / (GEMM rate)
+ *   share             images/s (operations per image) / (GEMM rate). A convolution's product has each pixel's window
+ *                     as a row, far more bytes than the convolution reads, and few columns: there GEMM is no ceiling
  *   operations        2 multiply-adds of those products; training counts three times the forward pass (forward,
  *                     gradient to the data, gradient to the weights)
  *   memory rate       bytes per second of a[i] = b[i] + s c[i] on all threads, arrays far beyond every cache, each
@@ -62,7 +63,7 @@ typedef struct att_bench_result {
     double step_seconds;      /* median, one batch */
     double all_seconds;       /* of all timed runs together: what a profile's rows are parts of */
     double gemm_rate;         /* operations per second, median */
-    double share;             /* of the GEMM rate: 0..1 */
+    double share;             /* of the GEMM rate; above 1 where convolutions pass over the products' rows */
     double memory_rate;       /* bytes per second, median */
     int64_t peak_bytes;       /* VmHWM of this process before the matrix products were made; 0: not known */
     att_plan_facts plan;
