@@ -84,7 +84,8 @@ function drawSeries(svg, series, { x, y }, log) {
     return;
   }
   const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
-  if (!series.apart) g.append("path").attr("class", `line${series.faint ? " faint" : ""}${series.dashed ? " dashed" : ""}`)
+  const style = ["line", series.faint && "faint", series.dashed && "dashed", series.dash && `dash-${series.dash}`];
+  if (!series.apart) g.append("path").attr("class", style.filter(Boolean).join(" "))
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint || series.bare) return;
   const clamp = (v) => y(Math.max(v, y.domain()[0]));
@@ -139,8 +140,9 @@ function watchCursor(svg, stops) {
 
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
  * (of y), measured (x is a figure, not a count), references [{y, label}], caption, key, beside (series of charts that
- * share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed, apart
- * (no line joins the points), shift, colour, look (what has colour and shape in the run's place)}]. */
+ * share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed, dash
+ * (how a run's line is, dashOf()), apart (no line joins the points), shift, colour, look (what has colour and shape in
+ * the run's place)}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);

@@ -79,7 +79,7 @@ function depthSeries(spec, statistic, among, axis) {
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
-      { ...common, points: means.map(point), dashed: isDashed(run) }];
+      { ...common, points: means.map(point), dash: dashOf(run) }];
   });
 }
 

@@ -24,9 +24,10 @@ function symbolOf(run, size = 46) {
 function classOf(run) {
   return `run-${run.index % COLOURS}`;
 }
-/* Colours repeat after eight runs; lines are dashed from then on. */
-function isDashed(run) {
-  return run.index >= COLOURS;
+/* Colours repeat after eight runs; each time the lines are dashed otherwise: 32 looks in all. */
+const DASHES = 4;
+function dashOf(run) {
+  return Math.floor(run.index / COLOURS) % DASHES;
 }
 function emblem(run) {
   const svg = d3.create("svg").attr("viewBox", "-7 -7 14 14").attr("aria-hidden", "true").attr("class", classOf(run));

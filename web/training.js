@@ -6,12 +6,12 @@ function tellValue(run, what, at, value) {
 }
 function stepSeries(run, name, what, faint) {
   const points = run.steps.step.map((step, i) => ({ x: step, y: run.steps[name][i] }));
-  return { run, points, faint, bare: true, dashed: isDashed(run),
+  return { run, points, faint, bare: true, dash: dashOf(run),
     tell: (p) => tellValue(run, what, `update ${count(p.x)}`, p.y) };
 }
-function epochSeries(run, name, what, dashed) {
+function epochSeries(run, name, what, dashed = false) {
   const points = run.epochs.map((e) => ({ x: e.step, y: e[name] ?? null, epoch: e.epoch }));
-  return { run, points, dashed, bare: run.epochs.length > 40,
+  return { run, points, dashed, dash: dashed ? 0 : dashOf(run), bare: run.epochs.length > 40,
     tell: (p) => tellValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.x)}`, p.y) };
 }
 function hasEpochs(run, name) {
@@ -49,7 +49,7 @@ function lossCharts(among, log) {
     charts.push(chart({
       title: "Evaluation loss, nats", xLabel: "update", fromZero: true, log, key: lineKey(["", "after each epoch"]),
       caption: "Of evaluation images as they are, with the weights at rest.",
-      series: evaluated.map((run) => epochSeries(run, "eval_loss", "evaluation loss", isDashed(run))),
+      series: evaluated.map((run) => epochSeries(run, "eval_loss", "evaluation loss")),
     }));
   return charts;
 }
@@ -57,7 +57,7 @@ function lossCharts(among, log) {
 /* A training of fewer updates than it logs one of has epochs only. */
 function rateSeries(run) {
   return run.steps.step.length > 1 || !hasEpochs(run, "lr") ? stepSeries(run, "lr", "learning rate", false)
-    : epochSeries(run, "lr", "learning rate", isDashed(run));
+    : epochSeries(run, "lr", "learning rate");
 }
 
 function trainingCharts(among, log) {
@@ -67,7 +67,7 @@ function trainingCharts(among, log) {
     charts.push(chart({
       title: "Top-1, per cent of evaluation images", xLabel: "update", fromZero: true, log,
       key: lineKey(["", "after each epoch"]),
-      series: scored.map((run) => epochSeries(run, "eval_top1", "top-1", isDashed(run))),
+      series: scored.map((run) => epochSeries(run, "eval_top1", "top-1")),
     }));
   charts.push(chart({
     title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log, key: lineKey(["", "of the update"]),

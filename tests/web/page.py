@@ -246,6 +246,23 @@ def read_repeated_seed(browser):
     check(not page.complaints(), f"repeated seeds: {page.complaints()}")
 
 
+def read_many_runs(browser):
+    """Eighteen runs: no two lines of a chart look alike."""
+    names = ["plain-1"] + [f"like-{i}" for i in range(17)]
+    for name in names[1:]:
+        shutil.copytree(os.path.join(folder, "plain-1"), os.path.join(folder, name))
+    page = browser.open(report(names, "many.html"))
+    looks = page.evaluate("""
+        [...document.querySelectorAll("figure")].map(figure => [...figure.querySelectorAll(".series .line:not(.dashed)")].map(
+            line => getComputedStyle(line).stroke + getComputedStyle(line).strokeDasharray))
+            .filter(lines => lines.length === 18)""")
+    different = [len(set(lines)) for lines in looks]
+    check(len(looks) > 4 and set(different) == {18}, f"looks of 18 runs: {different}")
+    check(not page.complaints(), f"console, many runs: {page.complaints()}")
+    for name in names[1:]:
+        shutil.rmtree(os.path.join(folder, name))
+
+
 def read_few_updates(browser):
     """Fewer updates than are logged: the learning rate is that of epochs."""
     few = os.path.join(folder, "few")
@@ -558,6 +575,7 @@ def read(browser):
     read_one_seed(browser)
     read_two_seeds(browser)
     read_repeated_seed(browser)
+    read_many_runs(browser)
     read_few_updates(browser)
     read_measured_beside_trained(browser)
     read_little(browser)
