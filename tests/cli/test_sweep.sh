@@ -260,7 +260,7 @@ err_has 'out/file is a file; a folder is needed in its place'
 
 # --- a run that fails leaves the others alone
 run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing
-err_has 'attscope: num-classes=3-seed1 failed, for the reason above (exit status 1); the others go on'
+err_has 'attscope: num-classes=3-seed1 failed, for the reason above (exit status 2); the others go on'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 out_has 'num-classes=4'
 ! grep -q '^  setting .*num-classes=3' stdout || fail 'a failed run has a column'
