@@ -79,7 +79,7 @@ ATT_API void att_graph_output(att_graph *graph, const char *name, att_value valu
 
 /* As att_graph_output(), for watching: a probe and what it alone needs leave every other result the same to the bit,
  * with the plan's group and fingerprint, and a session can leave them out (att_session_watch()). A value that a later
- * operation would absorb (attscope/ops.h says which) must not be made a probe for that: it would be computed apart. */
+ * operation absorbs (attscope/ops.h says which) is computed once more for a probe of it. */
 ATT_API void att_graph_probe(att_graph *graph, const char *name, att_value value);
 
 /* Nodes made from now on are named `scope`, for probes and profiles ("blocks.3.attn"); copied. */

@@ -78,18 +78,25 @@ static att_status shorten(att_graph *graph, work *w)
     return grow_owner(graph, before, &w->owner);
 }
 
+static att_status fuse(att_graph *graph, work *w)
+{
+    int before = graph->values.count;
+    ATT_TRY(att_graph_fuse(graph, w->owner, 0));
+    return grow_owner(graph, before, &w->owner);
+}
+
 static att_status rewrite(att_graph *graph, const att_plan_options *options, work *w)
 {
     if (options->purpose == ATT_TRAIN) {
         ATT_TRY(att_graph_expand(graph));
-        ATT_TRY(att_graph_fuse(graph, ATT_OP_ABSORBS_FIRST));
+        ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));
         ATT_TRY(differentiate(graph, &w->owner));
         ATT_TRY(shorten(graph, w));
     } else
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
-    ATT_TRY(att_graph_fuse(graph, 0));
+    ATT_TRY(fuse(graph, w));
     att_graph_cut(graph);
     if (att_graph_segments(graph) > 1)
         att_graph_merge_copies(graph);

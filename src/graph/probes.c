@@ -75,6 +75,16 @@ static void reorder(att_graph *graph, bool *watchers, ordering *ordered)
             graph->values.items[graph->nodes.items[i].out[j]].node = i;
 }
 
+att_status att_graph_find_watchers(const att_graph *graph, const int *owner, bool *watchers)
+{
+    bool *needed = att_allocate_array(graph->context, (size_t)graph->values.count + 1, sizeof *needed);
+    if (!needed)
+        return att_fail_memory(graph->context, (size_t)graph->values.count, "a plan");
+    find_needed(graph, owner, needed, watchers);
+    att_free(graph->context, needed);
+    return ATT_OK;
+}
+
 att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **out)
 {
     size_t nodes = (size_t)graph->nodes.count + 1;

@@ -149,6 +149,105 @@ static void parameters_start_as_timms(void **state)
     att_model_destroy(&model);
 }
 
+/* A residual network for CIFAR with a module in its blocks, 20 layers deep. */
+static att_model *small_residual(att_context *context, const char *name, int width, const char *attn)
+{
+    att_model_options options = att_model_options_defaults();
+    options.depth = 20, options.width = width, options.drop_path_rate = 0.5;
+    snprintf(options.attn, sizeof options.attn, "%s", attn);
+    att_model *model;
+    CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
+    return model;
+}
+
+/* New layers as PyTorch's; gates of StepNet's iebn at sigmoid(-1). */
+static void modules_start_as_pytorchs(void **state)
+{
+    att_model *model = small_residual(*state, "resnet164", 16, "se");
+    starts_as(att_model_graph(model), "layer1.0.se.fc1.weight", ATT_INIT_UNIFORM, 1 / sqrt(64));
+    starts_as(att_model_graph(model), "layer1.0.se.fc1.bias", ATT_INIT_UNIFORM, 1 / sqrt(64));
+    starts_as(att_model_graph(model), "layer3.1.se.fc2.weight", ATT_INIT_UNIFORM, 1 / sqrt(16));
+    att_model_destroy(&model);
+    model = small_residual(*state, "resnet164", 16, "eca");
+    starts_as(att_model_graph(model), "layer1.0.se.conv.weight", ATT_INIT_UNIFORM, 1 / sqrt(3));
+    att_model_destroy(&model);
+    static const char *const adaptors[] = {"affine", "iebn"};
+    for (int i = 0; i < 2; i++) {
+        char attn[32], name[64];
+        snprintf(attn, sizeof attn, "step:adaptor=%s", adaptors[i]);
+        model = small_residual(*state, "resnet164", 16, attn);
+        snprintf(name, sizeof name, "layer2.1.step.%s.bias", adaptors[i]);
+        starts_as(att_model_graph(model), name, ATT_INIT_CONSTANT, -1);
+        snprintf(name, sizeof name, "layer2.1.step.%s.x_t.weight", adaptors[i]);
+        starts_as(att_model_graph(model), name, ATT_INIT_CONSTANT, 0);
+        att_model_destroy(&model);
+    }
+}
+
+/* timm's make_divisible(): to the nearest multiple, a half upwards. 24 / 16, 40 / 16 and 56 / 16; 192 / 16 by eights.
+ */
+static void hidden_widths_are_rounded(void **state)
+{
+    static const struct {
+        const char *attn;
+        int width, hidden;
+    } cases[] = {{"se", 6, 2}, {"se", 10, 3}, {"se", 14, 4}, {"se:divisor=8", 48, 16}, {"se:ratio=1024", 4, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_model *model = small_residual(*state, "resnet164", cases[i].width, cases[i].attn);
+        const att_graph *graph = att_model_graph(model);
+        int found = 0;
+        for (int j = 0; j < graph->parameters.count; j++)
+            if (strcmp(graph->parameters.items[j].name, "layer1.0.se.fc1.weight") == 0) {
+                assert_int_equal(graph->parameters.items[j].shape.dims[0], cases[i].hidden);
+                found++;
+            }
+        assert_int_equal(found, 1);
+        att_model_destroy(&model);
+    }
+}
+
+static void check_colours(att_context *context, const char *name, const double *mean, const double *std)
+{
+    att_model *model;
+    CHECK(context, att_model_create(context, name, NULL, ATT_F32, &model));
+    att_preprocess preprocess = att_model_preprocess(model);
+    assert_memory_equal(preprocess.mean, mean, sizeof preprocess.mean);
+    assert_memory_equal(preprocess.std, std, sizeof preprocess.std);
+    att_model_destroy(&model);
+}
+
+/* As the codes that published weights have it: ImageNet's in networks with option A, CIFAR's own in the others. */
+static void networks_for_cifar_see_the_colours_of_their_codes(void **state)
+{
+    static const double imagenet[2][3] = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+    static const double cifar10[2][3] = {{0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010}};
+    static const char *const own[] = {"resnet29", "resnet164", "preresnet29", "preresnet164"};
+    check_colours(*state, "resnet20", imagenet[0], imagenet[1]);
+    check_colours(*state, "resnet110", imagenet[0], imagenet[1]);
+    for (int i = 0; i < 4; i++)
+        check_colours(*state, own[i], cifar10[0], cifar10[1]);
+}
+
+/* In a residual network as in timm's: from 0 in the first block, whatever its stage, to the rate in the last. */
+static void drop_path_rises_in_residual_networks(void **state)
+{
+    static const char *const scopes[] = {"layer1.1.drop_path", "layer2.0.drop_path", "layer2.1.drop_path",
+                                         "layer3.0.drop_path", "layer3.1.drop_path"};
+    att_model *model = small_residual(*state, "resnet164", 16, "none");
+    const att_graph *graph = att_model_graph(model);
+    int paths = 0;
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        if (strcmp(node->op->name, "drop_path") != 0)
+            continue;
+        assert_in_range(paths, 0, 4);
+        assert_string_equal(node->scope, scopes[paths++]);
+        assert_true(fabs(node->attrs.drop.rate - 0.1 * paths) < 1e-12);
+    }
+    assert_int_equal(paths, 5);
+    att_model_destroy(&model);
+}
+
 /* Rates rise linearly from the first block to the last, the same in both branches; the first block has none. */
 static void drop_path_rises_with_depth(void **state)
 {
@@ -245,6 +344,10 @@ int main(void)
         cmocka_unit_test(work_is_counted),
         cmocka_unit_test(any_size_is_built),
         cmocka_unit_test(parameters_start_as_timms),
+        cmocka_unit_test(modules_start_as_pytorchs),
+        cmocka_unit_test(hidden_widths_are_rounded),
+        cmocka_unit_test(networks_for_cifar_see_the_colours_of_their_codes),
+        cmocka_unit_test(drop_path_rises_in_residual_networks),
         cmocka_unit_test(drop_path_rises_with_depth),
         cmocka_unit_test(cb_s_costs_what_the_paper_says),
         cmocka_unit_test(what_cannot_be_built_is_said),

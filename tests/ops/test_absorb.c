@@ -324,7 +324,7 @@ static void a_norm_in_training_absorbs_its_relu_first(void **state)
     att_graph_output(f.graph, "loss", y);
     int *owner = NULL;
     FD_OK(att_graph_expand(f.graph));
-    FD_OK(att_graph_fuse(f.graph, ATT_OP_ABSORBS_FIRST));
+    FD_OK(att_graph_fuse(f.graph, NULL, ATT_OP_ABSORBS_FIRST));
     FD_OK(att_graph_differentiate(f.graph, f.graph->outputs.items[0].value, &owner));
     assert_int_equal(count_of(f.graph, "relu"), 0);
     assert_int_equal(count_of(f.graph, "relu_grad"), 0);

@@ -262,6 +262,92 @@ static void a_mean_of_the_trunk_hands_back_no_map(void **state)
     fd_destroy(&model);
 }
 
+/* A widening convolution that may have a bias, which starts at 0, and a norm whose numbers are not the usual ones. */
+static fd_model make_widened(const att_conv_options *options, int64_t kernel, bool bias)
+{
+    fd_model model = fd_create();
+    att_graph *graph = model.graph;
+    int64_t seen = CHANNELS - 1, groups = options->groups ? options->groups : 1;
+    att_value x = fd_input(&model, ATT_F64, att_shape_of(2, ROWS / 2, seen), 2, 1, 0);
+    att_shape shape = att_shape_of(4 * seen, seen / groups, kernel, kernel);
+    att_value weight = att_graph_parameter(graph, "a.weight", shape, (att_init){ATT_INIT_NORMAL, 0.5}, true);
+    att_value added =
+        bias ? att_graph_parameter(graph, "a.bias", att_shape_of(4 * seen), (att_init){0}, false) : ATT_NONE;
+    att_value y = att_conv2d(graph, x, weight, added, options);
+    norm_values v = make_norm(graph, "bn", 4 * seen);
+    y = att_batch_norm(graph, y, v.gamma, v.beta, v.mean, v.variance,
+                       &(att_batch_norm_options){.eps = 0.25, .momentum = 0.3});
+    fd_loss_of(&model, att_relu(graph, y));
+    return model;
+}
+
+typedef struct outcome {
+    double norm, loss[FD_BATCH], mean[4 * (CHANNELS - 1)], variance[4 * (CHANNELS - 1)];
+    int maps;
+} outcome;
+
+static outcome outcome_of(fd_model *model)
+{
+    outcome o;
+    fd_run run = fd_open(model, 1);
+    o.maps = reading_maps(run.plan, "affine");
+    fd_evaluate(&run);
+    FD_OK(att_session_reduce(run.session, &o.norm));
+    FD_OK(att_session_output(run.session, "loss", 0, FD_BATCH, o.loss));
+    int mean = att_weights_find(run.weights, "bn.running_mean"), var = att_weights_find(run.weights, "bn.running_var");
+    FD_OK(att_weights_get(run.weights, -1, mean, o.mean, 4 * (CHANNELS - 1)));
+    FD_OK(att_weights_get(run.weights, -1, var, o.variance, 4 * (CHANNELS - 1)));
+    fd_close(&run);
+    return o;
+}
+
+static double worst_of(const double *a, const double *b, int count)
+{
+    double worst = 0;
+    for (int i = 0; i < count; i++)
+        worst = fmax(worst, fabs(a[i] - b[i]) / (1 + fabs(b[i])));
+    return worst;
+}
+
+/* A bias keeps convolution and norm apart, and the norm does not see it. Measured: 8e-16. */
+static void one_map_is_what_two_operations_are(void **state)
+{
+    (void)state;
+    const att_conv_options plain = {0};
+    fd_model one = make_widened(&plain, 1, false), two = make_widened(&plain, 1, true);
+    outcome a = outcome_of(&one), b = outcome_of(&two);
+    assert_int_equal(a.maps, 1);
+    assert_int_equal(b.maps, 0);
+    double worst = fmax(worst_of(a.loss, b.loss, FD_BATCH), fabs(a.norm / b.norm - 1));
+    worst = fmax(worst, worst_of(a.mean, b.mean, 4 * (CHANNELS - 1)));
+    worst = fmax(worst, worst_of(a.variance, b.variance, 4 * (CHANNELS - 1)));
+    printf("one map and two operations differ by %.2g\n", worst);
+    assert_true(worst < 1e-13);
+    fd_destroy(&one);
+    fd_destroy(&two);
+}
+
+/* Convolutions that are more than a map of each pixel. */
+static void other_convolutions_stay_what_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        att_conv_options options;
+        int64_t kernel;
+    } others[] = {{"padding", {.padding = 1}, 1},
+                  {"stride", {.stride = 2}, 1},
+                  {"groups", {.groups = 2}, 1},
+                  {"3 x 3", {.padding = 1}, 3}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        fd_model model = make_widened(&others[i].options, others[i].kernel, false);
+        outcome o = outcome_of(&model);
+        if (o.maps != 0)
+            fail_msg("%s: taken for a map of each pixel", others[i].what);
+        fd_destroy(&model);
+    }
+}
+
 /* One norm on the input itself. */
 static fd_model make_single(int64_t rows)
 {
@@ -358,6 +444,8 @@ int main(void)
         cmocka_unit_test(a_gate_of_what_is_pooled_reads_no_map_again),
         cmocka_unit_test(a_convolution_that_widens_and_its_norm_are_one_map),
         cmocka_unit_test(a_mean_of_the_trunk_hands_back_no_map),
+        cmocka_unit_test(one_map_is_what_two_operations_are),
+        cmocka_unit_test(other_convolutions_stay_what_they_are),
         cmocka_unit_test(running_statistics_follow_the_batch),
         cmocka_unit_test(one_row_in_all_is_refused),
         cmocka_unit_test(cuts_of_the_batch_agree),
