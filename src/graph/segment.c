@@ -194,7 +194,8 @@ static void find_last(const remaking *r, int *last)
     }
 }
 
-/* The most that is kept of a sample at a time; `last` and `change` have room for all values and all segments. */
+/* The most that is kept of a sample at a time, but for watchers and callers; `last` and `change` have room for all
+ * values and all segments. */
 static double most_kept(const remaking *r, int *last, double *change)
 {
     int segments = att_graph_segments(r->graph);
@@ -203,7 +204,7 @@ static double most_kept(const remaking *r, int *last, double *change)
     memset(change, 0, (size_t)(segments + 1) * sizeof *change);
     for (att_value value = 0; value < r->graph->values.count; value++) {
         const att_node *node = att_graph_maker(r->graph, value);
-        if (!node || !is_sample(r, value) || r->verdicts[value] != KEPT)
+        if (!node || !is_sample(r, value) || r->verdicts[value] != KEPT || last[value] < node->segment)
             continue;
         change[node->segment] += bytes_of(r, value);
         change[last[value] + 1] -= bytes_of(r, value);
