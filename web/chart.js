@@ -11,11 +11,13 @@ function extentOf(spec) {
   const references = (spec.references ?? []).map((r) => r.y);
   const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
   const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
-  if (spec.log) return low === high ? [low / 2, high * 2] : [low * 0.94, high * 1.06];
+  /* What is never negative gets no axis below 0, though a deviation may reach there; nor one above the most it can be. */
+  const never = (outside) => spec.series.every((s) => s.points.every((p) => !outside(p.y)));
+  const ceiling = never((y) => y > spec.most) ? spec.most ?? Infinity : Infinity;
+  if (spec.log) return low === high ? [low / 2, Math.min(ceiling, high * 2)] : [low * 0.94, Math.min(ceiling, high * 1.06)];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
-  /* What is never negative gets no axis below 0, though a deviation may reach there. */
-  const floor = spec.series.every((s) => s.points.every((p) => !(p.y < 0))) ? 0 : -Infinity;
-  return [spec.zero ? Math.min(0, low) : Math.max(floor, low - room), high + room];
+  const floor = never((y) => y < 0) ? 0 : -Infinity;
+  return [spec.zero ? Math.min(0, low) : Math.max(floor, low - room), Math.min(ceiling, high + room)];
 }
 
 function scalesOf(spec, width) {
@@ -51,10 +53,13 @@ function drawAxes(svg, spec, { x, y }, width) {
   const xAxis = d3.axisBottom(x).tickSizeOuter(0).tickSizeInner(4).tickPadding(6);
   const room = Math.max(2, Math.floor(width / 70));
   if (spec.xTicks) {
-    const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 60) / 26)));
+    const wide = 8 + 7 * d3.max(spec.xTicks, (text) => text.length); /* of the longest label, in pixels */
+    const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 64) / Math.max(26, wide))));
     xAxis.tickValues(spec.xTicks.map((_, i) => i).filter((i) => i % every === 0)).tickFormat((i) => spec.xTicks[i]);
   } else {
-    xAxis.ticks(Math.min(room, 8)).tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
+    const ticks = x.ticks(Math.min(room, 8));
+    xAxis.tickValues(spec.measured ? ticks : ticks.filter(Number.isInteger))
+      .tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
   }
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
   const ticks = spec.log ? logTicks(y) : y.ticks(5);
@@ -88,7 +93,7 @@ function drawSeries(svg, series, { x, y }, log) {
   if (!series.apart) g.append("path").attr("class", style.filter(Boolean).join(" "))
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint || series.bare) return;
-  const clamp = (v) => y(Math.max(v, y.domain()[0]));
+  const clamp = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
   g.selectAll(".whisker").data(seen.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
     .attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));

@@ -154,8 +154,17 @@ function number(value, digits = 4) {
   if (size !== 0 && (size < 1e-4 || size >= 1e6)) return d3.format(`.${digits - 1}~e`)(value);
   return size >= 1000 ? d3.format(",.0f")(value) : d3.format(`.${digits}~r`)(value);
 }
+/* Two significant digits of the deviation, and the mean to the last of them. */
 function plusMinus(mean, deviation) {
-  return isNumber(deviation) ? `${number(mean)} ± ${number(deviation, 2)}` : number(mean);
+  if (!isNumber(mean) || !isNumber(deviation)) return number(mean);
+  const spread = Number(deviation.toPrecision(2)), size = Math.max(Math.abs(mean), spread);
+  if (!(spread > size * 1e-8)) return `${number(mean)} ± ${number(deviation, 2)}`;
+  const power = size < 1e-4 || size >= 1e6 ? Math.floor(Math.log10(size)) : 0, unit = 10 ** power;
+  const last = Math.floor(Math.log10(spread) + 1e-9) - 1 - power, step = 10 ** Math.max(0, last);
+  const write = (value) => (last < 0 ? d3.format(`,.${-last}f`)(value / unit)
+    : d3.format(",.0f")(Math.round(value / unit / step) * step));
+  const text = `${write(mean)} ± ${write(spread)}`;
+  return power ? `(${text})e${d3.format("d")(power)}` : text;
 }
 function millions(value) {
   const size = Number(value);

@@ -13,7 +13,7 @@ const DEPTHS = [
   { instrument: "nsi", title: "Neural stiffness index",
     labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" },
     caption: "The first step of a stage is drawn hollow: it is left out of TNS." },
-  { instrument: "gate", title: "Gates", labels: { mean: "Mean gate", deviation: "Deviation over channels",
+  { instrument: "gate", title: "Gates", parts: true, most: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
     minimum: "Least", maximum: "Largest", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
     "rank correlation with zeta": "rank correlation with ζ" } },
@@ -121,6 +121,7 @@ function depthChart(spec, statistic, title, measured, log) {
     xLabel: "block",
     xTicks: ticksOf(axis),
     pad: 0.5,
+    most: spec.most,
     log,
     references: spec.references?.(among),
     caption: [several ? "What lies in one block stands beside each other, in its order." : null,
@@ -145,11 +146,11 @@ function wholeTable(spec, statistics, among) {
   const rows = among.map((run) => [run, statistics.map((name) => figureNamed(run, spec.instrument, name))])
     .filter(([, figures]) => figures.some(Boolean));
   if (!rows.length) return null;
-  return element("div", { class: "scroll whole" }, table(
+  return scrolling(table(
     ["run", ...statistics.map((name) => `${spec.labels[name] ?? name}, mean ± deviation over images`), "n"],
     rows.map(([run, figures]) => [element("td", {}, nameOf(run)),
       ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
-      element("td", {}, count(figures.find(Boolean).n))]), "headline"));
+      element("td", {}, count(figures.find(Boolean).n))]), "headline"), "whole");
 }
 
 /* Charts of runs that were measured in one way, and what they were measured on. */

@@ -87,12 +87,23 @@ function table(head, rows, className = "") {
       element("th", { scope: "col", class: rows[0]?.[i].className }, text)))),
     element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
 }
+/* A table that scrolls where it is wider than the page, and says so. */
+const widths = new ResizeObserver((entries) => requestAnimationFrame(() => {
+  for (const { target } of entries)
+    target.nextElementSibling.hidden = target.scrollWidth <= target.clientWidth + 1;
+}));
+function scrolling(content, className = "") {
+  const part = element("div", { class: `scroll ${className}`.trim(), tabindex: 0 }, content);
+  widths.observe(part);
+  return element("div", { class: "scrolling" }, part,
+    element("p", { class: "more", hidden: true }, "The table goes on to the right: scroll →"));
+}
 /* A table that is made when somebody opens it. */
 function valueTable(make) {
   const details = element("details", {}, element("summary", {}, "Values"));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1)
-      details.append(element("div", { class: "scroll", tabindex: 0 }, make()));
+      details.append(scrolling(make()));
   });
   return details;
 }

@@ -65,7 +65,7 @@ function trainingCharts(among, log) {
   const charts = lossCharts(among, log);
   if (scored.length)
     charts.push(chart({
-      title: "Top-1, per cent of evaluation images", xLabel: "update", fromZero: true, log,
+      title: "Top-1, per cent of evaluation images", xLabel: "update", fromZero: true, log, most: 100,
       key: lineKey(["", "after each epoch"]),
       series: scored.map((run) => epochSeries(run, "eval_top1", "top-1")),
     }));

@@ -41,9 +41,9 @@ function settingsSection() {
   const part = section("settings", "Settings",
     "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ in the seed only; a run’s figure is " +
     "its mean over images.");
-  part.append(element("div", { class: "scroll whole" }, table(["setting", "seeds", "runs, n", "parameters",
+  part.append(scrolling(table(["setting", "seeds", "runs, n", "parameters",
     "seconds of training", "top-1 %", "reading", ...STIFFNESS.map(([, title]) => title)],
-    settings.flatMap((setting) => READINGS.map((reading) => settingRow(setting, reading))), "headline")),
+    settings.flatMap((setting) => READINGS.map((reading) => settingRow(setting, reading))), "headline"), "whole"),
   ...failedNotes(), method("tns"));
   return part;
 }
@@ -160,8 +160,8 @@ function correlationTable() {
     element("td", {}, c.setting ?? "all settings"), element("td", { class: "text" }, c.statistic.split(" ").at(-1)),
     element("td", {}, count(c.n)), numberCell(c.kendall.value), numberCell(c.kendall.p), intervalCell(c.kendall),
     numberCell(c.spearman.value), numberCell(c.spearman.p), intervalCell(c.spearman)]);
-  return element("div", { class: "scroll whole" }, table(["runs of", "reading", "runs, n", "τ-b", "p", "95 %", "ρ", "p",
-    "95 %"], rows, "headline"));
+  return scrolling(table(["runs of", "reading", "runs, n", "τ-b", "p", "95 %", "ρ", "p", "95 %"], rows, "headline"),
+    "whole");
 }
 function methodOfCorrelations() {
   return element("dl", { class: "method" }, ...report.sweep.methods.flatMap(({ name, formula, source }) =>

@@ -269,15 +269,18 @@ def read_few_updates(browser):
     shutil.copytree(os.path.join(folder, "plain-1"), few)
     path = os.path.join(few, "metrics.jsonl")
     with open(path, encoding="utf-8") as lines:
-        kept = [line for line in lines if '"event":"step"' not in line]
+        kept = [json.loads(line) for line in lines if '"event":"step"' not in line]
+    for update, event in enumerate(event for event in kept if event["event"] == "epoch"):
+        event["step"] = update + 1
     with open(path, "w", encoding="utf-8") as out:
-        out.writelines(kept)
+        out.writelines(json.dumps(event) + "\n" for event in kept)
     page = browser.open(report(["few"], "few.html"))
     marks = page.evaluate(
         "[...document.querySelectorAll('#training figure')].find(f => f.textContent.startsWith('Learning rate'))"
         ".querySelector('.line').getAttribute('d')"
     )
     check(marks and marks.count("L") == 2, f"a learning rate of three epochs: {marks}")
+    read_counts(page)
 
 
 def read_measured_beside_trained(browser):
@@ -332,6 +335,33 @@ def use_scale(page):
             wanted = math.log(b / a) / math.log(c / a) if log else (b - a) / (c - a)
             check(abs(share - wanted) < 0.02, f"{name}, log {log}: ticks {ticks}")
     page.evaluate("document.querySelectorAll('#residual [aria-label=Scale] input')[1].click()")
+
+
+def read_spreads(page):
+    """A deviation has two digits, and its mean those that it leaves."""
+    for mean, deviation, text in (
+        (8.93333, 1.2, "8.9 ± 1.2"),
+        (0.074543, 0.0238, "0.075 ± 0.024"),
+        (20, 0.996, "20.0 ± 1.0"),
+        (0.05, 0.999, "0.1 ± 1.0"),
+        (12345.6, 123, "12,350 ± 120"),
+        (60, 0, "60 ± 0"),
+        (1.5, None, "1.5"),
+        (0.0000312345, 0.0000012, "(3.12 ± 0.12)e-5"),
+        (31234567, 1200000, "(3.12 ± 0.12)e7"),
+        (float("nan"), 1, "–"),
+    ):
+        mean = "NaN" if math.isnan(mean) else mean
+        told = page.evaluate(f"plusMinus({mean}, {json.dumps(deviation)})").replace("−", "-")
+        check(told == text, f"{mean} ± {deviation} is written {told}, wanted {text}")
+
+
+def read_counts(page):
+    """Updates are whole, however few there are."""
+    ticks = page.evaluate(
+        "[...new Set([...document.querySelectorAll('#training .axis.x .tick')].map(tick => tick.textContent))]"
+    )
+    check(ticks and all(tick.isdigit() for tick in ticks), f"ticks of updates: {ticks}")
 
 
 def read_little(browser):
@@ -554,6 +584,7 @@ def read(browser):
         use_keys,
         use_development,
         use_scale,
+        read_spreads,
     ):
         step(page)
     use_theme(page, dark=False)
