@@ -79,8 +79,7 @@ function drawReference(svg, reference, { y }, width) {
 
 function drawSeries(svg, series, { x, y }, log) {
   const seen = series.points.filter((p) => isNumber(p.y) && (!log || p.y > 0));
-  const look = series.look ?? series.run;
-  const g = svg.append("g").attr("class", `series ${classOf(look)}`).attr("data-run", series.run.index);
+  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
   if (series.colour) g.style("--c", series.colour);
   const at = (p) => x(p.x) + (series.shift ?? 0);
   if (series.heads) {
@@ -89,8 +88,8 @@ function drawSeries(svg, series, { x, y }, log) {
     return;
   }
   const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
-  const style = ["line", series.faint && "faint", series.dashed && "dashed", series.dash && `dash-${series.dash}`];
-  if (!series.apart) g.append("path").attr("class", style.filter(Boolean).join(" "))
+  if (!series.apart) g.append("path").attr("class", `line${series.faint ? " faint" : ""}`)
+    .attr("stroke-dasharray", series.solid ? null : dashOf(series.run))
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint || series.bare) return;
   const clamp = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
@@ -98,7 +97,7 @@ function drawSeries(svg, series, { x, y }, log) {
     .attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(seen).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
-    .attr("d", symbolOf(look)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
+    .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
 }
 
@@ -144,10 +143,9 @@ function watchCursor(svg, stops) {
 }
 
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
- * (of y), measured (x is a figure, not a count), references [{y, label}], caption, key, beside (series of charts that
- * share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed, dash
- * (how a run's line is, dashOf()), apart (no line joins the points), shift, colour, look (what has colour and shape in
- * the run's place)}]. */
+ * (of y), most (what y can be), measured (x is a figure, not a count), references [{y, label}], caption, key, beside (series of charts that
+ * share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, solid (not
+ * dashed as the run is), apart (no line joins the points), shift, colour}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);

@@ -43,6 +43,12 @@ const runs = report.runs.map((run, index) => ({
   figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
 
+/* Runs by setting, in order; a run that no sweep made is a setting of its own. */
+function groupsOf(among) {
+  return [...d3.group(among, (run) => run.setting ?? run.index).values()]
+    .map((group) => ({ name: group[0].setting ?? group[0].name, group }));
+}
+
 /* Figures of one instrument and statistic, in the network's order: all heads together, or one head each. What two
    measurements found of one statistic lies in two pieces. */
 function meansOf(run, instrument, statistic) {

@@ -79,13 +79,13 @@ function depthSeries(spec, statistic, among, axis) {
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
-      { ...common, points: means.map(point), dash: dashOf(run) }];
+      { ...common, points: means.map(point) }];
   });
 }
 
 function keyOf(spec, heads) {
   const item = (draw, text) => {
-    const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "run-7");
+    const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "any");
     draw(svg);
     return element("span", {}, svg.node(), text);
   };

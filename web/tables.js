@@ -86,14 +86,14 @@ function valuesIn(group, values) {
 }
 
 function settingTable() {
-  const rows = settingRows();
+  const rows = settingRows(), columns = bySetting ? groupsOf(runs).map(({ group }) => group) : runs.map((run) => [run]);
   if (!rows.length) return null;
   return element("details", { open: rows.length < 12 },
     element("summary", {}, runs.length > 1 ? `Settings that differ, and how it was measured (${rows.length})`
       : "How it was measured"),
-    element("div", { class: "scroll", tabindex: 0 }, table(["setting", ...runs.map((run) => run.name)],
+    scrolling(table(["setting", ...columns.map(nameOfGroup)],
       rows.map(([key, values]) => [element("td", {}, key),
-        ...values.map((v) => element("td", {}, v === undefined || v === "" ? "–" : String(v)))]))));
+        ...columns.map((group) => element("td", {}, valuesIn(group, values)))]))));
 }
 
 function warningTable() {

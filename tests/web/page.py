@@ -246,23 +246,6 @@ def read_repeated_seed(browser):
     check(not page.complaints(), f"repeated seeds: {page.complaints()}")
 
 
-def read_many_runs(browser):
-    """Eighteen runs: no two lines of a chart look alike."""
-    names = ["plain-1"] + [f"like-{i}" for i in range(17)]
-    for name in names[1:]:
-        shutil.copytree(os.path.join(folder, "plain-1"), os.path.join(folder, name))
-    page = browser.open(report(names, "many.html"))
-    looks = page.evaluate("""
-        [...document.querySelectorAll("figure")].map(figure => [...figure.querySelectorAll(".series .line:not(.dashed)")].map(
-            line => getComputedStyle(line).stroke + getComputedStyle(line).strokeDasharray))
-            .filter(lines => lines.length === 18)""")
-    different = [len(set(lines)) for lines in looks]
-    check(len(looks) > 4 and set(different) == {18}, f"looks of 18 runs: {different}")
-    check(not page.complaints(), f"console, many runs: {page.complaints()}")
-    for name in names[1:]:
-        shutil.rmtree(os.path.join(folder, name))
-
-
 def read_few_updates(browser):
     """Fewer updates than are logged: the learning rate is that of epochs."""
     few = os.path.join(folder, "few")
@@ -335,6 +318,108 @@ def use_scale(page):
             wanted = math.log(b / a) / math.log(c / a) if log else (b - a) / (c - a)
             check(abs(share - wanted) < 0.02, f"{name}, log {log}: ticks {ticks}")
     page.evaluate("document.querySelectorAll('#residual [aria-label=Scale] input')[1].click()")
+
+
+def copy(name, to, changes=()):
+    """A run's folder again, with texts of its records replaced."""
+    made = os.path.join(folder, to)
+    shutil.copytree(os.path.join(folder, name), made)
+    for file, old, new in changes:
+        with open(os.path.join(made, file), encoding="utf-8") as lines:
+            text = lines.read()
+        check(old in text, f"{file} of {name} has {old}")
+        with open(os.path.join(made, file), "w", encoding="utf-8") as out:
+            out.write(text.replace(old, new))
+
+
+READ_LOOKS = """
+(() => {
+    const shape = (mark) => mark?.getAttribute("d").replace(/[-.\\d,]+/g, n => n.split(",").map(v =>
+        Math.sign(Number(v))).join()) ?? null;
+    const look = (part, dashed) => [getComputedStyle(part).getPropertyValue("--c"), shape(part.querySelector(".mark")),
+        ...(dashed ? [part.querySelector(".line").getAttribute("stroke-dasharray")] : [])];
+    const chips = [...document.querySelectorAll("#legend .chip")];
+    const series = (section, dashed) => [...document.querySelectorAll(`#${section} figure`)].flatMap(figure =>
+        [...figure.querySelectorAll(".series")].filter(s => s.querySelector(".mark")).map(s =>
+            [Number(s.dataset.run), look(s, dashed)]));
+    return {
+        chips: chips.map(chip => [chip.getAttribute("aria-label"), chip.textContent, look(chip, true)]),
+        groups: [...document.querySelectorAll("#legend .setting")].map(g => [
+            g.querySelector(".setting-name")?.textContent ?? null, g.querySelectorAll(".chip").length]),
+        cards: [...document.querySelectorAll(".card")].map(card => look(card, false)),
+        drawn: ["training", "entropy", "nsi"].flatMap(id => series(id, true)),
+        points: series("correlation", false),
+        keys: [...document.querySelectorAll("#correlation figure")].map(figure =>
+            [...figure.querySelectorAll(".key > span")].map(item => [item.textContent,
+                [...item.querySelectorAll("svg")].map(svg => look(svg, false))])),
+    };
+})()
+"""
+
+
+def agree(looks, page):
+    """One look a run, the same in legend, cards and charts, and no two runs share it. Returns them in runs' order."""
+    of_runs = [look for _, _, look in looks["chips"]]
+    check(len(set(map(tuple, of_runs))) == len(of_runs), f"{page}: two runs look alike: {of_runs}")
+    check(looks["cards"] == [look[:2] for look in of_runs], f"{page}: cards {looks['cards']}")
+    check({run for run, _ in looks["drawn"]} == set(range(len(of_runs))), f"{page}: a run is not drawn")
+    for run, look in looks["drawn"]:
+        check(look == of_runs[run], f"{page}: run {run} is drawn as {look}, its chip is {of_runs[run]}")
+    return of_runs
+
+
+def read_many_runs(browser):
+    """Colours begin again after eight runs; what has one again has another marker and another dash."""
+    names = [f"many{i}" for i in range(18)]
+    for name in names:
+        copy("plain-1", name)
+    page = browser.open(report(names, "many.html"))
+    lines = page.evaluate("""
+        [...document.querySelectorAll("figure")].map(figure => [...figure.querySelectorAll(".series .line")].map(
+            line => getComputedStyle(line).stroke + getComputedStyle(line).strokeDasharray))
+            .filter(lines => lines.length === 18)""")
+    different = [len(set(looks)) for looks in lines]
+    check(len(lines) > 4 and set(different) == {18}, f"lines of 18 runs: {different}")
+    looks = agree(page.evaluate(READ_LOOKS), "many runs")
+    for i in range(10):
+        colours, shapes, dashes = zip(looks[i], looks[i + 8])
+        check(colours[0] == colours[1], f"colours {colours}")
+        check(shapes[0] != shapes[1] and dashes[0] != dashes[1], f"runs {i} and {i + 8}: {looks[i]}, {looks[i + 8]}")
+    check(not page.complaints(), f"console, many: {page.complaints()}")
+
+
+def read_swept_looks(browser):
+    """On a sweep's page a colour is a setting and a marker with its dash a seed, in every chart."""
+    runs = []
+    for setting in ("none", "cb"):
+        for seed in (1, 2, 3):
+            name = f"look={setting}-seed{seed}"
+            copy("plain-1", os.path.join("looks", name), [("metrics.jsonl", '"seed":"1"', f'"seed":"{seed}"')])
+            if (setting, seed) != ("none", 2):  # another seed keeps its look
+                runs.append({"name": name, "setting": f"look={setting}", "seed": seed, "status": "measured"})
+    with open(os.path.join(folder, "looks", "sweep.json"), "w", encoding="utf-8") as file:
+        json.dump({"runs": runs}, file)
+    page = browser.open(report(["looks/"], "looks.html"))
+    found = page.evaluate(READ_LOOKS)
+    looks = agree(found, "a sweep")
+    check(page.evaluate("document.querySelector('h1').textContent") == "looks", "the sweep's name is the heading")
+    check(found["groups"] == [["look=none", 2], ["look=cb", 3]], f"the legend's groups {found['groups']}")
+    check([text for _, text, _ in found["chips"]] == [f"seed {s}" for s in (1, 3, 1, 2, 3)], f"{found['chips']}")
+    colours = [look[0] for look in looks]
+    check(len(set(colours[:2])) == len(set(colours[2:])) == 1 and colours[0] != colours[2], f"colours {colours}")
+    check(looks[0][1:] == looks[2][1:] and looks[1][1:] == looks[4][1:], f"seeds of both settings: {looks}")
+    for run, look in found["points"]:
+        check(look == looks[run][:2], f"the point of run {run}: {look}")
+    for key in found["keys"]:
+        wanted = [["look=none", [x[:2] for x in looks[:2]]], ["look=cb", [x[:2] for x in looks[2:]]]]
+        check(key == wanted, f"a key of points {key}, wanted {wanted}")
+    lines = page.evaluate(
+        "[...document.querySelectorAll('#trajectories .line')].map(l => l.getAttribute('stroke-dasharray'))"
+    )
+    check(lines and set(lines) == {None}, f"lines of images are dashed: {set(lines)}")
+    head = page.evaluate("[...document.querySelectorAll('#overview details th')].map(h => h.textContent)")
+    check(head == ["setting", "look=none", "look=cb"], f"a column a setting: {head}")
+    check(not page.complaints(), f"console, looks: {page.complaints()}")
 
 
 def read_spreads(page):
@@ -606,12 +691,13 @@ def read(browser):
     read_one_seed(browser)
     read_two_seeds(browser)
     read_repeated_seed(browser)
-    read_many_runs(browser)
     read_few_updates(browser)
     read_measured_beside_trained(browser)
     read_little(browser)
     read_placed(browser)
     read_sweep(browser)
+    read_many_runs(browser)
+    read_swept_looks(browser)
 
 
 READ_SWEEP = """
@@ -621,7 +707,7 @@ READ_SWEEP = """
     kinds: [...document.querySelectorAll("#trajectories .kind")].map(kind => kind.textContent),
     charts: [...document.querySelectorAll("#trajectories figure")].map(figure => [
         figure.querySelector("h3").textContent, figure.querySelectorAll(".line.faint").length,
-        figure.querySelectorAll(".line.dashed").length, figure.querySelector("figcaption").textContent]),
+        figure.querySelectorAll(".line:not(.faint)").length, figure.querySelector("figcaption").textContent]),
     scatter: [...document.querySelectorAll("#correlation figure")].map(figure =>
         [...figure.querySelectorAll(".series .mark")].map(mark =>
             [Number(mark.dataset.x), Number(mark.dataset.value)])),
