@@ -90,6 +90,17 @@ function blockOf(node) {
   const { stage, block } = stepAt(node);
   return stage ? `${stage}.${block}` : node;
 }
+/* "se.channel" of "layer2.5.se.channel.gate": which of a block's gates it is. */
+function partOf(node) {
+  return node.slice(blockOf(node).length + 1).replace(/\.gate$/, "");
+}
+/* Of each part the first place that it has in a block: {part: 0, 1 ...}. */
+function orderOfParts(nodes) {
+  const order = new Map();
+  for (const own of d3.group(nodes, blockOf).values())
+    own.map(partOf).forEach((part, i) => order.set(part, Math.min(i, order.get(part) ?? i)));
+  return order;
+}
 /* "2.5" of "layer2.5.add", "7" of "blocks.7.attn". */
 function blockName(node) {
   const { stage, block } = stepAt(node);

@@ -1,6 +1,6 @@
 "use strict";
 /* Instruments by depth: one chart a statistic, all runs over each other, on an axis of blocks. heads: figures of single
-   heads are drawn too. */
+   heads are drawn too; parts: what lies in one block are figures of different things, with a chart each. */
 
 const DEPTHS = [
   { instrument: "entropy", title: "Attention entropy", heads: true,
@@ -68,10 +68,20 @@ function depthAxis(spec, statistic, among) {
   return axisOf([...blocks, ...among.flatMap((run) => meansOf(run, spec.instrument, statistic).map((f) => f.node))]);
 }
 
-function depthSeries(spec, statistic, among, axis) {
-  const unit = instruments.get(spec.instrument)?.unit ?? "";
+/* What has a line of its own in the chart of those that are `part`th in their block: {run, means}. */
+function linesOfPart(spec, statistic, among, part) {
   return among.flatMap((run) => {
     const means = meansOf(run, spec.instrument, statistic);
+    if (!spec.parts) return [{ run, means }];
+    return [...orderOfParts(means.map((f) => f.node))].filter(([, place]) => place === part)
+      .map(([name]) => ({ run, name, means: means.filter((f) => partOf(f.node) === name) }));
+  });
+}
+
+function depthSeries(spec, statistic, lines, axis) {
+  const unit = instruments.get(spec.instrument)?.unit ?? "";
+  const among = [...new Set(lines.map(({ run }) => run))];
+  return lines.flatMap(({ run, means }) => {
     const place = placesOn(axis, means.map((f) => f.node));
     const leftOut = spec.instrument === "nsi" && statistic !== "block" && isWhole(run) ? beginningsOf(means) : new Set();
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
@@ -109,10 +119,21 @@ function drawnOf(spec, statistics, among) {
   return [["attention", BOTH_READINGS], ...titles.filter(([name]) => !READINGS.includes(name))];
 }
 
-function depthChart(spec, statistic, title, measured, log) {
+/* One chart; where blocks have several parts one for each, so that no line goes from one thing to another. */
+function depthCharts(spec, statistic, title, measured, log) {
   const among = measured.filter((run) => meansOf(run, spec.instrument, statistic).length);
+  const places = spec.parts ? d3.max(among, (run) =>
+    d3.max(orderOfParts(meansOf(run, spec.instrument, statistic).map((f) => f.node)).values())) + 1 : 1;
+  return d3.range(places).map((part) => {
+    const lines = linesOfPart(spec, statistic, among, part);
+    const names = [...new Set(lines.map(({ name }) => name))].join(", ");
+    return depthChart(spec, statistic, places > 1 ? `${title}: ${names}` : title, among, lines, log);
+  });
+}
+
+function depthChart(spec, statistic, title, among, lines, log) {
   const axis = depthAxis(spec, statistic, among);
-  const series = depthSeries(spec, statistic, among, axis);
+  const series = depthSeries(spec, statistic, lines, axis);
   const several = series.some((s) => s.points.some((p) => !Number.isInteger(p.x)));
   const unit = instruments.get(spec.instrument)?.unit;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
@@ -163,8 +184,8 @@ function depthGroup(spec, { words, among }, log) {
   const origins = new Set(among.map(originOf)).size === 1 ? [originOf(among[0])]
     : among.map((run) => `${run.name}: ${originOf(run)}`);
   return [words ? element("h3", { class: "kind" }, words) : null,
-    element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).map(([statistic, title]) =>
-      depthChart(spec, statistic, title, among, log))),
+    element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).flatMap(([statistic, title]) =>
+      depthCharts(spec, statistic, title, among, log))),
     wholeTable(spec, measured.filter(isOfNetwork), among),
     element("figcaption", {}, `Measured on ${origins.join("; ")}.`)].filter(Boolean);
 }

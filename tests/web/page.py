@@ -422,6 +422,55 @@ def read_swept_looks(browser):
     check(not page.complaints(), f"console, looks: {page.complaints()}")
 
 
+def measured_run(name, figures):
+    os.makedirs(os.path.join(folder, name))
+    keys = ("instrument", "node", "statistic", "mean", "deviation")
+    with open(os.path.join(folder, name, "measure.jsonl"), "w", encoding="utf-8") as file:
+        found = [dict(zip(keys, figure), n=9) for figure in figures]
+        file.write(json.dumps({"event": "measure", "measurements": found}) + "\n")
+
+
+def read_several_gates(browser):
+    """Gates of different things in one block have a chart each; shares have no axis above 1; names of blocks do not touch;
+    a table that is wider than the page says so."""
+    blocks = [f"layer{s}.{b}" for s in (1, 2, 3) for b in range(18)]
+    twice, once = [], []
+    for i, block in enumerate(blocks):
+        twice.append(("gate", f"{block}.se.channel.gate", "share < 1", 1 - 0.001 * i, 0.2))
+        twice.append(("gate", f"{block}.se.spatial.gate", "share < 1", 0.5 + 0.001 * i, 0.2))
+        once.append(("gate", f"{block}.se.gate", "share < 1", 0.7, 0.01))
+    measured_run("a-run-with-" + 90 * "n", twice)
+    measured_run("gated-once", once)
+    page = browser.open(report(["a-run-with-" + 90 * "n", "gated-once"], "gates.html"), 1000, 800)
+    charts = page.evaluate("""[...document.querySelectorAll("#gate figure")].map(figure => ({
+        title: figure.querySelector("h3").textContent,
+        top: Math.max(...[...figure.querySelectorAll(".axis.y .tick")].map(tick => Number(tick.textContent))),
+        highest: Math.min(...[...figure.querySelectorAll(":scope > svg .whisker")].map(line => Number(line.getAttribute("y2")))),
+        names: [...figure.querySelectorAll(".axis.x .tick text")].map(text => {
+            const {left, right} = text.getBoundingClientRect();
+            return [left, right];
+        }),
+        values: [...figure.querySelectorAll(".series")].map(series => [series.dataset.run,
+            [...series.querySelectorAll(".mark")].map(mark => Number(mark.dataset.value))]),
+    }))""")
+    titles = [chart["title"] for chart in charts]
+    check(titles == ["Share < 1: se.channel, se", "Share < 1: se.spatial"], f"a chart a gate: {titles}")
+    of = lambda figures, part: [f[3] for f in figures if part in f[1]]
+    check(charts[0]["values"] == [["0", of(twice, "channel")], ["1", of(once, "gate")]], f"{charts[0]['values']}")
+    check(charts[1]["values"] == [["0", of(twice, "spatial")]], f"{charts[1]['values']}")
+    for chart in charts:
+        check(chart["top"] <= 1 and chart["highest"] >= 14, f"an axis of shares to {chart['top']}, {chart['highest']}")
+        gaps = [b[0] - a[1] for a, b in zip(chart["names"], chart["names"][1:])]
+        check(len(gaps) > 3 and min(gaps) > 3, f"names of blocks are {min(gaps)} pixels apart")
+    page.evaluate(READ_TABLES)
+    page.settle()
+    hints = page.evaluate("""[...document.querySelectorAll(".scrolling")].map(part => [
+        part.firstChild.scrollWidth > part.firstChild.clientWidth, !part.lastChild.hidden])""")
+    check(any(wider for wider, _ in hints), "a table is wider than the page")
+    check(all(wider == said for wider, said in hints), f"what scrolls sideways says so: {hints}")
+    check(not page.complaints(), f"console, gates: {page.complaints()}")
+
+
 def read_spreads(page):
     """A deviation has two digits, and its mean those that it leaves."""
     for mean, deviation, text in (
@@ -698,6 +747,7 @@ def read(browser):
     read_sweep(browser)
     read_many_runs(browser)
     read_swept_looks(browser)
+    read_several_gates(browser)
 
 
 READ_SWEEP = """
