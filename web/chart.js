@@ -11,10 +11,10 @@ function extentOf(spec) {
   const references = (spec.references ?? []).map((r) => r.y);
   const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
   const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
-  /* What is never negative gets no axis below 0, though a deviation may reach there; nor one above the most it can be. */
+  /* What is never negative gets no axis below 0, though a deviation may reach there; nor above the most it can be. */
   const never = (outside) => spec.series.every((s) => s.points.every((p) => !outside(p.y)));
   const ceiling = never((y) => y > spec.most) ? spec.most ?? Infinity : Infinity;
-  if (spec.log) return low === high ? [low / 2, Math.min(ceiling, high * 2)] : [low * 0.94, Math.min(ceiling, high * 1.06)];
+  if (spec.log) return [low === high ? low / 2 : low * 0.94, Math.min(ceiling, high * (low === high ? 2 : 1.06))];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
   const floor = never((y) => y < 0) ? 0 : -Infinity;
   return [spec.zero ? Math.min(0, low) : Math.max(floor, low - room), Math.min(ceiling, high + room)];
@@ -143,9 +143,9 @@ function watchCursor(svg, stops) {
 }
 
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
- * (of y), most (what y can be), measured (x is a figure, not a count), references [{y, label}], caption, key, beside (series of charts that
- * share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, solid (not
- * dashed as the run is), apart (no line joins the points), shift, colour}]. */
+ * (of y), most (what y can be), measured (x is a figure, not a count), references [{y, label}], caption, key, beside
+ * (series of charts that share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads,
+ * faint, bare, solid (not dashed as the run is), apart (no line joins the points), shift, colour}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);

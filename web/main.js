@@ -2,7 +2,8 @@
 /* The page, put together. */
 
 function title() {
-  return report.title ?? report.sweep.name ?? (runs.length === 1 ? runs[0].name : runs.length < 4 ? runs.map((run) => run.name).join(" · ")
+  return report.title ?? report.sweep.name ??
+    (runs.length === 1 ? runs[0].name : runs.length < 4 ? runs.map((run) => run.name).join(" · ")
     : `${runs.length} runs`);
 }
 

@@ -74,7 +74,8 @@ function seedTable() {
     return [element("td", { class: "words" }, nameOfGroup(group)),
       element("td", { class: "text" }, distinctSeeds(group).map((run) => run.facts.seed ?? "–").join(", ")),
       numberCell(mean ?? null, deviation), element("td", {}, count(scores.length)),
-      element("td", { class: "text words" }, of), element("td", { class: "text words" }, configurationName(group) || "–")];
+      element("td", { class: "text words" }, of),
+      element("td", { class: "text words" }, configurationName(group) || "–")];
   });
   return scrolling(table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n", "of",
     "settings"], rows, "headline"), "whole");
@@ -86,7 +87,8 @@ function valuesIn(group, values) {
 }
 
 function settingTable() {
-  const rows = settingRows(), columns = bySetting ? groupsOf(runs).map(({ group }) => group) : runs.map((run) => [run]);
+  const rows = settingRows();
+  const columns = bySetting ? groupsOf(runs).map(({ group }) => group) : runs.map((run) => [run]);
   if (!rows.length) return null;
   return element("details", { open: rows.length < 12 },
     element("summary", {}, runs.length > 1 ? `Settings that differ, and how it was measured (${rows.length})`

@@ -22,7 +22,7 @@ typedef struct report {
     int source_count;
     att_sweep_failure *failures; /* runs of the sweeps that are not here */
     int failure_count;
-    const char *sweep; /* what the sweep is called that the page is of; NULL: it is of other runs, too */
+    const char *sweep;    /* what the sweep is called that the page is of; NULL: it is of other runs, too */
     att_report_run *runs; /* of each source */
     att_map_file *maps;   /* one a run; without a file where it has none */
     int64_t *shown;       /* of each, how many images the page has room for */
@@ -266,7 +266,8 @@ static att_status write_maps(att_json_writer *json, report *r, int index)
     return att_map_file_write(json, maps, r->shown[index]);
 }
 
-/* {name, settings, correlations}, all but the name as sweep.json has them; a run that is of no sweep is a setting of its own. */
+/* {name, settings, correlations}, all but the name as sweep.json has them; a run that is of no sweep is a setting of
+ * its own. */
 static att_status write_sweep(att_json_writer *json, const report *r)
 {
     att_sweep_member members[ATT_REPORT_MAX_RUNS];

@@ -157,7 +157,7 @@ class Page:
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def complaints(self):
-        """What the page wrote to its console as an error or a warning, exceptions, and errors that only the page sees."""
+        """What the page wrote to its console as an error or a warning, exceptions, and errors that only it hears of."""
         found = [f"error event: {message}" for message in self.evaluate("window.errors")]
         for event in self.browser.events:
             if event.get("sessionId") != self.session:

@@ -431,8 +431,8 @@ def measured_run(name, figures):
 
 
 def read_several_gates(browser):
-    """Gates of different things in one block have a chart each; shares have no axis above 1; names of blocks do not touch;
-    a table that is wider than the page says so."""
+    """Gates of different things in one block have a chart each; shares have no axis above 1; names of blocks do not
+    touch; a table that is wider than the page says so."""
     blocks = [f"layer{s}.{b}" for s in (1, 2, 3) for b in range(18)]
     twice, once = [], []
     for i, block in enumerate(blocks):
