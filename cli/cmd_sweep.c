@@ -342,8 +342,23 @@ static int prepare_folders(job *j)
     return CLI_OK;
 }
 
+/* What commas and combinations come to, before anything is done about it. */
+static void say_settings(const job *j)
+{
+    const sweep_plan *plan = j->plan;
+    if (plan->axis_count == 0)
+        return;
+    int count = plan->run_count / plan->seed_count;
+    cli_note(j->cli,
+             "%d setting%s with %d seed%s each (a comma parts the values of --vary; within a value it is \\,):", count,
+             count == 1 ? "" : "s", plan->seed_count, plan->seed_count == 1 ? "" : "s");
+    for (int i = 0; i < plan->run_count; i += plan->seed_count)
+        cli_note(j->cli, "  %s", plan->runs[i].setting);
+}
+
 static int sweep(job *j)
 {
+    say_settings(j);
     for (int i = 0; i < j->plan->run_count; i++)
         snprintf(j->plan->runs[i].measure, SWEEP_LIST, "%s", measure_of(j->settings));
     find_states(j);
@@ -425,5 +440,6 @@ const cli_command cli_command_sweep = {
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
+    .explain_unknown = sweep_plan_explain,
     .run = run,
 };

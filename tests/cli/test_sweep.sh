@@ -36,15 +36,20 @@ usage '--seeds: "1,x" is no list of whole numbers by commas, as 1,2,3' sweep tin
 usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
 usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
 usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
+usage '--epochs is an option of attscope train: --set epochs=VALUE gives it to all runs, --vary epochs=LIST one value to each setting' \
+    sweep tiny.yaml data --epochs 1
+usage 'unknown option --seed; did you mean --seeds?' sweep tiny.yaml data --seed 1
 run 1 sweep absent.yaml data
 usage '--experiment: "../x" is a path; it names a folder in --output' sweep tiny.yaml data --experiment ../x
 echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
 run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s
 err_has 'nowhere'
-err_has 'of the setting broadcast=none, measured with --measure accuracy,nsi,tns,gate; no run was started'
+! grep -q 'of the setting' stderr || fail "data that all settings share are told of one: $(cat stderr)"
+run 1 sweep tiny.yaml nowhere
+err_is <<<'attscope: nowhere does not exist'
 run 2 sweep tiny.yaml data --vary train-split=train,absent
-err_has 'of the setting train-split=absent,'
+err_has 'of the setting train-split=absent; no run was started'
 run 2 sweep tiny.yaml data --vary depth=2,1 --measure accuracy,gate
 err_has 'instrument "gate" has nothing to see'
 err_has 'of the setting depth=2, measured with --measure accuracy,gate; no run was started'
@@ -60,6 +65,15 @@ no_aug: true
 threads: 2
 epochs: 1
 YAML
+# What commas come to is said first.
+run 1 sweep short.yaml nowhere --vary 'attn-blocks=all,layer3:0,1,layer3:0\,1' --set attn=se --seeds 4,5
+head -n 5 stderr >stdout && same stdout <<'TEXT'
+4 settings with 2 seeds each (a comma parts the values of --vary; within a value it is \,):
+  attn-blocks=all
+  attn-blocks=layer3:0
+  attn-blocks=1
+  attn-blocks=layer3:0,1
+TEXT
 run 2 sweep short.yaml data --measure tns
 err_has 'instrument "tns" has nothing to see'
 run 2 sweep short.yaml data --vary attn=none,se --measure gate,accuracy,tns
@@ -268,10 +282,10 @@ grep -qE '^num-classes=3: 1 of 1 runs failed$' stdout || fail "the table hides a
 grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
 # What was printed stands before what is said after it, in one file, too.
 "$ATTSCOPE" sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing >both 2>&1
-awk '/^out\/failing$/ { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||
+awk '/^accuracy: / { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||
     fail "messages stand before the table: $(cat both)"
 run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --output out --experiment diverging
-grep -qE '^lr=1000: 2 of 2 runs failed: .*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
+grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
 [ "$(grep -c '"failure": "' out/diverging/sweep.json)" = 2 ] || fail 'sweep.json does not say why runs failed'
 
 # --- stopped and killed: the bits of a sweep that never was
