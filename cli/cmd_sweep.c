@@ -428,11 +428,11 @@ const cli_command cli_command_sweep = {
         "others alone; the exit status is then 1. One whose files are damaged is made anew\n"
         "once its folder is removed. Data, networks and instruments of all settings are\n"
         "tried before the first run.\n\n"
-        "The table has a column a setting: accuracy, TNS, zeta*, mu, NSI and the mean gate\n"
-        "of each block, mean ± deviation over seeds; and the rank correlation of accuracy\n"
-        "with TNS. sweep.json in the folder has these and whatever else was measured;\n"
-        "attscope report OUTPUT/EXPERIMENT shows it. Both are of the runs that the last\n"
-        "command named.",
+        "The table has a column a setting, by its number where names are long: accuracy,\n"
+        "TNS, zeta*, mu, NSI and the mean gate of each block, mean ± deviation over\n"
+        "seeds; and the rank correlation of accuracy with TNS. sweep.json in the folder\n"
+        "has these and whatever else was measured; attscope report OUTPUT/EXPERIMENT\n"
+        "shows it. Both are of the runs that the last command named.",
     .example =
         "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
         "      --seeds 1,2,3 --vary broadcast=none,cb,cb_s --experiment broadcast\n"
