@@ -300,7 +300,7 @@ grep -qE '^num-classes=3: 1 of 1 runs failed$' stdout || fail "the table hides a
 grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
 # What was printed stands before what is said after it, in one file, too.
 "$ATTSCOPE" sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing >both 2>&1
-awk '/^accuracy: / { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||
+awk '/^out\/failing$/ { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||
     fail "messages stand before the table: $(cat both)"
 run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --output out --experiment diverging
 grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
