@@ -9,8 +9,19 @@
 
 #include "progress.h"
 
+int cli_flush(void)
+{
+    static int first;
+    int kept = errno;
+    if (fflush(stdout) != 0 && first == 0)
+        first = errno;
+    errno = kept;
+    return first;
+}
+
 static void say(const char *format, va_list arguments)
 {
+    cli_flush();
     fputs("attscope: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
@@ -55,6 +66,7 @@ int cli_check(cli_app *cli, att_status status)
 void cli_note(cli_app *cli, const char *format, ...)
 {
     cli_bar_clear(cli);
+    cli_flush();
     va_list arguments;
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);

@@ -30,6 +30,7 @@ typedef struct cli_command {
     const cli_use *uses;
     int use_count;
     size_t settings_size;
+    bool (*explain_unknown)(const char *name); /* of its table (options.h) */
     /* The config file that the settings name, "" where none; writes at most `size` bytes. NULL: none ever. */
     void (*config)(const void *settings, char *path, size_t size);
     /* Returns the exit code. */
@@ -44,6 +45,10 @@ struct cli_app {
 
 /* Makes cli->context with `threads` threads (0: all); warnings of the library go to stderr. CLI_OK or a code. */
 int cli_open(cli_app *cli, int threads);
+
+/* Hands on what was printed, so that it stands before what is said on stderr. Returns the errno of the first time that
+ * this failed, 0 where it never did. */
+int cli_flush(void);
 
 /* One sentence on stderr, after "attscope: ". */
 void cli_say(const char *format, ...) ATT_PRINTF(1, 2);

@@ -342,8 +342,23 @@ static int prepare_folders(job *j)
     return CLI_OK;
 }
 
+/* What commas and combinations come to, before anything is done about it. */
+static void say_settings(const job *j)
+{
+    const sweep_plan *plan = j->plan;
+    if (plan->axis_count == 0)
+        return;
+    int count = plan->run_count / plan->seed_count;
+    cli_note(j->cli,
+             "%d setting%s with %d seed%s each (a comma parts the values of --vary; within a value it is \\,):", count,
+             count == 1 ? "" : "s", plan->seed_count, plan->seed_count == 1 ? "" : "s");
+    for (int i = 0; i < plan->run_count; i += plan->seed_count)
+        cli_note(j->cli, "  %s", plan->runs[i].setting);
+}
+
 static int sweep(job *j)
 {
+    say_settings(j);
     for (int i = 0; i < j->plan->run_count; i++)
         snprintf(j->plan->runs[i].measure, SWEEP_LIST, "%s", measure_of(j->settings));
     find_states(j);
@@ -413,11 +428,11 @@ const cli_command cli_command_sweep = {
         "others alone; the exit status is then 1. One whose files are damaged is made anew\n"
         "once its folder is removed. Data, networks and instruments of all settings are\n"
         "tried before the first run.\n\n"
-        "The table has a column a setting: accuracy, TNS, zeta*, mu, NSI and the mean gate\n"
-        "of each block, mean ± deviation over seeds; and the rank correlation of accuracy\n"
-        "with TNS. sweep.json in the folder has these and whatever else was measured;\n"
-        "attscope report OUTPUT/EXPERIMENT shows it. Both are of the runs that the last\n"
-        "command named.",
+        "The table has a column a setting, by its number where names are long: accuracy,\n"
+        "TNS, zeta*, mu, NSI and the mean gate of each block, mean ± deviation over\n"
+        "seeds; and the rank correlation of accuracy with TNS. sweep.json in the folder\n"
+        "has these and whatever else was measured; attscope report OUTPUT/EXPERIMENT\n"
+        "shows it. Both are of the runs that the last command named.",
     .example =
         "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
         "      --seeds 1,2,3 --vary broadcast=none,cb,cb_s --experiment broadcast\n"
@@ -425,5 +440,6 @@ const cli_command cli_command_sweep = {
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
+    .explain_unknown = sweep_plan_explain,
     .run = run,
 };

@@ -281,6 +281,8 @@ static int finish(const job *j, att_status status, const att_train_result *resul
                  "it continues with the options and the data that %s/args.yaml names; to train its weights on, with a "
                  "new schedule: attscope train DATA --initial-checkpoint %s --experiment NAME --epochs MORE",
                  j->run.folder, j->run.resume);
+    if (status == ATT_ERR_NONFINITE)
+        cli_note(j->cli, "a training that diverges may need a lower --lr, or --clip-grad");
     if (j->log.emit && !s->recipe.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         cli_note(j->cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)

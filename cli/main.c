@@ -112,7 +112,8 @@ static int run_command(const cli_command *command, int argc, char **argv)
 {
     void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
     const char **operands = calloc((size_t)argc + 1, sizeof *operands);
-    cli_app cli = {.table = {command->name, command->uses, command->use_count, settings, defaults}};
+    cli_app cli = {
+        .table = {command->name, command->uses, command->use_count, settings, defaults, command->explain_unknown}};
     bool fine = settings && defaults && operands;
     int code = fine ? run_with(&cli, command, argc, argv, operands) : cli_failure("out of memory");
     free(operands);
@@ -172,7 +173,8 @@ int main(int argc, char **argv)
     int code = run_named(argc, argv);
     if (reader_has_left())
         return code;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK)
-        code = cli_failure("the output could not be written: %s", strerror(errno));
+    int lost = cli_flush();
+    if ((lost != 0 || ferror(stdout)) && code == CLI_OK)
+        code = cli_failure("the output could not be written: %s", strerror(lost != 0 ? lost : errno));
     return code;
 }

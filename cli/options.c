@@ -64,6 +64,11 @@ static cli_found find_name(const cli_table *table, const char *name)
     return (cli_found){0};
 }
 
+bool cli_options_have(const cli_table *table, const char *name)
+{
+    return find_name(table, name).option != NULL;
+}
+
 static cli_found find_letter(const cli_table *table, char letter)
 {
     cli_found f;
@@ -230,6 +235,8 @@ static void say_unknown(const cli_table *table, const char *name, const char *wh
                 instead ? instead : "");
         return;
     }
+    if (table->explain_unknown && table->explain_unknown(name))
+        return;
     char dashed[64];
     snprintf(dashed, sizeof dashed, "%s", name);
     for (char *c = dashed; *c; c++)

@@ -75,6 +75,8 @@ typedef struct cli_table {
     const cli_use *uses;
     int use_count;
     void *settings, *defaults; /* of one size */
+    /* Says what is to be done instead with a name that is no option, where it knows; NULL: it never does. */
+    bool (*explain_unknown)(const char *name);
 } cli_table;
 
 /* Stores every default in both, settings and defaults, which have `size` bytes and are zeroed first. */
@@ -86,6 +88,9 @@ bool cli_options_parse(const cli_table *table, int argc, char **argv, const char
 
 /* Stores what a config file says; texts point into `yaml`. `path` is for messages, of which the first ends it. */
 bool cli_options_config(const cli_table *table, const char *path, const att_yaml *yaml);
+
+/* Whether there is an option of that name. */
+bool cli_options_have(const cli_table *table, const char *name);
 
 /* Once everything is stored: makes of values that are said together what commands read and files record. Prints a
  * message and returns false where they do not go together. */

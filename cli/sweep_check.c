@@ -120,6 +120,7 @@ static int try_network(cli_app *cli, train_settings *s, cli_train_network *netwo
 
 /* What of --measure finds something. "all" chooses itself. */
 typedef struct instrument_list {
+    const char *said;
     char text[SWEEP_LIST];
     const char *items[INSTRUMENTS];
     int count;
@@ -130,6 +131,7 @@ typedef struct instrument_list {
 
 static void cut_list(const char *instruments, instrument_list *list)
 {
+    list->said = instruments;
     snprintf(list->text, sizeof list->text, "%s", instruments);
     list->takes_all = strncmp(instruments, "all", 3) == 0 || strstr(instruments, ",all") != NULL;
     for (char *at = list->text; at && list->count < INSTRUMENTS; list->count++) {
@@ -206,6 +208,14 @@ static void leave_out(cli_app *cli, sweep_plan *plan, int first, const instrumen
         cli_note(cli, "%s is measured without %s, which has nothing to see there", plan->runs[first].setting, left);
 }
 
+/* Says which setting it is, where they are not all alike in this. */
+static int refuse_setting(cli_app *cli, const sweep_plan *plan, int first, int code)
+{
+    if (plan->run_count > plan->seed_count)
+        cli_note(cli, "of the setting %s; no run was started", plan->runs[first].setting);
+    return code;
+}
+
 static int refuse(cli_app *cli, const sweep_plan *plan, int first, const char *instruments, int code)
 {
     cli_note(cli, "of the setting %s, measured with --measure %s; no run was started", plan->runs[first].setting,
@@ -254,6 +264,21 @@ static int choose_instruments(cli_app *cli, sweep_plan *plan, instrument_list *l
     return CLI_OK;
 }
 
+/* Whether a setting is of other data than another. */
+static bool is_data_varied(sweep_plan *plan)
+{
+    train_data first = {0};
+    for (int i = 0; i < plan->run_count; i += plan->seed_count) {
+        if (sweep_plan_settle(plan, &plan->runs[i]) != CLI_OK)
+            return false;
+        if (i == 0)
+            first = plan->settings.data;
+        if (!same_data(&first, &plan->settings.data))
+            return true;
+    }
+    return false;
+}
+
 /* Of a setting with a run to do; *finds: the instruments that find something in it. */
 static int check_setting(cli_app *cli, sweep_plan *plan, int first, tried_data *tried, const instrument_list *list,
                          bool asked, unsigned *finds)
@@ -261,9 +286,13 @@ static int check_setting(cli_app *cli, sweep_plan *plan, int first, tried_data *
     int code = CLI_OK;
     if (!same_data(&tried->of, &plan->settings.data))
         code = try_data(cli, &plan->settings.data, tried);
-    if (code == CLI_OK)
-        code = check_network(cli, &plan->settings, list, finds);
-    return code == CLI_OK ? check_classes(cli, plan, first, tried, list, asked, finds) : code;
+    if (code != CLI_OK)
+        return is_data_varied(plan) ? refuse_setting(cli, plan, first, code) : code;
+    code = check_network(cli, &plan->settings, list, finds);
+    if (code != CLI_OK)
+        return refuse_setting(cli, plan, first, code);
+    code = check_classes(cli, plan, first, tried, list, asked, finds);
+    return code == CLI_OK ? CLI_OK : refuse(cli, plan, first, list->said, code);
 }
 
 int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments, bool asked)
@@ -280,8 +309,6 @@ int sweep_check(cli_app *cli, sweep_plan *plan, const char *instruments, bool as
         code = sweep_plan_settle(plan, &plan->runs[i]);
         if (code == CLI_OK)
             code = check_setting(cli, plan, i, &tried, &list, asked, &finds[i]);
-        if (code != CLI_OK)
-            refuse(cli, plan, i, instruments, code);
     }
     att_dataset_close(&tried.measured);
     return code == CLI_OK ? choose_instruments(cli, plan, &list, finds, instruments, asked) : code;

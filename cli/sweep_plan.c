@@ -70,6 +70,19 @@ static bool is_ours(const char *flag)
     return false;
 }
 
+bool sweep_plan_explain(const char *name)
+{
+    train_settings settings = {0};
+    const cli_table train = {"train", cli_train_uses, CLI_TRAIN_USES, &settings, &settings, NULL};
+    if (is_ours(name) || !cli_options_have(&train, name))
+        return false;
+    cli_say(
+        "--%s is an option of attscope train: --set %s=VALUE gives it to all runs, --vary %s=LIST one value to each "
+        "setting",
+        name, name, name);
+    return true;
+}
+
 /* FLAG of "FLAG=VALUE"; dashes before it are taken off. */
 static int read_flag(const char *option, const char *text, char flag[SWEEP_FLAG], const char **value)
 {
@@ -218,7 +231,7 @@ static int lay_out(sweep_plan *plan)
 
 static cli_table table_of(sweep_plan *plan)
 {
-    return (cli_table){"train", cli_train_uses, CLI_TRAIN_USES, &plan->settings, &plan->defaults};
+    return (cli_table){"train", cli_train_uses, CLI_TRAIN_USES, &plan->settings, &plan->defaults, NULL};
 }
 
 int sweep_plan_settle(sweep_plan *plan, const sweep_run *run)

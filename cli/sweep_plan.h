@@ -55,6 +55,9 @@ typedef struct sweep_plan {
 int sweep_plan_make(cli_app *cli, const sweep_asked *asked, sweep_plan *plan);
 void sweep_plan_free(sweep_plan *plan);
 
+/* What the sweep's command line says of a name that is no option of its own but the training's. */
+bool sweep_plan_explain(const char *name);
+
 /* Makes the sweep's folder and keeps other sweeps out of it until this one ends, however it ends. CLI_OK or a code. */
 int sweep_plan_lock(sweep_plan *plan);
 

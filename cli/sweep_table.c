@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL = 26, COLUMN = 22, EXPLAIN = 13, FEW = 10 };
+enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10 };
 
 static const char spread_text[] =
     "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images";
@@ -24,30 +24,69 @@ static int width_of(const char *text)
     return width;
 }
 
-static void print_cell(const char *text, int width)
+static int wider(int width, const char *text)
+{
+    int own = width_of(text);
+    return own > width ? own : width;
+}
+
+static void print_left(const char *text, int width)
 {
     int used = width_of(text);
     printf("  %s%*s", text, used < width ? width - used : 0, "");
 }
 
-static void format_spread(double mean, double deviation, char *text, size_t size)
+static void print_right(const char *text, int width)
 {
-    if (isnan(mean))
-        snprintf(text, size, "-");
-    else if (isnan(deviation))
-        snprintf(text, size, "%.4f", mean);
-    else
-        snprintf(text, size, "%.4f ± %.4f", mean, deviation);
+    int used = width_of(text);
+    printf("  %*s%s", used < width ? width - used : 0, "", text);
 }
 
-static int column_width(const att_sweep *sweep)
+static void format_number(double value, char *text, size_t size)
 {
-    size_t width = COLUMN;
-    for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
-        size_t length = strlen(att_sweep_setting_at(sweep, i).name);
-        width = length > width ? length : width;
+    if (isnan(value))
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, fabs(value) >= 1000 && fabs(value) < 1e6 ? "%.0f" : "%.4g", value);
+}
+
+/* Two significant digits of the deviation, and the mean to the last of them, as on the page. */
+static void format_spread(double mean, double deviation, char *text, size_t size)
+{
+    char rounded[32];
+    snprintf(rounded, sizeof rounded, "%.1e", deviation);
+    double spread = strtod(rounded, NULL), largest = fmax(fabs(mean), spread);
+    if (isnan(mean) || isnan(deviation)) {
+        format_number(mean, text, size);
+        return;
     }
-    return (int)width;
+    if (!(spread > largest * 1e-8) || isinf(largest)) {
+        snprintf(text, size, "%.4g ± %.2g", mean, deviation);
+        return;
+    }
+    int power = largest < 1e-4 || largest >= 1e6 ? (int)floor(log10(largest)) : 0;
+    int last = (int)strtol(strchr(rounded, 'e') + 1, NULL, 10) - 1 - power, decimals = last < 0 ? -last : 0;
+    double unit = pow(10, power), step = last > 0 ? pow(10, last) : 1;
+    mean = last > 0 ? round(mean / unit / step) * step : mean / unit;
+    if (power == 0)
+        snprintf(text, size, "%.*f ± %.*f", decimals, mean, decimals, spread);
+    else
+        snprintf(text, size, "(%.*f ± %.*f)e%d", decimals, mean, decimals, spread / unit, power);
+}
+
+/* Where names are too long for columns to be called by, settings are numbered. */
+static bool is_numbered(const att_sweep *sweep)
+{
+    int longest = 0, count = att_sweep_setting_count(sweep);
+    for (int i = 0; i < count; i++)
+        longest = wider(longest, att_sweep_setting_at(sweep, i).name);
+    return longest > LONG_NAME && LABEL + count * (longest + 2) > LINE;
+}
+
+static const char *heading_of(const att_sweep *sweep, int setting, char number[16])
+{
+    snprintf(number, 16, "[%d]", setting + 1);
+    return is_numbered(sweep) ? number : att_sweep_setting_at(sweep, setting).name;
 }
 
 static void explain(const char *what, const char *text)
@@ -67,27 +106,43 @@ static void format_seeds(const att_sweep_setting *s, char *text, size_t size)
             snprintf(text + length, size - (size_t)length, "%s%llu", i ? "," : "", (unsigned long long)s->seeds[i]);
 }
 
-static void print_head(const att_sweep *sweep, int width)
+enum { NAME, RUNS, SEEDS, PARAMETERS, SECONDS, COLUMNS };
+
+static void format_setting(const att_sweep *sweep, int setting, int column, char text[256])
 {
-    enum { NAME, N, SEEDS, PARAMETERS, SECONDS, ROWS };
-    static const char *const labels[ROWS] = {"setting", "runs, n", "seeds", "parameters", "seconds of training"};
-    for (int row = 0; row < ROWS; row++) {
-        print_cell(labels[row], LABEL);
+    char number[16];
+    att_sweep_setting s = att_sweep_setting_at(sweep, setting);
+    if (column == NAME)
+        snprintf(text, 256, "%s%s%s", is_numbered(sweep) ? heading_of(sweep, setting, number) : "",
+                 is_numbered(sweep) ? " " : "", s.name);
+    else if (column == RUNS)
+        snprintf(text, 256, "%d", s.runs);
+    else if (column == SEEDS)
+        format_seeds(&s, text, 256);
+    else if (column == PARAMETERS)
+        snprintf(text, 256, isnan(s.parameters) ? "-" : "%.0f", s.parameters);
+    else
+        format_spread(s.seconds, s.seconds_deviation, text, 256);
+}
+
+/* A row a setting. */
+static void print_settings(const att_sweep *sweep)
+{
+    static const char *const labels[COLUMNS] = {"setting", "runs, n", "seeds", "parameters", "seconds of training"};
+    int widths[COLUMNS];
+    char text[256];
+    for (int c = 0; c < COLUMNS; c++) {
+        widths[c] = width_of(labels[c]);
         for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
-            att_sweep_setting s = att_sweep_setting_at(sweep, i);
-            char text[256];
-            if (row == NAME)
-                snprintf(text, sizeof text, "%s", s.name);
-            else if (row == N)
-                snprintf(text, sizeof text, "%d", s.runs);
-            else if (row == SEEDS)
-                format_seeds(&s, text, sizeof text);
-            else if (row == PARAMETERS)
-                snprintf(text, sizeof text, isnan(s.parameters) ? "-" : "%.0f", s.parameters);
-            else
-                snprintf(text, sizeof text, isnan(s.seconds_deviation) ? "%.1f" : "%.1f ± %.1f", s.seconds,
-                         s.seconds_deviation);
-            print_cell(text, width);
+            format_setting(sweep, i, c, text);
+            widths[c] = wider(widths[c], text);
+        }
+    }
+    for (int i = -1; i < att_sweep_setting_count(sweep); i++) {
+        for (int c = 0; c < COLUMNS; c++) {
+            if (i >= 0)
+                format_setting(sweep, i, c, text);
+            (c == NAME ? print_left : print_right)(i < 0 ? labels[c] : text, widths[c]);
         }
         putchar('\n');
     }
@@ -194,21 +249,46 @@ static int merge_rows(const att_sweep *sweep, int setting, const char *instrumen
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-static void print_row(const att_sweep *sweep, const row *r, int width)
+static void format_cell(const att_sweep *sweep, int setting, const row *r, char text[CELL])
 {
-    print_cell(r->label, LABEL);
-    for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
-        att_measurement found = figure_in(sweep, i, r);
-        char text[96];
-        format_spread(found.mean, found.deviation, text, sizeof text);
-        if (found.instrument && found.count != att_sweep_setting_at(sweep, i).runs)
-            snprintf(text + strlen(text), sizeof text - strlen(text), ", n %lld", (long long)found.count);
-        print_cell(text, width);
-    }
-    putchar('\n');
+    att_measurement found = figure_in(sweep, setting, r);
+    format_spread(found.mean, found.deviation, text, CELL);
+    if (found.instrument && found.count != att_sweep_setting_at(sweep, setting).runs)
+        snprintf(text + strlen(text), CELL - strlen(text), ", n %lld", (long long)found.count);
 }
 
-static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, int width)
+/* A column a setting; `cells`: room for count times as many as there are settings. */
+static void print_rows(const att_sweep *sweep, const row *rows, int count, char (*cells)[CELL])
+{
+    int settings = att_sweep_setting_count(sweep), label = 0, widths[ATT_SWEEP_MOST_RUNS];
+    char number[16];
+    for (int i = 0; i < settings; i++)
+        widths[i] = width_of(heading_of(sweep, i, number));
+    for (int r = 0; r < count; r++) {
+        label = wider(label, rows[r].label);
+        for (int i = 0; i < settings; i++) {
+            char *cell = cells[r * settings + i];
+            format_cell(sweep, i, &rows[r], cell);
+            widths[i] = wider(widths[i], cell);
+        }
+    }
+    for (int r = 0; r < count; r++) {
+        bool of_network = strcmp(rows[r].label, rows[r].statistic) == 0;
+        if (r == 0 || (!of_network && strcmp(rows[r].statistic, rows[r - 1].statistic) != 0)) {
+            putchar('\n');
+            print_left(of_network ? "" : rows[r].statistic, label);
+            for (int i = 0; i < settings; i++)
+                print_right(heading_of(sweep, i, number), widths[i]);
+            putchar('\n');
+        }
+        print_left(rows[r].label, label);
+        for (int i = 0; i < settings; i++)
+            print_right(cells[r * settings + i], widths[i]);
+        putchar('\n');
+    }
+}
+
+static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, char (*cells)[CELL])
 {
     int count = 0;
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
@@ -219,12 +299,7 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
     explain("formula", info->formula);
     explain("source", info->source);
     explain("reading", info->reading);
-    for (int i = 0; i < count; i++) {
-        bool of_network = strcmp(rows[i].label, rows[i].statistic) == 0;
-        if (!of_network && (i == 0 || strcmp(rows[i].statistic, rows[i - 1].statistic) != 0))
-            printf("\n  %s\n", rows[i].statistic);
-        print_row(sweep, &rows[i], width);
-    }
+    print_rows(sweep, rows, count, cells);
 }
 
 /* No more rows than figures. */
@@ -236,17 +311,19 @@ static size_t most_rows(const att_sweep *sweep)
     return most;
 }
 
-static int print_instruments(const att_sweep *sweep, int width)
+static int print_instruments(const att_sweep *sweep)
 {
-    row *rows = calloc(most_rows(sweep) + 1, sizeof *rows);
-    if (!rows)
-        return cli_failure("out of memory for the table");
-    for (int i = 0; i < att_instrument_count(); i++) {
+    size_t most = most_rows(sweep) + 1;
+    row *rows = calloc(most, sizeof *rows);
+    char(*cells)[CELL] = calloc(most * (size_t)att_sweep_setting_count(sweep), sizeof *cells);
+    for (int i = 0; rows && cells && i < att_instrument_count(); i++) {
         att_instrument_info info = att_instrument_at(i);
-        print_instrument(sweep, &info, rows, width);
+        print_instrument(sweep, &info, rows, cells);
     }
+    int code = rows && cells ? CLI_OK : cli_failure("out of memory for the table");
+    free(cells);
     free(rows);
-    return CLI_OK;
+    return code;
 }
 
 /* --- what the table leaves out ------------------------------------------------------------------------------------ */
@@ -291,9 +368,21 @@ static void print_ranks(const att_rank_correlation *c)
             printf(" %*.*f", widths[i], digits[i], values[i]);
 }
 
+/* What a correlation is over. */
+static const char *name_of(const att_sweep *sweep, const char *setting, char number[16])
+{
+    for (int i = 0; setting && i < att_sweep_setting_count(sweep); i++)
+        if (strcmp(att_sweep_setting_at(sweep, i).name, setting) == 0)
+            return heading_of(sweep, i, number);
+    return "all settings";
+}
+
 static void print_correlations(const att_sweep *sweep)
 {
-    int fewest = FEW;
+    int fewest = FEW, width = width_of("runs of");
+    char number[16];
+    for (int i = 0; i < att_sweep_correlation_count(sweep); i++)
+        width = wider(width, name_of(sweep, att_sweep_correlation_at(sweep, i).setting, number));
     if (att_sweep_correlation_count(sweep) == 0)
         return;
     printf("\naccuracy against TNS: rank correlations over runs\n");
@@ -304,11 +393,12 @@ static void print_correlations(const att_sweep *sweep)
         explain(method.name, text);
     }
     explain("reading", reading_text);
-    printf("\n  %-*s  %-14s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", LABEL, "runs of", "reading", "n", "tau-b", "p",
+    printf("\n  %-*s  %-14s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", width, "runs of", "reading", "n", "tau-b", "p",
            "low", "high", "rho", "p", "low", "high");
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
         att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
-        printf("  %-*s  %-14s %4d", LABEL, c.setting ? c.setting : "all settings", c.statistic, c.of.count);
+        print_left(name_of(sweep, c.setting, number), width);
+        printf("  %-14s %4d", c.statistic, c.of.count);
         print_ranks(&c.of.kendall);
         print_ranks(&c.of.spearman);
         putchar('\n');
@@ -325,11 +415,10 @@ static void print_correlations(const att_sweep *sweep)
 
 int sweep_table_print(const att_sweep *sweep, const char *folder)
 {
-    int width = column_width(sweep);
-    print_head(sweep, width);
+    print_settings(sweep);
     printf("\n  ");
     cli_print_wrapped(stdout, spread_text, 2);
-    int code = print_instruments(sweep, width);
+    int code = print_instruments(sweep);
     print_correlations(sweep);
     say_rest(sweep, folder);
     return code;

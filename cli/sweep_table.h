@@ -4,7 +4,8 @@
 
 #include "cli.h"
 
-/* A column a setting, a row a figure: accuracy, TNS and what it is made of, NSI and the mean gate by block; then
+/* A row a setting: runs, parameters, seconds. Then a column a setting, by its number where names are long, and a row a
+ * figure: accuracy, TNS and what it is made of, NSI and the mean gate by block; then
  * accuracy against TNS; formulas and readings beside them. Ends with what was measured besides, which the sweep's
  * folder has. */
 int sweep_table_print(const att_sweep *sweep, const char *folder);

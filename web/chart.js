@@ -11,11 +11,13 @@ function extentOf(spec) {
   const references = (spec.references ?? []).map((r) => r.y);
   const usable = [...values, ...references].filter((v) => isNumber(v) && (!spec.log || v > 0));
   const [low, high] = usable.length ? d3.extent(usable) : [spec.log ? 0.1 : 0, 1];
-  if (spec.log) return low === high ? [low / 2, high * 2] : [low * 0.94, high * 1.06];
+  /* What is never negative gets no axis below 0, though a deviation may reach there; nor above the most it can be. */
+  const never = (outside) => spec.series.every((s) => s.points.every((p) => !outside(p.y)));
+  const ceiling = never((y) => y > spec.most) ? spec.most ?? Infinity : Infinity;
+  if (spec.log) return [low === high ? low / 2 : low * 0.94, Math.min(ceiling, high * (low === high ? 2 : 1.06))];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
-  /* What is never negative gets no axis below 0, though a deviation may reach there. */
-  const floor = spec.series.every((s) => s.points.every((p) => !(p.y < 0))) ? 0 : -Infinity;
-  return [spec.zero ? Math.min(0, low) : Math.max(floor, low - room), high + room];
+  const floor = never((y) => y < 0) ? 0 : -Infinity;
+  return [spec.zero ? Math.min(0, low) : Math.max(floor, low - room), Math.min(ceiling, high + room)];
 }
 
 function scalesOf(spec, width) {
@@ -51,10 +53,13 @@ function drawAxes(svg, spec, { x, y }, width) {
   const xAxis = d3.axisBottom(x).tickSizeOuter(0).tickSizeInner(4).tickPadding(6);
   const room = Math.max(2, Math.floor(width / 70));
   if (spec.xTicks) {
-    const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 60) / 26)));
+    const wide = 8 + 7 * d3.max(spec.xTicks, (text) => text.length); /* of the longest label, in pixels */
+    const every = Math.ceil(spec.xTicks.length / Math.max(2, Math.floor((width - 64) / Math.max(26, wide))));
     xAxis.tickValues(spec.xTicks.map((_, i) => i).filter((i) => i % every === 0)).tickFormat((i) => spec.xTicks[i]);
   } else {
-    xAxis.ticks(Math.min(room, 8)).tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
+    const ticks = x.ticks(Math.min(room, 8));
+    xAxis.tickValues(spec.measured ? ticks : ticks.filter(Number.isInteger))
+      .tickFormat(spec.measured ? (v) => number(v) : d3.format("~s"));
   }
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(xAxis);
   const ticks = spec.log ? logTicks(y) : y.ticks(5);
@@ -74,8 +79,7 @@ function drawReference(svg, reference, { y }, width) {
 
 function drawSeries(svg, series, { x, y }, log) {
   const seen = series.points.filter((p) => isNumber(p.y) && (!log || p.y > 0));
-  const look = series.look ?? series.run;
-  const g = svg.append("g").attr("class", `series ${classOf(look)}`).attr("data-run", series.run.index);
+  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
   if (series.colour) g.style("--c", series.colour);
   const at = (p) => x(p.x) + (series.shift ?? 0);
   if (series.heads) {
@@ -84,16 +88,16 @@ function drawSeries(svg, series, { x, y }, log) {
     return;
   }
   const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
-  const style = ["line", series.faint && "faint", series.dashed && "dashed", series.dash && `dash-${series.dash}`];
-  if (!series.apart) g.append("path").attr("class", style.filter(Boolean).join(" "))
+  if (!series.apart) g.append("path").attr("class", `line${series.faint ? " faint" : ""}`)
+    .attr("stroke-dasharray", series.solid ? null : dashOf(series.run))
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
   if (series.faint || series.bare) return;
-  const clamp = (v) => y(Math.max(v, y.domain()[0]));
+  const clamp = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
   g.selectAll(".whisker").data(seen.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
     .attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(seen).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
-    .attr("d", symbolOf(look)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
+    .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
 }
 
@@ -139,10 +143,9 @@ function watchCursor(svg, stops) {
 }
 
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
- * (of y), measured (x is a figure, not a count), references [{y, label}], caption, key, beside (series of charts that
- * share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads, faint, bare, dashed, dash
- * (how a run's line is, dashOf()), apart (no line joins the points), shift, colour, look (what has colour and shape in
- * the run's place)}]. */
+ * (of y), most (what y can be), measured (x is a figure, not a count), references [{y, label}], caption, key, beside
+ * (series of charts that share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads,
+ * faint, bare, solid (not dashed as the run is), apart (no line joins the points), shift, colour}]. */
 function chart(spec) {
   const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);

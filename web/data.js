@@ -43,6 +43,12 @@ const runs = report.runs.map((run, index) => ({
   figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
 
+/* Runs by setting, in order; a run that no sweep made is a setting of its own. */
+function groupsOf(among) {
+  return [...d3.group(among, (run) => run.setting ?? run.index).values()]
+    .map((group) => ({ name: group[0].setting ?? group[0].name, group }));
+}
+
 /* Figures of one instrument and statistic, in the network's order: all heads together, or one head each. What two
    measurements found of one statistic lies in two pieces. */
 function meansOf(run, instrument, statistic) {
@@ -83,6 +89,17 @@ function stepAt(node) {
 function blockOf(node) {
   const { stage, block } = stepAt(node);
   return stage ? `${stage}.${block}` : node;
+}
+/* "se.channel" of "layer2.5.se.channel.gate": which of a block's gates it is. */
+function partOf(node) {
+  return node.slice(blockOf(node).length + 1).replace(/\.gate$/, "");
+}
+/* Of each part the first place that it has in a block: {part: 0, 1 ...}. */
+function orderOfParts(nodes) {
+  const order = new Map();
+  for (const own of d3.group(nodes, blockOf).values())
+    own.map(partOf).forEach((part, i) => order.set(part, Math.min(i, order.get(part) ?? i)));
+  return order;
 }
 /* "2.5" of "layer2.5.add", "7" of "blocks.7.attn". */
 function blockName(node) {
@@ -154,8 +171,17 @@ function number(value, digits = 4) {
   if (size !== 0 && (size < 1e-4 || size >= 1e6)) return d3.format(`.${digits - 1}~e`)(value);
   return size >= 1000 ? d3.format(",.0f")(value) : d3.format(`.${digits}~r`)(value);
 }
+/* Two significant digits of the deviation, and the mean to the last of them. */
 function plusMinus(mean, deviation) {
-  return isNumber(deviation) ? `${number(mean)} ± ${number(deviation, 2)}` : number(mean);
+  if (!isNumber(mean) || !isNumber(deviation)) return number(mean);
+  const spread = Number(deviation.toPrecision(2)), size = Math.max(Math.abs(mean), spread);
+  if (!(spread > size * 1e-8)) return `${number(mean)} ± ${number(deviation, 2)}`;
+  const power = size < 1e-4 || size >= 1e6 ? Math.floor(Math.log10(size)) : 0, unit = 10 ** power;
+  const last = Math.floor(Math.log10(spread) + 1e-9) - 1 - power, step = 10 ** Math.max(0, last);
+  const write = (value) => (last < 0 ? d3.format(`,.${-last}f`)(value / unit)
+    : d3.format(",.0f")(Math.round(value / unit / step) * step));
+  const text = `${write(mean)} ± ${write(spread)}`;
+  return power ? `(${text})e${d3.format("d")(power)}` : text;
 }
 function millions(value) {
   const size = Number(value);

@@ -1,6 +1,6 @@
 "use strict";
 /* Instruments by depth: one chart a statistic, all runs over each other, on an axis of blocks. heads: figures of single
-   heads are drawn too. */
+   heads are drawn too; parts: what lies in one block are figures of different things, with a chart each. */
 
 const DEPTHS = [
   { instrument: "entropy", title: "Attention entropy", heads: true,
@@ -13,7 +13,7 @@ const DEPTHS = [
   { instrument: "nsi", title: "Neural stiffness index",
     labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" },
     caption: "The first step of a stage is drawn hollow: it is left out of TNS." },
-  { instrument: "gate", title: "Gates", labels: { mean: "Mean gate", deviation: "Deviation over channels",
+  { instrument: "gate", title: "Gates", parts: true, most: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
     minimum: "Least", maximum: "Largest", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
     "rank correlation with zeta": "rank correlation with ζ" } },
@@ -68,10 +68,20 @@ function depthAxis(spec, statistic, among) {
   return axisOf([...blocks, ...among.flatMap((run) => meansOf(run, spec.instrument, statistic).map((f) => f.node))]);
 }
 
-function depthSeries(spec, statistic, among, axis) {
-  const unit = instruments.get(spec.instrument)?.unit ?? "";
+/* What has a line of its own in the chart of those that are `part`th in their block: {run, means}. */
+function linesOfPart(spec, statistic, among, part) {
   return among.flatMap((run) => {
     const means = meansOf(run, spec.instrument, statistic);
+    if (!spec.parts) return [{ run, means }];
+    return [...orderOfParts(means.map((f) => f.node))].filter(([, place]) => place === part)
+      .map(([name]) => ({ run, name, means: means.filter((f) => partOf(f.node) === name) }));
+  });
+}
+
+function depthSeries(spec, statistic, lines, axis) {
+  const unit = instruments.get(spec.instrument)?.unit ?? "";
+  const among = [...new Set(lines.map(({ run }) => run))];
+  return lines.flatMap(({ run, means }) => {
     const place = placesOn(axis, means.map((f) => f.node));
     const leftOut = spec.instrument === "nsi" && statistic !== "block" && isWhole(run) ? beginningsOf(means) : new Set();
     const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
@@ -79,13 +89,13 @@ function depthSeries(spec, statistic, among, axis) {
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
-      { ...common, points: means.map(point), dash: dashOf(run) }];
+      { ...common, points: means.map(point) }];
   });
 }
 
 function keyOf(spec, heads) {
   const item = (draw, text) => {
-    const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "run-7");
+    const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "any");
     draw(svg);
     return element("span", {}, svg.node(), text);
   };
@@ -109,10 +119,21 @@ function drawnOf(spec, statistics, among) {
   return [["attention", BOTH_READINGS], ...titles.filter(([name]) => !READINGS.includes(name))];
 }
 
-function depthChart(spec, statistic, title, measured, log) {
+/* One chart; where blocks have several parts one for each, so that no line goes from one thing to another. */
+function depthCharts(spec, statistic, title, measured, log) {
   const among = measured.filter((run) => meansOf(run, spec.instrument, statistic).length);
+  const places = spec.parts ? d3.max(among, (run) =>
+    d3.max(orderOfParts(meansOf(run, spec.instrument, statistic).map((f) => f.node)).values())) + 1 : 1;
+  return d3.range(places).map((part) => {
+    const lines = linesOfPart(spec, statistic, among, part);
+    const names = [...new Set(lines.map(({ name }) => name))].join(", ");
+    return depthChart(spec, statistic, places > 1 ? `${title}: ${names}` : title, among, lines, log);
+  });
+}
+
+function depthChart(spec, statistic, title, among, lines, log) {
   const axis = depthAxis(spec, statistic, among);
-  const series = depthSeries(spec, statistic, among, axis);
+  const series = depthSeries(spec, statistic, lines, axis);
   const several = series.some((s) => s.points.some((p) => !Number.isInteger(p.x)));
   const unit = instruments.get(spec.instrument)?.unit;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
@@ -121,6 +142,7 @@ function depthChart(spec, statistic, title, measured, log) {
     xLabel: "block",
     xTicks: ticksOf(axis),
     pad: 0.5,
+    most: spec.most,
     log,
     references: spec.references?.(among),
     caption: [several ? "What lies in one block stands beside each other, in its order." : null,
@@ -145,11 +167,11 @@ function wholeTable(spec, statistics, among) {
   const rows = among.map((run) => [run, statistics.map((name) => figureNamed(run, spec.instrument, name))])
     .filter(([, figures]) => figures.some(Boolean));
   if (!rows.length) return null;
-  return element("div", { class: "scroll whole" }, table(
+  return scrolling(table(
     ["run", ...statistics.map((name) => `${spec.labels[name] ?? name}, mean ± deviation over images`), "n"],
     rows.map(([run, figures]) => [element("td", {}, nameOf(run)),
       ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
-      element("td", {}, count(figures.find(Boolean).n))]), "headline"));
+      element("td", {}, count(figures.find(Boolean).n))]), "headline"), "whole");
 }
 
 /* Charts of runs that were measured in one way, and what they were measured on. */
@@ -162,8 +184,8 @@ function depthGroup(spec, { words, among }, log) {
   const origins = new Set(among.map(originOf)).size === 1 ? [originOf(among[0])]
     : among.map((run) => `${run.name}: ${originOf(run)}`);
   return [words ? element("h3", { class: "kind" }, words) : null,
-    element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).map(([statistic, title]) =>
-      depthChart(spec, statistic, title, among, log))),
+    element("div", { class: "charts" }, ...drawnOf(spec, statistics, among).flatMap(([statistic, title]) =>
+      depthCharts(spec, statistic, title, among, log))),
     wholeTable(spec, measured.filter(isOfNetwork), among),
     element("figcaption", {}, `Measured on ${origins.join("; ")}.`)].filter(Boolean);
 }

@@ -16,7 +16,7 @@ function linesOf(run, instrument, statistic) {
   const list = seriesOf(run, instrument, statistic);
   const share = (i) => (list.length > 1 ? Math.round((100 * i) / (list.length - 1)) : 100);
   return list.map((s, i) => ({
-    run, bare: true, colour: `color-mix(in oklab, var(--deep) ${share(i)}%, var(--shallow))`,
+    run, bare: true, solid: true, colour: `color-mix(in oklab, var(--deep) ${share(i)}%, var(--shallow))`,
     points: run.development.step.map((step, k) => ({ x: step, y: s.mean[k], k })),
     tell: (p) => `${run.name}\n${s.node || "whole network"}: ${plusMinus(s.mean[p.k], s.deviation[p.k])}\n` +
       `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}`,

@@ -2,7 +2,8 @@
 /* The page, put together. */
 
 function title() {
-  return report.title ?? (runs.length === 1 ? runs[0].name : runs.length < 4 ? runs.map((run) => run.name).join(" · ")
+  return report.title ?? report.sweep.name ??
+    (runs.length === 1 ? runs[0].name : runs.length < 4 ? runs.map((run) => run.name).join(" · ")
     : `${runs.length} runs`);
 }
 
@@ -13,9 +14,9 @@ function subtitle() {
   return [plural(runs.length, "run"), models.join(", "), seedWords].filter(Boolean).join(" · ");
 }
 
-function legendChip(run) {
+function legendChip(run, text = run.name) {
   const chip = element("button", { type: "button", class: `chip ${classOf(run)}`, "aria-pressed": "true",
-    title: "Point: highlight. Click: hide or show." }, emblem(run), run.name);
+    "aria-label": run.name, title: `${run.name}. Point: highlight. Click: hide or show.` }, sample(run), text);
   chip.addEventListener("pointerenter", () => focusRun(run.index));
   chip.addEventListener("pointerleave", () => focusRun(null));
   chip.addEventListener("focus", () => focusRun(run.index));
@@ -27,6 +28,24 @@ function legendChip(run) {
     redrawCharts();
   });
   return chip;
+}
+
+/* A chip a run; of several settings those of one setting are together, called by their seeds. */
+function legend() {
+  if (runs.length === 1) return [];
+  if (!bySetting) return runs.map((run) => legendChip(run));
+  return [...groupsOf(runs).map(({ name, group }) => element("div", { class: "setting" },
+    group[0].setting === null ? null : element("span", { class: "setting-name" }, name),
+    ...group.map((run) => legendChip(run, run.setting === null ? run.name : `seed ${run.facts.seed ?? "–"}`)))),
+  element("span", { class: "reading" }, "Colour: setting. Marker and dash: seed.")];
+}
+
+/* What a link leads to must not lie under the bar that stays. */
+function watchBar() {
+  const bar = document.querySelector(".bar"), root = document.documentElement;
+  const set = () => { root.style.scrollPaddingTop = `${bar.offsetHeight + 8}px`; };
+  addEventListener("resize", set);
+  set();
 }
 
 function sections() {
@@ -48,12 +67,13 @@ function sections() {
   document.title = `${title()} – attscope`;
   document.getElementById("title").textContent = title();
   document.getElementById("subtitle").textContent = subtitle();
-  if (runs.length > 1) document.getElementById("legend").append(...runs.map(legendChip));
+  document.getElementById("legend").append(...legend());
   const parts = sections();
   document.getElementById("sections").replaceChildren(...parts);
   document.getElementById("contents").append(...parts.map((part) =>
     element("a", { href: `#${part.id}` }, part.querySelector("h2").textContent)));
   document.getElementById("made").textContent =
     `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n images, unless said otherwise.`;
+  watchBar();
   document.documentElement.dataset.ready = "true";
 })();

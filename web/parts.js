@@ -16,21 +16,46 @@ function element(tag, attributes = {}, ...children) {
 
 const SHAPES = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolStar, d3.symbolCross,
   d3.symbolWye];
+const DASHES = [null, "7 5", "2 4.5", "11 4 2 4", "13 7"];
 const COLOURS = 8;
 
+/* Of several settings a colour is a setting's, and marker and dash are a seed's; otherwise colour and marker are a
+   run's. Where colours begin again, marker and dash are others. */
+const bySetting = runs.some((run) => run.setting !== null) && groupsOf(runs).length > 1;
+const looks = (() => {
+  const seeds = [...new Set(runs.filter((run) => run.setting !== null).map(seedOf))];
+  const numberIn = (group, run) => (run.setting === null ? 0
+    : distinctSeeds(group).length === group.length ? seeds.indexOf(seedOf(run)) : group.indexOf(run));
+  const groups = bySetting ? groupsOf(runs).map(({ group }) => group) : runs.map((run) => [run]);
+  return new Map(groups.flatMap((group, i) => group.map((run) => {
+    const round = Math.floor(i / COLOURS);
+    const variant = bySetting ? round * Math.max(1, seeds.length) + numberIn(group, run) : round;
+    return [run, { colour: i % COLOURS, shape: SHAPES[(bySetting ? variant : i) % SHAPES.length],
+      dash: DASHES[variant % DASHES.length] }];
+  })));
+})();
+const anyDashed = [...looks.values()].some(({ dash }) => dash);
+
 function symbolOf(run, size = 46) {
-  return d3.symbol().type(SHAPES[run.index % SHAPES.length]).size(size)();
+  return d3.symbol().type(looks.get(run).shape).size(size)();
 }
 function classOf(run) {
-  return `run-${run.index % COLOURS}`;
+  return `run-${looks.get(run).colour}`;
 }
-/* Colours repeat after eight runs; each time the lines are dashed otherwise: 32 looks in all. */
-const DASHES = 4;
 function dashOf(run) {
-  return Math.floor(run.index / COLOURS) % DASHES;
+  return looks.get(run).dash;
 }
 function emblem(run) {
   const svg = d3.create("svg").attr("viewBox", "-7 -7 14 14").attr("aria-hidden", "true").attr("class", classOf(run));
+  svg.append("path").attr("class", "mark").attr("d", symbolOf(run, 80));
+  return svg.node();
+}
+/* The run's marker on its line. */
+function sample(run) {
+  if (!anyDashed) return emblem(run);
+  const svg = d3.create("svg").attr("viewBox", "-24 -7 48 14").attr("aria-hidden", "true")
+    .attr("class", `sample ${classOf(run)}`);
+  svg.append("line").attr("class", "line").attr("x1", -23).attr("x2", 23).attr("stroke-dasharray", dashOf(run));
   svg.append("path").attr("class", "mark").attr("d", symbolOf(run, 80));
   return svg.node();
 }
@@ -87,12 +112,23 @@ function table(head, rows, className = "") {
       element("th", { scope: "col", class: rows[0]?.[i].className }, text)))),
     element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
 }
+/* A table that scrolls where it is wider than the page, and says so. */
+const widths = new ResizeObserver((entries) => requestAnimationFrame(() => {
+  for (const { target } of entries)
+    target.nextElementSibling.hidden = target.scrollWidth <= target.clientWidth + 1;
+}));
+function scrolling(content, className = "") {
+  const part = element("div", { class: `scroll ${className}`.trim(), tabindex: 0 }, content);
+  widths.observe(part);
+  return element("div", { class: "scrolling" }, part,
+    element("p", { class: "more", hidden: true }, "The table goes on to the right: scroll →"));
+}
 /* A table that is made when somebody opens it. */
 function valueTable(make) {
   const details = element("details", {}, element("summary", {}, "Values"));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1)
-      details.append(element("div", { class: "scroll", tabindex: 0 }, make()));
+      details.append(scrolling(make()));
   });
   return details;
 }

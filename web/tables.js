@@ -49,6 +49,13 @@ function repeatedNote() {
   return element("p", { class: "note", id: "repeated" }, `${repeated.join("; ")}: shown, not averaged.`);
 }
 
+/* Runs of one setting are called by it. */
+function nameOfGroup(group) {
+  const { setting } = group[0];
+  return setting !== null && group.every((run) => run.setting === setting) ? setting
+    : group.map((run) => run.name).join(", ");
+}
+
 /* What a configuration is called where others differ from it: the settings in which they do. */
 function configurationName(group) {
   const rows = settingRows().filter(([key, values]) => !key.startsWith("measured: ") && key !== "seed" &&
@@ -64,24 +71,31 @@ function seedTable() {
   const rows = configurations.map((group) => {
     const { of, scores } = comparableScores(group);
     const { mean, deviation } = meanAndDeviation(scores);
-    return [element("td", {}, group.map((run) => run.name).join(", ")),
+    return [element("td", { class: "words" }, nameOfGroup(group)),
       element("td", { class: "text" }, distinctSeeds(group).map((run) => run.facts.seed ?? "–").join(", ")),
       numberCell(mean ?? null, deviation), element("td", {}, count(scores.length)),
-      element("td", { class: "text" }, of), element("td", { class: "text" }, configurationName(group) || "–")];
+      element("td", { class: "text words" }, of),
+      element("td", { class: "text words" }, configurationName(group) || "–")];
   });
-  return element("div", { class: "scroll whole" },
-    table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n", "of", "settings"], rows, "headline"));
+  return scrolling(table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n", "of",
+    "settings"], rows, "headline"), "whole");
+}
+
+function valuesIn(group, values) {
+  const said = group.map((run) => values[run.index]).map((v) => (v === undefined || v === "" ? "–" : String(v)));
+  return [...new Set(said)].join(", ");
 }
 
 function settingTable() {
   const rows = settingRows();
+  const columns = bySetting ? groupsOf(runs).map(({ group }) => group) : runs.map((run) => [run]);
   if (!rows.length) return null;
   return element("details", { open: rows.length < 12 },
     element("summary", {}, runs.length > 1 ? `Settings that differ, and how it was measured (${rows.length})`
       : "How it was measured"),
-    element("div", { class: "scroll", tabindex: 0 }, table(["setting", ...runs.map((run) => run.name)],
+    scrolling(table(["setting", ...columns.map(nameOfGroup)],
       rows.map(([key, values]) => [element("td", {}, key),
-        ...values.map((v) => element("td", {}, v === undefined || v === "" ? "–" : String(v)))]))));
+        ...columns.map((group) => element("td", {}, valuesIn(group, values)))]))));
 }
 
 function warningTable() {
@@ -91,7 +105,7 @@ function warningTable() {
   const shown = warnings.length < all ? `, ${count(warnings.length)} of them shown` : "";
   return element("details", { id: "warnings", open: warnings.length < 6 },
     element("summary", {}, `Warnings (${count(all)}${shown})`),
-    element("div", { class: "scroll", tabindex: 0 }, table(["run", "update", "images of", "message"],
+    scrolling(table(["run", "update", "images of", "message"],
       warnings.map(([run, w]) => [element("td", {}, run.name), element("td", {}, count(w.step)),
         element("td", { class: "text" }, w.set ?? "–"), element("td", { class: "text" }, w.message ?? "–")]))));
 }
@@ -118,8 +132,9 @@ function accuracyTable({ words, among }) {
     return [element("td", {}, nameOf(run)), ...figures.map((f) => numberCell(f?.mean ?? null, errorOf(f))),
       element("td", {}, count(figures[0].n)), element("td", { class: "text" }, originOf(run))];
   });
-  return [words ? element("h3", { class: "kind" }, words) : null, element("div", { class: "scroll whole" },
-    table(["run", ...names.map(([, title]) => `${title} ± standard error`), "n", "measured on"], rows, "headline"))];
+  return [words ? element("h3", { class: "kind" }, words) : null, scrolling(
+    table(["run", ...names.map(([, title]) => `${title} ± standard error`), "n", "measured on"], rows, "headline"),
+    "whole")];
 }
 function accuracySection() {
   const part = section("accuracy", "Accuracy", instruments.get("accuracy")?.summary);
@@ -142,8 +157,8 @@ function stiffnessTable({ words, among }) {
       ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
       element("td", {}, count(figures[0]?.n ?? null))];
   }));
-  return [words ? element("h3", { class: "kind" }, words) : null, element("div", { class: "scroll whole" },
-    table(["run", "reading", ...STIFFNESS.map(([, title]) => title), "n"], rows, "headline"))];
+  return [words ? element("h3", { class: "kind" }, words) : null, scrolling(
+    table(["run", "reading", ...STIFFNESS.map(([, title]) => title), "n"], rows, "headline"), "whole")];
 }
 function stiffnessSection() {
   const part = section("tns", "Total neural stiffness", instruments.get("tns")?.summary);

@@ -6,12 +6,12 @@ function tellValue(run, what, at, value) {
 }
 function stepSeries(run, name, what, faint) {
   const points = run.steps.step.map((step, i) => ({ x: step, y: run.steps[name][i] }));
-  return { run, points, faint, bare: true, dash: dashOf(run),
+  return { run, points, faint, bare: true,
     tell: (p) => tellValue(run, what, `update ${count(p.x)}`, p.y) };
 }
-function epochSeries(run, name, what, dashed = false) {
+function epochSeries(run, name, what) {
   const points = run.epochs.map((e) => ({ x: e.step, y: e[name] ?? null, epoch: e.epoch }));
-  return { run, points, dashed, dash: dashed ? 0 : dashOf(run), bare: run.epochs.length > 40,
+  return { run, points, bare: run.epochs.length > 40,
     tell: (p) => tellValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.x)}`, p.y) };
 }
 function hasEpochs(run, name) {
@@ -20,7 +20,7 @@ function hasEpochs(run, name) {
 
 function lineKey(...entries) {
   return element("div", { class: "key", "aria-hidden": "true" }, ...entries.map(([className, text]) => {
-    const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "run-7");
+    const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "any");
     svg.append("line").attr("class", `line ${className}`).attr("x1", 0).attr("x2", 22).attr("y1", 5).attr("y2", 5);
     return element("span", {}, svg.node(), text);
   }));
@@ -40,10 +40,10 @@ function lossCharts(among, log) {
   const thinned = strides.length ? ` Of long trainings every ${strides.join("th or ")}th logged step is drawn.` : "";
   const charts = [chart({
     title: "Training loss, nats", xLabel: "update", fromZero: true, log,
-    key: lineKey(["faint", "each step"], ["dashed", "an epoch's mean"]),
+    key: lineKey(["faint", "each step"], ["", "an epoch's mean"]),
     caption: `Of the training's own images, augmented, while the weights move.${thinned}`,
     series: among.flatMap((run) => [stepSeries(run, "loss", "train loss", true),
-      epochSeries(run, "train_loss", "train loss, mean", true)]),
+      epochSeries(run, "train_loss", "train loss, mean")]),
   })];
   if (evaluated.length)
     charts.push(chart({
@@ -65,7 +65,7 @@ function trainingCharts(among, log) {
   const charts = lossCharts(among, log);
   if (scored.length)
     charts.push(chart({
-      title: "Top-1, per cent of evaluation images", xLabel: "update", fromZero: true, log,
+      title: "Top-1, per cent of evaluation images", xLabel: "update", fromZero: true, log, most: 100,
       key: lineKey(["", "after each epoch"]),
       series: scored.map((run) => epochSeries(run, "eval_top1", "top-1")),
     }));

@@ -1,15 +1,9 @@
 "use strict";
 /* Sweeps: settings over their seeds, stiffness along the network image by image, accuracy against stiffness. */
 
-/* Runs by setting, in order; runs that no sweep made are in none. */
+/* Runs that no sweep made are in none. */
 function settingGroups() {
-  return [...d3.group(runs.filter((run) => run.setting !== null), (run) => run.setting).entries()]
-    .map(([name, group], index) => ({ name, group, index }));
-}
-/* The same, with every run of no sweep as a setting of its own. */
-function groupsOf(among) {
-  return [...d3.group(among, (run) => run.setting ?? run.name).entries()]
-    .map(([name, group], index) => ({ name, group, index, look: group[0].setting === null ? group[0] : { index } }));
+  return groupsOf(runs.filter((run) => run.setting !== null));
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
@@ -41,9 +35,9 @@ function settingsSection() {
   const part = section("settings", "Settings",
     "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ in the seed only; a run’s figure is " +
     "its mean over images.");
-  part.append(element("div", { class: "scroll whole" }, table(["setting", "seeds", "runs, n", "parameters",
+  part.append(scrolling(table(["setting", "seeds", "runs, n", "parameters",
     "seconds of training", "top-1 %", "reading", ...STIFFNESS.map(([, title]) => title)],
-    settings.flatMap((setting) => READINGS.map((reading) => settingRow(setting, reading))), "headline")),
+    settings.flatMap((setting) => READINGS.map((reading) => settingRow(setting, reading))), "headline"), "whole"),
   ...failedNotes(), method("tns"));
   return part;
 }
@@ -60,16 +54,16 @@ function sampledRuns() {
 }
 
 /* Of one run in one stage: a line an image, and the least and largest of all images that were kept. */
-function trajectorySeries({ run, figures, look }, axis) {
+function trajectorySeries({ run, figures }, axis) {
   const place = placesOn(axis, figures.map((f) => f.node));
   const kept = d3.min(figures, (f) => f.samples.length);
-  const line = (values, more) => ({ run, look, bare: true, ...more,
+  const line = (values, more) => ({ run, bare: true, solid: true, ...more,
     points: figures.map((f) => ({ x: place.get(f.node), y: values(f.samples), figure: f })) });
   const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}`;
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
     line((samples) => samples[k], { faint: true, tell: tell(`image ${k}`) })),
-  line((samples) => d3.min(samples), { dashed: true, tell: tell(`least of ${kept} images`) }),
-  line((samples) => d3.max(samples), { dashed: true, tell: tell(`largest of ${kept} images`) })];
+  line((samples) => d3.min(samples), { tell: tell(`least of ${kept} images`) }),
+  line((samples) => d3.max(samples), { tell: tell(`largest of ${kept} images`) })];
 }
 
 /* One row of panels: a stage, setting beside setting on one scale. */
@@ -80,15 +74,15 @@ function stageRow(title, columns, log) {
     element("div", { class: "charts close" }, ...columns.map(({ name, run, figures }, i) => chart({
       title: name === run.name ? name : `${name}, seed ${run.facts.seed ?? "–"}`, pad: 0.5, log,
       xLabel: "block", xTicks: ticksOf(axis), series: all[i], beside: all.flat(),
-      caption: `${Math.min(MOST_LINES, all[i].length - 2)} lines, one image each; dashed: least and largest of the ` +
+      caption: `${Math.min(MOST_LINES, all[i].length - 2)} lines, one image each; strong: least and largest of the ` +
         `${d3.min(figures, (f) => f.samples.length)} images kept.`,
     })))];
 }
 
 function trajectoryRows(groups, statistic, seed, log) {
-  const columns = groups.map(({ name, group, look }) => {
+  const columns = groups.map(({ name, group }) => {
     const run = group.find((r) => String(r.facts.seed) === seed) ?? group[0];
-    return { name, run, look, stages: new Map(stagesOf(samplesOf(run, statistic))) };
+    return { name, run, stages: new Map(stagesOf(samplesOf(run, statistic))) };
   });
   const stages = [...new Set(columns.flatMap(({ stages: own }) => [...own.keys()]))];
   return stages.flatMap((stage) => stageRow(stages.length > 1 ? `Stage ${stage}` : "One stage", columns.filter(({ stages: own }) => own.has(stage))
@@ -139,14 +133,14 @@ function scatter(statistic, title) {
   const overall = report.sweep.correlations.find((c) => c.setting === null && c.statistic === statistic);
   const points = groups.flatMap(({ group }) => group.map((run) => pointOf(run, statistic).x));
   return chart({
-    title, xLabel: "TNS", measured: true, pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
-    key: element("div", { class: "key" }, ...groups.map(({ name, look }) =>
-      element("span", {}, emblem(look), name))),
+    title, xLabel: "TNS", measured: true, most: 100, pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
+    key: element("div", { class: "key" }, ...groups.map(({ name, group }) =>
+      element("span", {}, ...group.map(emblem), name))),
     caption: `One point a run; τ-b ${number(overall.kendall.value, 3)} ` +
       `(p ${number(overall.kendall.p, 2)}), ρ ${number(overall.spearman.value, 3)} ` +
       `(p ${number(overall.spearman.p, 2)}), n = ${overall.n} runs.`,
-    series: groups.flatMap(({ name, group, look }) => group.map((run) => ({
-      run, look, apart: true, points: [pointOf(run, statistic)],
+    series: groups.flatMap(({ name, group }) => group.map((run) => ({
+      run, apart: true, points: [pointOf(run, statistic)],
       tell: (p) => `${run.name}\n${name}\nTNS ${number(p.x)}, top-1 ${number(p.y)} %`,
     }))),
   });
@@ -160,8 +154,8 @@ function correlationTable() {
     element("td", {}, c.setting ?? "all settings"), element("td", { class: "text" }, c.statistic.split(" ").at(-1)),
     element("td", {}, count(c.n)), numberCell(c.kendall.value), numberCell(c.kendall.p), intervalCell(c.kendall),
     numberCell(c.spearman.value), numberCell(c.spearman.p), intervalCell(c.spearman)]);
-  return element("div", { class: "scroll whole" }, table(["runs of", "reading", "runs, n", "τ-b", "p", "95 %", "ρ", "p",
-    "95 %"], rows, "headline"));
+  return scrolling(table(["runs of", "reading", "runs, n", "τ-b", "p", "95 %", "ρ", "p", "95 %"], rows, "headline"),
+    "whole");
 }
 function methodOfCorrelations() {
   return element("dl", { class: "method" }, ...report.sweep.methods.flatMap(({ name, formula, source }) =>

@@ -29,7 +29,7 @@ extern "C" {
 enum { ATT_REPORT_MAX_RUNS = 64 };
 
 typedef struct att_report_options {
-    const char *title; /* the page's heading; NULL: what the runs are called */
+    const char *title; /* the page's heading; NULL: what the runs, or their sweep, are called */
     size_t map_bytes;  /* most bytes of images and maps, of all runs together; what does not fit is left out, and the
                           page says so */
 } att_report_options;

@@ -22,6 +22,7 @@ typedef struct report {
     int source_count;
     att_sweep_failure *failures; /* runs of the sweeps that are not here */
     int failure_count;
+    const char *sweep;    /* what the sweep is called that the page is of; NULL: it is of other runs, too */
     att_report_run *runs; /* of each source */
     att_map_file *maps;   /* one a run; without a file where it has none */
     int64_t *shown;       /* of each, how many images the page has room for */
@@ -36,18 +37,25 @@ att_report_options att_report_options_defaults(void)
 
 /* --- which runs --------------------------------------------------------------------------------------------------- */
 
-static const char *last_part(const char *path)
+/* The last name of the path, as the folder is called where that is "." or ".."; NULL where memory is out. */
+static const char *last_part(report *r, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    char *whole = realpath(path, NULL);
+    const char *slash = whole != NULL ? strrchr(whole, '/') : NULL;
+    const char *kept = att_arena_string(&r->arena, slash != NULL && slash[1] != '\0' ? slash + 1 : path);
+    free(whole);
+    return kept;
 }
 
 /* Several sweeps may call different settings by one name. */
 static const char *setting_of(report *r, const char *folder, const char *setting, bool alone)
 {
     att_text name = {.context = r->context};
+    const char *sweep = alone ? "" : last_part(r, folder);
+    if (sweep == NULL)
+        return NULL;
     if (!alone)
-        att_text_append(&name, "%s: ", last_part(folder));
+        att_text_append(&name, "%s: ", sweep);
     att_text_append(&name, "%s", setting);
     const char *kept = name.failed ? NULL : att_arena_string(&r->arena, name.data);
     att_text_free(&name);
@@ -106,6 +114,10 @@ static att_status find_sources(report *r, const char *const *folders, int count)
         att_sweep_file file = {.count = 0};
         bool sweep = false;
         ATT_TRY(att_sweep_file_read(r->context, folders[i], &sweep, &file));
+        if (sweep && count == 1 && (r->sweep = last_part(r, folders[i])) == NULL) {
+            att_sweep_file_free(&file);
+            return att_fail_memory(r->context, strlen(folders[i]), folders[i]);
+        }
         att_status status = sweep ? add_sweep(r, folders[i], &file, count == 1) : add_source(r, folders[i], NULL, 0);
         att_sweep_file_free(&file);
         ATT_TRY(status);
@@ -254,7 +266,8 @@ static att_status write_maps(att_json_writer *json, report *r, int index)
     return att_map_file_write(json, maps, r->shown[index]);
 }
 
-/* {settings, correlations} as sweep.json has them; a run that is of no sweep is a setting of its own. */
+/* {name, settings, correlations}, all but the name as sweep.json has them; a run that is of no sweep is a setting of
+ * its own. */
 static att_status write_sweep(att_json_writer *json, const report *r)
 {
     att_sweep_member members[ATT_REPORT_MAX_RUNS];
@@ -267,6 +280,8 @@ static att_status write_sweep(att_json_writer *json, const report *r)
     ATT_TRY(att_sweep_of(r->context, members, r->count, 0, &sweep));
     att_json_key(json, "sweep");
     att_json_begin_object(json);
+    att_json_key(json, "name");
+    att_json_string(json, r->sweep);
     att_sweep_write_json(sweep, json);
     att_json_end_object(json);
     att_sweep_destroy(&sweep);

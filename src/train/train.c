@@ -19,7 +19,8 @@ static const char *describe_kept(const att_trainer *trainer)
                              : "these are the weights of ";
 }
 
-/* The loss or the gradient is not finite: the weights are still those before the update. */
+/* The loss or the gradient is not finite: the weights are still those before the update. Messages count epochs from 1,
+ * as the command does. */
 static att_status explain_nonfinite(att_trainer *trainer)
 {
     char node[256] = "";
@@ -27,7 +28,7 @@ static att_status explain_nonfinite(att_trainer *trainer)
         snprintf(node, sizeof node, "no node of the last batch, so the sum of the gradients");
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
                     "update %lld (epoch %d) was not made: NaN or infinity, first in %s; %s%s",
-                    (long long)trainer->state.update + 1, trainer->state.epoch, node, describe_kept(trainer),
+                    (long long)trainer->state.update + 1, trainer->state.epoch + 1, node, describe_kept(trainer),
                     trainer->kept ? trainer->kept : "");
 }
 
@@ -38,7 +39,7 @@ static att_status check_evaluation(const att_trainer *trainer)
         return ATT_OK;
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
                     "epoch %d was not finished: in its evaluation the network answers with NaN or infinity; %s%s",
-                    trainer->state.epoch, describe_kept(trainer), trainer->kept ? trainer->kept : "");
+                    trainer->state.epoch + 1, describe_kept(trainer), trainer->kept ? trainer->kept : "");
 }
 
 static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)
@@ -47,7 +48,7 @@ static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *ba
     if (batch->count == trainer->options->batch_size && batch->number == number)
         return ATT_OK;
     return att_fail(trainer->context, ATT_ERR_INTERNAL, "batch %lld of epoch %d has %d images, expected %d",
-                    (long long)number, trainer->state.epoch, batch->count, trainer->options->batch_size);
+                    (long long)number, trainer->state.epoch + 1, batch->count, trainer->options->batch_size);
 }
 
 /* Forward and backward of one batch among the `images` of the update. */
@@ -162,7 +163,7 @@ static att_status stop(att_trainer *trainer)
     ATT_TRY(save(trainer));
     return att_fail(trainer->context, ATT_ERR_STOPPED,
                     "the training was asked to stop, after update %lld (epoch %d)%s%s",
-                    (long long)trainer->state.update, trainer->state.epoch,
+                    (long long)trainer->state.update, trainer->state.epoch + 1,
                     trainer->options->output ? "; continue from " : "", trainer->options->output ? trainer->kept : "");
 }
 

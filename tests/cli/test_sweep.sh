@@ -36,15 +36,20 @@ usage '--seeds: "1,x" is no list of whole numbers by commas, as 1,2,3' sweep tin
 usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
 usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
 usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
+usage '--epochs is an option of attscope train: --set epochs=VALUE gives it to all runs, --vary epochs=LIST one value to each setting' \
+    sweep tiny.yaml data --epochs 1
+usage 'unknown option --seed; did you mean --seeds?' sweep tiny.yaml data --seed 1
 run 1 sweep absent.yaml data
 usage '--experiment: "../x" is a path; it names a folder in --output' sweep tiny.yaml data --experiment ../x
 echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
 run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s
 err_has 'nowhere'
-err_has 'of the setting broadcast=none, measured with --measure accuracy,nsi,tns,gate; no run was started'
+! grep -q 'of the setting' stderr || fail "data that all settings share are told of one: $(cat stderr)"
+run 1 sweep tiny.yaml nowhere
+err_is <<<'attscope: nowhere does not exist'
 run 2 sweep tiny.yaml data --vary train-split=train,absent
-err_has 'of the setting train-split=absent,'
+err_has 'of the setting train-split=absent; no run was started'
 run 2 sweep tiny.yaml data --vary depth=2,1 --measure accuracy,gate
 err_has 'instrument "gate" has nothing to see'
 err_has 'of the setting depth=2, measured with --measure accuracy,gate; no run was started'
@@ -60,6 +65,15 @@ no_aug: true
 threads: 2
 epochs: 1
 YAML
+# What commas come to is said first.
+run 1 sweep short.yaml nowhere --vary 'attn-blocks=all,layer3:0,1,layer3:0\,1' --set attn=se --seeds 4,5
+head -n 5 stderr >stdout && same stdout <<'TEXT'
+4 settings with 2 seeds each (a comma parts the values of --vary; within a value it is \,):
+  attn-blocks=all
+  attn-blocks=layer3:0
+  attn-blocks=1
+  attn-blocks=layer3:0,1
+TEXT
 run 2 sweep short.yaml data --measure tns
 err_has 'instrument "tns" has nothing to see'
 run 2 sweep short.yaml data --vary attn=none,se --measure gate,accuracy,tns
@@ -87,11 +101,22 @@ run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --s
 
 # --- two settings, two seeds: the table, the folder
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out --json result.json
-out_has '  setting                     broadcast=none          broadcast=cb_s'
-out_has '  runs, n                     2                       2'
-out_has '  seeds                       1,2                     1,2'
-out_has '  parameters                  7028                    7060'
-grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+ *$' stdout || fail 'no accuracy with its deviation'
+out_has '  setting         runs, n  seeds  parameters  seconds of training'
+out_has '  broadcast=none        2    1,2        7028  '
+out_has '  broadcast=cb_s        2    1,2        7060  '
+# Figures are to the right of their column: a heading, and what stands below it, end where the next begins.
+table=$(awk '/^accuracy: / { on = 1 } /^nsi: / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
+[ "$(wc -l <<<"$table")" = 4 ] || fail "accuracy's table: $table"
+[ "$(sed 's/±/+/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "ragged: $table"
+grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+$' <<<"$table" || fail 'no accuracy with its deviation'
+# A deviation has two digits, and its mean as many decimals; a page of the same runs says so, too.
+grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '{
+    digits = $3; sub(/^0*[.]?0*/, "", digits); gsub(/[.]/, "", digits)
+    mean = $1; deviation = $3
+    if (!sub(/.*[.]/, "", mean)) mean = ""
+    if (!sub(/.*[.]/, "", deviation)) deviation = ""
+    if (length(digits) != 2 || length(mean) != length(deviation)) { print; bad = 1 }
+} END { exit bad || NR < 10 }' >wrong || fail "other digits: $(cat wrong)"
 ! grep -q 'without' stderr || fail 'a gate is missed where no network has one'
 [ "$(grep -c '^  blocks.0.add1 ' stdout)" = 2 ] || fail 'no NSI in both readings'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
@@ -180,7 +205,7 @@ err_has 'attn=none,attn-blocks=all is attn=none,attn-blocks=layer3:all again and
 err_has 'attn=se,attn-blocks=2 is attn=se,attn-blocks=layer3:all again and taken once'
 err_has 'attn=se:ratio=16,attn-blocks=all is attn=se,attn-blocks=all again and taken once'
 [ "$(grep -c 'again and taken once$' stderr)" = 6 ] || fail "other settings taken once: $(cat stderr)"
-[ "$(sed -n 's/^  setting  *//p' stdout | tr -s ' ' | sed 's/ $//')" = \
+[ "$(awk '/^$/ { exit } NR > 1 { print $1 == "[" NR - 1 "]" ? $2 : $1 }' stdout | tr '\n' ' ' | sed 's/ $//')" = \
     'attn=none,attn-blocks=layer3:all attn=se,attn-blocks=layer3:all attn=se,attn-blocks=all' ] ||
     fail "$command_line: other settings: $(cat stdout)"
 [ "$(cd out/once && echo *-seed1)" = \
@@ -190,6 +215,13 @@ run 0 sweep tiny.yaml data --vary broadcast=cb_s,cb_s:init=0.5 --vary lr=0.003,3
     --measure accuracy --output out --experiment written
 [ "$(grep -c 'again and taken once$' stderr)" = 2 ] || fail "numbers in other words: $(cat stderr)"
 ! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another start is taken for the same'
+
+# Settings with long names are numbered, so that a line stays a line.
+run 0 sweep short.yaml data --vary attn=none,se:ratio=4 --vary batch-size=16,32 --vary weight-decay-on=all --seeds 1 \
+    --set epochs=1 --output out --experiment long
+out_has '  [4] attn=se:ratio=4,batch-size=32,weight-decay-on=all        1      1 '
+grep -qE '^  mean +\[1\] +\[2\] +\[3\] +\[4\]$' stdout || fail "columns are not numbered: $(cat stdout)"
+[ "$(sed '/^[a-z]\|^      /d; s/±/+/g' stdout | awk 'length > 110')" = '' ] || fail "lines too long: $(cat stdout)"
 
 # A page of it.
 run 0 report out/tiny -o sweep.html
@@ -237,7 +269,7 @@ damage() { # NAME FILE TEXT [LOST]: of the first run, once it is measured
     [ $# -eq 4 ] || err_has "remove the folder out/$1/tiny-seed1: the same command then makes this run anew"
     err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
     [ -e "out/$1/tiny-seed2/measure.jsonl" ] || fail "$1: the others did not go on"
-    grep -qE '^  runs, n +1' stdout || fail "$1: the others are not in the table"
+    grep -qE '^  tiny +1 ' stdout || fail "$1: the others are not in the table"
     rm -r "out/$1/tiny-seed1"
     run 0 sweep tiny.yaml data --seeds 1,2 $short --experiment "$1"
 }
@@ -263,11 +295,15 @@ run 1 sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --exper
 err_has 'attscope: num-classes=3-seed1 failed, for the reason above (exit status 2); the others go on'
 err_has 'attscope: 1 of 2 runs failed; the same command tries them again, from the beginning where their folder is removed:'
 out_has 'num-classes=4'
-! grep -q '^  setting .*num-classes=3' stdout || fail 'a failed run has a column'
+! grep -q '^  .*num-classes=3' stdout || fail 'a failed run has a row'
 grep -qE '^num-classes=3: 1 of 1 runs failed$' stdout || fail "the table hides a failure: $(cat stdout)"
 grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
+# What was printed stands before what is said after it, in one file, too.
+"$ATTSCOPE" sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing >both 2>&1
+awk '/^out\/failing$/ { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||
+    fail "messages stand before the table: $(cat both)"
 run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --output out --experiment diverging
-grep -qE '^lr=1000: 2 of 2 runs failed: .*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
+grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
 [ "$(grep -c '"failure": "' out/diverging/sweep.json)" = 2 ] || fail 'sweep.json does not say why runs failed'
 
 # --- stopped and killed: the bits of a sweep that never was

@@ -157,7 +157,8 @@ diff -r before out/cut >difference || fail "a refused training changes its folde
 
 # Weights that answer with NaN end a training, whether an update or an evaluation finds them, and make no checkpoint.
 train 1 burst --epochs 1 --lr 1000 --opt sgd --val-split ''
-err_has 'was not made: NaN or infinity'
+err_has '(epoch 1) was not made: NaN or infinity'
+err_has 'a training that diverges may need a lower --lr, or --clip-grad'
 train 0 good --epochs 1
 # At this rate weights burst within the first epochs, whose only update is finite.
 # shellcheck disable=SC2086

@@ -433,7 +433,7 @@ static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
     options.progress_user = &p;
     att_train_result result;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_ERR_NONFINITE);
-    assert_message_has(f, "epoch 1 was not finished: in its evaluation the network answers with NaN or infinity");
+    assert_message_has(f, "epoch 2 was not finished: in its evaluation the network answers with NaN or infinity");
     assert_message_has(f, "the last good checkpoint is ");
     assert_message_has(f, "run/last.safetensors");
     assert_int_equal(result.epochs, 1);

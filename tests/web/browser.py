@@ -114,6 +114,10 @@ class Browser:
         )
         for domain in ("Runtime", "Log", "Network", "Page"):
             page.call(domain + ".enable")
+        page.call(
+            "Page.addScriptToEvaluateOnNewDocument",
+            source="window.errors = []; addEventListener('error', e => errors.push(e.message))",
+        )
         page.call("Page.navigate", url="file://" + os.path.abspath(path))
         deadline = time.monotonic() + self.seconds
         while page.evaluate("document.readyState") != "complete":
@@ -153,8 +157,8 @@ class Page:
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def complaints(self):
-        """What the page wrote to its console as an error or a warning, and exceptions."""
-        found = []
+        """What the page wrote to its console as an error or a warning, exceptions, and errors that only it hears of."""
+        found = [f"error event: {message}" for message in self.evaluate("window.errors")]
         for event in self.browser.events:
             if event.get("sessionId") != self.session:
                 continue

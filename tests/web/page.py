@@ -246,38 +246,24 @@ def read_repeated_seed(browser):
     check(not page.complaints(), f"repeated seeds: {page.complaints()}")
 
 
-def read_many_runs(browser):
-    """Eighteen runs: no two lines of a chart look alike."""
-    names = ["plain-1"] + [f"like-{i}" for i in range(17)]
-    for name in names[1:]:
-        shutil.copytree(os.path.join(folder, "plain-1"), os.path.join(folder, name))
-    page = browser.open(report(names, "many.html"))
-    looks = page.evaluate("""
-        [...document.querySelectorAll("figure")].map(figure => [...figure.querySelectorAll(".series .line:not(.dashed)")].map(
-            line => getComputedStyle(line).stroke + getComputedStyle(line).strokeDasharray))
-            .filter(lines => lines.length === 18)""")
-    different = [len(set(lines)) for lines in looks]
-    check(len(looks) > 4 and set(different) == {18}, f"looks of 18 runs: {different}")
-    check(not page.complaints(), f"console, many runs: {page.complaints()}")
-    for name in names[1:]:
-        shutil.rmtree(os.path.join(folder, name))
-
-
 def read_few_updates(browser):
     """Fewer updates than are logged: the learning rate is that of epochs."""
     few = os.path.join(folder, "few")
     shutil.copytree(os.path.join(folder, "plain-1"), few)
     path = os.path.join(few, "metrics.jsonl")
     with open(path, encoding="utf-8") as lines:
-        kept = [line for line in lines if '"event":"step"' not in line]
+        kept = [json.loads(line) for line in lines if '"event":"step"' not in line]
+    for update, event in enumerate(event for event in kept if event["event"] == "epoch"):
+        event["step"] = update + 1
     with open(path, "w", encoding="utf-8") as out:
-        out.writelines(kept)
+        out.writelines(json.dumps(event) + "\n" for event in kept)
     page = browser.open(report(["few"], "few.html"))
     marks = page.evaluate(
         "[...document.querySelectorAll('#training figure')].find(f => f.textContent.startsWith('Learning rate'))"
         ".querySelector('.line').getAttribute('d')"
     )
     check(marks and marks.count("L") == 2, f"a learning rate of three epochs: {marks}")
+    read_counts(page)
 
 
 def read_measured_beside_trained(browser):
@@ -332,6 +318,184 @@ def use_scale(page):
             wanted = math.log(b / a) / math.log(c / a) if log else (b - a) / (c - a)
             check(abs(share - wanted) < 0.02, f"{name}, log {log}: ticks {ticks}")
     page.evaluate("document.querySelectorAll('#residual [aria-label=Scale] input')[1].click()")
+
+
+def copy(name, to, changes=()):
+    """A run's folder again, with texts of its records replaced."""
+    made = os.path.join(folder, to)
+    shutil.copytree(os.path.join(folder, name), made)
+    for file, old, new in changes:
+        with open(os.path.join(made, file), encoding="utf-8") as lines:
+            text = lines.read()
+        check(old in text, f"{file} of {name} has {old}")
+        with open(os.path.join(made, file), "w", encoding="utf-8") as out:
+            out.write(text.replace(old, new))
+
+
+READ_LOOKS = """
+(() => {
+    const shape = (mark) => mark?.getAttribute("d").replace(/[-.\\d,]+/g, n => n.split(",").map(v =>
+        Math.sign(Number(v))).join()) ?? null;
+    const look = (part, dashed) => [getComputedStyle(part).getPropertyValue("--c"), shape(part.querySelector(".mark")),
+        ...(dashed ? [part.querySelector(".line").getAttribute("stroke-dasharray")] : [])];
+    const chips = [...document.querySelectorAll("#legend .chip")];
+    const series = (section, dashed) => [...document.querySelectorAll(`#${section} figure`)].flatMap(figure =>
+        [...figure.querySelectorAll(".series")].filter(s => s.querySelector(".mark")).map(s =>
+            [Number(s.dataset.run), look(s, dashed)]));
+    return {
+        chips: chips.map(chip => [chip.getAttribute("aria-label"), chip.textContent, look(chip, true)]),
+        groups: [...document.querySelectorAll("#legend .setting")].map(g => [
+            g.querySelector(".setting-name")?.textContent ?? null, g.querySelectorAll(".chip").length]),
+        cards: [...document.querySelectorAll(".card")].map(card => look(card, false)),
+        drawn: ["training", "entropy", "nsi"].flatMap(id => series(id, true)),
+        points: series("correlation", false),
+        keys: [...document.querySelectorAll("#correlation figure")].map(figure =>
+            [...figure.querySelectorAll(".key > span")].map(item => [item.textContent,
+                [...item.querySelectorAll("svg")].map(svg => look(svg, false))])),
+    };
+})()
+"""
+
+
+def agree(looks, page):
+    """One look a run, the same in legend, cards and charts, and no two runs share it. Returns them in runs' order."""
+    of_runs = [look for _, _, look in looks["chips"]]
+    check(len(set(map(tuple, of_runs))) == len(of_runs), f"{page}: two runs look alike: {of_runs}")
+    check(looks["cards"] == [look[:2] for look in of_runs], f"{page}: cards {looks['cards']}")
+    check({run for run, _ in looks["drawn"]} == set(range(len(of_runs))), f"{page}: a run is not drawn")
+    for run, look in looks["drawn"]:
+        check(look == of_runs[run], f"{page}: run {run} is drawn as {look}, its chip is {of_runs[run]}")
+    return of_runs
+
+
+def read_many_runs(browser):
+    """Colours begin again after eight runs; what has one again has another marker and another dash."""
+    names = [f"many{i}" for i in range(18)]
+    for name in names:
+        copy("plain-1", name)
+    page = browser.open(report(names, "many.html"))
+    lines = page.evaluate("""
+        [...document.querySelectorAll("figure")].map(figure => [...figure.querySelectorAll(".series .line")].map(
+            line => getComputedStyle(line).stroke + getComputedStyle(line).strokeDasharray))
+            .filter(lines => lines.length === 18)""")
+    different = [len(set(looks)) for looks in lines]
+    check(len(lines) > 4 and set(different) == {18}, f"lines of 18 runs: {different}")
+    looks = agree(page.evaluate(READ_LOOKS), "many runs")
+    for i in range(10):
+        colours, shapes, dashes = zip(looks[i], looks[i + 8])
+        check(colours[0] == colours[1], f"colours {colours}")
+        check(shapes[0] != shapes[1] and dashes[0] != dashes[1], f"runs {i} and {i + 8}: {looks[i]}, {looks[i + 8]}")
+    check(not page.complaints(), f"console, many: {page.complaints()}")
+
+
+def read_swept_looks(browser):
+    """On a sweep's page a colour is a setting and a marker with its dash a seed, in every chart."""
+    runs = []
+    for setting in ("none", "cb"):
+        for seed in (1, 2, 3):
+            name = f"look={setting}-seed{seed}"
+            copy("plain-1", os.path.join("looks", name), [("metrics.jsonl", '"seed":"1"', f'"seed":"{seed}"')])
+            if (setting, seed) != ("none", 2):  # another seed keeps its look
+                runs.append({"name": name, "setting": f"look={setting}", "seed": seed, "status": "measured"})
+    with open(os.path.join(folder, "looks", "sweep.json"), "w", encoding="utf-8") as file:
+        json.dump({"runs": runs}, file)
+    page = browser.open(report(["looks/"], "looks.html"))
+    found = page.evaluate(READ_LOOKS)
+    looks = agree(found, "a sweep")
+    check(page.evaluate("document.querySelector('h1').textContent") == "looks", "the sweep's name is the heading")
+    check(found["groups"] == [["look=none", 2], ["look=cb", 3]], f"the legend's groups {found['groups']}")
+    check([text for _, text, _ in found["chips"]] == [f"seed {s}" for s in (1, 3, 1, 2, 3)], f"{found['chips']}")
+    colours = [look[0] for look in looks]
+    check(len(set(colours[:2])) == len(set(colours[2:])) == 1 and colours[0] != colours[2], f"colours {colours}")
+    check(looks[0][1:] == looks[2][1:] and looks[1][1:] == looks[4][1:], f"seeds of both settings: {looks}")
+    for run, look in found["points"]:
+        check(look == looks[run][:2], f"the point of run {run}: {look}")
+    for key in found["keys"]:
+        wanted = [["look=none", [x[:2] for x in looks[:2]]], ["look=cb", [x[:2] for x in looks[2:]]]]
+        check(key == wanted, f"a key of points {key}, wanted {wanted}")
+    lines = page.evaluate(
+        "[...document.querySelectorAll('#trajectories .line')].map(l => l.getAttribute('stroke-dasharray'))"
+    )
+    check(lines and set(lines) == {None}, f"lines of images are dashed: {set(lines)}")
+    head = page.evaluate("[...document.querySelectorAll('#overview details th')].map(h => h.textContent)")
+    check(head == ["setting", "look=none", "look=cb"], f"a column a setting: {head}")
+    check(not page.complaints(), f"console, looks: {page.complaints()}")
+
+
+def measured_run(name, figures):
+    os.makedirs(os.path.join(folder, name))
+    keys = ("instrument", "node", "statistic", "mean", "deviation")
+    with open(os.path.join(folder, name, "measure.jsonl"), "w", encoding="utf-8") as file:
+        found = [dict(zip(keys, figure), n=9) for figure in figures]
+        file.write(json.dumps({"event": "measure", "measurements": found}) + "\n")
+
+
+def read_several_gates(browser):
+    """Gates of different things in one block have a chart each; shares have no axis above 1; names of blocks do not
+    touch; a table that is wider than the page says so."""
+    blocks = [f"layer{s}.{b}" for s in (1, 2, 3) for b in range(18)]
+    twice, once = [], []
+    for i, block in enumerate(blocks):
+        twice.append(("gate", f"{block}.se.channel.gate", "share < 1", 1 - 0.001 * i, 0.2))
+        twice.append(("gate", f"{block}.se.spatial.gate", "share < 1", 0.5 + 0.001 * i, 0.2))
+        once.append(("gate", f"{block}.se.gate", "share < 1", 0.7, 0.01))
+    measured_run("a-run-with-" + 90 * "n", twice)
+    measured_run("gated-once", once)
+    page = browser.open(report(["a-run-with-" + 90 * "n", "gated-once"], "gates.html"), 1000, 800)
+    charts = page.evaluate("""[...document.querySelectorAll("#gate figure")].map(figure => ({
+        title: figure.querySelector("h3").textContent,
+        top: Math.max(...[...figure.querySelectorAll(".axis.y .tick")].map(tick => Number(tick.textContent))),
+        highest: Math.min(...[...figure.querySelectorAll(":scope > svg .whisker")].map(line => Number(line.getAttribute("y2")))),
+        names: [...figure.querySelectorAll(".axis.x .tick text")].map(text => {
+            const {left, right} = text.getBoundingClientRect();
+            return [left, right];
+        }),
+        values: [...figure.querySelectorAll(".series")].map(series => [series.dataset.run,
+            [...series.querySelectorAll(".mark")].map(mark => Number(mark.dataset.value))]),
+    }))""")
+    titles = [chart["title"] for chart in charts]
+    check(titles == ["Share < 1: se.channel, se", "Share < 1: se.spatial"], f"a chart a gate: {titles}")
+    of = lambda figures, part: [f[3] for f in figures if part in f[1]]
+    check(charts[0]["values"] == [["0", of(twice, "channel")], ["1", of(once, "gate")]], f"{charts[0]['values']}")
+    check(charts[1]["values"] == [["0", of(twice, "spatial")]], f"{charts[1]['values']}")
+    for chart in charts:
+        check(chart["top"] <= 1 and chart["highest"] >= 14, f"an axis of shares to {chart['top']}, {chart['highest']}")
+        gaps = [b[0] - a[1] for a, b in zip(chart["names"], chart["names"][1:])]
+        check(len(gaps) > 3 and min(gaps) > 3, f"names of blocks are {min(gaps)} pixels apart")
+    page.evaluate(READ_TABLES)
+    page.settle()
+    hints = page.evaluate("""[...document.querySelectorAll(".scrolling")].map(part => [
+        part.firstChild.scrollWidth > part.firstChild.clientWidth, !part.lastChild.hidden])""")
+    check(any(wider for wider, _ in hints), "a table is wider than the page")
+    check(all(wider == said for wider, said in hints), f"what scrolls sideways says so: {hints}")
+    check(not page.complaints(), f"console, gates: {page.complaints()}")
+
+
+def read_spreads(page):
+    """A deviation has two digits, and its mean those that it leaves."""
+    for mean, deviation, text in (
+        (8.93333, 1.2, "8.9 ± 1.2"),
+        (0.074543, 0.0238, "0.075 ± 0.024"),
+        (20, 0.996, "20.0 ± 1.0"),
+        (0.05, 0.999, "0.1 ± 1.0"),
+        (12345.6, 123, "12,350 ± 120"),
+        (60, 0, "60 ± 0"),
+        (1.5, None, "1.5"),
+        (0.0000312345, 0.0000012, "(3.12 ± 0.12)e-5"),
+        (31234567, 1200000, "(3.12 ± 0.12)e7"),
+        (float("nan"), 1, "–"),
+    ):
+        mean = "NaN" if math.isnan(mean) else mean
+        told = page.evaluate(f"plusMinus({mean}, {json.dumps(deviation)})").replace("−", "-")
+        check(told == text, f"{mean} ± {deviation} is written {told}, wanted {text}")
+
+
+def read_counts(page):
+    """Updates are whole, however few there are."""
+    ticks = page.evaluate(
+        "[...new Set([...document.querySelectorAll('#training .axis.x .tick')].map(tick => tick.textContent))]"
+    )
+    check(ticks and all(tick.isdigit() for tick in ticks), f"ticks of updates: {ticks}")
 
 
 def read_little(browser):
@@ -554,6 +718,7 @@ def read(browser):
         use_keys,
         use_development,
         use_scale,
+        read_spreads,
     ):
         step(page)
     use_theme(page, dark=False)
@@ -575,12 +740,14 @@ def read(browser):
     read_one_seed(browser)
     read_two_seeds(browser)
     read_repeated_seed(browser)
-    read_many_runs(browser)
     read_few_updates(browser)
     read_measured_beside_trained(browser)
     read_little(browser)
     read_placed(browser)
     read_sweep(browser)
+    read_many_runs(browser)
+    read_swept_looks(browser)
+    read_several_gates(browser)
 
 
 READ_SWEEP = """
@@ -590,7 +757,7 @@ READ_SWEEP = """
     kinds: [...document.querySelectorAll("#trajectories .kind")].map(kind => kind.textContent),
     charts: [...document.querySelectorAll("#trajectories figure")].map(figure => [
         figure.querySelector("h3").textContent, figure.querySelectorAll(".line.faint").length,
-        figure.querySelectorAll(".line.dashed").length, figure.querySelector("figcaption").textContent]),
+        figure.querySelectorAll(".line:not(.faint)").length, figure.querySelector("figcaption").textContent]),
     scatter: [...document.querySelectorAll("#correlation figure")].map(figure =>
         [...figure.querySelectorAll(".series .mark")].map(mark =>
             [Number(mark.dataset.x), Number(mark.dataset.value)])),
