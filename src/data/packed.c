@@ -383,16 +383,19 @@ static att_status take_labels(att_dataset *dataset, const packed_source *source,
     return ATT_OK;
 }
 
+typedef att_status (*unpickling)(att_context *context, const char *path, const att_packed_layout *layout,
+                                 const char *bytes, size_t size, char **made, size_t *made_size);
+
 /* The binary version's file, or what Python's comes to. */
-static att_status read_records(const att_dataset *dataset, const packed_source *source, const char *name, char **bytes,
-                               size_t *size)
+static att_status read_either(const att_dataset *dataset, const packed_source *source, const char *name,
+                              unpickling unpickle, char **bytes, size_t *size)
 {
     char path[ATT_DATA_MAX_NAME], *pickle;
     if (source->version == ATT_PACKED_BINARY)
         return read_file(dataset, source, name, bytes, size);
     snprintf(path, sizeof path, "%s in %s", name, dataset->path);
     ATT_TRY(read_file(dataset, source, name, &pickle, size));
-    att_status status = att_packed_unpickle_batch(dataset->context, path, source->layout, pickle, *size, bytes, size);
+    att_status status = unpickle(dataset->context, path, source->layout, pickle, *size, bytes, size);
     att_free(dataset->context, pickle);
     return status;
 }
@@ -403,7 +406,7 @@ static att_status read_images(att_dataset *dataset, packed_source *source)
         char *bytes, name[MAX_FILE_NAME];
         size_t size;
         name_in(source->version, source->split->files[i], name);
-        ATT_TRY(read_records(dataset, source, name, &bytes, &size));
+        ATT_TRY(read_either(dataset, source, name, att_packed_unpickle_batch, &bytes, &size));
         source->begins[i] = source->count;
         att_status status = take_records(dataset, source, name, (const uint8_t *)bytes, size);
         att_free(dataset->context, bytes);
@@ -438,19 +441,6 @@ static att_status number_names(const att_dataset *dataset, int count, att_class_
     return att_class_list_make(dataset->context, dataset->path, names, count, list);
 }
 
-static att_status read_name_lines(const att_dataset *dataset, const packed_source *source, const char *file,
-                                  char **text, size_t *size)
-{
-    char path[ATT_DATA_MAX_NAME], *pickle;
-    if (source->version == ATT_PACKED_BINARY)
-        return read_file(dataset, source, file, text, size);
-    snprintf(path, sizeof path, "%s in %s", file, dataset->path);
-    ATT_TRY(read_file(dataset, source, file, &pickle, size));
-    att_status status = att_packed_unpickle_names(dataset->context, path, source->layout, pickle, *size, text, size);
-    att_free(dataset->context, pickle);
-    return status;
-}
-
 static att_status read_names(const att_dataset *dataset, const packed_source *source, att_class_list *list)
 {
     const att_packed_layout *layout = source->layout;
@@ -459,7 +449,7 @@ static att_status read_names(const att_dataset *dataset, const packed_source *so
     size_t size;
     if (!is_there(source, file))
         return number_names(dataset, layout->classes, list);
-    ATT_TRY(read_name_lines(dataset, source, file, &text, &size));
+    ATT_TRY(read_either(dataset, source, file, att_packed_unpickle_names, &text, &size));
     att_status status = att_class_list_parse(dataset->context, file, text, size, list);
     att_free(dataset->context, text);
     if (status == ATT_OK && list->count != layout->classes)

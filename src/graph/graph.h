@@ -84,9 +84,8 @@ att_status att_graph_narrow(att_graph *graph);
 
 /* graph/probes.c. A watcher is a node that nothing but probes needs. watchers has room for every node. */
 att_status att_graph_find_watchers(const att_graph *graph, const int *owner, bool *watchers);
-/* Puts every watcher right behind what it reads, so
- * that nothing is kept longer for its sake, and tells them: (*watchers)[node], the caller's. Comes last: later passes
- * would move nodes. */
+/* Puts every watcher right behind what it reads, so that nothing is kept longer for its sake, and tells them:
+ * (*watchers)[node], the caller's. Comes last: later passes would move nodes. */
 att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **watchers);
 
 /* Number of nodes that read `value`, each use counted; named outputs and assignments count as one. */

@@ -135,6 +135,5 @@ const att_op att_op_add = {
     .backward = add_backward,
     .absorb = add_absorb,
     .shorten = add_shorten,
-
     ATT_CASES(cases),
 };
