@@ -1,6 +1,7 @@
 #include "core/random.h"
 
 #include <math.h>
+#include <string.h>
 
 att_philox att_philox_block(uint64_t key, uint64_t high, uint64_t low)
 {
@@ -27,9 +28,14 @@ uint64_t att_random_key(uint64_t seed, uint64_t a, uint64_t b)
 
 uint64_t att_random_hash(const char *text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return att_random_hash_more(0xcbf29ce484222325u, text, strlen(text));
+}
+
+uint64_t att_random_hash_more(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
     return hash;
 }
 

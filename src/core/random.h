@@ -5,6 +5,7 @@
 #ifndef ATT_CORE_RANDOM_H
 #define ATT_CORE_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct att_philox {
@@ -23,8 +24,10 @@ att_philox att_philox_block(uint64_t key, uint64_t high, uint64_t low);
 
 /* Mixes values into a key; order matters. */
 uint64_t att_random_key(uint64_t seed, uint64_t a, uint64_t b);
-/* FNV-1a of a string, to key by name. */
+/* FNV-1a of a string, to key by name; that of "" is where bytes begin. */
 uint64_t att_random_hash(const char *text);
+/* FNV-1a of what `hash` is of with these bytes behind it. */
+uint64_t att_random_hash_more(uint64_t hash, const void *bytes, size_t count);
 
 /* A sequence for code that draws one after another. */
 typedef struct att_random {

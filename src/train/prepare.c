@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/random.h"
 #include "graph/graph.h"
 #include "graph/session.h"
 #include "graph/weights.h"
@@ -190,27 +191,19 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
     return ATT_OK;
 }
 
-/* FNV-1a of 64 bits. */
-static uint64_t digest(uint64_t sum, const uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        sum = (sum ^ bytes[i]) * UINT64_C(1099511628211);
-    return sum;
-}
-
 /* Writes a digest of a few images, which other images of the same names do not have. Those that cannot be decoded count
  * as nothing: whether they may be there is not said here. */
 static att_status take_sample(const att_trainer *trainer, const att_dataset *dataset, char text[ATT_DATASET_LISTING])
 {
     enum { IMAGES = 8 };
-    uint64_t sum = UINT64_C(14695981039346656037);
+    uint64_t sum = att_random_hash("");
     int64_t count = att_dataset_count(dataset);
     for (int64_t i = 0; i < IMAGES && i < count; i++) {
         att_image image = {0};
         att_status status =
             att_dataset_read(dataset, trainer->context, count < IMAGES ? i : i * (count / IMAGES), 3, &image);
         if (status == ATT_OK)
-            sum = digest(sum, image.pixels, (size_t)image.width * (size_t)image.height * 3);
+            sum = att_random_hash_more(sum, image.pixels, (size_t)image.width * (size_t)image.height * 3);
         att_image_free(trainer->context, &image);
         if (status == ATT_ERR_MEMORY)
             return status;
