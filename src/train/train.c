@@ -118,8 +118,6 @@ static att_status run_update(att_trainer *trainer)
     const att_train_options *options = trainer->options;
     int64_t left = trainer->batches - trainer->state.batch;
     int64_t steps = left < options->grad_accum_steps ? left : options->grad_accum_steps;
-    trainer->partial_images = 0;
-    trainer->partial_loss = 0;
     trainer->update_pace = att_pace_start(trainer->loader);
     start_measuring(trainer);
     trainer->lr = att_schedule_lr(trainer->schedule, options, trainer->base_lr, att_trainer_updates_per_epoch(trainer),

@@ -96,6 +96,32 @@ static void long_names_fail_the_graph(void **state)
     att_graph_destroy(&graph);
 }
 
+/* att_scope_in() refuses a component that is too long by itself, and a path that becomes too long: a path has at most
+ * 127 bytes, a name likewise. */
+static void scope_paths_end_at_their_limit(void **state)
+{
+    char longest[128], longer[129];
+    memset(longest, 'x', 127), longest[127] = 0;
+    memset(longer, 'x', 128), longer[128] = 0;
+    const struct path {
+        const char *first, *second;
+        bool fits;
+    } paths[] = {{longest, NULL, true},      {longer, NULL, false},  {"ab", longest + 3, true},
+                 {"ab", longest + 2, false}, {"ab", longest, false}, {"ab", longer, false}};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        att_graph *graph = new_graph(*state);
+        att_scope root = att_scope_root(graph), scope = att_scope_in(&root, "%s", paths[i].first);
+        if (paths[i].second)
+            scope = att_scope_in(&scope, "%s", paths[i].second);
+        assert_int_equal(att_graph_status(graph), paths[i].fits ? ATT_OK : ATT_ERR_ARGUMENT);
+        if (paths[i].fits)
+            assert_int_equal(strlen(scope.path), 127);
+        else
+            assert_non_null(strstr(att_context_message(*state), "is longer than 127 bytes"));
+        att_graph_destroy(&graph);
+    }
+}
+
 static void modules_are_said_in_text(void **state)
 {
     att_module_choice choice = {0};
@@ -209,9 +235,13 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_declare_timms_parameters), cmocka_unit_test(attention_bears_the_scopes_path),
-        cmocka_unit_test(long_names_fail_the_graph),       cmocka_unit_test(modules_are_said_in_text),
-        cmocka_unit_test(every_module_explains_itself),    cmocka_unit_test(context_broadcasting),
+        cmocka_unit_test(layers_declare_timms_parameters),
+        cmocka_unit_test(attention_bears_the_scopes_path),
+        cmocka_unit_test(long_names_fail_the_graph),
+        cmocka_unit_test(scope_paths_end_at_their_limit),
+        cmocka_unit_test(modules_are_said_in_text),
+        cmocka_unit_test(every_module_explains_itself),
+        cmocka_unit_test(context_broadcasting),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -297,6 +297,42 @@ static void every_rule_refuses_missing_inputs(void **state)
     }
 }
 
+static bool same_outputs(const att_infer *a, const att_infer *b)
+{
+    bool same = a->out_count == b->out_count;
+    for (int i = 0; i < a->out_count && same; i++)
+        same = att_shape_equal(a->out[i].shape, b->out[i].shape);
+    return same;
+}
+
+/* Widens one axis of one input of a case. The rule must refuse the inputs or give an output another shape. */
+static void widen(const att_op *op, const att_op_case *definition, int input, int axis)
+{
+    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT], wide_out[ATT_MAX_OUT];
+    for (int i = 0; i < definition->in_count; i++)
+        in[i] = definition->in[i].desc;
+    att_infer infer = {fd_context, &definition->attrs, in, definition->in_count, out, 0};
+    FD_OK(op->infer(&infer));
+    att_infer wide = {fd_context, &definition->attrs, in, definition->in_count, wide_out, 0};
+    in[input].shape.dims[axis]++;
+    if (op->infer(&wide) == ATT_OK && same_outputs(&infer, &wide))
+        fail_msg("%s, case %s: takes input %d although axis %d is one longer", op->name, definition->name, input, axis);
+}
+
+/* Sums over an axis hide the length of that axis, but only of an op's first input. A stride rounds the size of a map,
+ * so that a convolution may have the same outputs for a map or a window one pixel larger. */
+static void every_rule_looks_at_each_axis_behind_the_first_input(void **state)
+{
+    (void)state;
+    for (const att_op *const *op = att_ops; *op; op++)
+        for (int c = 0; c < (*op)->case_count; c++)
+            for (int i = 1; i < (*op)->cases[c].in_count; i++) {
+                bool strided = i == 1 && !strncmp((*op)->name, "conv2d", 6);
+                for (int axis = 0; !strided && axis < (*op)->cases[c].in[i].desc.shape.rank; axis++)
+                    widen(*op, &(*op)->cases[c], i, axis);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +349,7 @@ int main(void)
         cmocka_unit_test(batch_norm_in_training_is_of_the_batch),
         cmocka_unit_test(map_ops_refuse_what_does_not_fit),
         cmocka_unit_test(every_rule_refuses_missing_inputs),
+        cmocka_unit_test(every_rule_looks_at_each_axis_behind_the_first_input),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

@@ -274,6 +274,54 @@ static void every_step_and_epoch_is_told(void **state)
     }
 }
 
+/* A head of zeros that hardly learns: every image has a loss of log(classes), whatever the update, the batch or the
+ * progress within an epoch. */
+typedef struct even_losses {
+    int steps, calls;
+} even_losses;
+
+static att_status hear_step_loss(void *user, const att_event *event)
+{
+    if (event->kind == ATT_EVENT_STEP) {
+        assert_float_equal(field(event, "loss")->number, log(CLASSES), 1e-6); /* 4e-9 measured */
+        ((even_losses *)user)->steps++;
+    }
+    return ATT_OK;
+}
+
+static bool watch_loss(void *user, const att_progress *progress)
+{
+    if (strcmp(progress->stage, "train") == 0) {
+        assert_float_equal(progress->loss, log(CLASSES), 1e-6);
+        ((even_losses *)user)->calls++;
+    }
+    return true;
+}
+
+static void losses_are_means_over_images(void **state)
+{
+    fixture *f = *state;
+    const float zeros[16 * CLASSES] = {0};
+    for (int accumulated = 1; accumulated <= 2; accumulated++) {
+        even_losses e = {0};
+        att_sink sink = {.emit = hear_step_loss, .user = &e};
+        att_train_options options = small_training();
+        options.log_interval = 1;
+        options.lr = options.warmup_lr = options.min_lr = 1e-9;
+        options.grad_accum_steps = accumulated;
+        options.sinks = &sink;
+        options.sink_count = 1;
+        options.progress = watch_loss;
+        options.progress_user = &e;
+        fixture_model(f, 0);
+        int head = att_weights_find(f->weights, "head.weight");
+        assert_int_equal(att_weights_set(f->weights, -1, head, zeros, 16 * CLASSES), ATT_OK);
+        assert_trains(f, &options);
+        assert_int_equal(e.steps, accumulated == 1 ? 10 : 6);
+        assert_int_equal(e.calls, 10);
+    }
+}
+
 /* --- instruments ---------------------------------------------------------------------------------------------------
  */
 
@@ -558,6 +606,7 @@ int main(void)
         fixture_test(every_update_drops_anew),
         fixture_test(seeds_decide_and_workers_do_not),
         fixture_test(every_step_and_epoch_is_told),
+        fixture_test(losses_are_means_over_images),
         fixture_test(instruments_see_every_third_update),
         fixture_test(instruments_agree_with_the_evaluation),
         fixture_test(a_failing_sink_stops_the_run),
