@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "golden_path.h"
 #include "io/scratch.h"
 
 static inline uint64_t golden_hash(const void *bytes, size_t count)
@@ -13,15 +14,6 @@ static inline uint64_t golden_hash(const void *bytes, size_t count)
     for (size_t i = 0; i < count; i++)
         hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
     return hash;
-}
-
-/* "<tests>/goldens/<name>", from where this file was compiled. */
-static inline void golden_path(const char *name, char *path, size_t size)
-{
-    snprintf(path, size, "%s", __FILE__);
-    char *end = strstr(path, "io/golden.h");
-    assert_non_null(end);
-    snprintf(end, size - (size_t)(end - path), "goldens/%s", name);
 }
 
 /* Calls check(self, rest of the line) for each golden line that begins with `word`; how many there were. */

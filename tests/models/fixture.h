@@ -2,17 +2,11 @@
 #ifndef TESTS_MODELS_FIXTURE_H
 #define TESTS_MODELS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <attscope/models.h>
+
+#include "golden_path.h"
 
 #define CHECK(context, call)                                                                 \
     do {                                                                                     \
@@ -21,12 +15,11 @@
             fail_msg("%s: %s", att_status_name(check_status), att_context_message(context)); \
     } while (0)
 
-/* tests/goldens/<name>, found beside this file. */
+/* The golden file `name`, opened for reading; where it lies: golden_path() says. */
 static inline FILE *golden_open(const char *name)
 {
-    const char *here = __FILE__, *folder = strstr(here, "models/fixture.h");
-    char path[1024];
-    snprintf(path, sizeof path, "%.*sgoldens/%s", (int)(folder - here), here, name);
+    char path[4096];
+    golden_path(name, path, sizeof path);
     FILE *file = fopen(path, "r");
     if (!file)
         fail_msg("%s cannot be opened", path);

@@ -1,0 +1,22 @@
+/* golden_path.h - for tests: where the files of tests/goldens lie. */
+#ifndef TESTS_GOLDEN_PATH_H
+#define TESTS_GOLDEN_PATH_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* The golden file `name`: in $ATT_GOLDENS, which CTest sets, or in tests/goldens of the working directory. */
+static inline void golden_path(const char *name, char *path, size_t size)
+{
+    const char *folder = getenv("ATT_GOLDENS");
+    int length = snprintf(path, size, "%s/%s", folder ? folder : "tests/goldens", name);
+    assert_in_range(length, 1, size - 1);
+}
+
+#endif
