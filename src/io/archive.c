@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +15,11 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "io/archive_source.h"
 
-enum { WALK_BLOCK = 1 << 16, INFLATE_BLOCK = 1 << 15, MAX_NAME = 4096, RAW_DEFLATE = -15 };
+enum { INFLATE_BLOCK = 1 << 15, MAX_NAME = 4096, RAW_DEFLATE = -15 };
+#define DEFLATED "deflation" /* libarchive's words */
+#define STORED "uncompressed"
 static const int64_t max_members = (int64_t)1 << 26;
 
 typedef struct member {
@@ -40,17 +44,18 @@ struct att_archive {
 
 typedef struct archive_walk {
     att_archive *archive;
+    att_archive_source source;
     struct archive *reader;
     struct archive_entry *entry;
-    size_t cache_bytes;
+    size_t cache_bytes, unpacked;
     att_archive_choose choose; /* NULL: all are kept */
     void *user;
 } archive_walk;
 
 static att_status fail_walk(const archive_walk *walk)
 {
-    const char *reason = archive_error_string(walk->reader);
-    int code = archive_errno(walk->reader);
+    const char *own = walk->source.reason, *reason = *own ? own : archive_error_string(walk->reader);
+    int code = *own ? 0 : archive_errno(walk->reader);
     return att_fail(walk->archive->context, code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT,
                     "%s: not a .tar, .tar.gz or .zip that can be read: %s", walk->archive->path,
                     reason ? reason : "unknown reason");
@@ -84,8 +89,7 @@ static bool name_is_safe(const char *name)
 static bool member_is_plain(struct archive_entry *entry)
 {
     return archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry) &&
-           archive_entry_size_is_set(entry) && archive_entry_size(entry) >= 0 &&
-           archive_entry_sparse_count(entry) == 0 && !archive_entry_is_data_encrypted(entry);
+           archive_entry_size_is_set(entry) && archive_entry_size(entry) >= 0 && archive_entry_sparse_count(entry) == 0;
 }
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
@@ -130,26 +134,50 @@ static att_status keep_bytes(const archive_walk *walk, member *made)
     return ATT_OK;
 }
 
-/* Which packings of a member can be read; libarchive names it in the format, "ZIP 2.0 (deflation)". */
-static bool packing_is_known(struct archive *reader, bool *deflated)
+/* How the member is packed, by libarchive's word for it; it names that in the format only: "ZIP 2.0 (deflation)". */
+static void name_packing(struct archive *reader, char *text, size_t size)
 {
-    *deflated = false;
-    if ((archive_format(reader) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_ZIP)
-        return true;
-    const char *name = archive_format_name(reader);
-    *deflated = name && strstr(name, "(deflation)");
-    return *deflated || (name && strstr(name, "(uncompressed)"));
+    const char *name = NULL;
+    if ((archive_format(reader) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP)
+        name = archive_format_name(reader);
+    const char *from = name ? strchr(name, '(') : NULL;
+    snprintf(text, size, "%.*s", from ? (int)strcspn(from + 1, ")") : 0, from ? from + 1 : "");
 }
 
-static att_status add_member(const archive_walk *walk)
+/* Refuses a member whose bytes are needed and cannot be unpacked. */
+static att_status check_packing(const archive_walk *walk, const char *name, const char *packing)
+{
+    const att_archive *archive = walk->archive;
+    if (archive_entry_is_data_encrypted(walk->entry))
+        return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s in %s: encrypted; expected a zip without a password",
+                        name, archive->path);
+    if (*packing && strcmp(packing, DEFLATED) != 0 && strcmp(packing, STORED) != 0)
+        return att_fail(archive->context, ATT_ERR_UNSUPPORTED,
+                        "%s in %s: compressed by the method \"%s\"; a zip's files are read where they are deflated or "
+                        "stored, so unpack it and pack it again with zip -r",
+                        name, archive->path, packing);
+    return ATT_OK;
+}
+
+/* Files of a zip can share their packed bytes, so that a small zip can state any size. */
+static att_status count_unpacked(archive_walk *walk, size_t size)
+{
+    att_archive *archive = walk->archive;
+    walk->unpacked = att_size_sum(walk->unpacked, size);
+    if (walk->unpacked > (size_t)walk->source.limit)
+        return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s: its files unpack to " ATT_UNPACK_TOO_MUCH,
+                        archive->path, (long long)walk->source.limit);
+    return ATT_OK;
+}
+
+static att_status add_member(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
     const char *name = archive_entry_pathname(walk->entry);
-    bool deflated;
+    char packing[64];
     if (archive_entry_filetype(walk->entry) == AE_IFDIR)
         return ATT_OK;
-    if (!name || !name_is_safe(without_dot_slash(name)) || !member_is_plain(walk->entry) ||
-        !packing_is_known(walk->reader, &deflated)) {
+    if (!name || !name_is_safe(without_dot_slash(name)) || !member_is_plain(walk->entry)) {
         archive->skipped++;
         return ATT_OK;
     }
@@ -160,6 +188,12 @@ static att_status add_member(const archive_walk *walk)
         ATT_TRY(walk->choose(walk->user, name, size, &use));
     if (use == ATT_ARCHIVE_PASS)
         return ATT_OK;
+    name_packing(walk->reader, packing, sizeof packing);
+    if (use == ATT_ARCHIVE_KEEP)
+        ATT_TRY(check_packing(walk, name, packing));
+    bool deflated = strcmp(packing, DEFLATED) == 0, plain = *packing == '\0' || strcmp(packing, STORED) == 0;
+    if (deflated && use == ATT_ARCHIVE_KEEP)
+        ATT_TRY(count_unpacked(walk, size));
     ATT_TRY(grow(archive));
     member made = {.name = att_arena_string(&archive->names, name),
                    .size = size,
@@ -169,7 +203,7 @@ static att_status add_member(const archive_walk *walk)
         return att_fail_memory(archive->context, strlen(name), archive->path);
     if (archive->descriptor < 0 && use == ATT_ARCHIVE_KEEP)
         ATT_TRY(keep_bytes(walk, &made));
-    else if (archive->descriptor >= 0 && !deflated && (int64_t)made.size > archive->file_bytes - made.offset)
+    else if (archive->descriptor >= 0 && plain && (int64_t)made.size > archive->file_bytes - made.offset)
         return att_fail(archive->context, ATT_ERR_FORMAT, "%s: truncated in %s", archive->path, made.name);
     archive->members[archive->count++] = made;
     return ATT_OK;
@@ -180,7 +214,7 @@ static att_status settle_kind(const archive_walk *walk)
 {
     att_archive *archive = walk->archive;
     bool zip = (archive_format(walk->reader) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP;
-    if (archive_filter_code(walk->reader, 0) == ARCHIVE_FILTER_GZIP) {
+    if (walk->source.packed) {
         archive->kind = "tar.gz";
         if (zip)
             return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s: a gzipped zip; unpack it once", archive->path);
@@ -218,7 +252,6 @@ static struct archive *make_reader(void)
 {
     struct archive *reader = archive_read_new();
     if (reader) {
-        archive_read_support_filter_gzip(reader);
         archive_read_support_format_tar(reader);
         archive_read_support_format_zip(reader);
     }
@@ -231,7 +264,7 @@ static att_status open_and_walk(archive_walk *walk)
     walk->reader = make_reader();
     if (!walk->reader)
         return att_fail(archive->context, ATT_ERR_MEMORY, "%s: out of memory for reading it", archive->path);
-    if (archive_read_open_filename(walk->reader, archive->path, WALK_BLOCK) != ARCHIVE_OK)
+    if (!att_archive_source_open(&walk->source, walk->reader, archive->path))
         return fail_walk(walk);
     return walk_members(walk);
 }
@@ -243,6 +276,7 @@ static att_status walk_in_utf8(archive_walk *walk)
     locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
     att_status status = open_and_walk(walk);
     archive_read_free(walk->reader);
+    att_archive_source_close(&walk->source);
     if (utf8) {
         uselocale(before);
         freelocale(utf8);
@@ -296,8 +330,9 @@ bool att_archive_begins_with(const char *path, int most, bool (*fits)(void *user
 {
     struct archive *reader = make_reader();
     struct archive_entry *entry;
+    att_archive_source source = {.limit = 0};
     bool found = false;
-    if (reader && archive_read_open_filename(reader, path, WALK_BLOCK) == ARCHIVE_OK)
+    if (reader && att_archive_source_open(&source, reader, path))
         for (int files = 0; files < most && !found && archive_read_next_header(reader, &entry) == ARCHIVE_OK;) {
             const char *name = archive_entry_pathname(entry);
             bool is_file = archive_entry_filetype(entry) == AE_IFREG;
@@ -305,6 +340,7 @@ bool att_archive_begins_with(const char *path, int most, bool (*fits)(void *user
             found = is_file && name && fits(user, without_dot_slash(name));
         }
     archive_read_free(reader);
+    att_archive_source_close(&source);
     return found;
 }
 

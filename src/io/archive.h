@@ -2,8 +2,10 @@
  *
  * Opening walks the archive once (libarchive) and notes where each file's bytes begin; reading then goes straight
  * there. A gzipped tar cannot be sought: its files' bytes are kept in memory. The kind is found from the contents,
- * never from the name. Folders are not listed; links, devices, sparse and encrypted files, and names that are absolute
- * or hold ".." are skipped and counted.
+ * never from the name. Folders are not listed; links, devices, sparse files, and names that are absolute or hold ".."
+ * are skipped and counted. A zip's file that is needed and is encrypted, or compressed by another method than deflate,
+ * is refused with the method's name. So is what was compressed twice, and what unpacks to more than 100 times the size
+ * of the file and more than 1 GiB (io/archive_source.h).
  */
 #ifndef ATT_IO_ARCHIVE_H
 #define ATT_IO_ARCHIVE_H

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <zlib.h>
+
 #include "core/memory.h"
 #include "io/pack.h"
 
@@ -126,23 +128,29 @@ static void test_unsafe_members_are_skipped(void **state)
     att_archive_close(&archive);
 }
 
+/* The header of a file in a tar, of type 0, or of an old tar's hard link, 1. */
+static void make_tar_header(uint8_t header[512], const char *name, int64_t size, char type)
+{
+    char *text = memset(header, 0, 512);
+    snprintf(text, 100, "%s", name);
+    memcpy(text + 100, "0000644", 8);
+    snprintf(text + 124, 12, "%011llo", (long long)size);
+    memcpy(text + 136, "00000000000", 12);
+    memset(text + 148, ' ', 8);
+    text[156] = type;
+    memcpy(text + 157, "first", 6);
+    unsigned sum = 0;
+    for (int i = 0; i < 512; i++)
+        sum += header[i];
+    snprintf(text + 148, 8, "%06o", sum);
+}
+
 /* Old tars say with a hard link that it is a plain file; of what it names it holds no byte. */
 static void test_hard_links_are_no_files(void **state)
 {
     scratch *self = *state;
     static uint8_t tar[4 * 512];
-    char *header = (char *)tar;
-    memcpy(header, "hard", 4);
-    memcpy(header + 100, "0100644", 8);
-    memcpy(header + 124, "00000000000", 12);
-    memcpy(header + 136, "00000000000", 12);
-    memset(header + 148, ' ', 8);
-    header[156] = '1';
-    memcpy(header + 157, "first", 6);
-    unsigned sum = 0;
-    for (int i = 0; i < 512; i++)
-        sum += tar[i];
-    snprintf(header + 148, 8, "%06o", sum);
+    make_tar_header(tar, "hard", 0, '1');
     scratch_write(self, tar, sizeof(tar));
     att_archive *archive;
     assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_OK);
@@ -235,6 +243,151 @@ static void test_a_zip_must_state_its_sizes(void **state)
     }
 }
 
+/* Sets the two bytes at `offset` of a zip's only local header, and those of its directory at the offset there. */
+static void change_zip(const scratch *self, int local, int central, int value)
+{
+    char bytes[4096];
+    FILE *file = fopen(self->path, "r+b");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof(bytes), file), at = size - 4;
+    while (at > 0 && memcmp(bytes + at, "PK\1\2", 4) != 0)
+        at--;
+    assert_true(at > 0);
+    const long places[] = {local, (long)at + central};
+    for (int i = 0; i < 2; i++) {
+        fseek(file, places[i], SEEK_SET);
+        fputc(value, file);
+        fputc(0, file);
+    }
+    fclose(file);
+}
+
+static att_status list_all(void *user, const char *name, size_t size, att_archive_use *use)
+{
+    (void)user, (void)name, (void)size;
+    *use = ATT_ARCHIVE_LIST;
+    return ATT_OK;
+}
+
+static void test_other_methods_are_named(void **state)
+{
+    scratch *self = *state;
+    static const pack_file only = {"a/file", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32};
+    static const struct {
+        int local, central, value;
+        const char *reason;
+    } changes[] = {{8, 10, 12, "method \"bzip"},
+                   {8, 10, 14, "method \"lzma\""},
+                   {8, 10, 9, "method \"deflation-64"},
+                   {8, 10, 93, "method \""},
+                   {6, 8, 1, "encrypted"}};
+    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+        att_archive *archive = NULL;
+        pack_files(self->path, "zip", &only, 1);
+        change_zip(self, changes[i].local, changes[i].central, changes[i].value);
+        assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "a/file in ");
+        assert_message_has(self, changes[i].reason);
+        /* A file that nobody reads may be packed as it likes. */
+        assert_int_equal(att_archive_open_some(self->context, self->path, 1 << 20, list_all, NULL, &archive), ATT_OK);
+        assert_int_equal(att_archive_count(archive), 1);
+        att_archive_close(&archive);
+    }
+}
+
+/* Writes `bytes` as one gzip member, `times` times in a row: together they unpack to one stream. */
+static void write_gzip(FILE *file, const void *bytes, size_t size, int times)
+{
+    static uint8_t packed[1 << 16];
+    z_stream z = {.next_in = (z_const Bytef *)(uintptr_t)bytes,
+                  .avail_in = (unsigned)size,
+                  .next_out = packed,
+                  .avail_out = sizeof(packed)};
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    for (int i = 0; i < times; i++)
+        assert_int_equal(fwrite(packed, 1, sizeof(packed) - z.avail_out, file), sizeof(packed) - z.avail_out);
+    deflateEnd(&z);
+}
+
+/* 2 GiB of zeros from 2 MB: refused at 1 GiB. A thousand times as much as the file is no reason below that. */
+static void test_a_gzip_bomb_is_refused(void **state)
+{
+    scratch *self = *state;
+    enum { MIB = 1 << 20 };
+    char *zeros = calloc(1, MIB);
+    uint8_t header[512];
+    att_archive *archive = NULL;
+    for (int mib = 64; mib <= 2048; mib += 2048 - 64) {
+        FILE *file = fopen(self->path, "wb");
+        make_tar_header(header, "zeros", (int64_t)mib * MIB, '0');
+        write_gzip(file, header, sizeof(header), 1);
+        write_gzip(file, zeros, MIB, mib);
+        fclose(file);
+        assert_true(file_size(self) * 900 < (size_t)mib * MIB);
+        att_status status = att_archive_open_some(self->context, self->path, 1 << 20, list_all, NULL, &archive);
+        assert_int_equal(status, mib == 64 ? ATT_OK : ATT_ERR_FORMAT);
+        att_archive_close(&archive);
+    }
+    assert_message_has(self, "unpacks to more than 1073741824 bytes");
+    assert_message_has(self, "100 times the size");
+    free(zeros);
+}
+
+static void test_one_compression_is_undone(void **state)
+{
+    scratch *self = *state;
+    static char tar[1 << 16];
+    static const struct {
+        const char *head, *reason;
+    } inner[] = {{"\x1f\x8b\x08", "compressed twice, by gzip and then by gzip"},
+                 {"BZh9", "compressed twice, by bzip2 and then by gzip"},
+                 {"\xfd\x37zXZ", "compressed twice, by xz and then by gzip"}};
+    att_archive *archive = NULL;
+    for (int i = 0; i < 3; i++) {
+        FILE *file = fopen(self->path, "wb");
+        write_gzip(file, inner[i].head, strlen(inner[i].head), 1);
+        fclose(file);
+        assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_FORMAT);
+        assert_message_has(self, inner[i].reason);
+    }
+    write_files(self, "ustar.gz");
+    FILE *file = fopen(self->path, "rb");
+    size_t size = fread(tar, 1, sizeof(tar), file);
+    fclose(file);
+    file = fopen(self->path, "wb");
+    write_gzip(file, tar, size, 1);
+    fclose(file);
+    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_FORMAT);
+    assert_message_has(self, "compressed twice");
+    scratch_write(self, "\x28\xb5\x2f\xfd and more", 13);
+    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_FORMAT);
+    assert_message_has(self, "compressed by zstd");
+}
+
+/* A zip of five small files, each of which states 256 MiB. */
+static void test_a_zip_bomb_is_refused(void **state)
+{
+    scratch *self = *state;
+    static const pack_file five[] = {
+        {"1", "aaaaaaaa", 8}, {"2", "aaaaaaaa", 8}, {"3", "aaaaaaaa", 8}, {"4", "aaaaaaaa", 8}, {"5", "aaaaaaaa", 8}};
+    static uint8_t zip[1 << 12];
+    pack_files(self->path, "zip", five, 5);
+    FILE *file = fopen(self->path, "rb");
+    size_t size = fread(zip, 1, sizeof(zip), file);
+    fclose(file);
+    for (size_t at = 0; at + 28 < size; at++) { /* sizes are little-endian */
+        if (memcmp(zip + at, "PK\3\4", 4) == 0)
+            memcpy(zip + at + 22, "\0\0\0\x10", 4);
+        if (memcmp(zip + at, "PK\1\2", 4) == 0)
+            memcpy(zip + at + 24, "\0\0\0\x10", 4);
+    }
+    scratch_write(self, zip, size);
+    att_archive *archive = NULL;
+    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_UNSUPPORTED);
+    assert_message_has(self, "unpack to more than 1073741824 bytes");
+}
+
 static void test_damage_never_crashes(void **state)
 {
     scratch *self = *state;
@@ -318,6 +471,10 @@ int main(void)
         scratch_test(test_truncation),
         scratch_test(test_damage_never_crashes),
         scratch_test(test_a_zip_must_state_its_sizes),
+        scratch_test(test_other_methods_are_named),
+        scratch_test(test_a_gzip_bomb_is_refused),
+        scratch_test(test_one_compression_is_undone),
+        scratch_test(test_a_zip_bomb_is_refused),
         scratch_test(test_no_archive),
         scratch_test(test_lack_of_memory),
     };

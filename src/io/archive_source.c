@@ -1,0 +1,108 @@
+#include "io/archive_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <archive.h>
+#include <zlib.h>
+
+#include <attscope/status.h>
+
+int64_t att_unpack_limit(int64_t file_bytes)
+{
+    if (file_bytes > INT64_MAX / ATT_UNPACK_RATIO)
+        return INT64_MAX;
+    int64_t limit = file_bytes * ATT_UNPACK_RATIO;
+    return limit > ATT_UNPACK_FLOOR ? limit : ATT_UNPACK_FLOOR;
+}
+
+/* NULL where the bytes begin with no compression that is known. */
+static const char *compression_of(const uint8_t *bytes, size_t size)
+{
+    static const struct {
+        const char *name, *signature;
+        size_t size;
+    } known[] = {{"gzip", "\x1f\x8b", 2},         {"bzip2", "BZh", 3}, {"xz", "\xfd\x37zXZ", 5},
+                 {"zstd", "\x28\xb5\x2f\xfd", 4}, {"lzip", "LZIP", 4}, {"compress", "\x1f\x9d", 2}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (size >= known[i].size && memcmp(bytes, known[i].signature, known[i].size) == 0)
+            return known[i].name;
+    return NULL;
+}
+
+/* libarchive replaces a reason of ours by one of its own, so the source keeps it. */
+static ATT_PRINTF(2, 3) la_ssize_t fail_reading(att_archive_source *source, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(source->reason, sizeof source->reason, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+static la_ssize_t read_unpacked(struct archive *reader, void *user, const void **bytes)
+{
+    att_archive_source *source = user;
+    (void)reader;
+    int code, got = gzread(source->packed, source->block, sizeof source->block);
+    const char *reason = gzerror(source->packed, &code);
+    if (got <= 0 && code == Z_BUF_ERROR)
+        return fail_reading(source, "the gzip data are truncated");
+    if (got < 0)
+        return fail_reading(source, "gzip: %s", reason);
+    const char *inner = source->unpacked == 0 ? compression_of(source->block, (size_t)got) : NULL;
+    if (inner)
+        return fail_reading(source, "it is compressed twice, by %s and then by gzip; expected a tar compressed once",
+                            inner);
+    source->unpacked += got;
+    if (source->unpacked > source->limit)
+        return fail_reading(source, "it unpacks to " ATT_UNPACK_TOO_MUCH, (long long)source->limit);
+    *bytes = source->block;
+    return got;
+}
+
+/* Leaves a gzipped file open as source->packed. */
+static bool open_packed(att_archive_source *source, const char *path)
+{
+    struct stat info;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        fail_reading(source, "%s", strerror(errno));
+        return false;
+    }
+    la_ssize_t got = fstat(file, &info) == 0 ? pread(file, source->block, sizeof source->block, 0) : -1;
+    const char *compression = got > 0 ? compression_of(source->block, (size_t)got) : NULL;
+    bool gzipped = compression && strcmp(compression, "gzip") == 0;
+    source->limit = got < 0 ? 0 : att_unpack_limit(info.st_size);
+    source->packed = gzipped ? gzdopen(file, "rb") : NULL;
+    if (got < 0)
+        fail_reading(source, "%s", strerror(errno));
+    else if (gzipped && !source->packed)
+        fail_reading(source, "out of memory");
+    else if (compression && !gzipped)
+        fail_reading(source, "it is compressed by %s; unpack it, or compress it by gzip", compression);
+    if (!source->packed)
+        close(file);
+    return source->reason[0] == '\0';
+}
+
+bool att_archive_source_open(att_archive_source *source, struct archive *reader, const char *path)
+{
+    if (!open_packed(source, path))
+        return false;
+    int code = source->packed ? archive_read_open(reader, source, NULL, read_unpacked, NULL)
+                              : archive_read_open_filename(reader, path, sizeof source->block);
+    return code == ARCHIVE_OK;
+}
+
+void att_archive_source_close(att_archive_source *source)
+{
+    if (source->packed)
+        gzclose(source->packed);
+    source->packed = NULL;
+}

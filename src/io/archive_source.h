@@ -1,0 +1,38 @@
+/* io/archive_source.h - the bytes that libarchive walks over: a file as it is, or unpacked by gzip.
+ *
+ * Compression is undone here and not by libarchive, which undoes up to 25 layers of it without a limit. Exactly one
+ * layer, gzip, is undone. What comes out may be at most ATT_UNPACK_RATIO times as large as the file, or
+ * ATT_UNPACK_FLOOR bytes where that is more.
+ */
+#ifndef ATT_IO_ARCHIVE_SOURCE_H
+#define ATT_IO_ARCHIVE_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ATT_UNPACK_RATIO = 100 };
+#define ATT_UNPACK_FLOOR ((int64_t)1 << 30)
+/* The end of a message, with the limit as long long. */
+#define ATT_UNPACK_TOO_MUCH                                                                         \
+    "more than %lld bytes, the limit for a file of its size (100 times the size, at least 1 GiB); " \
+    "unpack it by hand if you trust it"
+
+/* The largest unpacked size that is accepted of a file of `file_bytes`. */
+int64_t att_unpack_limit(int64_t file_bytes);
+
+struct archive;
+
+/* Zero-initialise; must outlive the reader. */
+typedef struct att_archive_source {
+    struct gzFile_s *packed; /* NULL: libarchive reads the file itself */
+    int64_t unpacked, limit;
+    char reason[256]; /* of a failure that libarchive does not know of; else "" */
+    uint8_t block[1 << 15];
+} att_archive_source;
+
+/* Opens `path` for a new reader whose formats are set. False where the file or its compression cannot be read:
+ * `reason` says why, or archive_error_string() of the reader. To be closed in any case. */
+bool att_archive_source_open(att_archive_source *source, struct archive *reader, const char *path);
+void att_archive_source_close(att_archive_source *source);
+
+#endif
