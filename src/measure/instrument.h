@@ -50,8 +50,10 @@ void att_asking_row(att_asking *asking, const char *name, double constant);
 void att_asking_value(att_asking *asking, const char *name, att_value value, double constant);
 /* One more series. `node` is copied; `statistic` is a literal. */
 void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic);
-/* "no <what> fits <pattern>". */
+/* ERR_NOT_FOUND: "no <what> fits <pattern>". */
 att_status att_asking_found_nothing(const att_asking *asking, const char *what);
+/* ERR_NOT_FOUND for an instrument that fits no node of this network: "... has nothing to see: <reason>". */
+att_status att_asking_fail(const att_asking *asking, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* summaries.c: for instruments that read columns of attention summaries. `columns` are statistics in the order in which
  * they were declared. side: whether the constant is 1 / the grid's longer side (only nodes with a grid), or 1. */

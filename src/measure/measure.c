@@ -1,6 +1,7 @@
 #include <attscope/measure.h>
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -135,13 +136,22 @@ void att_asking_series(att_asking *asking, const char *node, int head, const cha
 
 att_status att_asking_found_nothing(const att_asking *asking, const char *what)
 {
-    att_context *context = asking->measure->context;
-    const char *name = asking->instrument->info.name;
     if (strcmp(asking->nodes, "*") == 0)
-        return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has nothing to see: the network has no %s", name,
-                        what);
-    return att_fail(context, ATT_ERR_NOT_FOUND, "instrument \"%s\": the network has no %s that fits \"%s\"", name, what,
+        return att_asking_fail(asking, "the network has no %s", what);
+    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND,
+                    "instrument \"%s\": the network has no %s that fits \"%s\"", asking->instrument->info.name, what,
                     asking->nodes);
+}
+
+att_status att_asking_fail(const att_asking *asking, const char *format, ...)
+{
+    char reason[768];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return att_fail(asking->measure->context, ATT_ERR_NOT_FOUND, "instrument \"%s\" has nothing to see: %s",
+                    asking->instrument->info.name, reason);
 }
 
 /* After a failure nothing is left of what was asked but probes in the graph. */

@@ -1,7 +1,10 @@
 #include <stdio.h>
+#include <string.h>
 
+#include <attscope/nn.h>
 #include <attscope/ops.h>
 
+#include "core/text.h"
 #include "measure/instrument.h"
 
 /* 1 over the longer side of the node's grid; 0 where it has none. */
@@ -24,6 +27,66 @@ static bool is_usable(const att_node *node, bool side)
     return !side || one_side(node) > 0;
 }
 
+/* --- networks without attention between tokens -------------------------------------------------------------------- */
+
+static const att_node *first_node(const att_graph *graph, const char *op)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (strcmp(graph->nodes.items[i].op->name, op) == 0)
+            return &graph->nodes.items[i];
+    return NULL;
+}
+
+/* Whether the graph has a parameter of the module in the scope that is the first `length` bytes of `path`. */
+static bool has_parameter_of(const att_graph *graph, const att_module *module, const char *path, size_t length)
+{
+    for (int i = 0; i < att_graph_parameter_count(graph); i++) {
+        const char *name = att_graph_parameter_at(graph, i).name;
+        if (strncmp(name, path, length) == 0 && name[length] == '.' &&
+            att_text_matches(module->parameter, name + length + 1))
+            return true;
+    }
+    return false;
+}
+
+/* The module that made the gate, found by its scope and parameters as in a checkpoint; NULL: no module. *length: the
+ * bytes of the gate's scope that name the module's place ("layer1.0.se" of "layer1.0.se.channel.gate"). */
+static const att_module *module_of_gate(const att_graph *graph, const att_node *gate, size_t *length)
+{
+    for (int i = 0; i < att_module_count(); i++) {
+        const att_module *module = att_module_at(i);
+        char part[64];
+        snprintf(part, sizeof part, ".%s.", module->scope);
+        const char *found = module->parameter ? strstr(gate->scope, part) : NULL;
+        *length = found ? (size_t)(found - gate->scope) + strlen(part) - 1 : 0;
+        if (found && has_parameter_of(graph, module, gate->scope, *length))
+            return module;
+    }
+    return NULL;
+}
+
+/* Says what the network has in place of attention between tokens, and what measures that. */
+static att_status fail_without_attention(const att_asking *asking)
+{
+    const att_graph *graph = att_asking_graph(asking);
+    const att_node *gate = first_node(graph, "gate"), *of_pixels = first_node(graph, "pixel_gate");
+    att_residual_step step;
+    size_t length = 0;
+    const att_module *module = gate ? module_of_gate(graph, gate, &length) : NULL;
+    char other[256] = "has no attention";
+    if (module)
+        snprintf(other, sizeof other, "has attention over channels%s only (module %s, first in %.*s)",
+                 of_pixels ? " and pixels" : "", module->name, (int)length, gate->scope);
+    else if (gate)
+        snprintf(other, sizeof other, "has gates over channels only (first %s)", gate->scope);
+    bool has_steps = att_residual_step_next(graph, -1, &step);
+    return att_asking_fail(asking, "it needs attention between tokens, and this network %s%s%s", other,
+                           gate ? "; \"gate\" measures that" : "",
+                           has_steps ? "; \"nsi\" and \"tns\" measure the residual steps" : "");
+}
+
+/* --- asking and observing ----------------------------------------------------------------------------------------- */
+
 att_status att_summaries_ask(att_asking *asking, const att_summary_column *columns, int count, bool side)
 {
     att_graph *graph = att_asking_graph(asking);
@@ -43,7 +106,11 @@ att_status att_summaries_ask(att_asking *asking, const att_summary_column *colum
             if (is_usable(&graph->nodes.items[i], side))
                 add_series(asking, graph->nodes.items[i].scope, graph->nodes.items[i].attrs.attention.heads,
                            columns[c].statistic);
-    return found ? ATT_OK : att_asking_found_nothing(asking, side ? "attention over a grid" : "attention");
+    if (found)
+        return ATT_OK;
+    return first_node(graph, "attention")
+               ? att_asking_found_nothing(asking, side ? "attention over a grid" : "attention")
+               : fail_without_attention(asking);
 }
 
 void att_summaries_observe(const att_observed *observed, const att_summary_column *columns, int count, double *values)

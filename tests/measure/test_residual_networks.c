@@ -328,6 +328,36 @@ static void watching_changes_no_bit_of_a_training(void **state)
     }
 }
 
+/* --- instruments of attention between tokens ---------------------------------------------------------------------- */
+
+static void refused_without_tokens(const char *instrument, const char *attn, const char *words)
+{
+    att_model *model = make("resnet164", attn);
+    att_measure *measure = NULL;
+    assert_int_equal(att_measure_create(att_model_graph(model), instrument, "*", &measure), ATT_ERR_NOT_FOUND);
+    assert_null(measure);
+    if (!strstr(att_context_message(context), words))
+        fail_msg("\"%s\" lacks \"%s\"", att_context_message(context), words);
+    att_model_destroy(&model);
+}
+
+/* The message names what the network has instead and what measures that. */
+static void attention_over_channels_is_named(void **state)
+{
+    (void)state;
+    refused_without_tokens("entropy", "se:ratio=4",
+                           "instrument \"entropy\" has nothing to see: it needs attention between tokens, and this "
+                           "network has attention over channels only (module se, first in layer1.0.se); \"gate\" "
+                           "measures that; \"nsi\" and \"tns\" measure the residual steps");
+    refused_without_tokens("distance", "eca", "over channels only (module eca, first in layer1.0.se)");
+    refused_without_tokens("jacobian", "fca:ratio=4", "(module fca, first in layer1.0.att)");
+    refused_without_tokens("entropy", "srm", "(module srm, first in layer1.0.srm)");
+    refused_without_tokens("entropy", "cbam:ratio=4", "over channels and pixels only (module cbam, first in");
+    refused_without_tokens("entropy", "step", "(module step, first in layer1.0.step)");
+    refused_without_tokens("entropy", "none",
+                           "this network has no attention; \"nsi\" and \"tns\" measure the residual steps");
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -350,6 +380,7 @@ int main(void)
         cmocka_unit_test(guesses_are_no_steps),
         cmocka_unit_test(watching_changes_no_bit_of_the_logits),
         cmocka_unit_test(watching_changes_no_bit_of_a_training),
+        cmocka_unit_test(attention_over_channels_is_named),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
