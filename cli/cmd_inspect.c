@@ -87,7 +87,8 @@ static void print_residual(const att_model_options *o, const att_preprocess *p)
     if (strcmp(o->attn, "none") == 0)
         printf("\nattention    none\n");
     else
-        printf("\nattention    %s in %s\n", o->attn, o->attn_blocks);
+        printf("\nattention    %s in %s%s%s\n", o->attn, o->attn_blocks, *o->attn_hidden ? ", hidden widths " : "",
+               o->attn_hidden);
 }
 
 static void print_network(const facts *f)
@@ -182,6 +183,7 @@ static void write_residual(att_json_writer *w, const att_model_options *o)
     cli_json_integer(w, "base_width", o->base_width);
     cli_json_text(w, "attn", o->attn);
     cli_json_text(w, "attn_blocks", o->attn_blocks);
+    cli_json_text(w, "attn_hidden", o->attn_hidden);
 }
 
 static void write_network(att_json_writer *w, const facts *f)

@@ -85,6 +85,7 @@ typedef struct att_module_option {
     const char *name, *meaning;
     double start, low, high;    /* default and closed range; of choices: of their index */
     const char *const *choices; /* names, NULL-terminated; NULL: the option is a number */
+    bool whole;                 /* the number must be whole */
 } att_module_option;
 
 /* What a module's branch must be. X(name, rank, text) */

@@ -25,6 +25,8 @@ typedef struct att_family {
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
     att_status (*recognise)(att_context *context, const att_tensors *file, att_model_options *found);
+    /* Sets those of the options, which are complete, that are known from the tensors alone; NULL: there are none. */
+    att_status (*fit)(att_context *context, const att_tensors *file, att_model_options *options);
     /* Whether a file's tensor `name` differs from the one of a network with these options in nothing but the grid of
      * patches that it was made for: then *grid says how to make it anew. */
     bool (*regrids)(const att_model_options *options, const char *name, att_shape file, att_shape own,

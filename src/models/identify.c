@@ -275,7 +275,8 @@ static att_status settle_options(const search *s, att_variant variant, att_model
     if (att_options_check(s->context, variant.family->name, options) != ATT_OK)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",
                         s->path);
-    return variant.family->complete(s->context, options);
+    ATT_TRY(variant.family->complete(s->context, options));
+    return variant.family->fit ? variant.family->fit(s->context, s->file, options) : ATT_OK;
 }
 
 static void settle_look(const search *s, att_preprocess *look, const att_model_options *options)

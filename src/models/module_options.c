@@ -9,18 +9,35 @@
 #include "io/json.h"
 #include "models/checkpoint.h"
 
-enum { MAP_SIDE = 8, NAME_BYTES = 256, MOST_RATIOS = 8 };
+enum { MAP_SIDE = 8, NAME_BYTES = 256, MOST_RATIOS = 8, MOST_WIDTHS = 8, MOST_HIDDEN = 1 << 16 };
 
 typedef struct search {
     att_context *context;
-    const att_tensors *file;
-    const att_module_site *sites;
-    int count;
-    att_alias *alias;
+    const att_module_places *at;
     double ratios[MOST_RATIOS]; /* that numbers may have, as far as tensors show them */
     int ratio_count;
     att_module_choice choice;
+    bool widths_are_free; /* each site has a hidden width of its own, */
+    bool keeps_ratio;     /* which is C / ratio but for the rounding */
+    int *hidden;          /* where those are written, site by site; NULL: nowhere */
 } search;
+
+/* The index of a module's option; -1: it has none of that name. */
+static int option_of(const att_module *module, const char *name)
+{
+    for (int i = 0; module && i < module->option_count; i++)
+        if (strcmp(module->options[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+bool att_module_set_hidden(att_module_choice *choice, int hidden)
+{
+    int option = option_of(choice->module, "hidden");
+    if (option >= 0)
+        choice->values[option] = hidden;
+    return option >= 0;
+}
 
 /* --- whether a choice of options fits ----------------------------------------------------------------------------- */
 
@@ -29,10 +46,10 @@ static int tensor_of(const search *s, const att_module_site *site, const char *n
 {
     char full[NAME_BYTES];
     snprintf(full, sizeof full, "%s.%s", site->block, name);
-    int index = att_tensors_find(s->file, full);
+    int index = att_tensors_find(s->at->file, full);
     char other[NAME_BYTES];
-    for (int i = 0; index < 0 && s->alias(full, i, other, sizeof other); i++)
-        index = att_tensors_find(s->file, other);
+    for (int i = 0; index < 0 && s->at->alias(full, i, other, sizeof other); i++)
+        index = att_tensors_find(s->at->file, other);
     return index;
 }
 
@@ -41,14 +58,14 @@ static bool has_parameters(const search *s, const att_module_site *site, const a
     for (int i = 0; i < att_graph_parameter_count(graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(graph, i);
         int index = tensor_of(s, site, parameter.name);
-        if (index < 0 || !att_checkpoint_same_shape(att_tensors_at(s->file, index).shape, parameter.shape))
+        if (index < 0 || !att_checkpoint_same_shape(att_tensors_at(s->at->file, index).shape, parameter.shape))
             return false;
     }
     return att_graph_parameter_count(graph) == site->tensors;
 }
 
 /* Puts the module on a branch of its own. What cannot be built does not fit. */
-static att_status fits_site(const search *s, const att_module_site *site, bool *fits)
+static att_status fits_with(const search *s, const att_module_site *site, const att_module_choice *choice, bool *fits)
 {
     att_graph *graph;
     ATT_TRY(att_graph_create(s->context, ATT_F32, &graph));
@@ -56,18 +73,61 @@ static att_status fits_site(const search *s, const att_module_site *site, bool *
     att_scope root = att_scope_root(graph);
     att_value branch = att_graph_input(graph, "branch", ATT_F32, shape);
     att_value identity = att_graph_input(graph, "identity", ATT_F32, shape);
-    att_module_apply(&s->choice, &root, branch, identity);
+    att_module_apply(choice, &root, branch, identity);
     att_status status = att_graph_status(graph);
     *fits = status == ATT_OK && has_parameters(s, site, graph);
     att_graph_destroy(&graph);
     return status == ATT_ERR_MEMORY ? status : ATT_OK;
 }
 
+/* The outputs of tensor `index` of the file, where it is a layer of the block: the hidden width, if it is the first of
+ * a bottleneck. 0 otherwise. */
+static int64_t width_in(const search *s, const att_module_site *site, int index)
+{
+    att_tensors_info info = att_tensors_at(s->at->file, index);
+    size_t length = strlen(site->block);
+    bool here = strncmp(info.name, site->block, length) == 0 && info.name[length] == '.';
+    return here && info.shape.rank >= 2 && info.shape.dims[0] <= MOST_HIDDEN ? info.shape.dims[0] : 0;
+}
+
+/* The widths that may be the site's hidden width. Returns how many there are. */
+static int list_widths(const search *s, const att_module_site *site, int widths[MOST_WIDTHS])
+{
+    int count = 0, ratio = option_of(s->choice.module, "ratio");
+    for (int i = 0; i < att_tensors_count(s->at->file) && count < MOST_WIDTHS; i++) {
+        int width = (int)width_in(s, site, i), known = 0;
+        double exact = ratio < 0 ? width : (double)site->channels / s->choice.values[ratio];
+        while (known < count && widths[known] != width)
+            known++;
+        if (width > 0 && known == count && (!s->keeps_ratio || fabs(exact - width) < 1))
+            widths[count++] = width;
+    }
+    return count;
+}
+
+/* Finds the site's own hidden width. */
+static att_status fits_own(const search *s, const att_module_site *site, int *hidden, bool *fits)
+{
+    int widths[MOST_WIDTHS], count = list_widths(s, site, widths);
+    att_module_choice choice = s->choice;
+    *fits = false;
+    for (int i = 0; i < count && !*fits; i++) {
+        *hidden = widths[i];
+        att_module_set_hidden(&choice, widths[i]);
+        ATT_TRY(fits_with(s, site, &choice, fits));
+    }
+    return ATT_OK;
+}
+
 static att_status fits_all(const search *s, bool *fits)
 {
+    int own = 0;
     *fits = true;
-    for (int i = 0; i < s->count && *fits; i++)
-        ATT_TRY(fits_site(s, &s->sites[i], fits));
+    for (int i = 0; i < s->at->count && *fits; i++) {
+        const att_module_site *site = &s->at->sites[i];
+        int *hidden = s->hidden ? &s->hidden[i] : &own;
+        ATT_TRY(s->widths_are_free ? fits_own(s, site, hidden, fits) : fits_with(s, site, &s->choice, fits));
+    }
     return ATT_OK;
 }
 
@@ -84,33 +144,35 @@ static void add_ratio(search *s, double ratio)
 
 static const att_module_site *widest_site(const search *s)
 {
-    const att_module_site *widest = s->sites;
-    for (int i = 1; i < s->count; i++)
-        if (s->sites[i].channels > widest->channels)
-            widest = &s->sites[i];
+    const att_module_site *widest = s->at->sites;
+    for (int i = 1; i < s->at->count; i++)
+        if (s->at->sites[i].channels > widest->channels)
+            widest = &s->at->sites[i];
     return widest;
 }
 
-/* Channels over a hidden width: where they are most, rounding that width hides least. Round numbers first. */
+/* Channels over a hidden width: where they are most, rounding that width hides least. Whole numbers first; rounding
+ * down and to the nearest take different ones. */
 static void collect_ratios(search *s)
 {
     const att_module_site *site = widest_site(s);
-    size_t length = strlen(site->block);
-    for (int i = 0; i < att_tensors_count(s->file); i++) {
-        att_tensors_info info = att_tensors_at(s->file, i);
-        bool here = strncmp(info.name, site->block, length) == 0 && info.name[length] == '.';
-        if (!here || info.shape.rank < 2 || info.shape.dims[0] < 1 || info.shape.dims[0] >= site->channels)
+    for (int i = 0; i < att_tensors_count(s->at->file); i++) {
+        int64_t width = width_in(s, site, i);
+        if (width == 0 || width >= site->channels)
             continue;
-        double ratio = (double)site->channels / (double)info.shape.dims[0];
-        add_ratio(s, rint(ratio));
+        double ratio = (double)site->channels / (double)width;
+        add_ratio(s, floor(ratio));
+        add_ratio(s, ceil(ratio));
         add_ratio(s, ratio);
     }
 }
 
-/* How many values are tried of an option: the default, then others. */
+/* How many values are tried of an option: the default, then others. Hidden widths are not tried in turn: they lie in
+ * the tensors. */
 static int value_count(const search *s, const att_module_option *option)
 {
-    return 1 + (option->choices ? (int)option->high + 1 : s->ratio_count);
+    bool is_ratio = !option->choices && !option->whole && !s->widths_are_free;
+    return 1 + (option->choices ? (int)option->high + 1 : is_ratio ? s->ratio_count : 0);
 }
 
 static double value_at(const search *s, const att_module_option *option, int index)
@@ -176,17 +238,34 @@ static void write_choice(const att_module_choice *choice, char *text, size_t siz
         snprintf(text, size, "%s", module->name);
 }
 
-att_status att_module_options_infer(att_context *context, const att_tensors *file, const att_module *module,
-                                    const att_module_site *sites, int count, att_alias *alias, char *text, size_t size)
+att_status att_module_options_infer(att_context *context, const att_module_places *places, const att_module *module,
+                                    char *text, size_t size)
 {
-    search s = {
-        .context = context, .file = file, .sites = sites, .count = count, .alias = alias, .choice.module = module};
+    search s = {.context = context, .at = places, .choice.module = module};
     bool fits;
     collect_ratios(&s);
     ATT_TRY(search_all(&s, &fits));
+    s.widths_are_free = option_of(module, "hidden") >= 0;
+    if (!fits && s.widths_are_free)
+        ATT_TRY(search_all(&s, &fits));
     if (fits)
         write_choice(&s.choice, text, size);
     else
         snprintf(text, size, "%s", module->name);
     return ATT_OK;
+}
+
+att_status att_module_options_fit(att_context *context, const att_module_places *places,
+                                  const att_module_choice *choice, const char *text, int *hidden, bool *own)
+{
+    search s = {.context = context,
+                .at = places,
+                .choice = *choice,
+                .keeps_ratio = strstr(text, ":ratio=") || strstr(text, ",ratio="),
+                .hidden = hidden};
+    bool fits;
+    *own = false;
+    ATT_TRY(fits_all(&s, &fits));
+    s.widths_are_free = option_of(choice->module, "hidden") >= 0;
+    return fits || !s.widths_are_free ? ATT_OK : fits_all(&s, own);
 }

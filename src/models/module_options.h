@@ -14,10 +14,27 @@ typedef struct att_module_site {
     int tensors;      /* that the file has in the module's scope there */
 } att_module_site;
 
+/* Where modules lie in a file. */
+typedef struct att_module_places {
+    const att_tensors *file;
+    const att_module_site *sites;
+    int count;
+    att_alias *alias; /* att_family's */
+} att_module_places;
+
 /* Writes the module as text, "se:ratio=8", with the options for which its parameters have the names and shapes that the
- * file has at each of the `count` sites: the defaults where these do, or where no options do. Options that show in no
- * tensor stay the defaults. alias: as att_family's. Errors: ERR_MEMORY. */
-att_status att_module_options_infer(att_context *context, const att_tensors *file, const att_module *module,
-                                    const att_module_site *sites, int count, att_alias *alias, char *text, size_t size);
+ * file has at each site: the defaults where these do, or where no options do. Options that show in no tensor stay the
+ * defaults; so does the ratio where no ratio gives the hidden widths of all sites. Errors: ERR_MEMORY. */
+att_status att_module_options_infer(att_context *context, const att_module_places *places, const att_module *module,
+                                    char *text, size_t size);
+
+/* Whether options that are known, `choice` of `text`, give the file's shapes only with hidden widths of each site's
+ * own: *own; then hidden[i] is that of site i. Where the text says a ratio, they differ from C / ratio by less than 1:
+ * by rounding. Errors: ERR_MEMORY. */
+att_status att_module_options_fit(att_context *context, const att_module_places *places,
+                                  const att_module_choice *choice, const char *text, int *hidden, bool *own);
+
+/* Sets the module's option `hidden`; false where it has none. */
+bool att_module_set_hidden(att_module_choice *choice, int hidden);
 
 #endif

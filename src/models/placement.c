@@ -197,3 +197,71 @@ bool att_placement_format(const bool *chosen, const att_stages *stages, char *te
     const char *word = period == 1 ? "all" : "none";
     return (period == 0 && text[0]) || snprintf(text, size, "%s", word) < (int)size;
 }
+
+/* --- widths ------------------------------------------------------------------------------------------------------ */
+
+/* Reads "5x2" or "10" up to a comma or the end. */
+static bool read_run(const char **at, int64_t *width, int64_t *count)
+{
+    char run[32];
+    size_t length = strcspn(*at, ",");
+    if (length >= sizeof run)
+        return false;
+    memcpy(run, *at, length);
+    run[length] = '\0';
+    *at += length + ((*at)[length] == ',');
+    char *times = strchr(run, 'x');
+    if (times)
+        *times++ = '\0';
+    *count = 1;
+    return att_text_to_i64(run, width) && (!times || att_text_to_i64(times, count)) && *width >= 1 &&
+           *width <= 1 << 24 && *count >= 1 && *count <= ATT_BLOCKS;
+}
+
+static int next_chosen(const bool *chosen, int total, int block)
+{
+    while (block < total && !chosen[block])
+        block++;
+    return block;
+}
+
+att_status att_widths_parse(att_context *context, const char *text, const bool *chosen, int total,
+                            int widths[ATT_BLOCKS])
+{
+    int block = next_chosen(chosen, total, 0);
+    memset(widths, 0, ATT_BLOCKS * sizeof *widths);
+    for (const char *at = text; *at;) {
+        int64_t width, count;
+        if (!read_run(&at, &width, &count))
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "attn_hidden \"%s\": widths of blocks were expected, as in \"3x2,5x2,10\"", text);
+        for (; count > 0 && block < total; count--, block = next_chosen(chosen, total, block + 1))
+            widths[block] = (int)width;
+        if (count > 0)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "attn_hidden \"%s\": it has more widths than blocks with a module", text);
+    }
+    if (block < total)
+        return att_fail(context, ATT_ERR_ARGUMENT, "attn_hidden \"%s\": it has fewer widths than blocks with a module",
+                        text);
+    return ATT_OK;
+}
+
+bool att_widths_format(const bool *chosen, int total, const int *widths, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int b = next_chosen(chosen, total, 0), width; b < total;) {
+        int count = 0;
+        for (width = widths[b]; b < total && widths[b] == width; b = next_chosen(chosen, total, b + 1))
+            count++;
+        char times[16] = "";
+        if (count > 1)
+            snprintf(times, sizeof times, "x%d", count);
+        int wanted = snprintf(text + length, size - length, "%s%d%s", length ? "," : "", width, times);
+        if (wanted < 0 || (size_t)wanted >= size - length)
+            return false;
+        length += (size_t)wanted;
+    }
+    return true;
+}

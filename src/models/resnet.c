@@ -190,6 +190,7 @@ const att_family att_family_resnet = {
     .complete = att_resnet_complete,
     .build = att_resnet_build,
     .recognise = att_resnet_recognise,
+    .fit = att_resnet_fit,
     .regrids = resnet_regrids,
     .is_added = att_resnet_is_added,
     .alias = att_resnet_alias,

@@ -21,10 +21,14 @@ typedef struct att_resnet {
     att_stages stages;
     att_module_choice attn;
     bool attn_at[ATT_BLOCKS];
+    int attn_hidden[ATT_BLOCKS]; /* 0: as attn says */
 } att_resnet;
 
 /* ERR_ARGUMENT where the options do not go together. *net refers to them. */
 att_status att_resnet_read(att_context *context, const att_model_options *options, att_resnet *net);
+
+/* The module of block `index`, with the block's own hidden width. */
+att_module_choice att_resnet_attn(const att_resnet *net, int index);
 
 /* Layers with weights, shortcuts aside. */
 int att_resnet_depth(att_resnet_block block, const att_stages *stages);
@@ -36,10 +40,11 @@ int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
 /* Scope of the classifier: "linear" where shortcuts are padded, as CIFAR networks have it; "fc". */
 const char *att_resnet_classifier(const att_model_options *options);
 
-/* att_family.complete, build, recognise, is_added, alias */
+/* att_family.complete, build, recognise, fit, is_added, alias */
 att_status att_resnet_complete(att_context *context, att_model_options *options);
 att_value att_resnet_build(att_graph *graph, const att_model_options *options);
 att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_model_options *found);
+att_status att_resnet_fit(att_context *context, const att_tensors *file, att_model_options *options);
 bool att_resnet_is_added(const char *name);
 bool att_resnet_alias(const char *name, int index, char *other, size_t size);
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/module_options.h"
 #include "models/resnet.h"
 
 static const char *const block_names[] = {"basic", "bottleneck", "preact", NULL};
@@ -141,6 +142,18 @@ static att_status check_widths(att_context *context, const att_model_options *op
     return ATT_OK;
 }
 
+static att_status read_hidden(att_context *context, const att_model_options *options, att_resnet *net)
+{
+    att_module_choice choice = net->attn;
+    if (!options->attn_hidden[0])
+        return ATT_OK;
+    if (!att_module_set_hidden(&choice, 1))
+        return att_fail(context, ATT_ERR_ARGUMENT, "attn_hidden \"%s\": the module \"%s\" has no hidden width",
+                        options->attn_hidden, options->attn);
+    return att_widths_parse(context, options->attn_hidden, net->attn_at, att_stages_total(&net->stages),
+                            net->attn_hidden);
+}
+
 att_status att_resnet_read(att_context *context, const att_model_options *options, att_resnet *net)
 {
     *net = (att_resnet){.options = options};
@@ -160,7 +173,16 @@ att_status att_resnet_read(att_context *context, const att_model_options *option
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "zero_init_last: the branches of pre-activation blocks do not end in a norm");
     ATT_TRY(att_module_parse(context, options->attn, &net->attn));
-    return att_placement_parse(context, options->attn_blocks, &net->stages, net->attn_at);
+    ATT_TRY(att_placement_parse(context, options->attn_blocks, &net->stages, net->attn_at));
+    return read_hidden(context, options, net);
+}
+
+att_module_choice att_resnet_attn(const att_resnet *net, int index)
+{
+    att_module_choice choice = net->attn;
+    if (net->attn_hidden[index] > 0)
+        att_module_set_hidden(&choice, net->attn_hidden[index]);
+    return choice;
 }
 
 att_status att_resnet_complete(att_context *context, att_model_options *options)

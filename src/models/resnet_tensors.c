@@ -348,9 +348,9 @@ static int64_t channels_of(const seen *s, const char *block)
     return shape.rank ? shape.dims[0] : 0;
 }
 
-static att_status read_options(const seen *s, const att_stages *stages, att_model_options *found)
+/* Returns how many there are. */
+static int list_sites(const seen *s, const att_stages *stages, att_module_site sites[ATT_BLOCKS])
 {
-    att_module_site sites[ATT_BLOCKS];
     int count = 0;
     for (int i = 0; i < stages->count; i++)
         for (int b = 0; b < stages->blocks[i]; b++) {
@@ -361,21 +361,34 @@ static att_status read_options(const seen *s, const att_stages *stages, att_mode
             site->channels = channels_of(s, site->block);
             site->tensors = s->module_tensors[i][b];
         }
-    return att_module_options_infer(s->context, s->file, s->module, sites, count, att_resnet_alias, found->attn,
-                                    sizeof found->attn);
+    return count;
+}
+
+/* chosen[b], b over the whole network: whether it has the module. Returns how many blocks there are. */
+static int list_blocks(const seen *s, const att_stages *stages, bool chosen[ATT_BLOCKS])
+{
+    int count = 0;
+    for (int i = 0; i < stages->count; i++)
+        for (int b = 0; b < stages->blocks[i]; b++)
+            chosen[count++] = s->bears[i][b];
+    return count;
+}
+
+static att_status read_options(const seen *s, const att_stages *stages, att_model_options *found)
+{
+    att_module_site sites[ATT_BLOCKS];
+    att_module_places places = {s->file, sites, list_sites(s, stages, sites), att_resnet_alias};
+    return att_module_options_infer(s->context, &places, s->module, found->attn, sizeof found->attn);
 }
 
 static att_status read_module(const seen *s, const att_stages *stages, att_model_options *found)
 {
     bool chosen[ATT_BLOCKS] = {false};
-    int count = 0;
     SAY(found, attn, "none");
     if (!s->module)
         return ATT_OK;
     ATT_TRY(read_options(s, stages, found));
-    for (int i = 0; i < stages->count; i++)
-        for (int b = 0; b < stages->blocks[i]; b++)
-            chosen[count++] = s->bears[i][b];
+    list_blocks(s, stages, chosen);
     if (!att_placement_format(chosen, stages, found->attn_blocks, sizeof found->attn_blocks))
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                         "%s: the blocks with modules are too scattered to be said in %zu bytes",
@@ -383,23 +396,58 @@ static att_status read_module(const seen *s, const att_stages *stages, att_model
     return ATT_OK;
 }
 
-static att_status read_all(seen *s, att_model_options *found)
+/* All but the module's options. */
+static att_status read_network(seen *s, att_model_options *found, att_stages *stages)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
         ATT_TRY(read_name(s, att_tensors_at(s->file, i).name));
     ATT_TRY(read_stem(s, found));
     ATT_TRY(read_blocks(s, found));
     read_shortcut(s, found);
-    att_stages stages;
-    ATT_TRY(read_stages(s, found, &stages));
+    ATT_TRY(read_stages(s, found, stages));
     att_shape head = shape_of(s, has(s, "fc.weight") ? "fc.weight" : "linear.weight", 2);
     if (head.rank)
         found->num_classes = (int)head.dims[0];
-    return read_module(s, &stages, found);
+    return ATT_OK;
 }
 
 att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_model_options *found)
 {
     seen s = {.context = context, .file = file};
-    return read_all(&s, found);
+    att_stages stages;
+    ATT_TRY(read_network(&s, found, &stages));
+    return read_module(&s, &stages, found);
+}
+
+/* hidden: of the sites, which are the blocks that have the module, in order. */
+static att_status write_hidden(const seen *s, const int *hidden, int count, att_model_options *options)
+{
+    bool all[ATT_BLOCKS];
+    memset(all, true, sizeof all);
+    if (att_widths_format(all, count, hidden, options->attn_hidden, sizeof options->attn_hidden))
+        return ATT_OK;
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                    "%s: the hidden widths of its modules differ from block to block and take more than %zu bytes",
+                    att_tensors_path(s->file), sizeof options->attn_hidden - 1);
+}
+
+/* Where the network has the file's module in the file's blocks, its hidden widths are the file's. */
+att_status att_resnet_fit(att_context *context, const att_tensors *file, att_model_options *options)
+{
+    seen s = {.context = context, .file = file};
+    att_model_options found = att_model_options_defaults();
+    att_resnet net;
+    att_stages stages;
+    bool chosen[ATT_BLOCKS] = {false}, own;
+    options->attn_hidden[0] = '\0';
+    ATT_TRY(read_network(&s, &found, &stages));
+    ATT_TRY(att_resnet_read(context, options, &net));
+    list_blocks(&s, &stages, chosen);
+    if (!s.module || net.attn.module != s.module || memcmp(chosen, net.attn_at, sizeof chosen) != 0)
+        return ATT_OK;
+    att_module_site sites[ATT_BLOCKS];
+    int hidden[ATT_BLOCKS];
+    att_module_places places = {file, sites, list_sites(&s, &stages, sites), att_resnet_alias};
+    ATT_TRY(att_module_options_fit(context, &places, &net.attn, options->attn, hidden, &own));
+    return own ? write_hidden(&s, hidden, places.count, options) : ATT_OK;
 }

@@ -4,15 +4,15 @@
 
 #include "nn/gates.h"
 
-enum { RATIO, KERNEL };
+enum { RATIO, KERNEL, HIDDEN };
 
-static att_value gate_channels(const att_scope *scope, double ratio, att_value x)
+static att_value gate_channels(const att_scope *scope, const double *values, att_value x)
 {
     att_graph *graph = scope->graph;
     int64_t channels = att_width_of(scope, x);
     att_bottleneck_options options = {.names = {"fc1", "fc2"},
                                       .inputs = channels,
-                                      .hidden = att_bottleneck_hidden(channels, ratio, 1),
+                                      .hidden = att_bottleneck_hidden(channels, values[RATIO], 1, values[HIDDEN]),
                                       .outputs = channels,
                                       .convolution = true};
     att_bottleneck shared = att_bottleneck_declare(scope, &options);
@@ -37,7 +37,7 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
 {
     (void)identity;
     att_scope channel = att_scope_in(scope, "channel"), spatial = att_scope_in(scope, "spatial");
-    branch = gate_channels(&channel, values[RATIO], branch);
+    branch = gate_channels(&channel, values, branch);
     return gate_pixels(&spatial, values[KERNEL] > 0 ? 7 : 3, branch);
 }
 
@@ -54,8 +54,9 @@ const att_module att_module_cbam = {
                             .meaning = "side of the spatial convolution",
                             .start = 1,
                             .high = 1,
-                            .choices = kernels}},
-    .option_count = 2,
+                            .choices = kernels},
+                [HIDDEN] = ATT_HIDDEN_OPTION},
+    .option_count = 3,
     .scope = "se", /* timm names a block's attention so, whichever it is */
     .parameter = "channel.fc1.weight",
     .apply = apply,

@@ -2,7 +2,7 @@
  */
 #include "nn/gates.h"
 
-enum { RATIO, SHRINK };
+enum { RATIO, SHRINK, HIDDEN };
 
 static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
 {
@@ -10,7 +10,7 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     int64_t channels = att_width_of(scope, branch);
     att_bottleneck_options options = {.names = {"fc.0", "fc.2"},
                                       .inputs = channels,
-                                      .hidden = att_bottleneck_hidden(channels, values[RATIO], 1),
+                                      .hidden = att_bottleneck_hidden(channels, values[RATIO], 0, values[HIDDEN]),
                                       .outputs = channels};
     att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
     att_value pooled = att_gates_dct(scope, branch, values[SHRINK]);
@@ -29,8 +29,9 @@ const att_module att_module_fca = {
                                        "the size that the cosines had there",
                             .start = 1,
                             .low = 1,
-                            .high = 64}},
-    .option_count = 2,
+                            .high = 64},
+                [HIDDEN] = ATT_HIDDEN_OPTION},
+    .option_count = 3,
     .scope = "att",
     .parameter = "fc.0.weight",
     .constant = "dct_layer.weight",

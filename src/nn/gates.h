@@ -29,8 +29,16 @@ typedef struct att_bottleneck {
 att_bottleneck att_bottleneck_declare(const att_scope *scope, const att_bottleneck_options *options);
 att_value att_bottleneck_apply(const att_scope *scope, const att_bottleneck *bottleneck, att_value x);
 
-/* channels / ratio, rounded to the nearest multiple of `divisor`, at least one. */
-int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor);
+/* Width between the layers of a bottleneck: `said` where that is not 0. Otherwise channels / ratio: with divisor 0
+ * rounded down, at least 1, as the public codes of SE networks for CIFAR and of FcaNet do; with another divisor rounded
+ * to its nearest multiple, at least one, as timm does. */
+int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor, double said);
+
+/* The option that every module with a bottleneck has: `said` above. */
+#define ATT_HIDDEN_OPTION                                                                                          \
+    {                                                                                                              \
+        .name = "hidden", .meaning = "width between the linear layers; 0: C / ratio", .high = 65536, .whole = true \
+    }
 
 /* ECA's weight [1, 1, k] in scope `name` along the channels of x [C]; k: odd, or 0: floor(log2(C) / 2 + 1 / 2), plus
  * one where that is even, at least 3. */

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,9 @@ static att_status read_number(att_context *context, const char *module, const at
     if (number < option->low || number > option->high)
         return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be in %g..%g, not %g", module, option->name,
                         option->low, option->high, number);
+    if (option->whole && number != floor(number))
+        return att_fail(context, ATT_ERR_ARGUMENT, "module %s: %s must be a whole number, not %g", module, option->name,
+                        number);
     *value = number;
     return ATT_OK;
 }

@@ -3,7 +3,7 @@
 
 #include "nn/gates.h"
 
-enum { RATIO, BIAS, DIVISOR };
+enum { RATIO, BIAS, DIVISOR, HIDDEN };
 
 static att_value apply(const att_scope *scope, const double *values, att_value branch, att_value identity)
 {
@@ -12,7 +12,7 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     att_bottleneck_options options = {
         .names = {"fc1", "fc2"},
         .inputs = channels,
-        .hidden = att_bottleneck_hidden(channels, values[RATIO], values[DIVISOR] > 0 ? 8 : 1),
+        .hidden = att_bottleneck_hidden(channels, values[RATIO], values[DIVISOR] > 0 ? 8 : 0, values[HIDDEN]),
         .outputs = channels,
         .bias = values[BIAS] > 0,
         .convolution = true,
@@ -35,10 +35,12 @@ const att_module att_module_se = {
         {[RATIO] = {.name = "ratio", .meaning = "C over the hidden width", .start = 16, .low = 1, .high = 1024},
          [BIAS] = {.name = "bias", .meaning = "linear layers with a bias", .start = 1, .high = 1, .choices = no_yes},
          [DIVISOR] = {.name = "divisor",
-                      .meaning = "of the hidden width: 1 as CIFAR's SE networks have it, 8 as timm's",
+                      .meaning = "of the hidden width: 1 rounds down, as in CIFAR's SE networks; 8 to the nearest "
+                                 "multiple, as in timm's",
                       .high = 1,
-                      .choices = divisors}},
-    .option_count = 3,
+                      .choices = divisors},
+         [HIDDEN] = ATT_HIDDEN_OPTION},
+    .option_count = 4,
     .scope = "se",
     .parameter = "fc1.weight",
     .other_names = {{"fc1", "fc.0"}, {"fc2", "fc.2"}},

@@ -7,7 +7,7 @@
 
 #include "nn/gates.h"
 
-enum { ADAPTOR, INPUT, RATIO };
+enum { ADAPTOR, INPUT, RATIO, HIDDEN };
 enum { BEFORE, AFTER, DIFFERENCE, BOTH };
 
 /* What F is told: one pooled value for each source, under names that tell sources apart in those of parameters. */
@@ -21,7 +21,7 @@ typedef struct sources {
 typedef struct adaptor {
     att_value (*pool)(const att_scope *scope, att_value x);
     bool linear; /* pool(a + b) = pool(a) + pool(b) */
-    att_value (*mix)(const att_scope *scope, const sources *of, double ratio);
+    att_value (*mix)(const att_scope *scope, const sources *of, const double *values);
 } adaptor;
 
 static att_value add_up(att_graph *graph, att_value sum, att_value term)
@@ -55,9 +55,9 @@ static att_value pool_dct(const att_scope *scope, att_value x)
 
 /* A weight a channel and source that starts at 0, a bias a channel that starts at -1: the instance enhancement of the
  * same group's IEBN (Liang et al., AAAI 2020). */
-static att_value mix_iebn(const att_scope *scope, const sources *of, double ratio)
+static att_value mix_iebn(const att_scope *scope, const sources *of, const double *values)
 {
-    (void)ratio;
+    (void)values;
     static const att_init zeros = {ATT_INIT_CONSTANT, 0}, minus_ones = {ATT_INIT_CONSTANT, -1};
     att_shape shape = att_shape_of(of->channels);
     att_value z = ATT_NONE;
@@ -70,34 +70,34 @@ static att_value mix_iebn(const att_scope *scope, const sources *of, double rati
 }
 
 /* In training the batch's mean takes the bias away again; it is there because the group's code has it. */
-static att_value mix_affine(const att_scope *scope, const sources *of, double ratio)
+static att_value mix_affine(const att_scope *scope, const sources *of, const double *values)
 {
-    return att_gates_norm(scope, mix_iebn(scope, of, ratio));
+    return att_gates_norm(scope, mix_iebn(scope, of, values));
 }
 
-static att_value mix_bottleneck(const att_scope *scope, const sources *of, double ratio)
+static att_value mix_bottleneck(const att_scope *scope, const sources *of, const double *values)
 {
     att_bottleneck_options options = {.names = {"fc1", "fc2"},
                                       .inputs = of->count * of->channels,
-                                      .hidden = att_bottleneck_hidden(of->channels, ratio, 1),
+                                      .hidden = att_bottleneck_hidden(of->channels, values[RATIO], 0, values[HIDDEN]),
                                       .outputs = of->channels,
                                       .bias = true};
     att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
     return att_bottleneck_apply(scope, &bottleneck, side_by_side(scope, of));
 }
 
-static att_value mix_conv1d(const att_scope *scope, const sources *of, double ratio)
+static att_value mix_conv1d(const att_scope *scope, const sources *of, const double *values)
 {
-    (void)ratio;
+    (void)values;
     att_value z = ATT_NONE;
     for (int i = 0; i < of->count; i++)
         z = add_up(scope->graph, z, att_gates_channel_conv(scope, of->name[i], of->pooled[i], 0));
     return z;
 }
 
-static att_value mix_style(const att_scope *scope, const sources *of, double ratio)
+static att_value mix_style(const att_scope *scope, const sources *of, const double *values)
 {
-    (void)ratio;
+    (void)values;
     static const att_init zeros = {ATT_INIT_CONSTANT, 0};
     att_value z = ATT_NONE;
     for (int i = 0; i < of->count; i++) {
@@ -108,9 +108,9 @@ static att_value mix_style(const att_scope *scope, const sources *of, double rat
     return att_gates_norm(scope, z);
 }
 
-static att_value mix_linear(const att_scope *scope, const sources *of, double ratio)
+static att_value mix_linear(const att_scope *scope, const sources *of, const double *values)
 {
-    (void)ratio;
+    (void)values;
     att_scope own = att_scope_in(scope, "fc");
     int64_t inputs = of->count * of->channels;
     att_init init = att_init_fan_in(inputs);
@@ -165,7 +165,7 @@ static att_value apply(const att_scope *scope, const double *values, att_value b
     att_scope own = att_scope_in(scope, "%s", adaptor_names[which]);
     att_scope_enter(&own);
     sources of = gather(&own, &adaptors[which], (int)values[INPUT], identity, branch);
-    return att_gates_apply(scope, branch, adaptors[which].mix(&own, &of, values[RATIO]));
+    return att_gates_apply(scope, branch, adaptors[which].mix(&own, &of, values));
 }
 
 extern const att_module att_module_step;
@@ -189,8 +189,9 @@ const att_module att_module_step = {
                            .meaning = "C over the hidden width (bottleneck, dct)",
                            .start = 16,
                            .low = 1,
-                           .high = 1024}},
-    .option_count = 3,
+                           .high = 1024},
+                [HIDDEN] = ATT_HIDDEN_OPTION},
+    .option_count = 4,
     .scope = "step",
     .parameter = "*",
     .apply = apply,

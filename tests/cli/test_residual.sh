@@ -106,7 +106,7 @@ err_has '--attn-blocks: "" is not a short name'
 train 2 none --attn se:ratio=8,ratio=4
 err_has 'module se: ratio is said twice'
 train 2 none --attn se:bogus=1
-err_has 'attscope: module se has no option "bogus", only ratio, bias, divisor'
+err_has 'attscope: module se has no option "bogus", only ratio, bias, divisor, hidden'
 train 2 none --attn fca --width 6
 err_has 'its 16 frequencies take a branch whose channels are a multiple of 16, not 24'
 train 2 none --attn srm --img-size 4

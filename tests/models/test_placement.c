@@ -105,9 +105,44 @@ static int teardown(void **state)
     return 0;
 }
 
+static void widths_are(att_context *context, const char *text, const char *written)
+{
+    static const bool chosen[6] = {true, false, true, true, false, true};
+    int widths[ATT_BLOCKS];
+    char found[128];
+    CHECK(context, att_widths_parse(context, text, chosen, 6, widths));
+    assert_true(widths[1] == 0 && widths[4] == 0);
+    assert_true(att_widths_format(chosen, 6, widths, found, sizeof found));
+    assert_string_equal(found, written);
+    assert_false(att_widths_format(chosen, 6, widths, found, strlen(written)));
+}
+
+static void refuses_widths(att_context *context, const char *text, const char *words)
+{
+    static const bool chosen[6] = {true, false, true, true, false, true};
+    int widths[ATT_BLOCKS];
+    assert_int_equal(att_widths_parse(context, text, chosen, 6, widths), ATT_ERR_ARGUMENT);
+    if (!strstr(att_context_message(context), words))
+        fail_msg("\"%s\" does not say \"%s\"", att_context_message(context), words);
+}
+
+static void widths_are_runs(void **state)
+{
+    widths_are(*state, "3x4", "3x4");
+    widths_are(*state, "3,3,5,5", "3x2,5x2");
+    widths_are(*state, "3x2,5,65536", "3x2,5,65536");
+    refuses_widths(*state, "3x3", "fewer widths than blocks with a module");
+    refuses_widths(*state, "3x5", "more widths than blocks with a module");
+    refuses_widths(*state, "3x4,1", "more widths than blocks with a module");
+    static const char *const wrong[] = {"0x4", "3x0", "-3x4", "3x", "x4", ",3x4", "three", "3x2 5x2", "16777217x4"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refuses_widths(*state, wrong[i], "widths of blocks were expected, as in \"3x2,5x2,10\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(widths_are_runs),
         cmocka_unit_test(every_form_is_read),
         cmocka_unit_test(what_is_none_of_them_is_refused),
         cmocka_unit_test(what_is_written_is_short),

@@ -365,6 +365,44 @@ static void options_may_be_choices(void **state)
     }
 }
 
+static void has_hidden_width(att_context *context, const char *text, int64_t channels, int64_t wanted)
+{
+    att_graph *graph = new_graph(context);
+    att_scope root = att_scope_root(graph);
+    att_value map = att_graph_input(graph, "map", ATT_F64, att_shape_of(2, 2, channels));
+    apply(context, text, &root, map, map);
+    CHECK(context, att_graph_status(graph));
+    if (att_graph_parameter_at(graph, 0).shape.dims[0] != wanted)
+        fail_msg("%s of %lld channels has a hidden width of %lld instead of %lld", text, (long long)channels,
+                 (long long)att_graph_parameter_at(graph, 0).shape.dims[0], (long long)wanted);
+    att_graph_destroy(&graph);
+}
+
+/* As in the codes that the modules are from: down for CIFAR's SE and FcaNet, to the nearest for timm's. */
+static void hidden_widths_are_rounded_as_their_codes_do(void **state)
+{
+    has_hidden_width(*state, "se", 64, 4);
+    has_hidden_width(*state, "se", 60, 3);
+    has_hidden_width(*state, "se", 79, 4);
+    has_hidden_width(*state, "se", 8, 1);
+    has_hidden_width(*state, "se:ratio=3", 8, 2);
+    has_hidden_width(*state, "se:divisor=8", 64, 8);
+    has_hidden_width(*state, "se:divisor=8", 208, 16);
+    has_hidden_width(*state, "se:divisor=8", 128, 8);
+    has_hidden_width(*state, "fca:ratio=10", 96, 9);
+    has_hidden_width(*state, "fca", 16, 1);
+    has_hidden_width(*state, "cbam", 60, 4);
+    has_hidden_width(*state, "step:adaptor=bottleneck", 60, 3);
+    has_hidden_width(*state, "step:adaptor=dct,ratio=5", 48, 9);
+    has_hidden_width(*state, "se:hidden=7", 64, 7);
+    has_hidden_width(*state, "fca:ratio=2,hidden=5", 32, 5);
+    has_hidden_width(*state, "cbam:hidden=90", 64, 90);
+    has_hidden_width(*state, "step:adaptor=bottleneck,hidden=3", 64, 3);
+    att_module_choice choice;
+    assert_int_equal(att_module_parse(*state, "se:hidden=2.5", &choice), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_context_message(*state), "hidden must be a whole number, not 2.5"));
+}
+
 static void a_module_is_refused_where_it_does_not_fit(void **state)
 {
     att_graph *graph = new_graph(*state);
@@ -455,6 +493,7 @@ int main(void)
         cmocka_unit_test(modules_equal_pytorchs_in_f64),
         cmocka_unit_test(modules_equal_pytorchs_in_f32),
         cmocka_unit_test(parameters_are_counted),
+        cmocka_unit_test(hidden_widths_are_rounded_as_their_codes_do),
         cmocka_unit_test(options_may_be_choices),
         cmocka_unit_test(a_module_is_refused_where_it_does_not_fit),
         cmocka_unit_test(fca_needs_multiples_of_16_channels),
