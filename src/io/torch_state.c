@@ -102,7 +102,8 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
     }
 }
 
-/* The architecture's name where the checkpoint of a training script says it, as metadata. */
+/* Keeps as metadata the architecture's name, where the checkpoint of a training script gives it. A name that is no text
+ * in UTF-8 is refused: no metadata can hold it. */
 static att_status take_architecture(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
 {
     att_pickle_ref found;
@@ -116,6 +117,10 @@ static att_status take_architecture(att_tensors *file, const att_pickle *pickle,
     if (!name || !file->metadata)
         return att_fail_memory(file->context, said->text.length + 1, file->path);
     memcpy(name, said->text.bytes, said->text.length);
+    if (strlen(name) != said->text.length || !att_utf8_valid(name))
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: %s, the name of the architecture, is no text in UTF-8; the file is damaged", file->path,
+                        ATT_TENSORS_ARCHITECTURE);
     file->metadata[file->metadata_count++] = (att_safetensors_pair){ATT_TENSORS_ARCHITECTURE, name};
     return ATT_OK;
 }

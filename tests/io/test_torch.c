@@ -173,6 +173,13 @@ static void test_the_architecture_is_metadata(void **state)
     file = open_path(self, self->path);
     assert_null(att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE));
     att_tensors_close(&file);
+    static const char *const damaged[] = {"resnet\xff", "resnet\xc3"};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        said->size = 0;
+        text(said, damaged[i]);
+        write_checkpoint(self, said);
+        refused(self, ATT_ERR_FORMAT, "arch, the name of the architecture, is no text in UTF-8");
+    }
     free(said);
 }
 
