@@ -165,7 +165,7 @@ static att_status hear(void *user, const att_event *event)
         att_status status = open_folder(j);
         if (status != ATT_OK)
             return status;
-        if (event->epoch == j->settings->recipe.epochs)
+        if (*j->run.resume && event->epoch == j->settings->recipe.epochs)
             cli_note(j->cli,
                      "%s: all %lld epochs are done already, nothing is left to train; --initial-checkpoint starts "
                      "another training from its weights",
@@ -315,7 +315,8 @@ static att_train_data data_of(const job *j)
 static int train(job *j)
 {
     const train_settings *s = j->settings;
-    cli_progress progress = cli_progress_to(j->cli, (int64_t)s->recipe.log_interval * s->recipe.grad_accum_steps);
+    int64_t batches = s->recipe.grad_accum_steps;
+    cli_progress progress = cli_progress_to(j->cli, batches, s->recipe.log_interval * batches);
     att_sink sink = {.emit = hear, .user = j};
     att_train_options options = options_of(j);
     options.sinks = &sink;
@@ -336,7 +337,7 @@ static int train(job *j)
 static void say_warmup(const job *j)
 {
     const att_train_options *recipe = &j->settings->recipe;
-    if (recipe->warmup_epochs >= recipe->epochs && strcmp(recipe->schedule, "none") != 0)
+    if (recipe->epochs > 0 && recipe->warmup_epochs >= recipe->epochs && strcmp(recipe->schedule, "none") != 0)
         cli_note(j->cli,
                  "the warm-up lasts the whole training: with --warmup-epochs %d and --epochs %d the rate never "
                  "reaches --lr",

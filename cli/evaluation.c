@@ -147,7 +147,7 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
 static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded,
                            const att_dataset *dataset, att_measure *measure, att_evaluation *result)
 {
-    cli_progress progress = cli_progress_to(cli, 1);
+    cli_progress progress = cli_progress_to(cli, 1, 1);
     att_evaluate_options evaluate = att_evaluate_options_defaults();
     evaluate.backend = options->engine.backend;
     evaluate.precision = cli_engine_precision(&options->engine);

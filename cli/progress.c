@@ -9,7 +9,7 @@
 
 #include "stop.h"
 
-enum { WIDTH = 80 };
+enum { WIDTH = 80, MOST_SILENCE = 10 /* seconds */ };
 
 static double now(void)
 {
@@ -49,11 +49,11 @@ void cli_bar_clear(cli_app *cli)
     cli->drawn = false;
 }
 
-cli_progress cli_progress_to(cli_app *cli, int64_t every)
+cli_progress cli_progress_to(cli_app *cli, int64_t first, int64_t every)
 {
     const char *terminal = getenv("TERM");
     bool draws = isatty(STDERR_FILENO) && !(terminal && strcmp(terminal, "dumb") == 0);
-    return (cli_progress){.cli = cli, .terminal = draws, .every = every};
+    return (cli_progress){.cli = cli, .terminal = draws, .first = first, .every = every, .last_shown = now()};
 }
 
 /* "train 3/7" */
@@ -108,11 +108,15 @@ static void print_line(const att_progress *p)
     fprintf(stderr, "%s  %lld/%lld%s\n", stage, (long long)p->batch, (long long)p->batches, figures);
 }
 
-/* While training every so many batches; other stages are short and say every tenth. */
-static bool line_is_due(cli_progress *progress, const att_progress *p)
+/* A training's first line comes after its first update: the last one of an epoch may have fewer batches. */
+static bool training_line_is_due(const cli_progress *progress, const att_progress *p)
 {
-    if (strcmp(p->stage, "train") == 0)
-        return p->batch > 0 && p->batch % progress->every == 0;
+    bool first = !progress->shown && (p->batch % progress->first == 0 || p->batch == p->batches);
+    return p->batch > 0 && (first || p->batch % progress->every == 0);
+}
+
+static bool tenth_is_due(cli_progress *progress, const att_progress *p)
+{
     if (p->epochs > 0 || p->batches <= 0)
         return false;
     int64_t tenth = 10 * p->batch / p->batches;
@@ -121,15 +125,25 @@ static bool line_is_due(cli_progress *progress, const att_progress *p)
     return due;
 }
 
+static bool line_is_due(cli_progress *progress, const att_progress *p, double time)
+{
+    bool due = strcmp(p->stage, "train") == 0 ? training_line_is_due(progress, p) : tenth_is_due(progress, p);
+    return due || time - progress->last_shown >= MOST_SILENCE;
+}
+
 bool cli_progress_show(void *user, const att_progress *p)
 {
     cli_progress *progress = user;
     double time = now();
-    if (progress->terminal && (time - progress->last_drawn > 0.1 || p->batch == p->batches)) {
+    bool shows = progress->terminal ? !progress->shown || time - progress->last_shown > 0.1 || p->batch == p->batches
+                                    : line_is_due(progress, p, time);
+    if (shows && progress->terminal)
         draw(progress, p);
-        progress->last_drawn = time;
-    } else if (!progress->terminal && line_is_due(progress, p)) {
+    else if (shows)
         print_line(p);
+    if (shows) {
+        progress->shown = true;
+        progress->last_shown = time;
     }
     return !cli_stop_asked();
 }

@@ -145,7 +145,8 @@ static const char *choose_decayed(int index)
 
 #define RECIPE(member) CLI_AT(att_train_options, member)
 static const cli_option recipe_options[] = {
-    {"epochs", .kind = CLI_INT, .value = "N", .help = "passes over the data", RECIPE(epochs), .low = 1, .high = 1e6},
+    {"epochs", .kind = CLI_INT, .value = "N", .help = "passes over the data; 0: write the untrained network",
+     RECIPE(epochs), .low = 0, .high = 1e6},
     {"batch-size", .letter = 'b', .kind = CLI_INT, .value = "N", .help = "images of a batch", RECIPE(batch_size),
      .low = 1, .high = 65536},
     {"grad-accum-steps", .kind = CLI_INT, .value = "N", .help = "batches of an update", RECIPE(grad_accum_steps),
@@ -173,8 +174,8 @@ static const cli_option recipe_options[] = {
     {"min-lr", .kind = CLI_REAL, .value = "X", .help = "the rate it falls to", RECIPE(min_lr), .low = 0, .high = 1e3},
     {"decay-epochs", .kind = CLI_REAL, .value = "X", .help = "step: epochs between two steps", RECIPE(decay_epochs),
      .low = 1e-6, .high = 1e6},
-    {"decay-rate", .kind = CLI_REAL, .value = "X", .help = "step, multistep: factor", RECIPE(decay_rate), .low = 0,
-     .high = 1},
+    {"decay-rate", .alias = "dr", .kind = CLI_REAL, .value = "X", .help = "step, multistep: factor", RECIPE(decay_rate),
+     .low = 0, .high = 1},
     {"model-ema", .kind = CLI_FLAG, .help = "keep an average of the weights", RECIPE(model_ema)},
     {"model-ema-decay", .kind = CLI_REAL, .value = "X", .help = "of the average", RECIPE(model_ema_decay), .low = 0,
      .high = 1},
@@ -197,7 +198,16 @@ static const cli_option mix_options[] = {
      RECIPE(mixup_off_epoch), .low = 0, .high = 1e6},
 };
 
-GROUP(mix_group, "Mixing (the training loss is then that of mixed images)", mix_options, NULL);
+#define MIXING "Mixing (the training loss is then that of mixed images)"
+GROUP(mix_group, MIXING, mix_options, NULL);
+
+static const cli_option minmax_options[] = {
+    {"cutmix-minmax", .kind = CLI_REALS, .value = "X X",
+     .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
+     CLI_AT(train_settings, cutmix_minmax), .low = 0, .high = 1, .most = 2},
+};
+
+GROUP(minmax_group, MIXING, minmax_options, NULL);
 
 static void recipe_defaults(void *values)
 {
@@ -211,9 +221,6 @@ static const cli_option list_options[] = {
      .high = 0.999999, .most = 2},
     {"decay-milestones", .kind = CLI_REALS, .value = "N...", .help = "multistep: epochs before which the rate falls",
      CLI_AT(train_settings, milestones), .low = 1, .high = 1e6, .most = ATT_MOST_MILESTONES},
-    {"cutmix-minmax", .kind = CLI_REALS, .value = "X X",
-     .help = "CutMix with boxes whose sides are such shares of the image's, instead of its alpha",
-     CLI_AT(train_settings, cutmix_minmax), .low = 0, .high = 1, .most = 2},
 };
 
 static void list_defaults(void *values)
@@ -316,8 +323,9 @@ const cli_use cli_train_uses[CLI_TRAIN_USES] = {
     {&image_group, offsetof(train_settings, images)},
     {&regular_group, offsetof(train_settings, network.options)},
     {&recipe_group, offsetof(train_settings, recipe)},
-    {&mix_group, offsetof(train_settings, recipe)},
     {&list_group, 0},
+    {&mix_group, offsetof(train_settings, recipe)},
+    {&minmax_group, 0},
     {&run_group, offsetof(train_settings, recipe)},
     {&measure_group, offsetof(train_settings, measure)},
     {&file_group, offsetof(train_settings, files)},

@@ -115,7 +115,8 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
                                    const att_train_options *options);
 
 /* Trains `weights` of `model`, which was made with options.loss in f32. Files in `output`: last.safetensors after every
- * epoch, checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is replaced in one step.
+ * epoch, checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is replaced in one step. With no
+ * epochs, last.safetensors holds the weights as they were given.
  *
  * Events: ATT_EVENT_RUN_BEGIN (model, parameters, train_images, listing (att_dataset_listing() of these), fingerprint
  * and the settings as texts; its epoch and step say where a resumed training goes on, so that a log can drop what it

@@ -241,9 +241,18 @@ static att_status settle(const att_trainer *trainer)
     return att_checkpoint_settle(&trainer->run, state, options->resume);
 }
 
+/* `last` of a training without epochs. */
+static att_status save_untrained(att_trainer *trainer)
+{
+    ATT_TRY(att_trainer_begin_average(trainer));
+    return save(trainer);
+}
+
 static att_status run_epochs(att_trainer *trainer)
 {
     ATT_TRY(settle(trainer));
+    if (trainer->options->epochs == 0 && !trainer->options->resume)
+        return save_untrained(trainer);
     while (trainer->state.epoch < trainer->options->epochs)
         ATT_TRY(run_epoch(trainer));
     return ATT_OK;

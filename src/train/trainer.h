@@ -72,5 +72,7 @@ void att_trainer_progress(att_trainer *trainer);
 
 /* trainer_evaluate.c: fills `evaluation`, `plain` and state.metric; needs an evaluation set. */
 att_status att_trainer_evaluate(att_trainer *trainer);
+/* Makes the average of the weights, where one is kept, the weights themselves: before the first update it is zero. */
+att_status att_trainer_begin_average(att_trainer *trainer);
 
 #endif

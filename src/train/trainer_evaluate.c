@@ -44,16 +44,17 @@ static int find_slot(const att_weights *weights, const char *name)
     return slot;
 }
 
-static att_status copy_slot(att_context *context, const att_weights *from, int slot, att_weights *to)
+/* Slot -1 is the parameters themselves. */
+static att_status copy_slot(att_context *context, const att_weights *from, int from_slot, att_weights *to, int to_slot)
 {
     for (int i = 0; i < att_weights_count(from); i++) {
         int64_t count = att_shape_count(att_weights_at(from, i).shape);
         float *buffer = att_allocate_array(context, (size_t)count, sizeof *buffer);
         if (!buffer && count > 0)
             return att_fail_memory(context, (size_t)count * sizeof *buffer, "a tensor of the average");
-        att_status status = att_weights_get(from, slot, i, buffer, count);
+        att_status status = att_weights_get(from, from_slot, i, buffer, count);
         if (status == ATT_OK)
-            status = att_weights_set(to, -1, i, buffer, count);
+            status = att_weights_set(to, to_slot, i, buffer, count);
         att_free(context, buffer);
         ATT_TRY(status);
     }
@@ -67,7 +68,7 @@ static att_status evaluate_average(att_trainer *trainer)
     if (slot < 0)
         return att_fail(trainer->context, ATT_ERR_INTERNAL, "the plan keeps no average of the weights");
     ATT_TRY(att_weights_create(att_model_graph(trainer->run.model), &average));
-    att_status status = copy_slot(trainer->context, trainer->run.weights, slot, average);
+    att_status status = copy_slot(trainer->context, trainer->run.weights, slot, average, -1);
     if (status == ATT_OK)
         status = evaluate(trainer, average, "evaluate ema", &trainer->evaluation);
     att_weights_destroy(&average);
@@ -93,4 +94,11 @@ att_status att_trainer_evaluate(att_trainer *trainer)
     trainer->state.metric = metric_of(trainer);
     trainer->eval_seconds = att_seconds_now() - started;
     return ATT_OK;
+}
+
+att_status att_trainer_begin_average(att_trainer *trainer)
+{
+    att_weights *weights = trainer->run.weights;
+    int slot = find_slot(weights, "ema");
+    return slot < 0 ? ATT_OK : copy_slot(trainer->context, weights, -1, weights, slot);
 }

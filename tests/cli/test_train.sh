@@ -27,6 +27,7 @@ err_is <<'TEXT'
 data, train: 96 images, 4 classes, numbered by the labels
 data, t10k: 32 images, 4 classes, numbered by the labels
 trains vit_tiny_patch16_224, 8 x 8 x 1, 4 classes, 3748 parameters, no module in its blocks
+train 1/3  1/6  loss X  X images/s  ETA T
 train 1/3  2/6  loss X  X images/s  ETA T
 train 1/3  4/6  loss X  X images/s  ETA T
 train 1/3  6/6  loss X  X images/s  ETA T
@@ -66,6 +67,30 @@ run 0 train -c out/whole/args.yaml --experiment again
 cmp out/whole/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same weights'
 run 0 train -c out/whole/args.yaml --experiment short --epochs 1
 grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win'
+
+# Without a terminal the first line comes after the first update, however rare lines are.
+train 0 rare --epochs 2 --batch-size 8 --grad-accum-steps 3 --log-interval 1000
+[ "$(grep '^train ' stderr | cut -d' ' -f1-4)" = 'train 1/2  3/12' ] || fail "lines of progress: $(cat stderr)"
+
+# No epochs: the weights as they are drawn, the average's too, from which a training goes as from its seed.
+train 0 untrained --epochs 0 --model-ema
+out_is <<'TEXT'
+vit_tiny_patch16_224: 0 epochs, 0 updates
+out/untrained
+TEXT
+! grep -q warm-up stderr || fail "$command_line: a warm-up of nothing"
+for ema in '' --use-ema; do
+    # shellcheck disable=SC2086
+    run 0 validate data --checkpoint out/untrained/last.safetensors $ema --json "drawn$ema.json"
+done
+[ "$(grep '"loss"' drawn.json)" = "$(grep '"loss"' drawn--use-ema.json)" ] || fail 'the average is not the weights'
+run 0 report out/untrained -o untrained.html
+run 0 train --resume out/untrained/last.safetensors
+err_has 'all 0 epochs are done already'
+train 0 seeded --epochs 1
+train 0 taken --epochs 1 --initial-checkpoint out/untrained/last.safetensors
+[ "$(cut -d, -f1-5 out/seeded/summary.csv)" = "$(cut -d, -f1-5 out/taken/summary.csv)" ] ||
+    fail 'a training from the untrained weights is not one from their seed'
 
 # What is taken otherwise than the checkpoint says is told; what is not, is not.
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9
