@@ -30,7 +30,7 @@ typedef struct cli_command {
     const cli_use *uses;
     int use_count;
     size_t settings_size;
-    bool (*explain_unknown)(const char *name); /* of its table (options.h) */
+    bool (*explain_unknown)(const char *name, char *text, size_t size); /* of its table (options.h) */
     /* The config file that the settings name, "" where none; writes at most `size` bytes. NULL: none ever. */
     void (*config)(const void *settings, char *path, size_t size);
     /* Returns the exit code. */

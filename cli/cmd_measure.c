@@ -111,6 +111,8 @@ static int settle_folder(job *j)
         return cli_usage("--experiment names a folder in --output FOLDER, which is missing");
     else if (!cli_is_run_folder(cli_folder_of(checkpoint, j->folder, sizeof j->folder)))
         *j->folder = '\0';
+    if (f->output && !*j->folder)
+        return cli_usage("--output: \"%.32s...\" is longer than a path may be", f->output);
     if (j->settings->instruments.maps > 0 && !*j->folder)
         return cli_usage("--maps needs --output FOLDER: %s does not lie in a run's folder", checkpoint);
     return CLI_OK;

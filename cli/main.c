@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "not_here.h"
 #include "stop.h"
 
 static const char *command_name(const void *user, int index)
@@ -94,6 +95,8 @@ static int run_with(cli_app *cli, const cli_command *command, int argc, char **a
     if (code == CLI_OK && !cli_options_complete(&cli->table))
         code = CLI_USAGE;
     cli->context = NULL;
+    if (code == CLI_OK)
+        cli_ignored_say(cli, cli->table.ignored);
 
     if (code == CLI_OK && count < command->least_operands)
         code = cli_usage("%s needs %s; see attscope %s --help", command->name, command->operands, command->name);
@@ -112,8 +115,9 @@ static int run_command(const cli_command *command, int argc, char **argv)
 {
     void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
     const char **operands = calloc((size_t)argc + 1, sizeof *operands);
-    cli_app cli = {
-        .table = {command->name, command->uses, command->use_count, settings, defaults, command->explain_unknown}};
+    cli_ignored ignored = {0};
+    cli_app cli = {.table = {command->name, command->uses, command->use_count, settings, defaults,
+                             command->explain_unknown, &ignored}};
     bool fine = settings && defaults && operands;
     int code = fine ? run_with(&cli, command, argc, argv, operands) : cli_failure("out of memory");
     free(operands);

@@ -1,6 +1,5 @@
 #include "not_here.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +9,8 @@ static const struct {
     const char *idle;    /* the value, besides false, 0 and nothing, that leaves the flag without effect; "*" where any
                           * does as long as the flag it belongs to is off */
     const char *instead; /* what there is; NULL: nothing like it */
-} flags[] = {
+} refused[] = {
     {"amp-impl", "*", NULL},
-    {"aot-autograd", NULL, NULL},
     {"apex-amp", NULL, "--amp is mixed precision"},
     {"aug-splits", NULL, NULL},
     {"bce-loss", NULL, "the loss is cross entropy"},
@@ -21,7 +19,6 @@ static const struct {
     {"bce-target-thresh", "*", NULL},
     {"bn-eps", NULL, NULL},
     {"bn-momentum", NULL, NULL},
-    {"channels-last", "*", NULL},
     {"clip-mode", "norm", "gradients are clipped by their norm"},
     {"color-jitter-prob", "*", NULL},
     {"cooldown-epochs", NULL, NULL},
@@ -30,17 +27,12 @@ static const struct {
     {"dataset", NULL, "DATA is a folder or an archive"},
     {"dataset-download", NULL, "DATA is a folder or an archive"},
     {"dataset-trust-remote-code", NULL, NULL},
-    {"device", "*", NULL},
-    {"device-modules", "*", NULL},
     {"dist-bn", "*", NULL},
     {"distill-loss-weight", "*", NULL},
     {"drop-block", NULL, NULL},
     {"drop-connect", NULL, NULL},
     {"epoch-repeats", NULL, NULL},
-    {"fast-norm", "*", NULL},
-    {"fuser", "*", NULL},
     {"gaussian-blur-prob", NULL, NULL},
-    {"grad-checkpointing", "*", NULL},
     {"grayscale-prob", NULL, NULL},
     {"head-init-bias", NULL, NULL},
     {"head-init-scale", NULL, NULL},
@@ -72,7 +64,6 @@ static const struct {
     {"lr-noise-std", "*", NULL},
     {"metrics-avg", NULL, NULL},
     {"model-dtype", "float32", "weights are kept in f32"},
-    {"model-ema-force-cpu", "*", NULL},
     {"model-kwargs", NULL, "what a network can be made with are options of their own"},
     {"naflex-loader", NULL, NULL},
     {"naflex-loss-scale", "*", NULL},
@@ -82,35 +73,27 @@ static const struct {
     {"naflex-patchify-channels-first", "*", NULL},
     {"naflex-train-seq-lens", "*", NULL},
     {"native-amp", NULL, "--amp is mixed precision"},
-    {"no-ddp-bb", "*", NULL},
-    {"no-prefetcher", "*", NULL},
     {"no-resume-opt", NULL, "--initial-checkpoint starts anew from a file's weights"},
-    {"num-gpu", "1", "networks run on the processor"},
     {"num-samples", NULL, NULL},
     {"opt-kwargs", NULL, "--momentum, --opt-betas and --opt-eps are options of their own"},
     {"patience-epochs", "*", NULL},
-    {"pin-mem", "*", NULL},
     {"pretrained", NULL, "weights come from a file"},
     {"pretrained-path", NULL, "weights come from a file"},
     {"real-labels", NULL, NULL},
     {"reparam", NULL, NULL},
     {"resplit", "*", NULL},
     {"results-format", "csv", NULL},
-    {"retry", "*", NULL},
     {"save-images", NULL, NULL},
     {"split-bn", NULL, NULL},
     {"start-epoch", NULL, "--resume goes on where a training stood"},
     {"sync-bn", NULL, NULL},
-    {"synchronize-step", "*", NULL},
     {"target-key", NULL, NULL},
     {"task-loss-weight", "*", NULL},
     {"test-pool", NULL, NULL},
     {"tf-preprocessing", NULL, NULL},
-    {"torchcompile", "*", NULL},
-    {"torchcompile-mode", "*", NULL},
-    {"torchscript", "*", NULL},
     {"train-batch-sizes", NULL, NULL},
     {"train-batches-per-epoch", NULL, NULL},
+    {"train-steps-per-epoch", NULL, NULL},
     {"train-img-sizes", NULL, NULL},
     {"train-num-samples", NULL, NULL},
     {"train-size-probs", "*", NULL},
@@ -118,7 +101,6 @@ static const struct {
     {"train-size-schedule", "*", NULL},
     {"train-size-schedule-spread", "*", NULL},
     {"tta", NULL, NULL},
-    {"use-multi-epochs-loader", "*", NULL},
     {"use-train-size", NULL, NULL},
     {"val-interval", "1", NULL},
     {"val-num-samples", NULL, NULL},
@@ -131,25 +113,100 @@ static const struct {
     {"warmup-prefix", NULL, NULL},
     {"worker-seeding", "*", NULL},
 };
-enum { FLAG_COUNT = sizeof flags / sizeof *flags };
+enum { REFUSED = sizeof refused / sizeof *refused };
 
-static int find(const char *name)
+/* Those that only concern how fast, in how much memory, or on which device PyTorch computes. */
+static const struct {
+    const char *name;
+    cli_takes takes;
+    const char *idle; /* timm's default, besides false, 0 and nothing, of which no note is needed */
+} ignored[] = {
+    {"aot-autograd", CLI_TAKES_NOTHING, NULL},
+    {"channels-last", CLI_TAKES_NOTHING, NULL},
+    {"device", CLI_TAKES_ONE, "cuda"},
+    {"device-modules", CLI_TAKES_SEVERAL, NULL},
+    {"fast-norm", CLI_TAKES_NOTHING, NULL},
+    {"fuser", CLI_TAKES_ONE, NULL},
+    {"grad-checkpointing", CLI_TAKES_NOTHING, NULL},
+    {"model-ema-force-cpu", CLI_TAKES_NOTHING, NULL},
+    {"no-ddp-bb", CLI_TAKES_NOTHING, NULL},
+    {"no-prefetcher", CLI_TAKES_NOTHING, NULL},
+    {"num-gpu", CLI_TAKES_ONE, "1"},
+    {"pin-mem", CLI_TAKES_NOTHING, NULL},
+    {"retry", CLI_TAKES_NOTHING, NULL},
+    {"synchronize-step", CLI_TAKES_NOTHING, NULL},
+    {"torchcompile", CLI_TAKES_COMPILER, NULL},
+    {"torchcompile-mode", CLI_TAKES_ONE, NULL},
+    {"torchscript", CLI_TAKES_NOTHING, NULL},
+    {"use-multi-epochs-loader", CLI_TAKES_NOTHING, NULL},
+};
+enum { IGNORED = sizeof ignored / sizeof *ignored };
+
+static bool same_name(const char *name, const char *own)
 {
-    for (int i = 0; i < FLAG_COUNT; i++) {
-        const char *a = name, *b = flags[i].name;
-        while (*a && (*a == *b || (*a == '_' && *b == '-')))
-            a++, b++;
-        if (!*a && !*b)
-            return i;
-    }
-    return -1;
+    while (*name && (*name == *own || (*name == '_' && *own == '-')))
+        name++, own++;
+    return !*name && !*own;
+}
+
+static int find_refused(const char *name)
+{
+    int index = REFUSED - 1;
+    while (index >= 0 && !same_name(name, refused[index].name))
+        index--;
+    return index;
+}
+
+static int find_ignored(const char *name)
+{
+    int index = IGNORED - 1;
+    while (index >= 0 && !same_name(name, ignored[index].name))
+        index--;
+    return index;
 }
 
 bool cli_not_here(const char *name, const char **instead)
 {
-    int index = find(name);
-    *instead = index >= 0 ? flags[index].instead : NULL;
+    int index = find_refused(name);
+    *instead = index >= 0 ? refused[index].instead : NULL;
     return index >= 0;
+}
+
+cli_takes cli_not_here_takes(const char *name)
+{
+    int index = find_ignored(name);
+    return index >= 0 ? ignored[index].takes : CLI_TAKES_UNKNOWN;
+}
+
+/* timm takes any word there, so that a data set behind the flag would be lost. */
+bool cli_is_torch_compiler(const char *word)
+{
+    static const char *const names[] = {"inductor", "cudagraphs", "eager",    "aot_eager", "aot_ts",
+                                        "onnxrt",   "openxla",    "tensorrt", "tvm",       "ipex"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(word, names[i]) == 0)
+            return true;
+    return false;
+}
+
+void cli_not_here_ignore(cli_ignored *list, const char *name)
+{
+    const char *own = ignored[find_ignored(name)].name;
+    for (int i = 0; i < list->count; i++)
+        if (list->names[i] == own)
+            return;
+    if (list->count < CLI_MOST_IGNORED)
+        list->names[list->count++] = own;
+}
+
+void cli_ignored_say(cli_app *cli, const cli_ignored *list)
+{
+    char text[512] = "";
+    int length = 0;
+    for (int i = 0; i < list->count; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s--%s", i ? ", " : "", list->names[i]);
+    if (list->count > 0)
+        cli_note(cli, "%s: ignored, because this only concerns the speed, memory or device of PyTorch", text);
 }
 
 /* "1.0" is 1. */
@@ -161,15 +218,19 @@ static bool is_same_value(const char *a, const char *b)
     return numbers ? left == right : strcmp(a, b) == 0;
 }
 
-bool cli_not_here_but_idle(const char *name, const char *const *values, int count)
+static bool is_idle(const char *idle, const char *const *values, int count)
 {
     static const char *const nothing[] = {"", "0", "false", "{}", "[]"};
-    int index = find(name);
-    if (index < 0)
-        return false;
-    const char *idle = flags[index].idle;
     bool off = count == 0 || (idle && strcmp(idle, "*") == 0) || (idle && count == 1 && is_same_value(values[0], idle));
     for (size_t i = 0; !off && count == 1 && i < sizeof nothing / sizeof *nothing; i++)
         off = is_same_value(values[0], nothing[i]);
     return off;
+}
+
+bool cli_not_here_but_idle(const char *name, const char *const *values, int count)
+{
+    int index = find_refused(name), speed = find_ignored(name);
+    if (index < 0 && speed < 0)
+        return false;
+    return is_idle(index >= 0 ? refused[index].idle : ignored[speed].idle, values, count);
 }

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "cli.h"
 #include "not_here.h"
 #include "options_inner.h"
+#include "unknown.h"
 
 /* --- finding a row ------------------------------------------------------------------------------------------------ */
 
@@ -49,7 +51,7 @@ static bool is_truth(const cli_option *option)
     return option->kind == CLI_FLAG || option->kind == CLI_SWITCH;
 }
 
-static cli_found find_name(const cli_table *table, const char *name)
+cli_found cli_option_find(const cli_table *table, const char *name)
 {
     cli_found f;
     for (int i = 0; (f = cli_option_at(table, i)).option; i++) {
@@ -66,7 +68,7 @@ static cli_found find_name(const cli_table *table, const char *name)
 
 bool cli_options_have(const cli_table *table, const char *name)
 {
-    return find_name(table, name).option != NULL;
+    return cli_option_find(table, name).option != NULL;
 }
 
 static cli_found find_letter(const cli_table *table, char letter)
@@ -219,36 +221,6 @@ static void describe_range(const cli_option *option, char *text, size_t size)
         snprintf(text + length, size - (size_t)length, ", up to %d of them", most_reals(option));
 }
 
-/* --- unknown names ------------------------------------------------------------------------------------------------ */
-
-static const char *option_name(const void *table, int index)
-{
-    return cli_option_at(table, index).option->name;
-}
-
-/* where: of a file, "" on the command line; dashes: before the name. */
-static void say_unknown(const cli_table *table, const char *name, const char *where, const char *dashes)
-{
-    const char *instead;
-    if (cli_not_here(name, &instead)) {
-        cli_say("%s%s%s is timm's, but attscope does not have it yet%s%s", where, dashes, name, instead ? "; " : "",
-                instead ? instead : "");
-        return;
-    }
-    if (table->explain_unknown && table->explain_unknown(name))
-        return;
-    char dashed[64];
-    snprintf(dashed, sizeof dashed, "%s", name);
-    for (char *c = dashed; *c; c++)
-        if (*c == '_')
-            *c = '-';
-    const char *nearest = att_text_nearest(dashed, option_name, table, cli_option_count(table));
-    if (nearest)
-        cli_say("%sunknown option %s%s; did you mean %s%s?", where, dashes, name, dashes, nearest);
-    else
-        cli_say("%sunknown option %s%s; see attscope %s --help", where, dashes, name, table->command);
-}
-
 /* --- choices ------------------------------------------------------------------------------------------------------ */
 
 int cli_choice_count(const cli_option *option)
@@ -295,62 +267,107 @@ typedef struct words {
     char **argv;
 } words;
 
-/* Stores the value or values after a flag. attached: what followed '=' or the letter, NULL where nothing did. */
-static bool take_values(const cli_found *f, const char *flag, const char *attached, words *w)
+static bool is_flag(const char *word)
 {
-    char expected[CLI_NUMBER_TEXT];
-    describe_range(f->option, expected, sizeof expected);
-    const char *text = attached;
-    if (!text && is_truth(f->option))
-        text = "true";
-    if (!text && w->at < w->count)
-        text = w->argv[w->at++];
+    return word[0] == '-' && word[1];
+}
+
+/* A flag as it stands on the command line. */
+typedef struct cli_flag {
+    cli_found found;
+    char name[CLI_UNKNOWN_NAME]; /* without dashes, for messages cut where it is too long */
+    const char *dashes;
+    const char *attached; /* what follows '=' or the letter; NULL: nothing does */
+    int begin, count;     /* the further words that are its values */
+    cli_takes ignored;    /* not CLI_TAKES_UNKNOWN: a flag of timm's that changes nothing here */
+} cli_flag;
+
+/* Takes the values of a flag of timm's that is ignored. */
+static void take_ignored(const cli_flag *flag, words *w)
+{
+    int most = flag->attached || flag->ignored == CLI_TAKES_NOTHING ? 0
+               : flag->ignored == CLI_TAKES_SEVERAL                 ? INT_MAX
+                                                                    : 1;
+    while (w->at < w->count && w->at - flag->begin < most && !is_flag(w->argv[w->at]) &&
+           (flag->ignored != CLI_TAKES_COMPILER || cli_is_torch_compiler(w->argv[w->at])))
+        w->at++;
+}
+
+/* Takes the words that are the option's values, whatever they say. */
+static void take_values(const cli_flag *flag, words *w)
+{
+    const cli_option *option = flag->found.option;
+    double number;
+    if (flag->attached || is_truth(option) || w->at == w->count)
+        return;
+    w->at++;
+    while (option->kind == CLI_REALS && w->at < w->count && to_real(w->argv[w->at], &number))
+        w->at++;
+}
+
+/* Reads the flag that begins with `word`, the last that was taken. */
+static cli_flag take_flag(const cli_table *table, const char *word, words *w)
+{
+    bool is_long = word[1] == '-';
+    size_t length = is_long ? strcspn(word + 2, "=") : 1;
+    cli_flag flag = {.dashes = is_long ? "--" : "-", .begin = w->at};
+    snprintf(flag.name, sizeof flag.name, "%.*s", (int)(length < sizeof flag.name ? length : sizeof flag.name - 1),
+             word + strlen(flag.dashes));
+    const char *rest = word + strlen(flag.dashes) + length;
+    if (*rest)
+        flag.attached = rest + is_long;
+    flag.found = is_long ? cli_option_find(table, flag.name) : find_letter(table, word[1]);
+    if (flag.found.option)
+        take_values(&flag, w);
+    else if (is_long && (flag.ignored = cli_not_here_takes(flag.name)) != CLI_TAKES_UNKNOWN)
+        take_ignored(&flag, w);
+    flag.count = w->at - flag.begin;
+    return flag;
+}
+
+/* Whether every flag is known, before values are looked at. */
+static bool check_names(const cli_table *table, int argc, char **argv)
+{
+    cli_unknown unknown = {0};
+    words w = {0, argc, argv};
+    while (w.at < w.count && strcmp(argv[w.at], "--") != 0) {
+        const char *word = argv[w.at++];
+        if (!is_flag(word))
+            continue;
+        cli_flag flag = take_flag(table, word, &w);
+        if (!flag.found.option && flag.ignored == CLI_TAKES_UNKNOWN)
+            cli_unknown_add(&unknown, flag.dashes, word[1] == '-' ? flag.name : word + 1, 0);
+    }
+    return cli_unknown_none(table, &unknown);
+}
+
+static bool store_flag(const cli_flag *flag, char **argv)
+{
+    const cli_option *option = flag->found.option;
+    char shown[CLI_UNKNOWN_NAME + 4], expected[CLI_NUMBER_TEXT];
+    const char *text = flag->attached;
+    snprintf(shown, sizeof shown, "%s%s", flag->dashes, flag->name);
+    describe_range(option, expected, sizeof expected);
+    if (!text)
+        text = is_truth(option) ? "true" : flag->count > 0 ? argv[flag->begin] : NULL;
     if (!text) {
-        cli_say("%s needs a value: %s", flag, expected);
+        cli_say("%s needs a value: %s", shown, expected);
         return false;
     }
-    if (!is_choice(f->option, flag, text))
+    if (!is_choice(option, shown, text))
         return false;
-    if (f->option->kind == CLI_REALS)
-        memset(cli_value_of(f), 0, sizeof(cli_reals));
-    if (!store(f, text)) {
-        cli_say("%s: \"%s\" is not %s", flag, text, expected);
+    if (option->kind == CLI_REALS)
+        memset(cli_value_of(&flag->found), 0, sizeof(cli_reals));
+    if (!store(&flag->found, text)) {
+        cli_say("%s: \"%s\" is not %s", shown, text, expected);
         return false;
     }
-    double more;
-    while (f->option->kind == CLI_REALS && !attached && w->at < w->count && to_real(w->argv[w->at], &more)) {
-        if (!store(f, w->argv[w->at++])) {
-            cli_say("%s: \"%s\" is one too many or out of range: %s", flag, w->argv[w->at - 1], expected);
+    for (int i = 1; i < flag->count; i++)
+        if (!store(&flag->found, argv[flag->begin + i])) {
+            cli_say("%s: \"%s\" is one too many or out of range: %s", shown, argv[flag->begin + i], expected);
             return false;
         }
-    }
     return true;
-}
-
-static bool take_long(const cli_table *table, const char *word, words *w)
-{
-    char name[64];
-    size_t length = strcspn(word + 2, "=");
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word + 2);
-    cli_found f = find_name(table, name);
-    if (!f.option) {
-        say_unknown(table, name, "", "--");
-        return false;
-    }
-    char flag[72];
-    snprintf(flag, sizeof flag, "--%s", name);
-    return take_values(&f, flag, word[2 + length] ? word + 2 + length + 1 : NULL, w);
-}
-
-static bool take_short(const cli_table *table, const char *word, words *w)
-{
-    cli_found f = find_letter(table, word[1]);
-    if (!f.option) {
-        cli_say("unknown option %s; see attscope %s --help", word, table->command);
-        return false;
-    }
-    char flag[3] = {'-', word[1], 0};
-    return take_values(&f, flag, word[2] ? word + 2 : NULL, w);
 }
 
 void cli_options_defaults(const cli_table *table, size_t size)
@@ -367,35 +384,44 @@ bool cli_options_parse(const cli_table *table, int argc, char **argv, const char
     words w = {0, argc, argv};
     bool only_operands = false;
     *operand_count = 0;
+    if (!check_names(table, argc, argv))
+        return false;
     while (w.at < w.count) {
         const char *word = argv[w.at++];
-        bool fine = true;
-        if (only_operands || word[0] != '-' || !word[1])
-            operands[(*operand_count)++] = word;
-        else if (strcmp(word, "--") == 0)
+        if (!only_operands && strcmp(word, "--") == 0) {
             only_operands = true;
-        else if (word[1] == '-')
-            fine = take_long(table, word, &w);
-        else
-            fine = take_short(table, word, &w);
-        if (!fine)
+            continue;
+        }
+        if (only_operands || !is_flag(word)) {
+            operands[(*operand_count)++] = word;
+            continue;
+        }
+        cli_flag flag = take_flag(table, word, &w);
+        if (flag.found.option && !store_flag(&flag, argv))
             return false;
+        if (!flag.found.option && table->ignored)
+            cli_not_here_ignore(table->ignored, flag.name);
     }
     return true;
 }
 
 /* --- config files ------------------------------------------------------------------------------------------------- */
 
-static bool take_entry(const cli_table *table, const char *path, const att_yaml_entry *entry)
+static bool take_entry(const cli_table *table, const char *path, const att_yaml_entry *entry, cli_unknown *unknown)
 {
     char where[512];
     snprintf(where, sizeof where, "%.400s, line %d: ", path, entry->line);
-    cli_found f = find_name(table, entry->key);
+    cli_found f = cli_option_find(table, entry->key);
     if (!f.option && cli_not_here_but_idle(entry->key, entry->values, entry->value_count))
         return true;
+    if (!f.option && cli_not_here_takes(entry->key) != CLI_TAKES_UNKNOWN) {
+        if (table->ignored)
+            cli_not_here_ignore(table->ignored, entry->key);
+        return true;
+    }
     if (!f.option || f.option->once) {
-        say_unknown(table, entry->key, where, "");
-        return false;
+        cli_unknown_add(unknown, "", entry->key, entry->line);
+        return true;
     }
     if (entry->kind == ATT_YAML_NULL)
         return true;
@@ -420,12 +446,13 @@ static bool take_entry(const cli_table *table, const char *path, const att_yaml_
 
 bool cli_options_config(const cli_table *table, const char *path, const att_yaml *yaml)
 {
+    cli_unknown unknown = {.file = path};
     for (int i = 0; i < att_yaml_count(yaml); i++) {
         att_yaml_entry entry = att_yaml_at(yaml, i);
-        if (!take_entry(table, path, &entry))
+        if (!take_entry(table, path, &entry, &unknown))
             return false;
     }
-    return true;
+    return cli_unknown_none(table, &unknown);
 }
 
 bool cli_options_complete(const cli_table *table)

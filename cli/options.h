@@ -70,23 +70,34 @@ typedef struct cli_use {
     size_t offset;
 } cli_use;
 
+/* Flags of timm's scripts that were given and change nothing here, each once. Zero-initialise. */
+enum { CLI_MOST_IGNORED = 32 };
+typedef struct cli_ignored {
+    const char *names[CLI_MOST_IGNORED];
+    int count;
+} cli_ignored;
+
 typedef struct cli_table {
     const char *command; /* for messages */
     const cli_use *uses;
     int use_count;
     void *settings, *defaults; /* of one size */
-    /* Says what is to be done instead with a name that is no option, where it knows; NULL: it never does. */
-    bool (*explain_unknown)(const char *name);
+    /* Writes to `text` what to do instead with a name that is no option. False: it does not know. NULL: it never does.
+     */
+    bool (*explain_unknown)(const char *name, char *text, size_t size);
+    cli_ignored *ignored; /* collects flags of timm's that change nothing here; NULL: nobody asks for them */
 } cli_table;
 
 /* Stores every default in both, settings and defaults, which have `size` bytes and are zeroed first. */
 void cli_options_defaults(const cli_table *table, size_t size);
 
 /* Stores what argv says, later flags winning, and moves what is no option to operands[0..*operand_count-1] (room for
- * argc). Texts point into argv. Prints a message and returns false for unknown flags, missing or wrong values. */
+ * argc). Texts point into argv. Prints one message and returns false for unknown flags, all of which it names, or else
+ * for the first missing or wrong value. */
 bool cli_options_parse(const cli_table *table, int argc, char **argv, const char **operands, int *operand_count);
 
-/* Stores what a config file says; texts point into `yaml`. `path` is for messages, of which the first ends it. */
+/* Stores what a config file says; texts point into `yaml`. `path` is for the message, of the first wrong value or of
+ * all unknown keys, after which it returns false. */
 bool cli_options_config(const cli_table *table, const char *path, const att_yaml *yaml);
 
 /* Whether there is an option of that name. */

@@ -17,6 +17,8 @@ typedef struct cli_found {
 /* Row `index` of all groups together; option NULL past the last. */
 cli_found cli_option_at(const cli_table *table, int index);
 int cli_option_count(const cli_table *table);
+/* The row of that name, dashes or underscores; option NULL: there is none. */
+cli_found cli_option_find(const cli_table *table, const char *name);
 /* Where its value lies. */
 void *cli_value_of(const cli_found *found);
 int cli_choice_count(const cli_option *option);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -80,6 +81,9 @@ int cli_experiment_check(const char *experiment)
 {
     if (experiment && (strchr(experiment, '/') || strcmp(experiment, ".") == 0 || strcmp(experiment, "..") == 0))
         return cli_usage("--experiment: \"%s\" is a path; it names a folder in --output", experiment);
+    if (experiment && strlen(experiment) > NAME_MAX)
+        return cli_usage("--experiment: \"%.32s...\" has %zu bytes; the name of a folder has at most %d", experiment,
+                         strlen(experiment), NAME_MAX);
     return CLI_OK;
 }
 
@@ -163,6 +167,8 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
         return cli_failure("the clock gives no date to name the run by");
     snprintf(name, sizeof name, "%s-%.200s-%d", stamp, model, size);
     cli_join(output, experiment ? experiment : name, run->folder, sizeof run->folder);
+    if (!*run->folder)
+        return cli_usage("--output: \"%.32s...\" is longer than a path may be", output);
     cli_database_of(run->folder, run->database, sizeof run->database);
     run->unnamed = !experiment;
     char last[CLI_PATH];

@@ -13,7 +13,7 @@ typedef struct cli_run_folder {
     bool unnamed; /* the folder's name is made of the time */
 } cli_run_folder;
 
-/* Refuses an --experiment (NULL: none) that is no name of a folder in --output but a path. CLI_OK or a code. */
+/* Refuses an --experiment (NULL: none) that is a path, or longer than the name of a folder may be. CLI_OK or a code. */
 int cli_experiment_check(const char *experiment);
 /* The same where the name counts, and --resume auto without one. CLI_OK or a code. */
 int cli_resume_check(const char *resume, const char *experiment);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "not_here.h"
 #include "sweep_same.h"
 
 /* --- what was asked ----------------------------------------------------------------------------------------------- */
@@ -70,16 +71,17 @@ static bool is_ours(const char *flag)
     return false;
 }
 
-bool sweep_plan_explain(const char *name)
+bool sweep_plan_explain(const char *name, char *text, size_t size)
 {
     train_settings settings = {0};
-    const cli_table train = {"train", cli_train_uses, CLI_TRAIN_USES, &settings, &settings, NULL};
+    const cli_table train = {
+        .command = "train", .uses = cli_train_uses, .use_count = CLI_TRAIN_USES, .settings = &settings};
     if (is_ours(name) || !cli_options_have(&train, name))
         return false;
-    cli_say(
-        "--%s is an option of attscope train: --set %s=VALUE gives it to all runs, --vary %s=LIST one value to each "
-        "setting",
-        name, name, name);
+    snprintf(text, size,
+             "--%s is an option of attscope train: --set %s=VALUE gives it to all runs, --vary %s=LIST one value to "
+             "each setting",
+             name, name, name);
     return true;
 }
 
@@ -231,7 +233,12 @@ static int lay_out(sweep_plan *plan)
 
 static cli_table table_of(sweep_plan *plan)
 {
-    return (cli_table){"train", cli_train_uses, CLI_TRAIN_USES, &plan->settings, &plan->defaults, NULL};
+    return (cli_table){.command = "train",
+                       .uses = cli_train_uses,
+                       .use_count = CLI_TRAIN_USES,
+                       .settings = &plan->settings,
+                       .defaults = &plan->defaults,
+                       .ignored = &plan->ignored};
 }
 
 int sweep_plan_settle(sweep_plan *plan, const sweep_run *run)
@@ -328,7 +335,11 @@ int sweep_plan_make(cli_app *cli, const sweep_asked *asked, sweep_plan *plan)
         code = cli_check(cli, att_yaml_read(cli->context, asked->recipe, &plan->recipe));
     if (code == CLI_OK)
         code = lay_out(plan);
-    return code == CLI_OK ? settle_all(cli, plan) : code;
+    if (code == CLI_OK)
+        code = settle_all(cli, plan);
+    if (code == CLI_OK)
+        cli_ignored_say(cli, &plan->ignored);
+    return code;
 }
 
 void sweep_plan_free(sweep_plan *plan)

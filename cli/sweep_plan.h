@@ -47,6 +47,7 @@ typedef struct sweep_plan {
     sweep_run *runs;
     int run_count;
     train_settings settings, defaults; /* of the run that was settled last */
+    cli_ignored ignored;
 } sweep_plan;
 
 /* Reads the recipe and lays out the runs. Every value is tried as the option of attscope train that it is, and what is
@@ -55,8 +56,8 @@ typedef struct sweep_plan {
 int sweep_plan_make(cli_app *cli, const sweep_asked *asked, sweep_plan *plan);
 void sweep_plan_free(sweep_plan *plan);
 
-/* What the sweep's command line says of a name that is no option of its own but the training's. */
-bool sweep_plan_explain(const char *name);
+/* What the sweep's command line says of a name that is no option of its own but the training's (options.h). */
+bool sweep_plan_explain(const char *name, char *text, size_t size);
 
 /* Makes the sweep's folder and keeps other sweeps out of it until this one ends, however it ends. CLI_OK or a code. */
 int sweep_plan_lock(sweep_plan *plan);

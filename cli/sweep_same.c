@@ -70,6 +70,7 @@ bool sweep_same_settings(cli_app *cli, const train_settings *a, const train_sett
     memcpy(to->broadcast, options->broadcast, sizeof to->broadcast);
     memcpy(to->attn, options->attn, sizeof to->attn);
     memcpy(to->attn_blocks, options->attn_blocks, sizeof to->attn_blocks);
-    const cli_table table = {"train", cli_train_uses, CLI_TRAIN_USES, &other, &none, NULL};
+    const cli_table table = {
+        .command = "train", .uses = cli_train_uses, .use_count = CLI_TRAIN_USES, .settings = &other, .defaults = &none};
     return cli_options_same(&table, a) && same_places(cli, a, b, options->attn);
 }

@@ -67,7 +67,7 @@ static void write_command(const char *folder, const cli_command *command)
     void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
     if (!settings || !defaults)
         exit(1);
-    const cli_table table = {command->name, command->uses, command->use_count, settings, defaults, NULL};
+    const cli_table table = {command->name, command->uses, command->use_count, settings, defaults, NULL, NULL};
     cli_options_defaults(&table, command->settings_size);
     FILE *out = open_page(folder, "man/man1", "attscope-", command->name, ".1");
     page_command(command, &table, out);

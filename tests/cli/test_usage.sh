@@ -36,9 +36,53 @@ usage '--amp is done in bfloat16, not in float16; --amp-dtype bfloat16 says so' 
 usage '--amp-dtype: there is no "half", only bfloat16, float16' train data --amp --amp-dtype half
 usage "--pretrained is timm's, but attscope does not have it yet; weights come from a file" validate data --pretrained
 
-usage '--epochs needs a value: a whole number from 1 to 1000000' train data --epochs
-usage '--epochs: "ten" is not a whole number from 1 to 1000000' train data --epochs ten
-usage '--epochs: "0" is not a whole number from 1 to 1000000' train data --epochs=0
+# Several unknown names are told in one message, whatever else is wrong.
+run 2 train data --batch-szie 3 --jsd-loss -z --epochs ten
+err_is <<'TEXT'
+attscope: 3 options are not known:
+  unknown option --batch-szie; did you mean --batch-size?
+  --jsd-loss is timm's, but attscope does not have it yet; the loss is cross entropy
+  unknown option -z; see attscope train --help
+TEXT
+printf 'epohcs: 3\nmodel: resnet20\njson: out\n' >c.yaml
+run 2 train data -c c.yaml
+err_is <<'TEXT'
+attscope: c.yaml: 2 options are not known:
+  line 1: unknown option epohcs; did you mean epochs?
+  line 3: json belongs to a single call; give --json on the command line
+TEXT
+printf 'json: out\n' >c.yaml
+usage 'c.yaml, line 1: json belongs to a single call; give --json on the command line' train data -c c.yaml
+printf 'jsom: out\n' >c.yaml
+usage 'c.yaml, line 1: unknown option jsom; see attscope train --help' train data -c c.yaml
+# shellcheck disable=SC2046
+run 2 train data $(printf -- '--unknown%d ' $(seq 20))
+err_has '20 options are not known'
+err_has '  and 4 more'
+
+# Flags of timm's that concern only the speed, memory or device of PyTorch are ignored, which one note says.
+run 1 train missing --model resnet20 --pin-mem --device-modules a b --pin-mem --torchcompile inductor --num-gpu 2
+err_is <<'TEXT'
+--pin-mem, --device-modules, --torchcompile, --num-gpu: ignored, because this only concerns the speed, memory or device of PyTorch
+attscope: missing does not exist
+TEXT
+run 1 validate --torchscript --channels-last --device=cuda --no-prefetcher --torchcompile missing --checkpoint "$0"
+err_has '--torchscript, --channels-last, --device, --no-prefetcher, --torchcompile: ignored'
+printf 'model: resnet20\npin_mem: true\ntorchcompile: null\ndevice: cuda\nfast_norm: false\nfuser: te\n' >c.yaml
+for command in train sweep; do
+    operands=missing
+    [ $command = train ] || operands='c.yaml missing'
+    # shellcheck disable=SC2086
+    run 1 $command $operands $([ $command = sweep ] || echo -c c.yaml)
+    err_is <<'TEXT'
+--pin-mem, --fuser: ignored, because this only concerns the speed, memory or device of PyTorch
+attscope: missing does not exist
+TEXT
+done
+
+usage '--epochs needs a value: a whole number from 0 to 1000000' train data --epochs
+usage '--epochs: "ten" is not a whole number from 0 to 1000000' train data --epochs ten
+usage '--epochs: "-1" is not a whole number from 0 to 1000000' train data --epochs=-1
 usage '-b: "99999999999999999999" is not a whole number from 1 to 65536' train data -b 99999999999999999999
 usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
 usage '--mean: "4" is one too many or out of range: a number from 0 to 1, up to 3 of them' train data --mean 1 1 1 4
@@ -56,6 +100,19 @@ usage 'inspect: "b" is one operand too many; see attscope inspect --help' inspec
 run 1 train --resume missing/last.safetensors
 err_has 'attscope: missing/last.safetensors does not exist'
 usage '--resume auto needs --experiment NAME, the run to continue' train data --resume auto --model vit_tiny_patch16_224
+
+printf -v long 'x%.0s' {1..300}
+for command in 'train data --model resnet20' 'sweep c.yaml data' 'measure c.yaml data --output out'; do
+    # shellcheck disable=SC2086
+    usage "--experiment: \"${long:0:32}...\" has 300 bytes; the name of a folder has at most 255" \
+        $command --experiment "$long"
+done
+printf -v longer '%s/' "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long"
+for command in 'train data --model resnet20' 'measure c.yaml data'; do
+    # shellcheck disable=SC2086
+    run 2 $command --output "$longer" --experiment x
+    err_is <<<"attscope: --output: \"${long:0:32}...\" is longer than a path may be"
+done
 
 usage '--seed: "-1" is not a whole number from 0 to 2^64 - 1' train data --seed -1
 usage '--checkpoint-hist: "0" is not a whole number from 1 to 1000' train data --checkpoint-hist 0
@@ -89,6 +146,7 @@ for command in train validate measure predict models modules inspect report benc
     out_has "Usage: attscope $command"
     out_has 'Example:'
     out_has "  attscope $command"
+    [ -z "$(grep -E '^[A-Z].*:$' stdout | sort | uniq -d)" ] || fail "$command --help: two groups of one name"
     awk 'length > 80 { print FILENAME ": " length ": " $0; bad = 1 } END { exit bad }' stdout || fail "$command --help: too wide"
 done
 

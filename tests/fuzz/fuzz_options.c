@@ -46,7 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     void *settings = calloc(1, command->settings_size), *defaults = calloc(1, command->settings_size);
     fuzz_require(text && settings && defaults, "memory");
     memcpy(text, data + 1, size - 1);
-    cli_table table = {command->name, command->uses, command->use_count, settings, defaults, command->explain_unknown};
+    cli_ignored ignored = {0};
+    cli_table table = {command->name, command->uses, command->use_count, settings, defaults, command->explain_unknown,
+                       &ignored};
     cli_options_defaults(&table, command->settings_size);
 
     const char *operands[MOST_WORDS];

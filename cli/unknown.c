@@ -1,0 +1,88 @@
+#include "unknown.h"
+
+#include <string.h>
+
+#include "cli.h"
+#include "not_here.h"
+#include "options_inner.h"
+
+enum { REASON = 320 };
+
+void cli_unknown_add(cli_unknown *unknown, const char *dashes, const char *name, int line)
+{
+    int index = unknown->count++;
+    if (index >= CLI_MOST_UNKNOWN)
+        return;
+    snprintf(unknown->items[index].name, CLI_UNKNOWN_NAME, "%s%s", dashes, name);
+    unknown->items[index].line = line;
+}
+
+static const char *option_name(const void *table, int index)
+{
+    return cli_option_at(table, index).option->name;
+}
+
+/* The option that the name was probably meant to be; NULL: none comes near, or none that may stand in a file. */
+static const char *find_nearest(const cli_table *table, const char *name, bool in_file)
+{
+    char dashed[CLI_UNKNOWN_NAME];
+    snprintf(dashed, sizeof dashed, "%s", name);
+    for (char *c = dashed; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    const char *nearest = att_text_nearest(dashed, option_name, table, cli_option_count(table));
+    return nearest && in_file && cli_option_find(table, nearest).option->once ? NULL : nearest;
+}
+
+/* "unknown option --batch-szie; did you mean --batch-size?" */
+static void give_reason(const cli_table *table, const char *shown, bool in_file, char reason[REASON])
+{
+    size_t dashes = strspn(shown, "-");
+    const char *name = shown + dashes, *instead, *nearest = NULL;
+    bool is_letter = dashes == 1;
+    if (!is_letter && cli_not_here(name, &instead)) {
+        snprintf(reason, REASON, "%s is timm's, but attscope does not have it yet%s%s", shown, instead ? "; " : "",
+                 instead ? instead : "");
+        return;
+    }
+    const cli_option *option = cli_option_find(table, name).option;
+    if (in_file && option) { /* one of a single call */
+        snprintf(reason, REASON, "%s belongs to a single call; give --%s on the command line", shown, option->name);
+        return;
+    }
+    if (!is_letter && table->explain_unknown && table->explain_unknown(name, reason, REASON))
+        return;
+    if (!is_letter)
+        nearest = find_nearest(table, name, in_file);
+    if (nearest)
+        snprintf(reason, REASON, "unknown option %s; did you mean %.*s%s?", shown, (int)dashes, shown, nearest);
+    else
+        snprintf(reason, REASON, "unknown option %s; see attscope %s --help", shown, table->command);
+}
+
+bool cli_unknown_none(const cli_table *table, const cli_unknown *unknown)
+{
+    char reason[REASON], list[CLI_MOST_UNKNOWN * (REASON + 24)];
+    const char *file = unknown->file ? unknown->file : "", *colon = unknown->file ? ": " : "";
+    int length = 0;
+    if (unknown->count == 0)
+        return true;
+    give_reason(table, unknown->items[0].name, unknown->file, reason);
+    if (unknown->count == 1 && unknown->file)
+        cli_say("%.400s, line %d: %s", file, unknown->items[0].line, reason);
+    else if (unknown->count == 1)
+        cli_say("%s", reason);
+    if (unknown->count == 1)
+        return false;
+    for (int i = 0; i < unknown->count && i < CLI_MOST_UNKNOWN; i++) {
+        char line[24] = "";
+        if (unknown->file)
+            snprintf(line, sizeof line, "line %d: ", unknown->items[i].line);
+        give_reason(table, unknown->items[i].name, unknown->file, reason);
+        length += snprintf(list + length, sizeof list - (size_t)length, "\n  %s%s", line, reason);
+    }
+    if (unknown->count > CLI_MOST_UNKNOWN)
+        snprintf(list + length, sizeof list - (size_t)length, "\n  and %d more", unknown->count - CLI_MOST_UNKNOWN);
+    cli_say("%.400s%s%d options are not known:%s", file, colon, unknown->count, list);
+    return false;
+}
