@@ -108,7 +108,7 @@ static void print_network(const facts *f)
     printf(", std");
     for (int i = 0; i < p->in_chans && i < 3; i++)
         printf(" %g", p->std[i]);
-    printf(", crop %g, %s\n", p->crop_pct, p->interpolation);
+    printf(", crop %g %s, %s\n", p->crop_pct, p->crop_mode, p->interpolation);
 }
 
 static const char train_prefix[] = "attscope.train.";
@@ -204,6 +204,7 @@ static void write_network(att_json_writer *w, const facts *f)
     json_channels(w, "mean", p->mean, p->in_chans);
     json_channels(w, "std", p->std, p->in_chans);
     cli_json_number(w, "crop_pct", p->crop_pct);
+    cli_json_text(w, "crop_mode", p->crop_mode);
     cli_json_text(w, "interpolation", p->interpolation);
 }
 

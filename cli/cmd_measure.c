@@ -208,6 +208,7 @@ static att_status emit_begin(const job *j)
         {.name = "mean", .text = means},
         {.name = "std", .text = stds},
         {.name = "crop_pct", .number = p->crop_pct},
+        {.name = "crop_mode", .text = p->crop_mode},
         {.name = "interpolation", .text = p->interpolation},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(j->loaded.model))},
         {.name = "img_size", .number = p->img_size},

@@ -90,6 +90,7 @@ static void settle_settings(job *j, const char *data)
     effective_channels(&s->preprocess.mean, j->network.preprocess.mean, j->network.preprocess.in_chans);
     effective_channels(&s->preprocess.std, j->network.preprocess.std, j->network.preprocess.in_chans);
     s->preprocess.crop_pct = j->network.preprocess.crop_pct;
+    s->preprocess.crop_mode = j->network.preprocess.crop_mode;
     s->preprocess.interpolation = j->network.preprocess.interpolation;
     const char *slash = strrchr(j->run.folder, '/');
     s->files.experiment = slash ? slash + 1 : j->run.folder;

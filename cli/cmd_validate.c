@@ -58,6 +58,7 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
     cli_json_number(writer, "top5_err", 100 - e->top5);
     cli_json_number(writer, "param_count", 1e-6 * (double)parameters_of(loaded));
     cli_json_number(writer, "crop_pct", p->crop_pct);
+    cli_json_text(writer, "crop_mode", p->crop_mode);
     cli_json_text(writer, "interpolation", p->interpolation);
     cli_json_number(writer, "loss", e->loss);
     cli_json_number(writer, "count", (double)e->count);

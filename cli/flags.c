@@ -11,6 +11,12 @@ static const char *choice_of(const char *const *names, int count, int index)
     return index < count ? names[index] : NULL;
 }
 
+static const char *choose_crop_mode(int index)
+{
+    static const char *const names[] = {"center", "squash", "border"};
+    return choice_of(names, 3, index);
+}
+
 const char *cli_choice_interpolation(int index)
 {
     static const char *const names[] = {"bicubic", "bilinear"};
@@ -207,8 +213,11 @@ static const cli_option preprocess_options[] = {
      CLI_AT(cli_preprocess, mean), .low = 0, .high = 1},
     {"std", .kind = CLI_REALS, .value = "X...", .help = "of pixels in 0..1: one number, or one a channel",
      CLI_AT(cli_preprocess, std), .low = 1e-6, .high = 10},
-    {"crop-pct", .kind = CLI_REAL, .value = "X", .help = "share of the shorter side that the centre crop keeps",
+    {"crop-pct", .kind = CLI_REAL, .value = "X", .help = "size of the crop over the size that images are resized to",
      CLI_AT(cli_preprocess, crop_pct), .low = 0.01, .high = 1, .open = true},
+    {"crop-mode", .kind = CLI_TEXT, .value = "NAME",
+     .help = "evaluation: keep the aspect and cover the crop, ignore the aspect, or fit in and fill up with the mean",
+     .choice = choose_crop_mode, CLI_AT(cli_preprocess, crop_mode)},
     {"interpolation", .kind = CLI_TEXT, .value = "NAME", .help = "of resizing", .choice = cli_choice_interpolation,
      CLI_AT(cli_preprocess, interpolation)},
 };

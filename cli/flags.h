@@ -16,8 +16,8 @@ extern const cli_group cli_group_network;
 
 typedef struct cli_preprocess {
     cli_reals mean, std;
-    double crop_pct;           /* 0: not given */
-    const char *interpolation; /* NULL: not given */
+    double crop_pct;                       /* 0: not given */
+    const char *crop_mode, *interpolation; /* NULL: not given */
 } cli_preprocess;
 extern const cli_group cli_group_preprocess;
 

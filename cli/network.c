@@ -28,6 +28,8 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
         return code;
     if (flags->crop_pct > 0)
         preprocess->crop_pct = flags->crop_pct;
+    if (flags->crop_mode)
+        snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", flags->crop_mode);
     if (flags->interpolation)
         snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", flags->interpolation);
     return CLI_OK;
@@ -57,6 +59,7 @@ static char *name_changes(const att_preprocess *own, const att_preprocess *taken
     } all[] = {{"--mean", memcmp(taken->mean, own->mean, channels) != 0},
                {"--std", memcmp(taken->std, own->std, channels) != 0},
                {"--crop-pct", taken->crop_pct != own->crop_pct},
+               {"--crop-mode", strcmp(taken->crop_mode, own->crop_mode) != 0},
                {"--interpolation", strcmp(taken->interpolation, own->interpolation) != 0}};
     char flags[96] = "";
     size_t length = 0;

@@ -23,7 +23,6 @@ static const struct {
     {"color-jitter-prob", "*", NULL},
     {"cooldown-epochs", NULL, NULL},
     {"crop-border-pixels", NULL, NULL},
-    {"crop-mode", "center", "evaluation crops the centre"},
     {"dataset", NULL, "DATA is a folder or an archive"},
     {"dataset-download", NULL, "DATA is a folder or an archive"},
     {"dataset-trust-remote-code", NULL, NULL},

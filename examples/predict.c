@@ -8,9 +8,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <attscope/data.h>
+#include <attscope/evaluate.h>
 #include <attscope/models.h>
 #include <attscope/plan.h>
 
@@ -50,13 +49,7 @@ static att_status load(network *n, const char *path, const char *name)
 static att_status read_image(const network *n, const char *path, float **pixels)
 {
     const att_preprocess *look = &n->identity.preprocess;
-    att_transform_options options = att_transform_options_defaults(look->img_size, look->img_size, look->in_chans);
-    options.crop_pct = look->crop_pct;
-    options.interpolation = strcmp(look->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
-    for (int c = 0; c < look->in_chans; c++) {
-        options.mean[c] = (float)look->mean[c];
-        options.std[c] = (float)look->std[c];
-    }
+    att_transform_options options = att_evaluate_transform(look);
     *pixels = malloc((size_t)look->img_size * (size_t)look->img_size * (size_t)look->in_chans * sizeof **pixels);
     att_image image = {0};
     att_status status = *pixels ? ATT_OK : ATT_ERR_MEMORY;

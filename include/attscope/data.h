@@ -100,9 +100,11 @@ typedef enum att_interpolation {
 } att_interpolation;
 
 typedef enum att_crop {
-    ATT_CROP_CENTER,         /* resize, then cut the middle out: evaluation */
+    ATT_CROP_CENTER,         /* evaluation: resize so that the image covers the crop, cut the middle out */
     ATT_CROP_RANDOM_RESIZED, /* a random box, resized */
-    ATT_CROP_PAD             /* as ATT_CROP_CENTER, then shifted by up to `pad` in both directions over black */
+    ATT_CROP_PAD,            /* as ATT_CROP_CENTER, then shifted by up to `pad` in both directions over black */
+    ATT_CROP_SQUASH,         /* evaluation: resize both sides, whatever the aspect; cut the middle out */
+    ATT_CROP_BORDER          /* evaluation: resize so that the image fits, cut the middle out, fill up with the mean */
 } att_crop;
 
 /* timm's RandAugment (Cubuk et al. 2019; timm/data/auto_augment.py): `layers` times one of AutoContrast, Equalize,
@@ -128,10 +130,15 @@ typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL }
 
 /* From an 8-bit image to floats [height][width][channels]. Resizing is Pillow's to the byte (antialiased, two passes).
  *
- * ATT_CROP_CENTER is timm's evaluation: with target (H, W) and scale size s = floor(target / crop_pct), the image is
- * resized so that it covers s and keeps its aspect (square targets: shorter side s, longer int(s * long / short);
- * others: sides divided by min(h / s_h, w / s_w) and rounded), then the middle is cut out (offsets rounded half to
- * even). Then follow, where asked for and in this order: flips, RandAugment, colour jitter (torchvision's: brightness,
+ * ATT_CROP_CENTER, ATT_CROP_SQUASH and ATT_CROP_BORDER are timm's crop modes of evaluation. The target is (H, W), the
+ * scale size s = floor(target / crop_pct). The image is resized, then the middle is cut out (offsets rounded half to
+ * even). Sizes after resizing:
+ * center: the image covers s and keeps its aspect. Square targets: shorter side s, longer int(s * long / short);
+ * others: sides divided by min(h / s_h, w / s_w) and rounded half to even. squash: s, whatever the image's aspect.
+ * border: the image fits into s and keeps its aspect: sides divided by max(h / s_h, w / s_w) and rounded half to even.
+ * Where a side is smaller than the target's, (target - side) / 2 pixels, rounded down, are added before the image and
+ * the rest after it, of the colour round(255 mean), half to even, cut to 0..255.
+ * Then follow, where asked for and in this order: flips, RandAugment, colour jitter (torchvision's: brightness,
  * contrast and saturation in random order, each by a factor U(max(0, 1 - j), 1 + j)), normalisation, random erasing
  * (timm's: 1 to erase_count boxes, together U(.02, 1/3) of the area, aspects log-uniform in 0.3..1/0.3).
  * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect log-uniform in `ratio`, ten tries, then the largest
@@ -140,7 +147,7 @@ typedef struct att_transform_options {
     int height, width, channels; /* of the result; channels 1 or 3 */
     att_crop crop;
     att_interpolation interpolation;
-    double crop_pct;           /* 0.01..1: ATT_CROP_CENTER and ATT_CROP_PAD */
+    double crop_pct;           /* 0.01..1: all but ATT_CROP_RANDOM_RESIZED */
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED */
     int pad;                   /* ATT_CROP_PAD, pixels */
     double flip;               /* probability of a left-right flip */
@@ -149,8 +156,8 @@ typedef struct att_transform_options {
     double color_jitter[3]; /* brightness, contrast, saturation: j in 0..10; 0: none */
     double erase;           /* probability of random erasing */
     att_erase_mode erase_mode;
-    int erase_count;       /* 1..100, where there is erasing */
-    float mean[3], std[3]; /* (x / 255 - mean) / std per channel */
+    int erase_count;        /* 1..100, where there is erasing */
+    double mean[3], std[3]; /* (x / 255 - mean) / std per channel, in single precision */
 } att_transform_options;
 
 /* Centre crop with crop_pct 1, bicubic, nothing random; scale .08-1, ratio 3/4-4/3 and pad 4 for those who choose them;
@@ -158,7 +165,8 @@ typedef struct att_transform_options {
 ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
 
 /* Transforms one image of the options' channels to `out`, height * width * channels floats. seed, epoch and index key
- * the random choices. Errors: ERR_ARGUMENT (an option outside its range, channels differ), ERR_MEMORY. */
+ * the random choices. Errors: ERR_ARGUMENT (an option outside its range, channels differ), ERR_UNSUPPORTED (a side
+ * would have no pixel or more than 2^31 - 1 after resizing), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, const att_transform_options *options,
                                                       const att_image *image, uint64_t seed, int64_t epoch,
                                                       int64_t index, float *out);

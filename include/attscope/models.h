@@ -20,7 +20,8 @@ typedef struct att_model att_model;
 typedef struct att_preprocess {
     int img_size, in_chans;
     double mean[3], std[3]; /* of pixels in 0..1; the first in_chans count */
-    double crop_pct;        /* (0, 1]; evaluation: shorter side = floor(img_size / crop_pct), then centre crop */
+    double crop_pct;        /* (0, 1]; evaluation: img_size over the side that is resized to */
+    char crop_mode[8];      /* "center", "squash", "border": ATT_CROP_CENTER and so on (data.h) */
     char interpolation[16]; /* "bicubic", "bilinear" */
 } att_preprocess;
 

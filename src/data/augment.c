@@ -73,8 +73,7 @@ static void sharpness(const augment_job *job)
 static void move(const augment_job *job, att_affine map)
 {
     uint8_t fill[3];
-    for (int c = 0; c < 3; c++)
-        fill[c] = (uint8_t)fmin(fmax(rint(255.0 * (double)job->options->mean[c]), 0), 255);
+    att_pixels_mean_colour(job->options->mean, job->image->channels, fill);
     att_pixels_affine(job->image, &map, job->options->interpolation, fill, job->scratch);
 }
 

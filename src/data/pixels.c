@@ -12,6 +12,12 @@ static size_t byte_count(const att_image *image)
     return (size_t)image->width * (size_t)image->height * (size_t)image->channels;
 }
 
+void att_pixels_mean_colour(const double mean[3], int channels, uint8_t colour[3])
+{
+    for (int c = 0; c < channels; c++)
+        colour[c] = (uint8_t)fmin(fmax(rint(255.0 * mean[c]), 0), 255);
+}
+
 /* --- value by value ---------------------------------------------------------------------------------------------- */
 
 /* Every value v of channel c becomes table[c][v]. */

@@ -27,6 +27,9 @@ void att_pixels_contrast(const att_image *image, double factor);
 void att_pixels_color(const att_image *image, double factor);
 void att_pixels_sharpness(const att_image *image, double factor, uint8_t *scratch);
 
+/* The colour with which timm fills what lies outside a picture: round(255 mean), half to even, cut to 0..255. */
+void att_pixels_mean_colour(const double mean[3], int channels, uint8_t colour[3]);
+
 /* The pixel at (x, y) becomes the one at (a X + b Y + c, d X + e Y + f) of the picture, X = x + 1/2, Y = y + 1/2, from
  * its 2 x 2 or 4 x 4 neighbours (Keys' cubic with a = -1), the fraction dropped; outside the picture it becomes `fill`.
  */

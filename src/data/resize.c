@@ -106,35 +106,67 @@ typedef struct resizing {
     int left, right, top, bottom;
     uint8_t *lines;   /* [right - left][LANES] */
     uint8_t *out;     /* [window.width][LANES] */
-    uint8_t *between; /* [bottom - top][window.width][channels] */
+    uint8_t *between; /* what the first pass makes */
 } resizing;
 
-/* The rows y.. below, as many as there are lanes for, into `between`. */
-static int across_some(const resizing *r, int y)
+/* Rows of pixels, `stride` bytes apart. */
+typedef struct rows_of_pixels {
+    const uint8_t *pixels;
+    size_t stride;
+    int count;
+} rows_of_pixels;
+
+/* Columns left..right-1 of rows y.. become the window's columns; as many rows as there are lanes for. Returns how many.
+ */
+static int across_some(const resizing *r, const rows_of_pixels *from, int y, uint8_t *to)
 {
     int channels = r->image->channels, bytes = lane_bytes(channels), width = r->right - r->left;
-    int count = r->bottom - y < LANES / bytes ? r->bottom - y : LANES / bytes;
+    int count = from->count - y < LANES / bytes ? from->count - y : LANES / bytes;
     size_t stride = (size_t)r->window.width * (size_t)channels;
     for (int i = 0; i < count; i++)
-        copy_pixels(pixel_at(r->image, r->from.x + r->left, r->from.y + y + i), (size_t)channels, r->lines + i * bytes,
-                    LANES, channels, width);
+        copy_pixels(from->pixels + (size_t)(y + i) * from->stride, (size_t)channels, r->lines + i * bytes, LANES,
+                    channels, width);
     r->functions->across(r->lines, r->left, &r->columns, r->window.width, r->out);
     for (int i = 0; i < count; i++)
-        copy_pixels(r->out + i * bytes, LANES, r->between + (size_t)(y - r->top + i) * stride, (size_t)channels,
-                    channels, r->window.width);
+        copy_pixels(r->out + i * bytes, LANES, to + (size_t)(y + i) * stride, (size_t)channels, channels,
+                    r->window.width);
     return count;
 }
 
-static void down_all(const resizing *r, uint8_t *out)
+static void across_all(const resizing *r, const rows_of_pixels *from, uint8_t *to)
 {
-    size_t stride = (size_t)r->window.width * (size_t)r->image->channels;
-    for (int y = 0; y < r->window.height; y++)
-        r->functions->down(r->between + (size_t)(r->rows.first[y] - r->top) * stride, stride,
-                           r->rows.weights + (size_t)y * (size_t)r->rows.room, r->rows.length[y],
-                           out + (size_t)y * stride);
+    for (int y = 0; y < from->count;)
+        y += across_some(r, from, y, to);
 }
 
-static att_status resize_passes(att_context *context, resizing *r, uint8_t *out)
+/* Rows top..bottom-1, of `width` pixels each, become the window's rows. */
+static void down_all(const resizing *r, const rows_of_pixels *from, int width, uint8_t *to)
+{
+    size_t count = (size_t)width * (size_t)r->image->channels;
+    for (int y = 0; y < r->window.height; y++)
+        r->functions->down(from->pixels + (size_t)(r->rows.first[y] - r->top) * from->stride, from->stride, count,
+                           r->rows.weights + (size_t)y * (size_t)r->rows.room, r->rows.length[y],
+                           to + (size_t)y * count);
+}
+
+static void run_passes(const resizing *r, bool down_first, uint8_t *out)
+{
+    size_t channels = (size_t)r->image->channels;
+    int width = r->right - r->left;
+    rows_of_pixels image = {pixel_at(r->image, r->from.x + r->left, r->from.y + r->top),
+                            (size_t)r->image->width * channels, r->bottom - r->top};
+    if (down_first) {
+        rows_of_pixels between = {r->between, (size_t)width * channels, r->window.height};
+        down_all(r, &image, width, r->between);
+        across_all(r, &between, out);
+    } else {
+        rows_of_pixels between = {r->between, (size_t)r->window.width * channels, r->bottom - r->top};
+        across_all(r, &image, r->between);
+        down_all(r, &between, r->window.width, out);
+    }
+}
+
+static att_status resize_window(att_context *context, resizing *r, bool down_first, uint8_t *out)
 {
     int last_x = r->window.width - 1, last_y = r->window.height - 1;
     r->left = r->columns.first[0];
@@ -142,17 +174,24 @@ static att_status resize_passes(att_context *context, resizing *r, uint8_t *out)
     r->top = r->rows.first[0];
     r->bottom = r->rows.first[last_y] + r->rows.length[last_y];
     size_t lines = (size_t)(r->right - r->left) * LANES, results = (size_t)r->window.width * LANES;
-    size_t rows = (size_t)(r->bottom - r->top) * (size_t)r->window.width * (size_t)r->image->channels;
-    r->lines = att_allocate(context, lines + results + rows);
+    size_t between = down_first ? (size_t)r->window.height * (size_t)(r->right - r->left)
+                                : (size_t)(r->bottom - r->top) * (size_t)r->window.width;
+    size_t bytes = lines + results + between * (size_t)r->image->channels;
+    r->lines = att_allocate(context, bytes);
     if (!r->lines)
-        return att_fail_memory(context, lines + results + rows, "a resize");
+        return att_fail_memory(context, bytes, "a resize");
     r->out = r->lines + lines;
     r->between = r->out + results;
-    for (int y = r->top; y < r->bottom;)
-        y += across_some(r, y);
-    down_all(r, out);
+    run_passes(r, down_first, out);
     att_free(context, r->lines);
     return ATT_OK;
+}
+
+/* Pillow 13's rule. */
+static bool goes_down_first(att_box from, int width, int height)
+{
+    int64_t narrower = (int64_t)from.width - width, lower = (int64_t)from.height - height;
+    return lower > 0 && lower > 2 * narrower;
 }
 
 att_status att_resize(att_context *context, const att_image *image, att_box from, att_interpolation interpolation,
@@ -166,7 +205,7 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
     ATT_TRY(make_taps(context, interpolation, from.width, width, window.x, window.width, &r.columns));
     att_status status = make_taps(context, interpolation, from.height, height, window.y, window.height, &r.rows);
     if (status == ATT_OK) {
-        status = resize_passes(context, &r, out);
+        status = resize_window(context, &r, goes_down_first(from, width, height), out);
         free_taps(context, &r.rows);
     }
     free_taps(context, &r.columns);

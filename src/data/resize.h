@@ -1,8 +1,8 @@
 /* data/resize.h - Pillow's antialiased resize of 8-bit images, to the byte.
  *
- * Two passes, across and then down, each rounding to 8 bits. (From version 13 on Pillow goes down first where the
- * height shrinks much more than the width; where the aspect is kept the two agree.) The weights are data/filter.h's,
- * rounded to 22 fractional bits.
+ * Two passes, each rounding to 8 bits: across and then down, or the other way round where the height shrinks by more
+ * than twice as many pixels as the width, as in Pillow 13. (Before, Pillow always went across first.) The weights are
+ * data/filter.h's, rounded to 22 fractional bits.
  */
 #ifndef ATT_DATA_RESIZE_H
 #define ATT_DATA_RESIZE_H

@@ -18,8 +18,9 @@ enum { ATT_TAPS_FRACTION = 22, ATT_RESIZE_LANES = 16 };
 typedef struct att_resize_functions {
     /* Sixteen lines at once: out[x][lane] from lines[x - left][lane], for the `count` output pixels of the taps. */
     void (*across)(const uint8_t *lines, int left, const att_taps *taps, int count, uint8_t *out);
-    /* One output line: the sum of `length` lines of `stride` bytes from `lines` on, weighted. */
-    void (*down)(const uint8_t *lines, size_t stride, const int32_t *weights, int length, uint8_t *out);
+    /* One output line of `count` bytes: the weighted sum of `length` lines, which lie `stride` bytes apart from `lines`
+     * on. */
+    void (*down)(const uint8_t *lines, size_t stride, size_t count, const int32_t *weights, int length, uint8_t *out);
 } att_resize_functions;
 
 #define ATT_DATA_TIERED_(name, tier) name##_##tier

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "data/augment.h"
 #include "data/erase.h"
+#include "data/pixels.h"
 #include "data/resize.h"
 
 #if defined(__clang__)
@@ -29,8 +30,8 @@ att_transform_options att_transform_options_defaults(int height, int width, int 
                                    .ratio = {3.0 / 4.0, 4.0 / 3.0},
                                    .pad = 4,
                                    .erase_count = 1,
-                                   .mean = {0.5f, 0.5f, 0.5f},
-                                   .std = {0.5f, 0.5f, 0.5f}};
+                                   .mean = {0.5, 0.5, 0.5},
+                                   .std = {0.5, 0.5, 0.5}};
 }
 
 /* 0 < range[0] <= range[1] <= highest; false for NaN. */
@@ -46,7 +47,7 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "height and width must lie in 1..16384";
     else if (options->channels != 1 && options->channels != 3)
         wrong = "channels must be 1 or 3";
-    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_PAD)
+    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_BORDER)
         wrong = "unknown crop";
     else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_RANDOM_INTERPOLATION)
         wrong = "unknown interpolation";
@@ -71,7 +72,7 @@ att_status att_transform_check(att_context *context, const att_transform_options
     else
         wrong = att_augment_wrong(options);
     for (int c = 0; !wrong && c < options->channels; c++)
-        if (!isfinite(options->mean[c]) || !(options->std[c] > 0.0f) || !isfinite(options->std[c]))
+        if (!isfinite((float)options->mean[c]) || !((float)options->std[c] > 0) || !isfinite((float)options->std[c]))
             wrong = "mean must be finite and std positive";
     return wrong ? att_fail(context, ATT_ERR_ARGUMENT, "transform: %s", wrong) : ATT_OK;
 }
@@ -93,27 +94,54 @@ static int middle(int64_t larger, int smaller)
     return (int)(half + up);
 }
 
-static geometry center_crop(const att_transform_options *options, int width, int height)
+static bool can_be_resized(const geometry *plan)
+{
+    return plan->width >= 1 && plan->height >= 1 && plan->width <= INT_MAX && plan->height <= INT_MAX;
+}
+
+static void resize_by(double ratio, int width, int height, geometry *plan)
+{
+    plan->width = (int64_t)rint(width / ratio);
+    plan->height = (int64_t)rint(height / ratio);
+}
+
+/* The size that an image of width x height pixels is resized to, which should cover or fit into wide x tall. */
+static void resize_for(att_crop crop, int64_t wide, int64_t tall, int width, int height, geometry *plan)
+{
+    double across = (double)width / (double)wide, down = (double)height / (double)tall;
+    if (crop == ATT_CROP_SQUASH) {
+        plan->width = wide;
+        plan->height = tall;
+    } else if (crop == ATT_CROP_BORDER) {
+        resize_by(fmax(across, down), width, height, plan);
+    } else if (tall != wide) {
+        resize_by(fmin(across, down), width, height, plan);
+    } else if (width <= height) {
+        plan->width = wide;
+        plan->height = wide * height / width;
+    } else {
+        plan->height = tall;
+        plan->width = tall * width / height;
+    }
+}
+
+static int at_most(int64_t value, int limit)
+{
+    return value < limit ? (int)value : limit;
+}
+
+static geometry evaluation_crop(const att_transform_options *options, int width, int height)
 {
     int64_t tall = (int64_t)floor(options->height / options->crop_pct);
     int64_t wide = (int64_t)floor(options->width / options->crop_pct);
     geometry plan = {.from = {0, 0, width, height}};
-    if (tall == wide && width <= height) {
-        plan.width = wide;
-        plan.height = wide * height / width;
-    } else if (tall == wide) {
-        plan.height = tall;
-        plan.width = tall * width / height;
-    } else {
-        double ratio = fmin((double)height / (double)tall, (double)width / (double)wide);
-        plan.width = (int64_t)rint(width / ratio);
-        plan.height = (int64_t)rint(height / ratio);
-    }
-    plan.window = (att_box){0, 0, options->width, options->height};
-    if (plan.width <= INT_MAX && plan.height <= INT_MAX) {
-        plan.window.x = middle(plan.width, options->width);
-        plan.window.y = middle(plan.height, options->height);
-    }
+    resize_for(options->crop, wide, tall, width, height, &plan);
+    if (!can_be_resized(&plan))
+        return plan;
+    plan.window.width = at_most(plan.width, options->width);
+    plan.window.height = at_most(plan.height, options->height);
+    plan.window.x = middle(plan.width, plan.window.width);
+    plan.window.y = middle(plan.height, plan.window.height);
     return plan;
 }
 
@@ -162,9 +190,11 @@ static geometry random_resized_crop(const att_transform_options *options, int wi
                       .window = {0, 0, options->width, options->height}};
 }
 
-/* A picture of the result's size, read `right` and `down` pixels off with black outside, and mirrored or not. */
+/* A picture of width x height pixels, read `right` and `down` pixels off with one colour outside, and mirrored or not.
+ */
 typedef struct placing {
-    int right, down;
+    int width, height, right, down;
+    uint8_t outside[3];
     bool mirrored, upside_down;
 } placing;
 
@@ -190,7 +220,14 @@ static layout lay_out(const att_transform_options *options, int width, int heigh
     att_random random = att_random_from(image_key(key));
     layout made = {.plan = options->crop == ATT_CROP_RANDOM_RESIZED
                                ? random_resized_crop(options, width, height, &random)
-                               : center_crop(options, width, height)};
+                               : evaluation_crop(options, width, height)};
+    made.place.width = made.plan.window.width;
+    made.place.height = made.plan.window.height;
+    if (options->crop == ATT_CROP_BORDER) {
+        made.place.right = -((options->width - made.place.width) / 2);
+        made.place.down = -((options->height - made.place.height) / 2);
+        att_pixels_mean_colour(options->mean, options->channels, made.place.outside);
+    }
     if (options->crop == ATT_CROP_PAD) {
         made.place.down = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
         made.place.right = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
@@ -208,11 +245,6 @@ static att_interpolation interpolation_of(const att_transform_options *options, 
     return att_random_uniform(&draws) < 0.5 ? ATT_BILINEAR : ATT_BICUBIC;
 }
 
-static bool can_be_resized(const geometry *plan)
-{
-    return plan->width <= INT_MAX && plan->height <= INT_MAX;
-}
-
 att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key)
 {
     geometry plan = lay_out(options, width, height, key).plan;
@@ -228,31 +260,39 @@ static int clamp(int value, int low, int high)
     return value < low ? low : value > high ? high : value;
 }
 
-static void place_row(placing place, const uint8_t *row, int channels, int width, uint8_t *out)
+static void fill_pixels(const uint8_t colour[3], int channels, int count, uint8_t *out)
 {
-    int shift = place.mirrored ? place.right : -place.right;
-    int begin = clamp(shift, 0, width), end = clamp(width + shift, 0, width);
-    int from = place.mirrored ? width - 1 - begin + place.right : begin + place.right;
-    memset(out, 0, (size_t)begin * (size_t)channels);
-    memset(out + (size_t)end * (size_t)channels, 0, (size_t)(width - end) * (size_t)channels);
-    if (!place.mirrored && begin < end)
+    for (int i = 0; i < count; i++)
+        memcpy(out + (size_t)i * (size_t)channels, colour, (size_t)channels);
+}
+
+/* Makes a row of `width` pixels. */
+static void place_row(const placing *place, const uint8_t *row, int channels, int width, uint8_t *out)
+{
+    int shift = place->mirrored ? width + place->right - place->width : -place->right;
+    int begin = clamp(shift, 0, width), end = clamp(shift + place->width, 0, width);
+    int from = place->mirrored ? width - 1 - begin + place->right : begin + place->right;
+    fill_pixels(place->outside, channels, begin, out);
+    fill_pixels(place->outside, channels, width - end, out + (size_t)end * (size_t)channels);
+    if (!place->mirrored && begin < end)
         memcpy(out + (size_t)begin * (size_t)channels, row + (size_t)from * (size_t)channels,
                (size_t)(end - begin) * (size_t)channels);
-    for (int x = begin; place.mirrored && x < end; x++)
+    for (int x = begin; place->mirrored && x < end; x++)
         for (int c = 0; c < channels; c++)
             out[x * channels + c] = row[(from - (x - begin)) * channels + c];
 }
 
-static void place_rows(const att_transform_options *options, placing place, const uint8_t *pixels, uint8_t *out)
+static void place_rows(const att_transform_options *options, const placing *place, const uint8_t *pixels, uint8_t *out)
 {
-    size_t stride = (size_t)options->width * (size_t)options->channels;
+    int channels = options->channels, width = options->width;
+    size_t stride = (size_t)place->width * (size_t)channels;
     for (int y = 0; y < options->height; y++) {
-        int from = (place.upside_down ? options->height - 1 - y : y) + place.down;
-        uint8_t *to = out + (size_t)y * stride;
-        if (from < 0 || from >= options->height)
-            memset(to, 0, stride);
+        int from = (place->upside_down ? options->height - 1 - y : y) + place->down;
+        uint8_t *to = out + (size_t)y * (size_t)width * (size_t)channels;
+        if (from < 0 || from >= place->height)
+            fill_pixels(place->outside, channels, width, to);
         else
-            place_row(place, pixels + (size_t)from * stride, options->channels, options->width, to);
+            place_row(place, pixels + (size_t)from * stride, channels, width, to);
     }
 }
 
@@ -264,7 +304,7 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
     size_t count = (size_t)options->height * (size_t)options->width, channels = (size_t)options->channels;
     for (size_t c = 0; c < channels; c++)
         for (int value = 0; value < 256; value++)
-            table[c][value] = ((float)value / 255.0f - options->mean[c]) / options->std[c];
+            table[c][value] = ((float)value / 255.0f - (float)options->mean[c]) / (float)options->std[c];
     if (channels == 1)
         for (size_t i = 0; i < count; i++)
             out[i] = table[0][pixels[i]];
@@ -274,9 +314,9 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
                 out[i + c] = table[c][pixels[i + c]];
 }
 
-/* `resized` and `placed` have the result's size; the first is scratch once it was placed. */
-static void finish(const att_transform_options *options, placing place, const att_transform_key *key, uint8_t *resized,
-                   uint8_t *placed, float *out)
+/* `resized` and `placed` have room for the result; the first is scratch once it was placed. */
+static void finish(const att_transform_options *options, const placing *place, const att_transform_key *key,
+                   uint8_t *resized, uint8_t *placed, float *out)
 {
     att_image image = {options->width, options->height, options->channels, placed};
     place_rows(options, place, resized, placed);
@@ -303,7 +343,7 @@ static att_status make_floats(att_context *context, const att_transform_options 
     att_status status = att_resize(context, image, plan->from, options->interpolation, (int)plan->width,
                                    (int)plan->height, plan->window, pixels);
     if (status == ATT_OK)
-        finish(options, made.place, key, pixels, pixels + bytes, out);
+        finish(options, &made.place, key, pixels, pixels + bytes, out);
     att_free(context, pixels);
     return status;
 }

@@ -140,6 +140,8 @@ void att_claims_fill(att_claims *to, const att_claims *from)
     to->has_std |= from->has_std;
     if (to->crop_pct == 0)
         to->crop_pct = from->crop_pct;
+    if (!to->crop_mode[0])
+        memcpy(to->crop_mode, from->crop_mode, sizeof to->crop_mode);
     if (!to->interpolation[0])
         memcpy(to->interpolation, from->interpolation, sizeof to->interpolation);
 }
@@ -327,6 +329,15 @@ static att_status note_crop(const note *n, att_claims *claims)
     return ATT_OK;
 }
 
+static att_status note_crop_mode(const note *n, att_claims *claims)
+{
+    if (n->fact->kind != ATT_FACT_TEXT ||
+        (strcmp(n->fact->text, "center") != 0 && strcmp(n->fact->text, "squash") != 0 &&
+         strcmp(n->fact->text, "border") != 0))
+        return fail_note(n, "\"center\", \"squash\" or \"border\"");
+    return note_word(n, claims->crop_mode, sizeof claims->crop_mode);
+}
+
 static att_status note_interpolation(const note *n, att_claims *claims)
 {
     if (n->fact->kind != ATT_FACT_TEXT ||
@@ -363,6 +374,8 @@ att_status att_claims_note(att_context *context, const char *what, const char *k
         return note_channels(&n, 1e-6, claims->std, &claims->has_std);
     if (strcmp(key, "crop_pct") == 0)
         return note_crop(&n, claims);
+    if (strcmp(key, "crop_mode") == 0)
+        return note_crop_mode(&n, claims);
     if (strcmp(key, "interpolation") == 0)
         return note_interpolation(&n, claims);
     return ATT_ERR_NOT_FOUND;

@@ -13,8 +13,8 @@ typedef struct att_claims {
     att_model_options options; /* 0, -1 or "": not said */
     double mean[3], std[3];
     bool has_mean, has_std;
-    double crop_pct;        /* 0: not said */
-    char interpolation[16]; /* "": not said */
+    double crop_pct;                      /* 0: not said */
+    char crop_mode[8], interpolation[16]; /* "": not said */
 } att_claims;
 /* Nothing said. */
 att_claims att_claims_none(void);

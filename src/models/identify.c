@@ -27,7 +27,8 @@ typedef struct search {
 
 static bool says_look(const att_claims *claims)
 {
-    return claims->has_mean || claims->has_std || claims->crop_pct != 0 || claims->interpolation[0];
+    return claims->has_mean || claims->has_std || claims->crop_pct != 0 || claims->crop_mode[0] ||
+           claims->interpolation[0];
 }
 
 static void take(search *s, const char *from, const att_claims *said)
@@ -290,6 +291,8 @@ static void settle_look(const search *s, att_preprocess *look, const att_model_o
         memcpy(look->std, claims->std, sizeof look->std);
     if (claims->crop_pct != 0)
         look->crop_pct = claims->crop_pct;
+    if (claims->crop_mode[0])
+        memcpy(look->crop_mode, claims->crop_mode, sizeof look->crop_mode);
     if (claims->interpolation[0])
         memcpy(look->interpolation, claims->interpolation, sizeof look->interpolation);
 }
@@ -379,6 +382,8 @@ att_status att_model_identity_text(att_context *context, const att_identity *ide
     write_channels(writer, "std", identity->preprocess.std, identity->preprocess.in_chans);
     att_json_key(writer, "crop_pct");
     att_json_number(writer, identity->preprocess.crop_pct);
+    att_json_key(writer, "crop_mode");
+    att_json_string(writer, identity->preprocess.crop_mode);
     att_json_key(writer, "interpolation");
     att_json_string(writer, identity->preprocess.interpolation);
     att_json_end_object(writer);

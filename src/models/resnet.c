@@ -138,7 +138,7 @@ static bool is_made_small(const resnet_style *style, const att_model_options *sa
 
 static void look_at(const resnet_look *look, int img_size, double crop_pct, att_preprocess *preprocess)
 {
-    *preprocess = (att_preprocess){.img_size = img_size, .in_chans = 3, .crop_pct = crop_pct};
+    *preprocess = (att_preprocess){.img_size = img_size, .in_chans = 3, .crop_pct = crop_pct, .crop_mode = "center"};
     memcpy(preprocess->mean, look->mean, sizeof preprocess->mean);
     memcpy(preprocess->std, look->std, sizeof preprocess->std);
     snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", look->interpolation);

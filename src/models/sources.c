@@ -104,8 +104,8 @@ static att_status note_model_args(att_context *context, const char *what, const 
 static att_status note_config(att_context *context, const char *what, const json_t *root, att_claims *claims)
 {
     static const char *const own[] = {"architecture", "num_classes", "global_pool", NULL};
-    static const char *const pretrained[] = {"input_size", "num_classes",   "mean", "std",
-                                             "crop_pct",   "interpolation", NULL};
+    static const char *const pretrained[] = {"input_size", "num_classes", "mean",          "std",
+                                             "crop_pct",   "crop_mode",   "interpolation", NULL};
     if (!json_is_object(root))
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
     const json_t *arguments = json_object_get(root, "model_args");
@@ -116,10 +116,6 @@ static att_status note_config(att_context *context, const char *what, const json
     const json_t *config = json_object_get(root, "pretrained_cfg");
     if (!json_is_object(config))
         config = root;
-    const char *mode = json_string_value(json_object_get(config, "crop_mode"));
-    if (mode && strcmp(mode, "center") != 0)
-        att_log(context, ATT_LOG_WARNING, "%s: crop_mode \"%.32s\" is not done here; images are cropped at the centre",
-                what, mode);
     return note_members(context, what, config, pretrained, claims);
 }
 

@@ -40,12 +40,13 @@ static const vit_style plain = {"token", -1, 1, 1, 1, 0}, scaled = {"token", -1,
 
 typedef struct vit_look {
     double mean[3], std[3];
-    const char *interpolation;
+    const char *crop_mode, *interpolation;
 } vit_look;
 
-static const vit_look half = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "bicubic"},
-                      imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "bicubic"},
-                      raw = {{0, 0, 0}, {1, 1, 1}, "bilinear"};
+static const vit_look half = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "center", "bicubic"},
+                      squashed = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "squash", "bicubic"},
+                      imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "center", "bicubic"},
+                      raw = {{0, 0, 0}, {1, 1, 1}, "center", "bilinear"};
 
 static const char VIT[] = "Vision Transformer (Dosovitskiy et al., ICLR 2021)";
 static const char FLEXIVIT[] = "FlexiViT (Beyer et al., CVPR 2023)";
@@ -70,7 +71,7 @@ static const struct vit_variant {
     {"vit_small_patch16_36x1_224", VIT, 16, 224, 1000, &small36, &scaled, &half, 0.9},
     {"vit_medium_patch16_gap_240", VIT, 16, 240, 11821, &medium, &gap_scaled, &half, 0.95},
     {"vit_medium_patch16_gap_256", VIT, 16, 256, 1000, &medium, &gap_scaled, &half, 0.95},
-    {"vit_medium_patch16_gap_384", VIT, 16, 384, 1000, &medium, &gap_scaled, &half, 0.95},
+    {"vit_medium_patch16_gap_384", VIT, 16, 384, 1000, &medium, &gap_scaled, &squashed, 0.95},
     {"vit_betwixt_patch16_gap_256", VIT, 16, 256, 1000, &betwixt, &gap_scaled, &half, 0.95},
     {"vit_base_patch32_224", VIT, 32, 224, 1000, &base, &plain, &half, 0.9},
     {"vit_base_patch32_384", VIT, 32, 384, 1000, &base, &plain, &half, 1},
@@ -138,6 +139,7 @@ static void vit_defaults(int index, const att_model_options *said, att_model_opt
     *preprocess = (att_preprocess){.img_size = variant->img_size, .in_chans = 3, .crop_pct = variant->crop_pct};
     memcpy(preprocess->mean, variant->look->mean, sizeof preprocess->mean);
     memcpy(preprocess->std, variant->look->std, sizeof preprocess->std);
+    snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", variant->look->crop_mode);
     snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->look->interpolation);
 }
 

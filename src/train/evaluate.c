@@ -18,12 +18,15 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
 {
     att_transform_options options =
         att_transform_options_defaults(preprocess->img_size, preprocess->img_size, preprocess->in_chans);
+    options.crop = strcmp(preprocess->crop_mode, "squash") == 0   ? ATT_CROP_SQUASH
+                   : strcmp(preprocess->crop_mode, "border") == 0 ? ATT_CROP_BORDER
+                                                                  : ATT_CROP_CENTER;
     options.crop_pct = preprocess->crop_pct;
     options.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
     /* A channel that images do not have is as the first, and not what a network for colours had there. */
     for (int c = 0; c < 3; c++) {
-        options.mean[c] = (float)preprocess->mean[c < preprocess->in_chans ? c : 0];
-        options.std[c] = (float)preprocess->std[c < preprocess->in_chans ? c : 0];
+        options.mean[c] = preprocess->mean[c < preprocess->in_chans ? c : 0];
+        options.std[c] = preprocess->std[c < preprocess->in_chans ? c : 0];
     }
     return options;
 }

@@ -167,7 +167,7 @@ static void keep_image(mapper *m, const float *image)
     uint8_t *out = m->images + (size_t)m->count * pixels(m);
     for (size_t i = 0; i < pixels(m); i++) {
         size_t c = i % (size_t)t->channels;
-        out[i] = to_byte(255 * ((double)image[i] * (double)t->std[c] + (double)t->mean[c]));
+        out[i] = to_byte(255 * ((double)image[i] * t->std[c] + t->mean[c]));
     }
 }
 

@@ -78,11 +78,14 @@ typedef void (*line_fn)(void *user, const char *what, const char *value, const c
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
     char numbers[12][ATT_NUMBER_TEXT];
-    const double reals[12] = {options->crop_pct, options->scale[0], options->scale[1], options->ratio[0],
-                              options->ratio[1], options->flip,     options->mean[0],  options->mean[1],
-                              options->mean[2],  options->std[0],   options->std[1],   options->std[2]};
-    for (int i = 0; i < 12; i++)
-        att_format_number(reals[i], numbers[i]);
+    const double shape[6] = {options->crop_pct, options->scale[0], options->scale[1],
+                             options->ratio[0], options->ratio[1], options->flip};
+    for (int i = 0; i < 6; i++)
+        att_format_number(shape[i], numbers[i]);
+    for (int c = 0; c < 3; c++) {
+        att_format_number((float)options->mean[c], numbers[6 + c]);
+        att_format_number((float)options->std[c], numbers[9 + c]);
+    }
     int length = snprintf(text, VALUE_SIZE, "%dx%dx%d crop=%d interpolation=%d pad=%d", options->height, options->width,
                           options->channels, (int)options->crop, (int)options->interpolation, options->pad);
     for (int i = 0; i < 12 && length < VALUE_SIZE; i++)

@@ -11,7 +11,7 @@ train() { # CODE NAME FLAG...
     run "$code" train data $network $recipe --output out --experiment "$name" "$@"
 }
 
-train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8
+train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8 --crop-mode squash
 [ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors classes.txt events.out.tfevents.attscope last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
     fail "files of a run: $(ls out/whole | tr '\n' ' ')"
 sed -E 's/[0-9]+\.[0-9]+/X/g; s/in epoch [0-9]/in epoch E/; s/top1 [0-9]+/top1 X/' stdout >shape && mv shape stdout
@@ -93,8 +93,8 @@ train 0 taken --epochs 1 --initial-checkpoint out/untrained/last.safetensors
     fail 'a training from the untrained weights is not one from their seed'
 
 # What is taken otherwise than the checkpoint says is told; what is not, is not.
-run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9
-err_has "; --mean, --crop-pct: as asked for"
+run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9 --crop-mode border
+err_has "; --mean, --crop-pct, --crop-mode: as asked for"
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
 ! grep -q 'as asked for' stderr || fail "$command_line: the mean is the checkpoint's"
 
@@ -284,7 +284,7 @@ run 0 train data --resume out/averaged/last.safetensors
 
 run 0 inspect out/whole/last.safetensors
 out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 16, depth 1, heads 2, classes 4'
-out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
+out_has 'images       mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 out_has 'training     3 epochs and 0 batches, 18 updates, seed 42'
 out_has 'blocks.0.attn.qkv.weight                         F32   [48, 16]'
 run 0 inspect out/whole/last.safetensors --json -
@@ -297,9 +297,20 @@ done
 mkdir alone
 cp out/whole/last.safetensors alone
 run 0 inspect alone/last.safetensors --json alone.json
-out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
+out_has 'images       mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 tr -d ' \n' <alone.json >stdout
-for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"interpolation":"bicubic"'; do out_has "$figure"; done
+for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"crop_mode":"squash"' '"interpolation":"bicubic"'; do out_has "$figure"; done
+
+# An image that is not square looks different in each crop mode, and the checkpoint's own is the default.
+wide=$here/../goldens/images/rgb.png
+for mode in center squash border; do
+    run 0 predict alone/last.safetensors "$wide" --crop-mode $mode --json $mode.json
+done
+run 0 predict alone/last.safetensors "$wide" --json own.json
+cmp -s own.json squash.json || fail "predict does not take the checkpoint's crop mode"
+! cmp -s center.json squash.json && ! cmp -s center.json border.json && ! cmp -s squash.json border.json ||
+    fail 'two crop modes give the same figures'
+grep -qxF 'crop_mode: squash' out/whole/args.yaml || fail "args.yaml does not record the crop mode"
 
 # A warm-up that outlasts the training is said.
 # shellcheck disable=SC2086
@@ -318,7 +329,7 @@ run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $re
 err_has 'head.weight, head.bias start anew: the file has 4 classes, the network 6'
 run 0 inspect out/tuned/last.safetensors
 out_has 'depth 1, heads 2, classes 6'
-out_has 'images       mean 0.4, std 0.3, crop 0.8, bicubic'
+out_has 'images       mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
 ! grep -q 'start anew' stderr || fail "$command_line: a new head though the classes are the same"

@@ -345,7 +345,7 @@ static void test_photographs(void **state)
         free(bytes);
     }
     att_dataset *dataset = open_set(self);
-    for (int crop = ATT_CROP_CENTER; crop <= ATT_CROP_PAD; crop++)
+    for (int crop = ATT_CROP_CENTER; crop <= ATT_CROP_BORDER; crop++)
         for (int epoch = 0; epoch < 8; epoch++) {
             att_loader_options options = att_loader_options_defaults(TO, TO, 3);
             options.transform.crop = (att_crop)crop;

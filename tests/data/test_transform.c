@@ -20,8 +20,8 @@ static void test_normalisation_is_torchvisions(void **state)
     float out[256 * 3];
     att_image image = {256, 1, 3, ramp};
     att_transform_options options = att_transform_options_defaults(1, 256, 3);
-    memcpy(options.mean, (float[]){0.485f, 0.456f, 0.406f}, sizeof(options.mean));
-    memcpy(options.std, (float[]){0.229f, 0.224f, 0.225f}, sizeof(options.std));
+    memcpy(options.mean, (double[]){0.485, 0.456, 0.406}, sizeof(options.mean));
+    memcpy(options.std, (double[]){0.229, 0.224, 0.225}, sizeof(options.std));
     transform(*state, &options, &image, 0, out);
     char expected[64] = "", path[4096], line[512];
     golden_path("preprocess.txt", path, sizeof(path));
@@ -88,6 +88,50 @@ static void test_photographs_are_torchvisions(void **state)
     }
     assert_int_equal(golden_each(*state, "photo", check_square), 10);
     assert_int_equal(golden_each(*state, "wide", check_wide), 10);
+}
+
+static att_crop crop_named(const char *mode)
+{
+    return strcmp(mode, "squash") == 0   ? ATT_CROP_SQUASH
+           : strcmp(mode, "border") == 0 ? ATT_CROP_BORDER
+                                         : ATT_CROP_CENTER;
+}
+
+/* Deviation 1/255, so that bytes come out as themselves, less the mean. */
+static void check_crop(scratch *self, const char *line)
+{
+    enum { MOST = 40 * 40 * 3 };
+    char mode[16], filter[16], hash[32], found[32];
+    int width, height, channels, to_width, to_height;
+    double crop_pct, mean;
+    float out[MOST];
+    uint8_t bytes[MOST];
+    assert_int_equal(sscanf(line, "%15s %d %d %d %d %d %lf %15s %lf %31s", mode, &width, &height, &channels, &to_width,
+                            &to_height, &crop_pct, filter, &mean, hash),
+                     10);
+    size_t count = (size_t)to_width * (size_t)to_height * (size_t)channels;
+    assert_true(count <= MOST);
+    att_transform_options options = att_transform_options_defaults(to_height, to_width, channels);
+    options.crop = crop_named(mode);
+    options.crop_pct = crop_pct;
+    options.interpolation = strcmp(filter, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
+    for (int c = 0; c < 3; c++) {
+        options.mean[c] = mean;
+        options.std[c] = 1.0 / 255;
+    }
+    att_image image = golden_noise(width, height, channels);
+    transform(self, &options, &image, 0, out);
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)lrint((double)out[i] + 255 * mean);
+    snprintf(found, sizeof(found), "%016" PRIx64, golden_hash(bytes, count));
+    if (strcmp(found, hash) != 0)
+        fail_msg("%s: found %s", line, found);
+    free(image.pixels);
+}
+
+static void test_crop_modes_are_timms(void **state)
+{
+    assert_int_equal(golden_each(*state, "crop", check_crop), 65);
 }
 
 enum { SIDE = 8, PAD = 2 };
@@ -216,13 +260,46 @@ static void test_draws_depend_on_seed_epoch_and_index(void **state)
     }
 }
 
+/* A wide image stands between bars of the mean; flips turn the whole. */
+static void test_border_is_flipped_too(void **state)
+{
+    uint8_t pixels[SIDE * 3];
+    float out[SIDE * SIDE];
+    for (int i = 0; i < SIDE * 3; i++)
+        pixels[i] = (uint8_t)(100 + i);
+    att_image image = {SIDE, 3, 1, pixels};
+    att_transform_options options = plain_options();
+    options.crop = ATT_CROP_BORDER;
+    options.flip = options.vertical_flip = 1.0;
+    transform(*state, &options, &image, 0, out);
+    for (int y = 0; y < SIDE; y++)
+        for (int x = 0; x < SIDE; x++) {
+            int from = SIDE - 1 - y - 2;
+            int expected = from >= 0 && from < 3 ? pixels[from * SIDE + SIDE - 1 - x] : 0;
+            assert_int_equal(lrintf(out[y * SIDE + x]), expected);
+        }
+}
+
+/* Where the shorter side would have no pixel left there is nothing to show. */
+static void test_a_line_does_not_fit_between_borders(void **state)
+{
+    scratch *self = *state;
+    static uint8_t pixels[3000];
+    static float out[SIDE * SIDE];
+    att_image image = {1, 3000, 1, pixels};
+    att_transform_options options = plain_options();
+    options.crop = ATT_CROP_BORDER;
+    assert_int_equal(att_transform_image(self->context, &options, &image, 0, 0, 0, out), ATT_ERR_UNSUPPORTED);
+    assert_string_equal(att_context_message(self->context), "an image of 1 x 3000 pixels is too narrow to be resized");
+}
+
 static void test_odd_images(void **state)
 {
     static uint8_t pixels[3000];
     static float out[SIDE * SIDE];
     const int sizes[][2] = {{1, 1}, {1, 3000}, {3000, 1}, {2, 900}};
     for (int i = 0; i < 4; i++)
-        for (att_crop crop = ATT_CROP_CENTER; crop <= ATT_CROP_PAD; crop++) {
+        for (att_crop crop = ATT_CROP_CENTER; crop <= ATT_CROP_SQUASH; crop++) {
             att_image image = {sizes[i][0], sizes[i][1], 1, pixels};
             att_transform_options options = plain_options();
             options.crop = crop;
@@ -260,10 +337,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(test_normalisation_is_torchvisions),
         scratch_test(test_photographs_are_torchvisions),
+        scratch_test(test_crop_modes_are_timms),
         scratch_test(test_an_image_of_the_size_passes),
         scratch_test(test_pad_crop),
         scratch_test(test_random_resized_crop),
         scratch_test(test_draws_depend_on_seed_epoch_and_index),
+        scratch_test(test_border_is_flipped_too),
+        scratch_test(test_a_line_does_not_fit_between_borders),
         scratch_test(test_odd_images),
         scratch_test(test_wrong_options),
     };

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include <attscope/image.h>
+
 #include "golden_path.h"
 #include "io/scratch.h"
 
@@ -14,6 +16,19 @@ static inline uint64_t golden_hash(const void *bytes, size_t count)
     for (size_t i = 0; i < count; i++)
         hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
     return hash;
+}
+
+/* The image of "resize" and "crop" lines; its pixels are to be freed. */
+static inline att_image golden_noise(int width, int height, int channels)
+{
+    size_t count = (size_t)width * (size_t)height * (size_t)channels;
+    att_image image = {width, height, channels, malloc(count)};
+    uint32_t state = 12345;
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525 + 1013904223;
+        image.pixels[i] = (uint8_t)(state >> 24);
+    }
+    return image;
 }
 
 /* Calls check(self, rest of the line) for each golden line that begins with `word`; how many there were. */

@@ -118,7 +118,8 @@ static const char hub_config[] =
     "\"model_args\": {\"patch_size\": [8, 8], \"embed_dim\": 32, \"num_heads\": 4, \"qk_norm\": false, \"depth\": 2,"
     "\"drop_path_rate\": 0.1, \"no_embed_class\": false},"
     "\"pretrained_cfg\": {\"tag\": \"fb_in1k\", \"input_size\": [3, 32, 32], \"num_classes\": 1000,"
-    "\"interpolation\": \"bilinear\", \"crop_pct\": 0.75, \"mean\": [0.1, 0.2, 0.3], \"std\": [0.4, 0.5, 0.6],"
+    "\"interpolation\": \"bilinear\", \"crop_pct\": 0.75, \"crop_mode\": \"squash\", \"mean\": [0.1, 0.2, 0.3], "
+    "\"std\": [0.4, 0.5, 0.6],"
     "\"pool_size\": null, \"first_conv\": \"patch_embed.proj\", \"license\": \"apache-2.0\"}}";
 
 static void hub_config_is_read(void **state)
@@ -136,6 +137,7 @@ static void hub_config_is_read(void **state)
     assert_true(identity.preprocess.mean[1] == 0.2 && identity.preprocess.std[2] == 0.6);
     assert_true(identity.preprocess.crop_pct == 0.75);
     assert_string_equal(identity.preprocess.interpolation, "bilinear");
+    assert_string_equal(identity.preprocess.crop_mode, "squash");
     says(identity.origin, "architecture: config.json (deit_tiny_patch16_224)");
     assert_string_equal(identity.brief, "config.json");
     says(identity.origin, "preprocessing: config.json");
@@ -148,13 +150,14 @@ static void run_folder_goes_before_config(void **state)
     write_model(p, "deit_tiny_patch16_224", &options, true);
     write_beside(p, "config.json", hub_config);
     write_beside(p, "args.yaml",
-                 "model: vit_tiny_patch16_224\nnum_heads: 2\nlr: 0.1\ncrop_pct: 0.5\nmean:\n- 0.25\n"
+                 "model: vit_tiny_patch16_224\nnum_heads: 2\nlr: 0.1\ncrop_pct: 0.5\ncrop-mode: border\nmean:\n- 0.25\n"
                  "- 0.25\n- 0.25\nimg_size: null\nmodel_ema: true\n");
     att_identity identity;
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     assert_string_equal(identity.name, "vit_tiny_patch16_224");
     assert_int_equal(identity.options.num_heads, 2);
     assert_true(identity.preprocess.crop_pct == 0.5 && identity.preprocess.mean[0] == 0.25);
+    assert_string_equal(identity.preprocess.crop_mode, "border");
     assert_true(identity.preprocess.std[0] == 0.5); /* the variant's: nobody who names it says more */
     says(identity.origin, "architecture: args.yaml");
     says(identity.origin, "config.json, which names deit_tiny_patch16_224, was left out");
@@ -171,14 +174,16 @@ static void looks_are_put_together(void **state)
     write_beside(p, "args.yaml", "std: [0.25, 0.25, 0.75]\n");
     write_beside(p, "config.json",
                  "{\"architecture\": \"deit_tiny_patch16_224\", \"pretrained_cfg\": {\"mean\": [0.1, 0.2, 0.3], "
-                 "\"std\": [0.4, 0.5, 0.6], \"crop_pct\": 0.75}}");
+                 "\"std\": [0.4, 0.5, 0.6], \"crop_pct\": 0.75, \"crop_mode\": \"border\"}}");
     att_identity identity;
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     assert_true(identity.preprocess.std[0] == 0.25 && identity.preprocess.std[2] == 0.75); /* args.yaml's */
     assert_true(identity.preprocess.mean[0] == 0.1 && identity.preprocess.mean[2] == 0.3); /* config.json's */
     assert_true(identity.preprocess.crop_pct == 0.75);
-    write_beside(p, "args.yaml", "mean: 0.125\ncrop_pct: 0.5\n");
+    assert_string_equal(identity.preprocess.crop_mode, "border");
+    write_beside(p, "args.yaml", "mean: 0.125\ncrop_pct: 0.5\ncrop_mode: center\n");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_string_equal(identity.preprocess.crop_mode, "center");
     assert_true(identity.preprocess.mean[0] == 0.125 && identity.preprocess.mean[2] == 0.125);
     assert_true(identity.preprocess.std[1] == 0.5);
     assert_true(identity.preprocess.crop_pct == 0.5);
@@ -302,6 +307,7 @@ static void side_files_are_hostile(void **state)
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": -1}", ATT_ERR_FORMAT, "num_classes"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 1e300}", ATT_ERR_FORMAT, "num_classes"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"crop_pct\": 0}", ATT_ERR_FORMAT, "crop_pct"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"crop_mode\": \"squish\"}", ATT_ERR_FORMAT, "crop_mode"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"std\": [0, 1, 1]}", ATT_ERR_FORMAT, "std"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"mean\": [0, \"x\", 1]}", ATT_ERR_FORMAT, "mean"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"mean\": [0, 1]}", ATT_ERR_FORMAT, "mean"},

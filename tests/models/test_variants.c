@@ -15,7 +15,7 @@ static uint64_t fnv(const char *text)
 }
 
 typedef struct line {
-    char name[64], interpolation[16];
+    char name[64], interpolation[16], crop_mode[16];
     int64_t parameters, decayed;
     uint64_t hash;
     int classes, img_size;
@@ -24,9 +24,9 @@ typedef struct line {
 
 static bool read_line(FILE *file, line *l)
 {
-    return fscanf(file, "%63s %" SCNd64 " %" SCNx64 " %" SCNd64 " %d %d %lf %lf %lf %lf %lf %lf %lf %15s", l->name,
+    return fscanf(file, "%63s %" SCNd64 " %" SCNx64 " %" SCNd64 " %d %d %lf %lf %lf %lf %lf %lf %lf %15s %15s", l->name,
                   &l->parameters, &l->hash, &l->decayed, &l->classes, &l->img_size, &l->mean[0], &l->mean[1],
-                  &l->mean[2], &l->std[0], &l->std[1], &l->std[2], &l->crop_pct, l->interpolation) == 14;
+                  &l->mean[2], &l->std[0], &l->std[1], &l->std[2], &l->crop_pct, l->interpolation, l->crop_mode) == 15;
 }
 
 static void check_graph(const att_graph *graph, const line *l)
@@ -58,6 +58,7 @@ static void check_variant(att_context *context, const line *l)
     assert_memory_equal(look.std, l->std, sizeof look.std);
     assert_true(look.crop_pct == l->crop_pct);
     assert_string_equal(look.interpolation, l->interpolation);
+    assert_string_equal(look.crop_mode, l->crop_mode);
     att_model_destroy(&model);
 }
 

@@ -148,13 +148,17 @@ static void the_transform_is_the_models(void **state)
     att_preprocess preprocess = att_model_preprocess(f->model);
     strcpy(preprocess.interpolation, "bilinear");
     preprocess.crop_pct = 0.75;
-    preprocess.mean[0] = 0.25;
+    preprocess.mean[0] = 0.3;
     att_transform_options transform = att_evaluate_transform(&preprocess);
     assert_int_equal(transform.height, SIDE);
     assert_int_equal(transform.channels, 1);
     assert_int_equal(transform.crop, ATT_CROP_CENTER);
     assert_int_equal(transform.interpolation, ATT_BILINEAR);
-    assert_true(transform.crop_pct == 0.75 && transform.mean[0] == 0.25f && transform.flip == 0);
+    assert_true(transform.crop_pct == 0.75 && transform.mean[0] == 0.3 && transform.flip == 0);
+    strcpy(preprocess.crop_mode, "squash");
+    assert_int_equal(att_evaluate_transform(&preprocess).crop, ATT_CROP_SQUASH);
+    strcpy(preprocess.crop_mode, "border");
+    assert_int_equal(att_evaluate_transform(&preprocess).crop, ATT_CROP_BORDER);
 }
 
 static void files_that_are_no_images_are_named(void **state)

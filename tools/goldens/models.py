@@ -1,7 +1,7 @@
 """Names, shapes, weight decay and preprocessing of timm's plain ViTs and residual networks: one line for each model of
 our list that timm has.
 
-name parameters hash decayed classes img_size mean[3] std[3] crop_pct interpolation
+name parameters hash decayed classes img_size mean[3] std[3] crop_pct interpolation crop_mode
 
 hash: sum modulo 2^64 of FNV-1a (64 bit) of "<tensor><shape as a Python list>" over the state dict, counts of batches
 aside; decayed: elements that timm gives weight decay.
@@ -48,7 +48,8 @@ def line(name):
     fields = [name, sum(p.numel() for p in model.parameters()),
               f"{sum(fnv(n + str(list(t.shape))) for n, t in tensors.items()) % 2**64:016x}",
               sum(p.numel() for g in groups if g["weight_decay"] for p in g["params"]),
-              classes, config.input_size[1], *config.mean, *config.std, config.crop_pct, config.interpolation]
+              classes, config.input_size[1], *config.mean, *config.std, config.crop_pct, config.interpolation,
+              config.crop_mode]
     return " ".join(str(f) for f in fields)
 
 

@@ -1,9 +1,12 @@
-"""Pillow's and torchvision's bytes: of decoded files, resized images and preprocessed photographs, as FNV-1a (64 bit).
+"""Pillow's and timm's bytes: of decoded files, resized images and preprocessed photographs, as FNV-1a (64 bit). Needs
+Pillow 13: earlier versions resize across before down in all cases.
 
 preprocess.txt, by its first word:
 decode     file under images/, width, height, hash of RGB, hash of grey ("-" twice where it must be refused)
 resize     width, height, channels, to width, to height, filter, hash; the image is the high bytes of the generator
-           s = 1664525 s + 1013904223 mod 2^32 from 12345 on. One axis at a time: across, then down.
+           s = 1664525 s + 1013904223 mod 2^32 from 12345 on
+crop       crop mode, width, height, channels, to width, to height, crop_pct, filter, mean, hash: the same image through
+           timm's evaluation, before it is normalised; the mean is that of every channel
 photo      file under the 200 photographs, hash of 224 x 224 x 3 bytes after resize 248 bicubic and centre crop
 wide       the same for 160 x 224 with crop_pct 0.9 and bilinear, by timm
 normalise  hash of the floats (x / 255 - mean) / std for x = 0..255 and ImageNet's three means and deviations
@@ -18,6 +21,7 @@ import numpy as np
 import torch
 from PIL import Image
 from timm.data import create_transform
+from timm.data.transforms_factory import transforms_imagenet_eval
 from torchvision import transforms as T
 
 BILINEAR, BICUBIC = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC
@@ -96,10 +100,20 @@ def files():
     yield "palette_short.png", png(7, 5, 8, 3, 7, (b"PLTE", bytes(range(9))))
 
 
-def resized(width, height, channels, to_width, to_height, method):
+def noise_image(width, height, channels):
     pixels = np.frombuffer(noise(width * height * channels), np.uint8)
-    image = Image.fromarray(pixels.reshape((height, width, 3) if channels == 3 else (height, width)))
-    return fnv(image.resize((to_width, height), method).resize((to_width, to_height), method).tobytes())
+    return Image.fromarray(pixels.reshape((height, width, 3) if channels == 3 else (height, width)))
+
+
+def cropped(mode, width, height, channels, to_width, to_height, crop_pct, method, mean):
+    crop = transforms_imagenet_eval((to_height, to_width), crop_pct=crop_pct, crop_mode=mode, interpolation=method,
+                                    mean=(mean,) * channels, normalize=False)
+    return fnv(crop(noise_image(width, height, channels)).permute(1, 2, 0).contiguous().numpy().tobytes())
+
+
+def resized(width, height, channels, to_width, to_height, method):
+    image = noise_image(width, height, channels)
+    return fnv(image.resize((to_width, to_height), method).tobytes())
 
 
 def refused(name):
@@ -118,9 +132,17 @@ with open(folder + "/preprocess.txt", "w") as out:
         out.write(f"decode {name} {image.width} {image.height} {' '.join(hashes)}\n")
     for sizes in ((1, 1, 3, 5, 7), (9, 7, 1, 9, 3), (9, 7, 3, 4, 7), (33, 47, 3, 224, 20), (90, 61, 3, 31, 21),
                   (61, 90, 1, 30, 45), (64, 64, 3, 32, 32), (28, 28, 1, 32, 32), (32, 32, 3, 248, 248),
-                  (500, 3, 3, 7, 3), (3, 500, 1, 8, 2), (97, 53, 3, 96, 52), (5, 4, 3, 1, 1)):
+                  (500, 3, 3, 7, 3), (3, 500, 1, 8, 2), (97, 53, 3, 96, 52), (5, 4, 3, 1, 1), (40, 90, 3, 20, 49),
+                  (40, 90, 3, 20, 50), (31, 200, 3, 31, 17), (20, 60, 1, 90, 59)):
         for filter_name, method in ("bilinear", BILINEAR), ("bicubic", BICUBIC):
             out.write(f"resize {' '.join(map(str, sizes))} {filter_name} {resized(*sizes, method)}\n")
+    for mode in "center", "squash", "border":
+        for sizes in ((90, 61, 3), (61, 90, 3), (64, 64, 1), (20, 13, 3), (13, 20, 1), (170, 30, 3), (30, 170, 3)):
+            for how in ((32, 32, 1.0, "bicubic", 0.3), (32, 32, 0.875, "bilinear", 0.485), (40, 24, 0.9, "bicubic", 0.9)):
+                out.write(f"crop {mode} {' '.join(map(str, sizes + how))} {cropped(mode, *sizes, *how)}\n")
+    for mean in -0.1, 1.2:
+        how = 20, 13, 3, 32, 32, 1.0, "bicubic", mean
+        out.write(f"crop border {' '.join(map(str, how))} {cropped('border', *how)}\n")
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     ramp = Image.fromarray(np.repeat(np.arange(256, dtype=np.uint8)[None, :, None], 3, axis=2))
     floats = T.Normalize(mean, std)(T.ToTensor()(ramp)).permute(1, 2, 0).contiguous().numpy()

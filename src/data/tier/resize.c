@@ -81,12 +81,12 @@ static void across(const uint8_t *lines, int left, const att_taps *taps, int cou
                   taps->weights + (size_t)x * (size_t)taps->room, taps->length[x], out + (size_t)x * LANES);
 }
 
-static void down(const uint8_t *lines, size_t stride, const int32_t *weights, int length, uint8_t *out)
+static void down(const uint8_t *lines, size_t stride, size_t count, const int32_t *weights, int length, uint8_t *out)
 {
     size_t begin = 0;
-    for (; begin + LANES <= stride; begin += LANES)
+    for (; begin + LANES <= count; begin += LANES)
         sum_lanes(lines + begin, stride, weights, length, out + begin);
-    for (; begin < stride; begin++) {
+    for (; begin < count; begin++) {
         int32_t sum = HALF;
         for (int k = 0; k < length; k++)
             sum += lines[(size_t)k * stride + begin] * weights[k];
