@@ -2,7 +2,7 @@
 # lines, so that an #include cannot go where the link does not.
 att_folder(core)
 att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
-           ZLIB::ZLIB)
+           PkgConfig::WEBP ZLIB::ZLIB)
 att_folder(data USES att_io)
 att_folder(graph USES att_io)
 att_folder(ops USES att_graph)

@@ -27,7 +27,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")
 # What the static library is linked with.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
-libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, zlib1g-dev, libsqlite3-dev")
+libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev, libsqlite3-dev")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, measure, report, inspect, bench.")

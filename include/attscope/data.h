@@ -50,11 +50,15 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * run no code. STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by
  * name. The images of the split are kept in memory.
  *
- * Images of a class folder are files ending in .jpg, .jpeg or .png, in subfolders too, in timm's order (lower case,
- * runs of digits by value); others are left out, and the log counts them and says which folders have no image. Without
- * a class map or a training's classes the class folders that hold images are numbered in timm's order. A data set
- * without split folders is taken whole, whichever split is asked for: see att_dataset_split(). "val" and "test" each
- * stand in for the other where only that one exists.
+ * Images of a class folder are files ending in .jpg, .jpeg, .png or .webp, in subfolders too, in timm's order (lower
+ * case, runs of digits by value); others are left out, and the log counts them by their endings and says which folders
+ * have no image. Without a class map or a training's classes the class folders that hold images are numbered in timm's
+ * order. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split(). "val"
+ * and "test" each stand in for the other where only that one exists.
+ *
+ * Archives: one layer of gzip is undone, and at most 100 times the file's size is unpacked, or 1 GiB where that is more
+ * (ERR_FORMAT or ERR_UNSUPPORTED beyond). Images in a zip must be stored or deflated, and not encrypted
+ * (ERR_UNSUPPORTED).
  *
  * options: NULL means the defaults; copied. On success *dataset is the caller's, freed by att_dataset_close().
  *

@@ -61,7 +61,7 @@ ATT_API void att_classifier_destroy(att_classifier **classifier);
 ATT_API int att_classifier_classes(const att_classifier *classifier);
 /* logits: room for att_classifier_classes() values. */
 ATT_API att_status att_classifier_image(att_classifier *classifier, const att_image *image, float *logits);
-/* The same from a JPEG or PNG file. */
+/* The same from a JPEG, PNG or WebP file. */
 ATT_API att_status att_classifier_file(att_classifier *classifier, const char *path, float *logits);
 
 /* The `k` largest logits, largest first (of equal ones the lower class first), with their softmax over all classes.

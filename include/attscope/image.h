@@ -1,9 +1,11 @@
-/* attscope/image.h - photographs from files: JPEG and PNG to 8-bit pixels.
+/* attscope/image.h - photographs from files: JPEG, PNG and WebP to 8-bit pixels.
  *
  * The bytes equal those of Pillow's Image.open(file).convert("RGB") (or "L" for one channel): full-precision inverse
  * DCT, smooth chroma upsampling, alpha dropped, palettes looked up, 16-bit colour cut to its high byte, 16-bit grey
- * clipped at 255, CMYK taken as Adobe's inverted one. Orientation tags are ignored, as Pillow does. The format is found
- * from the first bytes, never from the name.
+ * clipped at 255, CMYK taken as Adobe's inverted one. Of an animated WebP the first frame is decoded, on black. EXIF
+ * blocks, and so orientation tags, are ignored, as Pillow does. The format is found from the first bytes, never from
+ * the name. A JPEG whose coded data are damaged, but not cut short, is decoded to what Pillow makes of it, with a
+ * warning in the context's log.
  */
 #ifndef ATTSCOPE_IMAGE_H
 #define ATTSCOPE_IMAGE_H
@@ -32,7 +34,7 @@ typedef struct att_image_limits {
 ATT_API att_image_limits att_image_limits_defaults(void);
 
 /* Decodes `size` bytes to an image of `channels` (1 or 3). limits: NULL means the defaults. On success *image is the
- * caller's, freed by att_image_free(); on failure it is unchanged. Errors: ERR_FORMAT (neither format, truncated,
+ * caller's, freed by att_image_free(); on failure it is unchanged. Errors: ERR_FORMAT (another format, truncated,
  * corrupt), ERR_UNSUPPORTED (beyond the limits, 12-bit JPEG and other rare kinds), ERR_ARGUMENT, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_image_decode(att_context *context, const void *bytes, size_t size, int channels,
                                                    const att_image_limits *limits, att_image *image);

@@ -1,5 +1,6 @@
 #include "data/class_tree.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "core/error.h"
 
+#define ENDINGS ".jpg, .jpeg, .png or .webp"
 static const int64_t max_files = (int64_t)1 << 26;
 
 static const char *last_part(const char *path)
@@ -17,7 +19,7 @@ static const char *last_part(const char *path)
 
 bool att_class_tree_is_image(const char *path)
 {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
     const char *last = last_part(path), *ending = strrchr(last, '.');
     for (size_t i = 0; ending && *last != '.' && i < sizeof endings / sizeof *endings; i++)
         if (strcasecmp(ending, endings[i]) == 0)
@@ -166,11 +168,17 @@ static int compare_files(const void *a, const void *b)
     return att_natural_compare(((const att_tree_file *)a)->inner, ((const att_tree_file *)b)->inner);
 }
 
+static void sort_list(att_tree_list *list)
+{
+    if (list->count > 0)
+        qsort(list->files, (size_t)list->count, sizeof *list->files, compare_files);
+}
+
 /* Leaves the images in order. A tar can hold a file twice. */
 static att_status sort_images(att_class_tree *tree, const att_dataset *dataset)
 {
-    att_tree_file *files = tree->images.files;
-    qsort(files, (size_t)tree->images.count, sizeof *files, compare_files);
+    const att_tree_file *files = tree->images.files;
+    sort_list(&tree->images);
     for (int64_t i = 1; i < tree->images.count; i++)
         if (strcmp(files[i].inner, files[i - 1].inner) == 0)
             return att_fail(tree->context, ATT_ERR_FORMAT, "%s: it holds two files of one name, both \"%s\"",
@@ -284,11 +292,72 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
     return label_files(tree, dataset, names, options->class_map);
 }
 
+/* --- what is left out -------------------------------------------------------------------------------------------- */
+
+enum { MAX_KINDS = 12, MAX_ENDING = 8 };
+
+/* Files by the ending of their names. */
+typedef struct other_kinds {
+    char ending[MAX_KINDS][MAX_ENDING + 2]; /* with the dot, in lower case */
+    int64_t files[MAX_KINDS], more;         /* more: of further endings, or of none */
+    int count;
+} other_kinds;
+
+/* False where the name has no ending of up to MAX_ENDING letters and digits. */
+static bool ending_of(const char *path, char ending[MAX_ENDING + 2])
+{
+    const char *dot = strrchr(last_part(path), '.');
+    size_t length = dot ? strlen(dot + 1) : 0;
+    if (length < 1 || length > MAX_ENDING)
+        return false;
+    for (size_t i = 0; i <= length; i++)
+        ending[i] = (char)tolower((unsigned char)dot[i]);
+    ending[length + 1] = '\0';
+    return strspn(ending + 1, "abcdefghijklmnopqrstuvwxyz0123456789") == length;
+}
+
+static void count_kind(other_kinds *kinds, const char *path)
+{
+    char ending[MAX_ENDING + 2];
+    int kind = 0;
+    bool has_ending = ending_of(path, ending);
+    while (has_ending && kind < kinds->count && strcmp(kinds->ending[kind], ending) != 0)
+        kind++;
+    if (!has_ending || kind == MAX_KINDS) {
+        kinds->more++;
+        return;
+    }
+    if (kind == kinds->count)
+        memcpy(kinds->ending[kinds->count++], ending, sizeof ending);
+    kinds->files[kind]++;
+}
+
+/* Warns of the files among the sorted `others`: ".gif 12, .txt 1, others 3"; of folders it does not. */
+static void say_files(const att_class_tree *tree, const char *where)
+{
+    const att_tree_list *others = &tree->others;
+    other_kinds kinds = {.count = 0};
+    char text[512] = "";
+    size_t length = 0;
+    for (int64_t i = 0; i < others->count; i++)
+        if (others->files[i].path[strlen(others->files[i].path) - 1] != '/')
+            count_kind(&kinds, others->files[i].path);
+    for (int i = 0; i < kinds.count; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %lld", i > 0 ? ", " : "", kinds.ending[i],
+                                   (long long)kinds.files[i]);
+    if (kinds.more > 0)
+        snprintf(text + length, sizeof text - length, "%sothers %lld", length > 0 ? ", " : "", (long long)kinds.more);
+    if (*text)
+        att_log(tree->context, ATT_LOG_WARNING, "%s: files that are no " ENDINGS ", left out: %s", where, text);
+}
+
 /* All files, in order. */
 static att_status settle_unlabelled(att_class_tree *tree, att_dataset *dataset)
 {
+    sort_list(&tree->others);
+    say_files(tree, dataset->path);
     if (tree->images.count == 0)
-        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no .jpg, .jpeg or .png lies in it", dataset->path);
+        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " ENDINGS " lies in it", dataset->path);
     dataset->labels = att_allocate_array(dataset->context, (size_t)tree->images.count, sizeof *dataset->labels);
     if (!dataset->labels)
         return att_fail_memory(dataset->context, (size_t)tree->images.count * sizeof *dataset->labels,
@@ -317,27 +386,19 @@ static void say_empty(const att_class_tree *tree, const att_dataset *dataset, co
     if (count > 1)
         snprintf(more, sizeof more, " and %lld more", (long long)count - 1);
     if (count > 0)
-        att_log(tree->context, ATT_LOG_WARNING, "%s: without any .jpg, .jpeg or .png and so no class: \"%s\"%s", where,
-                first, more);
+        att_log(tree->context, ATT_LOG_WARNING, "%s: without any " ENDINGS " and so no class: \"%s\"%s", where, first,
+                more);
 }
 
 /* What lies in class folders and is no image. */
 static void say_left_out(att_class_tree *tree, const att_dataset *dataset)
 {
-    att_tree_list *others = &tree->others;
-    int64_t files = 0;
-    drop_classless(others);
-    if (others->count == 0)
-        return;
+    drop_classless(&tree->others);
     char where[ATT_DATA_MAX_NAME];
     snprintf(where, sizeof where, "%s%s%s", dataset->path, *dataset->split ? "/" : "", dataset->split);
-    qsort(others->files, (size_t)others->count, sizeof *others->files, compare_files);
+    sort_list(&tree->others);
     say_empty(tree, dataset, where);
-    for (int64_t i = 0; i < others->count; i++)
-        files += others->files[i].inner[strlen(others->files[i].inner) - 1] != '/';
-    if (files > 0)
-        att_log(tree->context, ATT_LOG_WARNING,
-                "%s: files in its folders that are neither .jpg nor .png, left out: %lld", where, (long long)files);
+    say_files(tree, where);
 }
 
 att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
@@ -345,9 +406,11 @@ att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, con
     if (options->unlabelled)
         return settle_unlabelled(tree, dataset);
     ATT_TRY(find_classes(tree, dataset, options->split));
-    if (tree->images.count == 0)
-        return att_fail(tree->context, ATT_ERR_FORMAT,
-                        "%s: no .jpg, .jpeg or .png lies in a folder named after its class", dataset->path);
+    if (tree->images.count == 0) {
+        say_left_out(tree, dataset);
+        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " ENDINGS " lies in a folder named after its class",
+                        dataset->path);
+    }
     ATT_TRY(sort_images(tree, dataset));
     att_arena arena = {.context = tree->context};
     att_status status = number_classes(tree, dataset, options, &arena);

@@ -7,21 +7,58 @@
 #include "io/file.h"
 #include "io/image_codec.h"
 
+/* How a file of a format begins; a "?" in the signature stands for any byte. */
 typedef struct image_format {
     const char *name, *signature;
     size_t signature_size;
-    att_status (*decode)(const att_image_job *job, att_image *image);
+    att_status (*decode)(const att_image_job *job, att_image *image); /* NULL: the format is only known by name */
 } image_format;
 
+#define SIGNATURE(text) text, sizeof(text) - 1
 static const image_format formats[] = {
-    {"JPEG", "\xff\xd8\xff", 3, att_image_decode_jpeg},
-    {"PNG", "\x89PNG\r\n\x1a\n", 8, att_image_decode_png},
+    {"JPEG", SIGNATURE("\xff\xd8\xff"), att_image_decode_jpeg},
+    {"PNG", SIGNATURE("\x89PNG\r\n\x1a\n"), att_image_decode_png},
+    {"WebP", SIGNATURE("RIFF????WEBP"), att_image_decode_webp},
+    {"GIF", SIGNATURE("GIF8"), NULL},
+    {"BMP", SIGNATURE("BM????\0\0\0\0"), NULL},
+    {"TIFF", SIGNATURE("II*\0"), NULL},
+    {"TIFF", SIGNATURE("MM\0*"), NULL},
+    {"AVIF", SIGNATURE("????ftypavi"), NULL},
+    {"HEIF", SIGNATURE("????ftyphe"), NULL},
+    {"HEIF", SIGNATURE("????ftypmif1"), NULL},
+    {"JPEG XL", SIGNATURE("\xff\x0a"), NULL},
+    {"JPEG XL", SIGNATURE("\0\0\0\x0cJXL "), NULL},
+    {"JPEG 2000", SIGNATURE("\0\0\0\x0cjP  "), NULL},
+    {"JPEG 2000", SIGNATURE("\xff\x4f\xff\x51"), NULL},
+    {"PPM", SIGNATURE("P6"), NULL},
+    {"PGM", SIGNATURE("P5"), NULL},
+    {"Photoshop", SIGNATURE("8BPS"), NULL},
+    {"icon", SIGNATURE("\0\0\1\0"), NULL},
 };
 
 att_image_limits att_image_limits_defaults(void)
 {
     return (att_image_limits){
         .side = 65535, .pixels = (int64_t)1 << 26, .file_bytes = (size_t)256 << 20, .memory = (size_t)1 << 30};
+}
+
+static bool begins_with(const uint8_t *bytes, size_t size, const image_format *format)
+{
+    if (size < format->signature_size)
+        return false;
+    for (size_t i = 0; i < format->signature_size; i++)
+        if (format->signature[i] != '?' && bytes[i] != (uint8_t)format->signature[i])
+            return false;
+    return true;
+}
+
+/* NULL where the bytes begin as no format does. */
+static const image_format *format_of(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (begins_with(bytes, size, &formats[i]))
+            return &formats[i];
+    return NULL;
 }
 
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
@@ -36,20 +73,20 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: %zu bytes, more than the limit of %zu", name, size,
                         job.limits->file_bytes);
     if (size == 0)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: empty, not a JPEG or PNG image", name);
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        const image_format *format = &formats[i];
-        if (size < format->signature_size || memcmp(bytes, format->signature, format->signature_size) != 0)
-            continue;
-        att_image decoded = {0};
-        att_status status = format->decode(&job, &decoded);
-        if (status != ATT_OK)
-            att_image_free(context, &decoded);
-        else
-            *image = decoded;
-        return status;
-    }
-    return att_fail(context, ATT_ERR_FORMAT, "%s: neither a JPEG nor a PNG image", name);
+        return att_fail(context, ATT_ERR_FORMAT, "%s: empty, expected a JPEG, PNG or WebP image", name);
+    const image_format *format = format_of(job.bytes, size);
+    if (!format)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: not a JPEG, PNG or WebP image", name);
+    if (!format->decode)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: a %s image; convert it to JPEG, PNG or WebP, which are read",
+                        name, format->name);
+    att_image decoded = {0};
+    att_status status = format->decode(&job, &decoded);
+    if (status != ATT_OK)
+        att_image_free(context, &decoded);
+    else
+        *image = decoded;
+    return status;
 }
 
 att_status att_image_decode(att_context *context, const void *bytes, size_t size, int channels,

@@ -53,5 +53,6 @@ void att_image_put_row(att_image *image, int y, att_row_kind kind, const uint8_t
 /* Decoders; the bytes begin with the format's signature. */
 att_status att_image_decode_jpeg(const att_image_job *job, att_image *image);
 att_status att_image_decode_png(const att_image_job *job, att_image *image);
+att_status att_image_decode_webp(const att_image_job *job, att_image *image);
 
 #endif

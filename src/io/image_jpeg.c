@@ -1,5 +1,5 @@
-/* JPEG by libjpeg-turbo. Damage in the coded data, which libjpeg only warns of, is an error here; stray bytes between
- * segments and odd headers, which many photographs have, are not. */
+/* JPEG by libjpeg-turbo. As in Pillow, only data that end too early and what libjpeg calls an error are refused. Where
+ * coded data are damaged, libjpeg goes on with what it makes of them; the log says so. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +25,7 @@ typedef struct jpeg_run {
     jmp_buf failed;
     char reason[JMSG_LENGTH_MAX];
     bool out_of_memory;
+    char damage[JMSG_LENGTH_MAX]; /* the first that was met; "" for none */
     const att_image_job *job;
     att_image *image;
     uint8_t *row;
@@ -44,12 +45,15 @@ static void on_error(j_common_ptr info)
     leave(run);
 }
 
+/* Stray bytes between segments and odd headers, which many photographs have, are no damage. */
 static void on_message(j_common_ptr info, int level)
 {
+    jpeg_run *run = info->client_data;
     int code = info->err->msg_code;
-    if (level < 0 && (code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE ||
-                      code == JWRN_MUST_RESYNC))
-        on_error(info);
+    if (level < 0 && run->damage[0] == '\0' &&
+        (code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE ||
+         code == JWRN_MUST_RESYNC))
+        info->err->format_message(info, run->damage);
 }
 
 static void print_nothing(j_common_ptr info)
@@ -234,6 +238,8 @@ att_status att_image_decode_jpeg(const att_image_job *job, att_image *image)
         run->status = att_fail(job->context, run->out_of_memory ? ATT_ERR_MEMORY : ATT_ERR_FORMAT,
                                "%s: not a JPEG that can be decoded: %s", job->name, run->reason);
     att_status status = run->status;
+    if (status == ATT_OK && run->damage[0])
+        att_log(job->context, ATT_LOG_WARNING, "%s: damaged, decoded as far as that goes: %s", job->name, run->damage);
     jpeg_destroy_decompress(&run->info);
     att_free(job->context, run->row);
     att_free(job->context, run);

@@ -25,7 +25,7 @@ err_has '--skip-corrupt goes on without such images'
 # shellcheck disable=SC2086
 run 0 train data $small $short --experiment lenient --skip-corrupt --json lenient.json
 err_has 'image replaced: data/train/cat/3.jpg: not a JPEG'
-err_has 'image left out: data/val/dog/5.jpg: neither a JPEG nor a PNG image'
+err_has 'image left out: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
 err_has 'images that cannot be decoded: 1 of an epoch'
 grep -qE '"train_corrupt": ?1' lenient.json || fail 'train_corrupt is not 1'
 grep -qE '"event": ?"warning".*data/train/cat/3.jpg.*"set": ?"train"' out/lenient/metrics.jsonl || fail 'no warning in metrics.jsonl'
@@ -43,7 +43,7 @@ run 0 predict $checkpoint data/val/cat/1.jpg --labels others
 [ "$(awk 'NR > 1 { print $NF }' stdout | sort | tr '\n' ' ')" = 'miau wau ' ] || fail "labels: $(cat stdout)"
 
 run 1 validate data --checkpoint $checkpoint
-err_has 'attscope: data/val/dog/5.jpg: neither'
+err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
 err_has '--skip-corrupt'
 run 0 validate data --checkpoint $checkpoint --skip-corrupt --json result.json
 err_has 'left out because they cannot be decoded: 1 images'
@@ -68,20 +68,34 @@ err_has 'the network has 2 classes, the data 1, numbered by their sorted names'
 # Files that are no images are counted, folders without an image are named; in an archive too.
 mkdir -p kinds/ant/deep kinds/bee kinds/cow kinds/empty
 cp "$images/420.jpg" kinds/ant/1.jpg && cp "$images/420.jpg" kinds/cow/1.jpg
-touch kinds/ant/2.webp kinds/ant/deep/3.bmp kinds/bee/4.webp kinds/cow/.hidden kinds/list.txt
+cp "$images/lossy_rgb.webp" kinds/ant/3.webp && cp "$images/lossless_rgba.webp" kinds/cow/2.WebP
+touch kinds/ant/2.gif kinds/ant/deep/3.BMP kinds/bee/4.gif kinds/bee/noending kinds/cow/.hidden kinds/list.txt
 run 0 validate kinds --checkpoint out/names/last.safetensors
-err_has 'kinds: files in its folders that are neither .jpg nor .png, left out: 3'
-err_has 'kinds: without any .jpg, .jpeg or .png and so no class: "bee" and 1 more'
+err_has 'kinds: 4 images, 2 classes'
+err_has 'kinds: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, others 1'
+err_has 'kinds: without any .jpg, .jpeg, .png or .webp and so no class: "bee" and 1 more'
 rmdir kinds/empty && tar cf kinds.tar kinds
 run 0 validate kinds.tar --checkpoint out/names/last.safetensors
-err_has 'kinds.tar: files in its folders that are neither .jpg nor .png, left out: 3'
-err_has 'kinds.tar: without any .jpg, .jpeg or .png and so no class: "bee"'
+err_has 'kinds.tar: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, others 1'
+err_has 'kinds.tar: without any .jpg, .jpeg, .png or .webp and so no class: "bee"'
 run 0 validate names --split train --checkpoint out/names/last.safetensors
 ! grep -q 'left out\|without any' stderr || fail "$command_line: what there is nothing of is left out"
 
+# predict counts what it passes over, too; a file of another format is named.
+run 0 predict $checkpoint kinds kinds.tar
+err_has 'kinds: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, .txt 1, others 1'
+err_has 'kinds.tar: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, .txt 1, others 1'
+out_has 'kinds/cow/2.WebP'
+printf 'GIF89a' >kinds/ant/2.gif
+run 1 predict $checkpoint kinds/ant/2.gif
+err_has 'kinds/ant/2.gif: a GIF image; convert it to JPEG, PNG or WebP'
+cp "$images/damaged_420.jpg" damaged.jpg
+run 0 predict $checkpoint damaged.jpg
+err_has 'damaged.jpg: damaged, decoded as far as that goes: Corrupt JPEG data'
+
 # What cannot be read does not keep predict from the rest.
 run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg
-err_has 'attscope: data/val/dog/5.jpg: neither'
+err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
 err_has 'nothing.jpg'
 err_has 'attscope: 2 of 3 images gave no answer'
 out_has 'data/val/cat/1.jpg'
@@ -116,5 +130,5 @@ err_has 'attscope: --num-classes 7, but the data has 100 classes, each of which 
 
 mkdir empty
 run 1 predict $checkpoint empty
-err_has 'empty: no .jpg, .jpeg or .png lies in it'
+err_has 'empty: no .jpg, .jpeg, .png or .webp lies in it'
 finish

@@ -349,7 +349,7 @@ static void test_what_is_wrong_is_said(void **state)
     scratch *self = *state;
     att_image image;
     expect_failure(self, "/no/such/folder", NULL, NULL, ATT_ERR_NOT_FOUND, "/no/such/folder");
-    expect_failure(self, self->folder, NULL, NULL, ATT_ERR_FORMAT, "no .jpg");
+    expect_failure(self, self->folder, NULL, NULL, ATT_ERR_FORMAT, "no .jpg, .jpeg, .png or .webp");
     scratch_write(self, "text", 4);
     expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, self->path);
     picture_write(self, "cat/1.png", 1);

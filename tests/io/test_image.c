@@ -60,14 +60,15 @@ static void check_file(scratch *self, const char *line)
 
 static void test_bytes_are_pillows(void **state)
 {
-    assert_int_equal(golden_each(*state, "decode", check_file), 29);
+    assert_int_equal(golden_each(*state, "decode", check_file), 42);
 }
 
 static void test_damage_never_crashes(void **state)
 {
     scratch *self = *state;
-    static const char *const names[] = {"420.jpg", "progressive.jpg", "restart.jpg", "cmyk.jpg",
-                                        "rgb.png", "palette4.png",    "rgb16.png"};
+    static const char *const names[] = {"420.jpg",           "progressive.jpg", "restart.jpg", "cmyk.jpg",
+                                        "rgb.png",           "palette4.png",    "rgb16.png",   "lossy_rgba.webp",
+                                        "lossless_rgb.webp", "animation.webp"};
     size_t allocated = att_context_allocations(self->context).bytes_now;
     uint32_t noise = 1;
     for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
@@ -233,14 +234,32 @@ static void test_a_part_is_refused_with_the_whole(void **state)
     assert_true(refused > KINDS * BOXES / 2);
 }
 
+/* What a WebP lacks at its end is told from what is wrong inside. */
+static void test_a_webp_cut_short_is_named_so(void **state)
+{
+    scratch *self = *state;
+    char *bytes;
+    size_t size;
+    att_image image = {0};
+    read_file(self, "lossy_rgb.webp", &bytes, &size);
+    for (size_t cut = 12; cut < size; cut++) {
+        assert_int_equal(att_image_decode(self->context, bytes, cut, 3, NULL, &image), ATT_ERR_FORMAT);
+        assert_message_has(self, "the data are truncated");
+    }
+    memset(bytes + 12, 'x', 8); /* no chunk of an image */
+    assert_int_equal(att_image_decode(self->context, bytes, size, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, "not a WebP that can be decoded");
+    att_free(self->context, bytes);
+}
+
 static void test_limits(void **state)
 {
     scratch *self = *state;
     char *bytes;
     size_t size;
     att_image image;
-    const char *const names[] = {"progressive.jpg", "rgb.png"};
-    for (int n = 0; n < 2; n++) {
+    const char *const names[] = {"progressive.jpg", "rgb.png", "lossy_rgb.webp"};
+    for (int n = 0; n < 3; n++) {
         read_file(self, names[n], &bytes, &size);
         att_image_limits limits = att_image_limits_defaults();
         limits.side = 26;
@@ -279,7 +298,10 @@ static void test_what_is_wrong_is_said(void **state)
     scratch_write(self, "GIF89a", 6);
     assert_int_equal(att_image_read(self->context, self->path, 3, NULL, &image), ATT_ERR_FORMAT);
     assert_message_has(self, self->path);
-    assert_message_has(self, "neither");
+    assert_message_has(self, "a GIF image");
+    scratch_write(self, "RIFF....WAVE", 12);
+    assert_int_equal(att_image_read(self->context, self->path, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, "not a JPEG, PNG or WebP image");
     assert_int_equal(att_image_read(self->context, self->path, 4, NULL, &image), ATT_ERR_ARGUMENT);
     assert_int_equal(att_image_read(self->context, "/no/such.jpg", 3, NULL, &image), ATT_ERR_NOT_FOUND);
     assert_int_equal(att_image_decode(self->context, "", 0, 3, NULL, &image), ATT_ERR_FORMAT);
@@ -287,8 +309,8 @@ static void test_what_is_wrong_is_said(void **state)
 
 static att_status decode_all(scratch *self)
 {
-    static const char *const names[] = {"progressive.jpg", "grey4.png"};
-    for (int n = 0; n < 2; n++) {
+    static const char *const names[] = {"progressive.jpg", "grey4.png", "animation.webp"};
+    for (int n = 0; n < 3; n++) {
         char relative[64], path[4096];
         att_image image;
         snprintf(relative, sizeof(relative), "images/%s", names[n]);
@@ -315,6 +337,7 @@ int main(void)
         scratch_test(test_a_part_is_that_of_the_whole),
         scratch_test(test_odd_chroma_is_decoded_whole),
         scratch_test(test_a_part_is_refused_with_the_whole),
+        scratch_test(test_a_webp_cut_short_is_named_so),
         scratch_test(test_limits),
         scratch_test(test_a_bomb_is_refused),
         scratch_test(test_what_is_wrong_is_said),

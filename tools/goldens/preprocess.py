@@ -64,6 +64,33 @@ def saved(image, kind, **options):
     return file.getvalue()
 
 
+def segment(marker, data):
+    return struct.pack(">BBH", 0xff, marker, len(data) + 2) + data
+
+
+def damaged(jpeg):
+    """Long runs of ones, which are no Huffman code, in the coded data; markers stay."""
+    start = jpeg.index(b"\xff\xda") + 14
+    data = bytearray(jpeg)
+    for at in range(start, len(data) - 4, 24):
+        if 0xff not in data[at - 1:at + 4]:
+            data[at:at + 4] = b"\xfe\xff\0\xfe"
+    return bytes(data)
+
+
+def riff(*chunks):
+    data = b"".join(name + struct.pack("<I", len(part)) + part + b"\0" * (len(part) % 2) for name, part in chunks)
+    return b"RIFF" + struct.pack("<I", len(data) + 4) + b"WEBP" + data
+
+
+def animation(width, height, x, y, frame):
+    """One lossless frame at (x, y), both even, of a larger canvas."""
+    three = [struct.pack("<I", value)[:3] for value in (width - 1, height - 1, x // 2, y // 2, frame.width - 1,
+                                                        frame.height - 1, 100)]
+    return riff((b"VP8X", b"\x12\0\0\0" + three[0] + three[1]), (b"ANIM", b"\xff\xff\xff\xff\0\0"),
+                (b"ANMF", b"".join(three[2:]) + b"\0" + saved(frame, "WEBP", lossless=True)[12:]))
+
+
 def files():
     y, x = np.mgrid[0:19, 0:27]
     colours = np.stack([x * 9, y * 13, (x + y) * 5], -1).astype(np.uint8)
@@ -94,6 +121,20 @@ def files():
     yield "rgb16.png", png(7, 5, 16, 2, 42)
     yield "rgba16.png", png(7, 5, 16, 6, 56)
     yield "grey_key.png", png(7, 5, 8, 0, 7, (b"tRNS", b"\0\5"))
+    for name, exif in (("offset", b"MM\0*\xff\xff\xff\xf0"), ("short", b"II*\0\x08\0\0\0\x02"),
+                       ("counts", b"II*\0\x08\0\0\0\xff\xff" + b"\x12\x01\x63\0\xff\xff\xff\xff" * 9)):
+        yield f"bad_exif_{name}.jpg", jpeg["420.jpg"][:2] + segment(0xe1, b"Exif\0\0" + exif) + jpeg["420.jpg"][2:]
+    for name in "420.jpg", "restart.jpg":
+        yield "damaged_" + name, damaged(jpeg[name])
+    webp = {f"{kind}_{name}.webp": saved(image, "WEBP", **options) for name, image in (("rgb", rgb), ("rgba", rgba))
+            for kind, options in (("lossy", dict(quality=60)), ("lossless", dict(lossless=True)))}
+    yield from webp.items()
+    yield "animation.webp", animation(40, 30, 6, 8, rgba)
+    webp_frames = io.BytesIO()
+    grey.convert("RGB").save(webp_frames, "WEBP", save_all=True, append_images=[rgb])
+    yield "frames.webp", webp_frames.getvalue()
+    yield "cut.webp", webp["lossy_rgb.webp"][:-20]
+    yield "cut_lossless.webp", riff((b"VP8L", webp["lossless_rgb.webp"][20:-40]))
     for name in "420.jpg", "progressive.jpg":
         yield "cut_" + name, jpeg[name][:-40]
     yield "cut.png", saved(rgb, "PNG")[:200]
