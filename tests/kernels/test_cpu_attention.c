@@ -46,7 +46,7 @@ static void assert_near(const case_result *ours, const case_result *truth, int o
 static void compare_tiles(const case_drawn *drawn, bool narrow)
 {
     case_result truth, ours;
-    assert_true(case_run(drawn, case_kernel(att_kernels_ref, "attention"), 1, 0, &truth));
+    truth_run(drawn, &truth);
     assert_true(case_run(drawn, tiers_kernel(context, "attention"), 3, 0, &ours));
     assert_near(&ours, &truth, 0, is_rounded_inside(narrow) ? 5e-3 : 4e-6); /* 1.8e-3, 1.3e-6 */
     assert_near(&ours, &truth, 1, 1e-6);                                    /* 1.0e-7 */
@@ -115,7 +115,7 @@ static void compare_first_output(const char *name, const att_op_case *definition
     case_drawn drawn =
         case_draw((case_setup){context, op, definition, ATT_F32, group, group > 1, narrow ? op->narrow_in : 0, 0});
     case_result truth, ours;
-    assert_true(case_run(&drawn, case_kernel(att_kernels_ref, name), 1, 0, &truth));
+    truth_run(&drawn, &truth);
     assert_true(case_run(&drawn, tiers_kernel(context, name), 2, 0, &ours));
     assert_near(&ours, &truth, 0, is_rounded_inside(narrow) ? rounded_limit : limit);
     case_result_free(&truth);
@@ -168,7 +168,7 @@ static void low_scores_leave_padding_alone(void **state)
             if (i / WIDTH % 3 < 2)
                 att_element_store(drawn.in[1].dtype, drawn.block[1], i, i / WIDTH % 3 == 0 ? 4 : -4);
         case_result truth, ours;
-        assert_true(case_run(&drawn, case_kernel(att_kernels_ref, "attention_grad"), 1, 0, &truth));
+        truth_run(&drawn, &truth);
         assert_true(case_run(&drawn, tiers_kernel(context, "attention_grad"), 1, 0, &ours));
         assert_near(&ours, &truth, 0, is_rounded_inside(narrow) ? 4e-3 : 2e-5); /* 1.1e-3, 6.2e-6 */
         case_result_free(&truth);

@@ -16,7 +16,7 @@ static void compare_at(const char *name, const att_op_case *definition, unsigned
     const att_op *op = case_op(att_ops, name);
     case_drawn drawn = case_draw((case_setup){context, op, definition, ATT_F32, 2, true, narrow_in, 0});
     case_result truth, ours;
-    assert_true(case_run(&drawn, case_kernel(att_kernels_ref, name), 1, 0, &truth));
+    truth_run(&drawn, &truth);
     for (int parts = 1; parts <= 3; parts += 2) {
         assert_true(case_run(&drawn, tiers_kernel(context, name), parts, 0, &ours));
         for (int out = 0; out < truth.out_count; out++) {
@@ -100,7 +100,7 @@ static void a_large_mean_costs_no_digits(void **state)
     const att_op_case *definition = case_named(op, "large_mean");
     case_drawn drawn = case_draw((case_setup){context, op, definition, ATT_F32, 1, false, 0, 0});
     case_result truth, ours;
-    assert_true(case_run(&drawn, case_kernel(att_kernels_ref, op->name), 1, 0, &truth));
+    truth_run(&drawn, &truth);
     assert_true(case_run(&drawn, tiers_kernel(context, op->name), 1, 0, &ours));
     int64_t columns = drawn.out[0].shape.dims[1];
     double of_mean = relative(&ours, &truth, 0, columns), of_squares = relative(&ours, &truth, columns, 2 * columns);
@@ -140,7 +140,7 @@ static void samples_apart_make_variance(void **state)
                                     .in_count = 1};
     case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, SAMPLES, true, 0, 0});
     case_result truth, ours;
-    assert_true(case_run(&drawn, case_kernel(att_kernels_ref, op->name), 1, 0, &truth));
+    truth_run(&drawn, &truth);
     assert_true(case_run(&drawn, tiers_kernel(context, op->name), 3, 0, &ours));
     assert_true(relative(&ours, &truth, 0, COLUMNS) <= 1.2e-7);
     assert_true(relative(&ours, &truth, COLUMNS, 2 * COLUMNS) <= 3e-7);

@@ -8,6 +8,7 @@
 
 #include "kernels/case.h"
 #include "kernels/cpu/list.h"
+#include "kernels/truth.h"
 
 static att_context *context; /* of the tests of one tier */
 static size_t tiers_bytes_at_start;
@@ -80,6 +81,7 @@ static inline int tiers_run_all(const char *program)
         return 1;
     att_tier highest = att_context_tier(probe);
     att_context_destroy(&probe);
+    truth_create();
     int failed = 0;
     for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512_BF16; tier++) {
         if (tier <= (int)highest)
