@@ -29,8 +29,8 @@ typedef struct job {
 /* A class that training does not know has no number: with the folders' own, all of evaluation would be wrong. */
 static int check_classes(const job *j, const char *path, const att_dataset_options *eval)
 {
-    bool given = att_dataset_class_numbers_given(j->eval);
-    const char *unknown = given ? NULL : cli_class_unknown(j->eval, eval);
+    bool by_folders = att_dataset_numbering(j->eval) == ATT_NUMBERED_BY_FOLDERS;
+    const char *unknown = by_folders ? cli_class_unknown(j->eval, eval) : NULL;
     if (!unknown)
         return CLI_OK;
     return cli_failure("%s, %s: class \"%s\" is none of those in %s, which are trained", path,

@@ -74,7 +74,7 @@ static const char *coarse_advice(int network, int found)
 
 static bool numbers_agree(int network, const att_dataset *dataset)
 {
-    return att_dataset_class_count(dataset) == network || att_dataset_class_numbers_given(dataset);
+    return att_dataset_class_count(dataset) == network || att_dataset_numbering(dataset) != ATT_NUMBERED_BY_FOLDERS;
 }
 
 bool cli_classes_fit(int network, const att_dataset *dataset)
@@ -101,7 +101,7 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
 {
     int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
     int code = refuses ? cli_classes_check(network, dataset) : CLI_OK;
-    if (code != CLI_OK)
+    if (code != CLI_OK || att_dataset_numbering(dataset) == ATT_NUMBERED_BY_TRAINING)
         return code;
     if (network == found)
         compare_names(cli, loaded, dataset);

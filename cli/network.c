@@ -212,11 +212,12 @@ int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *
     if (code != CLI_OK)
         return code;
     const char *found = att_dataset_split(*dataset);
+    const char *const numbered_by[] = {[ATT_NUMBERED_BY_FOLDERS] = "the sorted folder names",
+                                       [ATT_NUMBERED_BY_TRAINING] = "the training's names",
+                                       [ATT_NUMBERED_BY_MAP] = asked.class_map,
+                                       [ATT_NUMBERED_BY_LABELS] = "the labels"};
     cli_note(cli, "%s%s%s: %lld images, %d classes, numbered by %s", path, *found ? ", " : "", found,
              (long long)att_dataset_count(*dataset), att_dataset_class_count(*dataset),
-             asked.class_map                                         ? asked.class_map
-             : att_dataset_class_numbers_given(*dataset)             ? "the labels"
-             : asked.trained && !cli_class_unknown(*dataset, &asked) ? "the training's names"
-                                                                     : "the sorted folder names");
+             numbered_by[att_dataset_numbering(*dataset)]);
     return CLI_OK;
 }

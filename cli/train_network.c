@@ -7,19 +7,6 @@
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
-/* A file without a head says nothing of classes. */
-static int count_classes(cli_app *cli, const att_tensors *file, att_identity *identity)
-{
-    att_model *model;
-    int code = cli_check(cli, att_model_create(cli->context, identity->name, &identity->options, ATT_F32, &model));
-    if (code != CLI_OK)
-        return code;
-    if (!att_model_finds_head(model, file))
-        identity->options.num_classes = 0;
-    att_model_destroy(&model);
-    return CLI_OK;
-}
-
 static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n)
 {
     cli_network *network = &s->network;
@@ -30,8 +17,6 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     if (code != CLI_OK)
         return code;
     code = cli_identify(cli, file, n->checkpoint, network, &n->identity);
-    if (code == CLI_OK && !n->says_classes)
-        code = count_classes(cli, file, &n->identity);
     if (code == CLI_OK)
         code = cli_check(cli, att_checkpoint_describe(cli->context, file, &n->stood));
     att_tensors_close(&file);
@@ -48,6 +33,8 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
                  n->checkpoint);
     att_model_options training = network->options;
     network->options = n->identity.options;
+    if (!n->resumes)
+        network->options.num_classes = training.num_classes;
     network->options.drop_rate = training.drop_rate;
     network->options.drop_path_rate = training.drop_path_rate;
     network->options.smoothing = training.smoothing;
@@ -102,7 +89,6 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
     n->resumes = *resume != '\0';
     n->checkpoint = n->resumes ? resume : s->files.initial_checkpoint;
     n->name = s->network.model;
-    n->says_classes = s->network.options.num_classes > 0;
     code = n->checkpoint ? read_checkpoint(cli, s, n) : CLI_OK;
     if (code == CLI_OK && !n->name)
         return cli_usage("train needs --model NAME; attscope models lists them");
@@ -112,21 +98,17 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-static int settle_classes(cli_app *cli, train_settings *s, const att_dataset *data, const cli_train_network *n)
+/* As many classes as the data has, which a class map may say; a training that is continued keeps its own. */
+static int settle_classes(cli_app *cli, train_settings *s, const att_dataset *data)
 {
     int *classes = &s->network.options.num_classes, in_data = att_dataset_class_count(data);
+    bool mapped = att_dataset_numbering(data) == ATT_NUMBERED_BY_MAP;
     if (*classes == 0) {
         *classes = in_data;
-        cli_note(cli, "--num-classes %d, as many as the data has", in_data);
-    } else if (n->says_classes && *classes < in_data) {
+        cli_note(cli, "--num-classes %d, as many as %s", in_data, mapped ? "the class map names" : "the data has");
+    } else if (*classes < in_data) {
         return cli_usage("--num-classes %d, but the data has %d classes, each of which needs an output", *classes,
                          in_data);
-    } else if (!n->resumes && *classes < in_data) {
-        return cli_usage("%s has %d classes, the data %d; --num-classes %d gives it a new head", n->checkpoint,
-                         *classes, in_data, in_data);
-    } else if (!n->says_classes && *classes != in_data) {
-        cli_note(cli, "%s has %d classes, the data %d; --num-classes %d gives it a new head", n->checkpoint, *classes,
-                 in_data, in_data);
     }
     return CLI_OK;
 }
@@ -173,7 +155,7 @@ static void say_network(cli_app *cli, const cli_train_network *n)
 int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *data, cli_train_network *n)
 {
     const train_measure *m = &s->measure;
-    int code = settle_classes(cli, s, data, n);
+    int code = settle_classes(cli, s, data);
     if (code == CLI_OK)
         code = cli_check(cli, att_model_create(cli->context, n->name, &s->network.options, ATT_F32, &n->model));
     if (code != CLI_OK)

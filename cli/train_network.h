@@ -9,7 +9,6 @@ typedef struct cli_train_network {
     bool resumes;                  /* it is continued */
     att_identity identity;         /* the checkpoint's */
     att_checkpoint_info stood;     /* where its training stood */
-    bool says_classes;             /* a flag gives their number */
     int img_size;
     att_preprocess preprocess;
     att_model *model;

@@ -75,8 +75,14 @@ ATT_API const char *att_dataset_format(const att_dataset *dataset);
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
 ATT_API int64_t att_dataset_count(const att_dataset *dataset);
 ATT_API int att_dataset_class_count(const att_dataset *dataset);
-/* True where the numbers come from a class map or from the files' own labels; false where from the folders' names. */
-ATT_API bool att_dataset_class_numbers_given(const att_dataset *dataset);
+/* What gave the classes their numbers. */
+typedef enum att_numbering {
+    ATT_NUMBERED_BY_FOLDERS,  /* the sorted names of the class folders */
+    ATT_NUMBERED_BY_TRAINING, /* att_dataset_options.trained */
+    ATT_NUMBERED_BY_MAP,      /* att_dataset_options.class_map */
+    ATT_NUMBERED_BY_LABELS    /* the data set's own files */
+} att_numbering;
+ATT_API att_numbering att_dataset_numbering(const att_dataset *dataset);
 /* Names of the classes, by number; live as long as the data set. */
 ATT_API const char *const *att_dataset_class_names(const att_dataset *dataset);
 /* Name of class 0..class_count-1; "" outside. */

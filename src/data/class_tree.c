@@ -267,6 +267,7 @@ static att_status list_trained(att_dataset *dataset, const att_dataset_options *
             att_class_list_free(&dataset->classes);
             return ATT_OK;
         }
+    dataset->classes.numbering = ATT_NUMBERED_BY_TRAINING;
     return ATT_OK;
 }
 

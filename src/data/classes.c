@@ -164,7 +164,7 @@ static att_status parse_map(att_context *context, const char *path, char *text, 
 att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size, att_class_list *list)
 {
     size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
-    list->given = true;
+    list->numbering = ATT_NUMBERED_BY_MAP;
     if (strlen(text) != size)
         return att_fail(context, ATT_ERR_FORMAT, "%s: a class map is text, this holds zero bytes", origin);
     return parse_map(context, origin, text + mark, list);

@@ -2,7 +2,7 @@
 #ifndef ATT_DATA_CLASSES_H
 #define ATT_DATA_CLASSES_H
 
-#include <attscope/context.h>
+#include <attscope/data.h>
 
 #include "core/memory.h"
 
@@ -17,7 +17,7 @@ typedef struct att_class_list {
     const char **names;
     att_class_entry *by_name;
     int count;
-    bool given; /* not from sorted folder names */
+    att_numbering numbering;
 } att_class_list;
 
 /* timm's order of names: ASCII letters as lower case, runs of digits by their value; names equal under it go by bytes.

@@ -117,9 +117,9 @@ int att_dataset_class_count(const att_dataset *dataset)
     return dataset->classes.count;
 }
 
-bool att_dataset_class_numbers_given(const att_dataset *dataset)
+att_numbering att_dataset_numbering(const att_dataset *dataset)
 {
-    return dataset->classes.given;
+    return dataset->classes.numbering;
 }
 
 const char *const *att_dataset_class_names(const att_dataset *dataset)

@@ -72,7 +72,7 @@ static att_status name_classes(att_dataset *dataset, int highest, const char *ma
         snprintf(digits[i], sizeof digits[i], "%d", i & 0xff);
         names[i] = digits[i];
     }
-    dataset->classes.given = true;
+    dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
     return att_class_list_make(dataset->context, dataset->path, names, highest + 1, &dataset->classes);
 }
 

@@ -437,7 +437,7 @@ static att_status number_names(const att_dataset *dataset, int count, att_class_
         snprintf(digits[i], sizeof digits[i], "%d", i & 0xff);
         names[i] = digits[i];
     }
-    list->given = true;
+    list->numbering = ATT_NUMBERED_BY_LABELS;
     return att_class_list_make(dataset->context, dataset->path, names, count, list);
 }
 
@@ -451,6 +451,7 @@ static att_status read_names(const att_dataset *dataset, const packed_source *so
         return number_names(dataset, layout->classes, list);
     ATT_TRY(read_either(dataset, source, file, att_packed_unpickle_names, &text, &size));
     att_status status = att_class_list_parse(dataset->context, file, text, size, list);
+    list->numbering = ATT_NUMBERED_BY_LABELS;
     att_free(dataset->context, text);
     if (status == ATT_OK && list->count != layout->classes)
         return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s names %d classes, expected %d", file,

@@ -348,15 +348,45 @@ for classes in 4 5; do
     run 0 train data --initial-checkpoint headless.safetensors $asked $recipe --epochs 1 --output out --experiment body$classes
     err_has 'head.weight, head.bias start anew: headless.safetensors has none'
     err_has ", $classes classes, "
-    ! grep -q 'has 6 classes\|gives it a new head' stderr || fail "$command_line: advice on classes that the file does not have"
+    ! grep -q 'has 6 classes' stderr || fail "$command_line: advice on classes that the file does not have"
 done
 
-# Another number of classes than the data has is said, where nobody asked for it.
+# Without --num-classes a network that is fine-tuned gets as many classes as the data has, or the class map.
 # shellcheck disable=SC2086
-run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epochs 1 --output out --experiment kept
-err_has 'out/tuned/last.safetensors has 6 classes, the data 4; --num-classes 4 gives it a new head'
+run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epochs 1 --output out --experiment fitted
+err_has '--num-classes 4, as many as the data has'
+err_has 'head.weight, head.bias start anew: the file has 6 classes, the network 4'
+run 0 validate data --checkpoint out/fitted/last.safetensors
+! grep -q 'the accuracy means' stderr || fail "$command_line: advice on classes that are the same"
+run 0 measure out/fitted/last.safetensors data --with accuracy
+run 0 train data --resume out/fitted/last.safetensors
+printf '%s\n' 0 1 2 3 4 >five.txt
+# shellcheck disable=SC2086
+run 0 train data --initial-checkpoint out/tuned/last.safetensors --class-map five.txt $recipe --epochs 1 --output out \
+    --experiment mapped
+err_has '--num-classes 5, as many as the class map names'
+run 0 validate data --checkpoint out/mapped/last.safetensors --class-map five.txt
 run 0 validate data --checkpoint out/tuned/last.safetensors
 err_has 'the network has 6 classes, the data 4;'
+
+# Class folders are numbered by the names of the training, also where the network has more classes than that.
+for class in ant bee; do
+    mkdir -p folders/$class
+    cp "$here/../goldens/images/rgb.png" "$here/../goldens/images/grey.png" folders/$class
+done
+# shellcheck disable=SC2086
+run 0 train folders --initial-checkpoint out/tuned/last.safetensors --batch-size 2 --epochs 1 --warmup-epochs 0 --threads 2 \
+    --output out --experiment ants
+err_has '--num-classes 2, as many as the data has'
+# shellcheck disable=SC2086
+run 0 train folders --initial-checkpoint out/tuned/last.safetensors --num-classes 6 --batch-size 2 --epochs 1 \
+    --warmup-epochs 0 --threads 2 --output out --experiment spare
+for name in ants spare; do
+    run 0 validate folders --checkpoint out/$name/last.safetensors
+    err_has "4 images, 2 classes, numbered by the training's names"
+    ! grep -q 'the accuracy means' stderr || fail "$command_line: doubts although the names are the training's"
+    run 0 measure out/$name/last.safetensors folders --with accuracy
+done
 
 picture=$here/../goldens/images/422.jpg
 

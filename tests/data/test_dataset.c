@@ -89,7 +89,7 @@ static void test_folder(void **state)
     assert_string_equal(att_dataset_split(dataset), "");
     assert_int_equal(att_dataset_count(dataset), 4);
     assert_int_equal(att_dataset_class_count(dataset), 2);
-    assert_false(att_dataset_class_numbers_given(dataset));
+    assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_FOLDERS);
     assert_string_equal(att_dataset_class_name(dataset, 0), "cat");
     assert_string_equal(att_dataset_class_name(dataset, 1), "dog");
     assert_string_equal(att_dataset_class_name(dataset, 2), "");
@@ -136,6 +136,7 @@ static void test_split_folders(void **state)
         att_dataset *dataset;
         assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_OK);
         bool knows = options.trained_count >= 2;
+        assert_int_equal(att_dataset_numbering(dataset), knows ? ATT_NUMBERED_BY_TRAINING : ATT_NUMBERED_BY_FOLDERS);
         assert_int_equal(att_dataset_class_count(dataset), knows ? options.trained_count : 1);
         assert_string_equal(att_dataset_class_names(dataset)[0], knows ? "bird" : "dog");
         assert_image(self, dataset, 0, knows ? 1 : 0, 3);
@@ -155,7 +156,7 @@ static void test_class_map(void **state)
     scratch_write(self, "n03 tench, Tinca\n n02\tgoldfish\r\nn01\n\n", 37);
     att_dataset *dataset = open_set(self, self->folder, NULL, self->path);
     assert_int_equal(att_dataset_class_count(dataset), 3);
-    assert_true(att_dataset_class_numbers_given(dataset));
+    assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_MAP);
     assert_string_equal(att_dataset_class_name(dataset, 1), "n02");
     assert_image(self, dataset, 0, 2, 1);
     assert_image(self, dataset, 1, 1, 2);

@@ -103,7 +103,7 @@ static void assert_cifar10(scratch *self, const char *path)
     assert_string_equal(att_dataset_split(dataset), "train");
     assert_int_equal(att_dataset_count(dataset), 10);
     assert_int_equal(att_dataset_class_count(dataset), 10);
-    assert_true(att_dataset_class_numbers_given(dataset));
+    assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_LABELS);
     assert_string_equal(att_dataset_class_name(dataset, 3), "cat");
     for (int i = 0; i < 10; i++) {
         assert_int_equal(att_dataset_label(dataset, i), i);
