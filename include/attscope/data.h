@@ -43,6 +43,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * "tar", "tar.gz", "zip": an archive of such a folder, which may have folders around it; or a folder with an archive
  * for each split, named after it (train.tar.gz, test.tar.gz), of which the split's is opened.
  *
+ * Folders and archives in Tiny-ImageNet's own layout: images of val lie in one folder, val/images, and have the classes
+ * that val/val_annotations.txt gives them ("<image> <class>" on each line). Classes are numbered by their WordNet
+ * identifiers, as those of train. test has no labels: val stands in for it.
+ *
  * "cifar10", "cifar100", "stl10": the binary versions' files, in a folder, in the official folder inside it
  * (cifar-10-batches-bin, cifar-100-binary, stl10_binary) or in the official archive, plain or gzipped; names of classes
  * from batches.meta.txt, fine_label_names.txt (coarse_label_names.txt) and class_names.txt, else their numbers.

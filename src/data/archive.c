@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
-#include "data/class_tree.h"
+#include "data/annotations.h"
 #include "io/image_codec.h"
 
 typedef struct archive_source {
@@ -19,13 +19,32 @@ static bool accepts(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Of images that are too large the reader will say so. */
+/* Of images that are too large the reader will say so; so will that of a list of classes. */
 static att_status choose(void *user, const char *name, size_t size, att_archive_use *use)
 {
     const att_dataset *dataset = user;
-    if (!att_class_tree_is_image(name) || size > dataset->limits.file_bytes)
+    if (!(att_class_tree_is_image(name) ? size <= dataset->limits.file_bytes
+                                        : att_annotations_named(name) && size <= ATT_ANNOTATIONS_MAX))
         *use = ATT_ARCHIVE_LIST;
     return ATT_OK;
+}
+
+static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text)
+{
+    const archive_source *source = dataset->source;
+    att_context *context = dataset->context;
+    size_t size = att_archive_size(source->archive, file->member);
+    if (size > most)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: %zu bytes, more than the limit of %zu", dataset->path,
+                        file->path, size, most);
+    *text = att_reallocate(context, NULL, size + 1);
+    if (!*text)
+        return att_fail_memory(context, size + 1, file->path);
+    (*text)[size] = '\0';
+    att_status status = att_archive_read(source->archive, context, file->member, *text);
+    if (status != ATT_OK)
+        att_free(context, *text);
+    return status;
 }
 
 static att_status open_archive(att_dataset *dataset, const att_dataset_options *options)
@@ -36,6 +55,7 @@ static att_status open_archive(att_dataset *dataset, const att_dataset_options *
         return att_fail_memory(context, sizeof *source, dataset->path);
     dataset->source = source;
     source->tree.context = context;
+    source->tree.read = read_text;
     ATT_TRY(att_archive_open_some(context, dataset->path, options->cache_bytes, choose, dataset, &source->archive));
     dataset->kind = att_archive_kind(source->archive);
     for (int64_t i = 0; i < att_archive_count(source->archive); i++)

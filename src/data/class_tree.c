@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/error.h"
+#include "data/annotations.h"
 
 #define ENDINGS ".jpg, .jpeg, .png or .webp"
 static const int64_t max_files = (int64_t)1 << 26;
@@ -56,6 +57,7 @@ void att_class_tree_free(att_class_tree *tree)
 {
     att_free(tree->context, tree->images.files);
     att_free(tree->context, tree->others.files);
+    att_arena_free(&tree->moved);
     *tree = (att_class_tree){.context = tree->context};
 }
 
@@ -406,6 +408,7 @@ att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, con
 {
     if (options->unlabelled)
         return settle_unlabelled(tree, dataset);
+    ATT_TRY(att_annotations_apply(tree, dataset));
     ATT_TRY(find_classes(tree, dataset, options->split));
     if (tree->images.count == 0) {
         say_left_out(tree, dataset);

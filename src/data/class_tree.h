@@ -15,11 +15,14 @@ typedef struct att_tree_list {
     int64_t count, capacity;
 } att_tree_list;
 
-/* Zero-initialise, then set `context`. */
+/* Zero-initialise, then set `context` and `read`. */
 typedef struct att_class_tree {
     att_context *context;
     att_tree_list images;
     att_tree_list others; /* files that are none, and folders, whose paths end in a slash */
+    /* Reads a file among the others, of at most `most` bytes, and puts a NUL behind it; *text is the caller's. */
+    att_status (*read)(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text);
+    att_arena moved; /* inner paths that data/annotations.h makes */
 } att_class_tree;
 
 /* Whether a file's name says that it is an image. */

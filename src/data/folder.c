@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
-#include "data/class_tree.h"
+#include "data/annotations.h"
+#include "io/file.h"
 
 /* Links are followed, so that a loop of them must end somewhere. */
 enum { MAX_DEPTH = 8 };
@@ -55,12 +56,19 @@ bool att_holds_folder(const char *path)
     return found;
 }
 
+/* Tiny-ImageNet's test has no labels, so that its val stands in. */
+static bool has_labels(const char *root, const char *split)
+{
+    char path[ATT_DATA_MAX_NAME];
+    return strcmp(split, "test") != 0 || !join(path, sizeof path, root, ATT_ANNOTATIONS_PATH) || !att_file_exists(path);
+}
+
 /* The first of the names, which end in NULL, that is a folder of folders under `root`. */
 static const char *find_split(const char *root, const char *const *names)
 {
     char path[ATT_DATA_MAX_NAME];
     for (; *names; names++)
-        if (join(path, sizeof path, root, *names) && att_holds_folder(path))
+        if (has_labels(root, *names) && join(path, sizeof path, root, *names) && att_holds_folder(path))
             return *names;
     return NULL;
 }
@@ -106,6 +114,15 @@ static att_status walk_folder(const folder_walk *walk, const char *inner, int de
     return status;
 }
 
+static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text)
+{
+    char path[ATT_DATA_MAX_NAME];
+    size_t size;
+    if (!join(path, sizeof path, dataset->path, file->path))
+        return att_fail(dataset->context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", dataset->path);
+    return att_file_read(dataset->context, path, most, text, &size);
+}
+
 static att_status open_folder(att_dataset *dataset, const att_dataset_options *options)
 {
     att_context *context = dataset->context;
@@ -115,6 +132,7 @@ static att_status open_folder(att_dataset *dataset, const att_dataset_options *o
     dataset->source = source;
     dataset->kind = "folder";
     source->tree.context = source->names.context = context;
+    source->tree.read = read_text;
     folder_walk walk = {dataset, source,
                         options->unlabelled ? NULL : find_split(dataset->path, att_split_names(options->split))};
     ATT_TRY(walk_folder(&walk, "", 0));

@@ -25,17 +25,21 @@ static inline void picture_write(const scratch *self, const char *name, int valu
     free(bytes);
 }
 
+static inline void pack_picture(pack *to, const char *name, int value)
+{
+    void *bytes;
+    size_t size;
+    picture_make(value, &bytes, &size);
+    pack_entry(to, name, AE_IFREG, NULL, bytes, size);
+    free(bytes);
+}
+
 /* Packs pictures of the values 0, 1, 2 ... under the names. */
 static inline void pictures_pack(const char *path, const char *kind, const char *const *names, int count)
 {
     pack made = pack_open(path, kind);
-    for (int i = 0; i < count; i++) {
-        void *bytes;
-        size_t size;
-        picture_make(i, &bytes, &size);
-        pack_entry(&made, names[i], AE_IFREG, NULL, bytes, size);
-        free(bytes);
-    }
+    for (int i = 0; i < count; i++)
+        pack_picture(&made, names[i], i);
     pack_close(&made);
 }
 

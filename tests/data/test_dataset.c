@@ -255,6 +255,93 @@ static void test_an_archive_for_each_split(void **state)
     att_dataset_close(&dataset);
 }
 
+static void write_text(const scratch *self, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", self->folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static const char *const tiny_pictures[] = {"tiny/test/images/test_0.png",     "tiny/train/n02/images/n02_0.png",
+                                            "tiny/train/n01/images/n01_0.png", "tiny/val/images/val_0.png",
+                                            "tiny/val/images/val_1.png",       "tiny/val/images/val_10.png"};
+enum { TINY_PICTURES = sizeof tiny_pictures / sizeof *tiny_pictures };
+static const char tiny_list[] =
+    "val_1.png\tn02\t0\t0\t3\t3\r\nval_0.png\tn01\t0\t0\t3\t3\n\nval_10.png n01\nval_7.png n01\n";
+
+/* Images of val have the classes of the list; test, which has none, is not taken. */
+static void check_tiny(scratch *self, const char *path)
+{
+    att_dataset *dataset = open_set(self, path, "train", NULL);
+    assert_int_equal(att_dataset_count(dataset), 2);
+    assert_string_equal(att_dataset_class_name(dataset, 1), "n02");
+    assert_image(self, dataset, 0, 0, 2);
+    assert_image(self, dataset, 1, 1, 1);
+    att_dataset_close(&dataset);
+    static const char *const evaluated[] = {"val", "validation", "test"};
+    for (int i = 0; i < 3; i++) {
+        dataset = open_set(self, path, evaluated[i], NULL);
+        assert_string_equal(att_dataset_split(dataset), "val");
+        assert_int_equal(att_dataset_count(dataset), 3);
+        assert_int_equal(att_dataset_class_count(dataset), 2);
+        assert_image(self, dataset, 0, 0, 3);
+        assert_image(self, dataset, 1, 0, 5);
+        assert_image(self, dataset, 2, 1, 4);
+        assert_name_ends(dataset, 1, "val/images/val_10.png");
+        att_dataset_close(&dataset);
+    }
+    att_dataset_options options = att_dataset_options_defaults();
+    options.unlabelled = true;
+    assert_int_equal(att_dataset_open(self->context, path, &options, &dataset), ATT_OK);
+    assert_int_equal(att_dataset_count(dataset), TINY_PICTURES);
+    att_dataset_close(&dataset);
+}
+
+static void test_tiny_imagenets_own_layout(void **state)
+{
+    scratch *self = *state;
+    char inner[128], command[256];
+    for (int i = 0; i < TINY_PICTURES; i++)
+        picture_write(self, tiny_pictures[i], i);
+    write_text(self, "tiny/val/val_annotations.txt", tiny_list);
+    write_text(self, "tiny/train/n01/n01_boxes.txt", "n01_0.png\t0\t0\t3\t3\n");
+    write_text(self, "tiny/wnids.txt", "n02\nn01\n");
+    snprintf(inner, sizeof inner, "%s/tiny", self->folder);
+    check_tiny(self, self->folder);
+    check_tiny(self, inner);
+    static const char *const kinds[] = {"zip", "pax.gz", "ustar"};
+    for (int k = 0; k < 3; k++) {
+        char archive[160];
+        snprintf(archive, sizeof archive, "%s.archive", self->folder);
+        pack made = pack_open(archive, kinds[k]);
+        for (int i = 0; i < TINY_PICTURES; i++)
+            pack_picture(&made, tiny_pictures[i], i);
+        pack_entry(&made, "tiny/val/val_annotations.txt", AE_IFREG, NULL, tiny_list, strlen(tiny_list));
+        pack_close(&made);
+        check_tiny(self, archive);
+        unlink(archive);
+    }
+    write_text(self, "tiny/val/val_annotations.txt", "val_0.png\tn01\nval_10.png n01\n");
+    expect_failure(self, inner, "val", NULL, ATT_ERR_MISMATCH, "no line for the image val/images/val_1.png");
+    write_text(self, "tiny/val/val_annotations.txt", "val_0.png\tn01\nval_10.png\n");
+    expect_failure(self, inner, "val", NULL, ATT_ERR_FORMAT, "line 2 of val_annotations.txt names no class");
+    write_text(self, "tiny/val/val_annotations.txt", "val_0.png\t../n01\n");
+    expect_failure(self, inner, "val", NULL, ATT_ERR_FORMAT, "line 1 of val_annotations.txt names no class");
+    write_text(self, "tiny/val/val_annotations.txt", "val_0.png\tn01\nval_0.png\tn02\n");
+    expect_failure(self, inner, "val", NULL, ATT_ERR_FORMAT, "gives val_0.png two classes, n0");
+    write_text(self, "tiny/val/val_annotations.txt", "");
+    expect_failure(self, inner, "val", NULL, ATT_ERR_MISMATCH, "no line for the image");
+    /* Without the list, "images" is a class like any other. */
+    snprintf(command, sizeof command, "rm '%s/tiny/val/val_annotations.txt'", self->folder);
+    assert_int_equal(system(command), 0);
+    att_dataset *dataset = open_set(self, inner, "val", NULL);
+    assert_string_equal(att_dataset_class_name(dataset, 0), "images");
+    att_dataset_close(&dataset);
+}
+
 /* Pictures in folders, beside them and in splits, in order; other files are left out. */
 static void test_unlabelled(void **state)
 {
@@ -366,11 +453,12 @@ static void test_what_is_wrong_is_said(void **state)
     att_dataset_close(&dataset);
 }
 
-static att_status open_and_read(scratch *self, const char *path, const char *map)
+static att_status open_and_read(scratch *self, const char *path, const char *split, const char *map)
 {
     att_dataset *dataset;
     att_image image;
     att_dataset_options options = att_dataset_options_defaults();
+    options.split = split;
     options.class_map = map;
     att_status status = att_dataset_open(self->context, path, &options, &dataset);
     if (status != ATT_OK)
@@ -428,17 +516,22 @@ static void test_only_images_are_kept(void **state)
 
 static att_status use_folder(scratch *self)
 {
-    return open_and_read(self, self->folder, NULL);
+    return open_and_read(self, self->folder, NULL, NULL);
+}
+
+static att_status use_val(scratch *self)
+{
+    return open_and_read(self, self->folder, "val", NULL);
 }
 
 static att_status use_file(scratch *self)
 {
-    return open_and_read(self, self->path, NULL);
+    return open_and_read(self, self->path, NULL, NULL);
 }
 
 static att_status use_map(scratch *self)
 {
-    return open_and_read(self, self->folder, self->path);
+    return open_and_read(self, self->folder, NULL, self->path);
 }
 
 static void test_lack_of_memory(void **state)
@@ -454,6 +547,10 @@ static void test_lack_of_memory(void **state)
     assert_survives_lack_of_memory(self, use_file);
     pictures_pack(self->path, "ustar.gz", names, 2);
     assert_survives_lack_of_memory(self, use_file);
+    for (int i = 0; i < TINY_PICTURES; i++)
+        picture_write(self, tiny_pictures[i] + strlen("tiny/"), i);
+    write_text(self, "val/val_annotations.txt", tiny_list);
+    assert_survives_lack_of_memory(self, use_val);
     idx_write(self, "train", 20, 20);
     assert_survives_lack_of_memory(self, use_folder);
 }
@@ -469,6 +566,7 @@ int main(void)
         scratch_test(test_an_archive_for_each_split),
         scratch_test(test_one_file_twice_in_an_archive),
         scratch_test(test_only_images_are_kept),
+        scratch_test(test_tiny_imagenets_own_layout),
         scratch_test(test_unlabelled),
         scratch_test(test_idx),
         scratch_test(test_fashion_mnist),

@@ -1,0 +1,177 @@
+#include "data/annotations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+
+static const char list_name[] = "val_annotations.txt", images_name[] = "images/", test_images[] = "test/images/";
+
+/* A line: the class of an image. */
+typedef struct annotation {
+    const char *name, *class;
+} annotation;
+
+typedef struct annotations {
+    char *text;
+    annotation *lines;
+    int64_t count;
+} annotations;
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool att_annotations_named(const char *path)
+{
+    return strcmp(last_part(path), list_name) == 0;
+}
+
+/* --- the text ---------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const annotation *)a)->name, ((const annotation *)b)->name);
+}
+
+/* Cuts the first word off *line, which goes behind it; NULL where there is none. */
+static char *take_word(char **line)
+{
+    char *word = *line + strspn(*line, " \t\r"), *end = word + strcspn(word, " \t\r");
+    *line = *end ? end + 1 : end;
+    *end = '\0';
+    return *word ? word : NULL;
+}
+
+static bool class_is_name(const char *class)
+{
+    return !strchr(class, '/') && *class != '.';
+}
+
+static int64_t count_lines(const char *text)
+{
+    int64_t lines = 1;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+static att_status cut_lines(const att_dataset *dataset, annotations *made)
+{
+    int64_t number = 0;
+    for (char *line = made->text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        number++;
+        annotation cut = {.name = take_word(&line)};
+        cut.class = take_word(&line);
+        if (!cut.name)
+            continue;
+        if (!cut.class || !class_is_name(cut.class))
+            return att_fail(dataset->context, ATT_ERR_FORMAT,
+                            "%s: line %lld of %s names no class; expected an image's name and its class", dataset->path,
+                            (long long)number, list_name);
+        made->lines[made->count++] = cut;
+    }
+    return ATT_OK;
+}
+
+static att_status parse(const att_dataset *dataset, annotations *made)
+{
+    int64_t lines = count_lines(made->text);
+    made->lines = att_allocate_array(dataset->context, (size_t)lines, sizeof *made->lines);
+    if (!made->lines)
+        return att_fail_memory(dataset->context, (size_t)lines * sizeof *made->lines, list_name);
+    ATT_TRY(cut_lines(dataset, made));
+    qsort(made->lines, (size_t)made->count, sizeof *made->lines, compare);
+    for (int64_t i = 1; i < made->count; i++)
+        if (compare(&made->lines[i], &made->lines[i - 1]) == 0 &&
+            strcmp(made->lines[i].class, made->lines[i - 1].class) != 0)
+            return att_fail(dataset->context, ATT_ERR_FORMAT, "%s: %s gives %s two classes, %s and %s", dataset->path,
+                            list_name, made->lines[i].name, made->lines[i - 1].class, made->lines[i].class);
+    return ATT_OK;
+}
+
+/* --- the tree ---------------------------------------------------------------------------------------------------- */
+
+/* The rest of `path` below "<folder><inside>", where folder is given by its length; NULL where the path lies elsewhere.
+ */
+static const char *below(const char *path, const char *folder, size_t length, const char *inside)
+{
+    if (strncmp(path, folder, length) != 0 || strncmp(path + length, inside, strlen(inside)) != 0)
+        return NULL;
+    return path + length + strlen(inside);
+}
+
+/* The list beside which images lie; NULL where there is none. */
+static const att_tree_file *find_list(const att_class_tree *tree)
+{
+    for (int64_t i = 0; i < tree->others.count; i++) {
+        const att_tree_file *list = &tree->others.files[i];
+        size_t folder = strlen(list->inner) - strlen(last_part(list->inner));
+        for (int64_t k = 0; att_annotations_named(list->inner) && k < tree->images.count; k++)
+            if (below(tree->images.files[k].inner, list->inner, folder, images_name))
+                return list;
+    }
+    return NULL;
+}
+
+/* "<folder>images/<name>" to "<folder><class>/<name>". */
+static att_status move_image(att_class_tree *tree, const att_dataset *dataset, const annotations *from, size_t folder,
+                             const char *name, att_tree_file *image)
+{
+    const annotation key = {.name = name}, *line = from->count > 0 ? bsearch(&key, from->lines, (size_t)from->count,
+                                                                             sizeof *from->lines, compare)
+                                                                   : NULL;
+    if (!line)
+        return att_fail(tree->context, ATT_ERR_MISMATCH, "%s: %s has no line for the image %s", dataset->path,
+                        list_name, image->path);
+    size_t class = strlen(line->class), size = folder + class + 1 + strlen(name) + 1;
+    char *moved = att_arena_allocate(&tree->moved, size);
+    if (!moved)
+        return att_fail_memory(tree->context, size, "the list of images");
+    memcpy(moved, image->inner, folder);
+    memcpy(moved + folder, line->class, class);
+    moved[folder + class] = '/';
+    memcpy(moved + folder + class + 1, name, strlen(name));
+    image->inner = moved;
+    return ATT_OK;
+}
+
+static att_status move_images(att_class_tree *tree, const att_dataset *dataset, const annotations *from,
+                              const char *list)
+{
+    static const char val[] = "val/";
+    size_t folder = strlen(list) - strlen(last_part(list)), val_size = strlen(val);
+    bool in_val = folder >= val_size && memcmp(list + folder - val_size, val, val_size) == 0;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < tree->images.count; i++) {
+        att_tree_file image = tree->images.files[i];
+        const char *name = below(image.inner, list, folder, images_name);
+        if (name)
+            ATT_TRY(move_image(tree, dataset, from, folder, name, &image));
+        if (!in_val || !below(image.inner, list, folder - val_size, test_images))
+            tree->images.files[kept++] = image;
+    }
+    tree->images.count = kept;
+    return ATT_OK;
+}
+
+att_status att_annotations_apply(att_class_tree *tree, const att_dataset *dataset)
+{
+    const att_tree_file *list = find_list(tree);
+    annotations from = {.text = NULL};
+    if (!list)
+        return ATT_OK;
+    ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &from.text));
+    tree->moved.context = tree->context;
+    att_status status = parse(dataset, &from);
+    if (status == ATT_OK)
+        status = move_images(tree, dataset, &from, list->inner);
+    att_free(tree->context, from.lines);
+    att_free(tree->context, from.text);
+    return status;
+}
