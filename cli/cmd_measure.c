@@ -436,7 +436,7 @@ static int measure(job *j)
     if (code != CLI_OK)
         return code;
     j->images = e.count;
-    cli_images_digest(j->cli, j->dataset, s->on.data.data_dir, j->contents);
+    cli_images_digest(j->cli, j->dataset, j->contents);
     code = cli_check(j->cli, cli_weights_digest(j->loaded.weights, j->weights));
     return code == CLI_OK ? write_everything(j, &e) : code;
 }

@@ -56,16 +56,12 @@ static uint64_t digest_bytes(uint64_t sum, const void *bytes, size_t count)
     return sum;
 }
 
-/* Of its name below `path`. */
-static uint64_t digest_name(const att_dataset *dataset, const char *path, int64_t index)
+static uint64_t digest_name(const att_dataset *dataset, int64_t index)
 {
     enum { NAME_SIZE = 8192 };
     char name[NAME_SIZE];
-    size_t skipped = strlen(path);
-    att_dataset_name(dataset, index, name, sizeof name);
-    const char *below = strncmp(name, path, skipped) == 0 ? name + skipped : name;
-    below += strspn(below, "/");
-    return digest_bytes(BASIS, below, strlen(below));
+    att_dataset_short_name(dataset, index, name, sizeof name);
+    return digest_bytes(BASIS, name, strlen(name));
 }
 
 static uint64_t digest_image(cli_app *cli, const att_dataset *dataset, int64_t index)
@@ -85,7 +81,7 @@ typedef struct looked_at {
     int64_t index;
 } looked_at;
 
-void cli_images_digest(cli_app *cli, const att_dataset *dataset, const char *path, char digest[CLI_DIGEST])
+void cli_images_digest(cli_app *cli, const att_dataset *dataset, char digest[CLI_DIGEST])
 {
     /* Those whose names have the least digests: an order that no other image and no class changes. */
     enum { LOOKED_AT = 8 };
@@ -93,7 +89,7 @@ void cli_images_digest(cli_app *cli, const att_dataset *dataset, const char *pat
     int count = 0;
     uint64_t sum = 0;
     for (int64_t i = 0; i < att_dataset_count(dataset); i++) {
-        uint64_t name = digest_name(dataset, path, i);
+        uint64_t name = digest_name(dataset, i);
         sum += name;
         int at = count;
         for (; at > 0 && chosen[at - 1].name > name; at--)

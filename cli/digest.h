@@ -9,8 +9,8 @@ enum { CLI_DIGEST = 17 };
 /* The bits of all weights: two checkpoints with the same weights have the same. ERR_MEMORY. */
 att_status cli_weights_digest(const att_weights *weights, char digest[CLI_DIGEST]);
 
-/* The images of a data set that was opened at `path`: their names below it, in whatever order, and the pixels of a few
- * of them. Classes do not count. */
-void cli_images_digest(cli_app *cli, const att_dataset *dataset, const char *path, char digest[CLI_DIGEST]);
+/* The images of a data set: their short names, in whatever order, and the pixels of a few of them. Classes do not
+ * count. */
+void cli_images_digest(cli_app *cli, const att_dataset *dataset, char digest[CLI_DIGEST]);
 
 #endif

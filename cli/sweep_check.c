@@ -77,7 +77,7 @@ static int read_digests(cli_app *cli, const train_data *data, data_digests *dige
         code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &test, &measured));
     if (code == CLI_OK) {
         att_dataset_listing(trained, digests->listing);
-        cli_images_digest(cli, measured, data->data_dir, digests->contents);
+        cli_images_digest(cli, measured, digests->contents);
         digests->of = *data;
     }
     att_dataset_close(&measured);

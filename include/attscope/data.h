@@ -54,6 +54,8 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * run no code. STL-10's unlabelled images are left out. Splits other than train are test. A class map renumbers by
  * name. The images of the split are kept in memory.
  *
+ * "image": one image file, only where unlabelled.
+ *
  * Images of a class folder are files ending in .jpg, .jpeg, .png or .webp, in subfolders too, in timm's order (lower
  * case, runs of digits by value); others are left out, and the log counts them by their endings and says which folders
  * have no image. Without a class map or a training's classes the class folders that hold images are numbered in timm's
@@ -73,7 +75,14 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const c
                                                    const att_dataset_options *options, att_dataset **dataset);
 ATT_API void att_dataset_close(att_dataset **dataset);
 
-/* "idx", "cifar10", "cifar100", "stl10", "folder", "tar", "tar.gz", "zip". */
+/* Opens images without classes: each path is an image file, a folder or an archive of images. The data set has the
+ * images of paths[0] first, then those of paths[1], and so on; those of a folder or archive are in timm's order. Every
+ * label is -1. Of the options only cache_bytes and limits count. On success *dataset is the caller's, freed by
+ * att_dataset_close(). Errors: ERR_ARGUMENT (count is less than 1), those of att_dataset_open() for each path. */
+ATT_API ATT_MUST_CHECK att_status att_dataset_open_images(att_context *context, const char *const *paths, int count,
+                                                          const att_dataset_options *options, att_dataset **dataset);
+
+/* "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip"; "images" of several paths. */
 ATT_API const char *att_dataset_format(const att_dataset *dataset);
 /* The split folder or file that was taken ("train", "t10k", "test"); "" where there are none. */
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
@@ -96,6 +105,9 @@ ATT_API int32_t att_dataset_label(const att_dataset *dataset, int64_t index);
 /* Writes the image's name ("train.tar/cat/7.png", "train-images-idx3-ubyte.gz[7]"), truncated to fit, and returns
  * `text`. Thread-safe. */
 ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
+/* The same without the path that was opened: "cat/7.png", "train-images-idx3-ubyte.gz[7]"; of an image file that was
+ * opened by its own path, the file's name without folders. */
+ATT_API char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
 /* What the data set lists, as 16 hexadecimal digits: for every image, in order, its class and, where it is a file of
  * its own, that file's name without folders. Not the pixels. Returns `text`. */
 enum { ATT_DATASET_LISTING = 17 };

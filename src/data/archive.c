@@ -103,4 +103,5 @@ static att_status read_image(const att_dataset *dataset, att_context *context, i
     return status;
 }
 
-const att_data_format att_data_archive = {accepts, open_archive, close_archive, name, read_image};
+const att_data_format att_data_archive = {
+    .accepts = accepts, .open = open_archive, .close = close_archive, .name = name, .read = read_image};

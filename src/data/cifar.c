@@ -63,7 +63,13 @@ static att_status open_cifar100(att_dataset *dataset, const att_dataset_options 
     return att_packed_open(options->coarse ? &cifar100_coarse : &cifar100, dataset, options);
 }
 
-const att_data_format att_data_cifar10 = {accepts_cifar10, open_cifar10, att_packed_close, att_packed_name,
-                                          att_packed_read};
-const att_data_format att_data_cifar100 = {accepts_cifar100, open_cifar100, att_packed_close, att_packed_name,
-                                           att_packed_read};
+const att_data_format att_data_cifar10 = {.accepts = accepts_cifar10,
+                                          .open = open_cifar10,
+                                          .close = att_packed_close,
+                                          .name = att_packed_name,
+                                          .read = att_packed_read};
+const att_data_format att_data_cifar100 = {.accepts = accepts_cifar100,
+                                           .open = open_cifar100,
+                                           .close = att_packed_close,
+                                           .name = att_packed_name,
+                                           .read = att_packed_read};

@@ -9,9 +9,9 @@
 #include "core/text.h"
 #include "io/file.h"
 
-static const att_data_format *const formats[] = {&att_data_idx,    &att_data_cifar10,       &att_data_cifar100,
-                                                 &att_data_stl10,  &att_data_split_archive, &att_data_folder,
-                                                 &att_data_archive};
+static const att_data_format *const formats[] = {&att_data_idx,   &att_data_cifar10,       &att_data_cifar100,
+                                                 &att_data_stl10, &att_data_split_archive, &att_data_folder,
+                                                 &att_data_image, &att_data_archive};
 
 static const char *const any_split[] = {"train", "training", "val", "validation", "valid", "test", NULL};
 static const char *const train_splits[] = {"train", "training", NULL};
@@ -62,20 +62,52 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
     return att_fail(dataset->context, ATT_ERR_FORMAT, "%s is neither a folder nor a file", dataset->path);
 }
 
+/* An empty data set. */
+static att_status create(att_context *context, const char *path, const att_dataset_options *options, att_dataset **out)
+{
+    att_dataset *dataset = att_allocate(context, sizeof *dataset);
+    if (!dataset)
+        return att_fail_memory(context, sizeof *dataset, path);
+    dataset->context = context;
+    dataset->limits = options->limits;
+    dataset->split = "";
+    dataset->opened = strlen(path);
+    dataset->path = att_copy_string(context, path);
+    if (dataset->path) {
+        *out = dataset;
+        return ATT_OK;
+    }
+    att_dataset_close(&dataset);
+    return att_fail_memory(context, strlen(path), path);
+}
+
 att_status att_dataset_open(att_context *context, const char *path, const att_dataset_options *options,
                             att_dataset **out)
 {
     att_dataset_options defaults = att_dataset_options_defaults();
-    att_dataset *dataset = att_allocate(context, sizeof *dataset);
-    if (!dataset)
-        return att_fail_memory(context, sizeof *dataset, path);
+    att_dataset *dataset = NULL;
     if (!options)
         options = &defaults;
-    dataset->context = context;
-    dataset->limits = options->limits;
-    dataset->split = "";
-    dataset->path = att_copy_string(context, path);
-    att_status status = dataset->path ? open_format(dataset, options) : att_fail_memory(context, strlen(path), path);
+    ATT_TRY(create(context, path, options, &dataset));
+    att_status status = open_format(dataset, options);
+    if (status == ATT_OK)
+        *out = dataset;
+    else
+        att_dataset_close(&dataset);
+    return status;
+}
+
+att_status att_dataset_open_images(att_context *context, const char *const *paths, int count,
+                                   const att_dataset_options *options, att_dataset **out)
+{
+    att_dataset_options defaults = att_dataset_options_defaults();
+    att_dataset *dataset = NULL;
+    if (count < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a data set of %d paths, expected 1 or more", count);
+    if (!options)
+        options = &defaults;
+    ATT_TRY(create(context, paths[0], options, &dataset));
+    att_status status = att_data_images_open(dataset, paths, count, options);
     if (status == ATT_OK)
         *out = dataset;
     else
@@ -137,6 +169,12 @@ static bool has_image(const att_dataset *dataset, int64_t index)
     return index >= 0 && index < dataset->count;
 }
 
+/* The data set whose own image this is. */
+static const att_dataset *owner(const att_dataset *dataset, int64_t *index)
+{
+    return dataset->format->inner ? dataset->format->inner(dataset, index) : dataset;
+}
+
 int32_t att_dataset_label(const att_dataset *dataset, int64_t index)
 {
     return has_image(dataset, index) ? dataset->labels[index] : -1;
@@ -144,17 +182,36 @@ int32_t att_dataset_label(const att_dataset *dataset, int64_t index)
 
 char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
-    if (has_image(dataset, index))
+    if (has_image(dataset, index)) {
+        dataset = owner(dataset, &index);
         dataset->format->name(dataset, index, text, size);
-    else
+    } else {
         snprintf(text, size, "%s[%lld]", dataset->path, (long long)index);
+    }
+    return text;
+}
+
+char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
+{
+    char name[ATT_DATA_MAX_NAME];
+    if (has_image(dataset, index))
+        dataset = owner(dataset, &index);
+    const char *below = att_dataset_name(dataset, index, name, sizeof name);
+    if (strlen(name) > dataset->opened) {
+        below += dataset->opened;
+        below += strspn(below, "/");
+    } else if (strrchr(name, '/')) {
+        below = strrchr(name, '/') + 1;
+    }
+    snprintf(text, size, "%s", below);
     return text;
 }
 
 /* The name of the image's own file, without folders; "" where many images share one. */
 static const char *own_name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
-    if (dataset->format != &att_data_folder && dataset->format != &att_data_archive)
+    const att_data_format *format = owner(dataset, &(int64_t){index})->format;
+    if (format != &att_data_image && format != &att_data_folder && format != &att_data_archive)
         return "";
     const char *slash = strrchr(att_dataset_name(dataset, index, text, size), '/');
     return slash ? slash + 1 : text;
@@ -181,6 +238,7 @@ att_status att_dataset_read_needed(const att_dataset *dataset, att_context *cont
     if (channels != 1 && channels != 3)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d were asked for", dataset->path,
                         channels);
+    dataset = owner(dataset, &index);
     return dataset->format->read(dataset, context, index, channels, need, image);
 }
 

@@ -20,6 +20,9 @@ typedef struct att_data_format {
     void (*name)(const att_dataset *dataset, int64_t index, char *text, size_t size);
     att_status (*read)(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                        const att_image_need *need, att_image *image);
+    /* Only where images belong to data sets inside this one, which has neither name nor read then: the data set of the
+     * image at *index, which becomes its index in there. */
+    const att_dataset *(*inner)(const att_dataset *dataset, int64_t *index);
 } att_data_format;
 
 enum { ATT_DATA_MAX_NAME = 8192 };
@@ -29,6 +32,7 @@ struct att_dataset {
     const att_data_format *format;
     const char *kind; /* "idx", "folder", ... */
     char *path;
+    size_t opened; /* length of the path that was asked for, with which every image's name begins */
     att_image_limits limits;
     void *source; /* the format's own */
     att_class_list classes;
@@ -38,7 +42,11 @@ struct att_dataset {
 };
 
 extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_split_archive,
-    att_data_folder, att_data_archive;
+    att_data_image, att_data_folder, att_data_archive;
+
+/* Fills a data set as att_data_format's open does, with the images of all paths. */
+att_status att_data_images_open(att_dataset *dataset, const char *const *paths, int count,
+                                const att_dataset_options *options);
 
 /* As att_dataset_read(); pixels that are not needed may be undefined. need: NULL means all. */
 att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,

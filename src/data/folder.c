@@ -161,4 +161,5 @@ static att_status read_image(const att_dataset *dataset, att_context *context, i
     return att_image_read_needed(context, path, channels, &dataset->limits, need, image);
 }
 
-const att_data_format att_data_folder = {is_folder, open_folder, close_folder, name, read_image};
+const att_data_format att_data_folder = {
+    .accepts = is_folder, .open = open_folder, .close = close_folder, .name = name, .read = read_image};

@@ -152,4 +152,5 @@ static att_status read_image(const att_dataset *dataset, att_context *context, i
     return ATT_OK;
 }
 
-const att_data_format att_data_idx = {accepts, open_idx, close_idx, name, read_image};
+const att_data_format att_data_idx = {
+    .accepts = accepts, .open = open_idx, .close = close_idx, .name = name, .read = read_image};

@@ -55,4 +55,4 @@ static att_status open_split(att_dataset *dataset, const att_dataset_options *op
     return ATT_OK;
 }
 
-const att_data_format att_data_split_archive = {accepts, open_split, NULL, NULL, NULL};
+const att_data_format att_data_split_archive = {.accepts = accepts, .open = open_split};

@@ -22,4 +22,8 @@ static att_status open_stl10(att_dataset *dataset, const att_dataset_options *op
     return att_packed_open(&stl10, dataset, options);
 }
 
-const att_data_format att_data_stl10 = {accepts, open_stl10, att_packed_close, att_packed_name, att_packed_read};
+const att_data_format att_data_stl10 = {.accepts = accepts,
+                                        .open = open_stl10,
+                                        .close = att_packed_close,
+                                        .name = att_packed_name,
+                                        .read = att_packed_read};

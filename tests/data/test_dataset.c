@@ -372,6 +372,56 @@ static void test_unlabelled(void **state)
     }
 }
 
+static void assert_short_name(const att_dataset *dataset, int64_t index, const char *wanted)
+{
+    char name[300];
+    assert_string_equal(att_dataset_short_name(dataset, index, name, sizeof(name)), wanted);
+}
+
+/* Files, folders and archives together, in the order of their paths. */
+static void test_images_from_several_paths(void **state)
+{
+    scratch *self = *state;
+    static const char *const packed[] = {"train/a/5.png", "2.png"};
+    char file[200], folder[200], archive[220], missing[200];
+    picture_write(self, "one/7.png", 7);
+    picture_write(self, "two/cat/3.png", 3);
+    picture_write(self, "two/1.png", 1);
+    snprintf(file, sizeof(file), "%s/one/7.png", self->folder);
+    snprintf(folder, sizeof(folder), "%s/two/", self->folder);
+    snprintf(archive, sizeof(archive), "%s/more.zip", self->folder);
+    snprintf(missing, sizeof(missing), "%s/none.png", self->folder);
+    pictures_pack(archive, "zip", packed, 2);
+    const char *const paths[] = {file, folder, archive, file};
+    static const char *const names[] = {"7.png", "1.png", "cat/3.png", "2.png", "train/a/5.png", "7.png"};
+    static const int values[] = {7, 1, 3, 1, 0, 7}; /* pictures_pack() numbers what it packs */
+    att_dataset *dataset = NULL;
+    assert_int_equal(att_dataset_open_images(self->context, paths, 4, NULL, &dataset), ATT_OK);
+    assert_string_equal(att_dataset_format(dataset), "images");
+    assert_int_equal(att_dataset_count(dataset), 6);
+    assert_int_equal(att_dataset_class_count(dataset), 0);
+    for (int i = 0; i < 6; i++) {
+        assert_name_ends(dataset, i, names[i]);
+        assert_short_name(dataset, i, names[i]);
+        assert_image(self, dataset, i, -1, values[i]);
+    }
+    att_image image;
+    assert_int_equal(att_dataset_read(dataset, self->context, 6, 1, &image), ATT_ERR_ARGUMENT);
+    att_dataset_close(&dataset);
+    assert_int_equal(att_dataset_open_images(self->context, (const char *[]){file, missing}, 2, NULL, &dataset),
+                     ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "none.png does not exist");
+    assert_int_equal(att_dataset_open_images(self->context, paths, 0, NULL, &dataset), ATT_ERR_ARGUMENT);
+    expect_failure(self, file, NULL, NULL, ATT_ERR_FORMAT, "7.png is an image, not a data set");
+    att_dataset_options options = att_dataset_options_defaults();
+    options.unlabelled = true;
+    assert_int_equal(att_dataset_open(self->context, file, &options, &dataset), ATT_OK);
+    assert_string_equal(att_dataset_format(dataset), "image");
+    assert_int_equal(att_dataset_count(dataset), 1);
+    assert_image(self, dataset, 0, -1, 7);
+    att_dataset_close(&dataset);
+}
+
 static void test_idx(void **state)
 {
     scratch *self = *state;
@@ -385,6 +435,7 @@ static void test_idx(void **state)
     assert_string_equal(att_dataset_class_name(dataset, 6), "6");
     assert_image(self, dataset, 17, 3, 17);
     assert_name_ends(dataset, 17, "/train-images-idx3-ubyte[17]");
+    assert_short_name(dataset, 17, "train-images-idx3-ubyte[17]");
     att_dataset_close(&dataset);
     dataset = open_set(self, self->folder, "test", NULL);
     assert_string_equal(att_dataset_split(dataset), "t10k");
@@ -529,6 +580,15 @@ static att_status use_file(scratch *self)
     return open_and_read(self, self->path, NULL, NULL);
 }
 
+static att_status use_images(scratch *self)
+{
+    att_dataset *dataset = NULL;
+    att_status status =
+        att_dataset_open_images(self->context, (const char *[]){self->folder, self->path}, 2, NULL, &dataset);
+    att_dataset_close(&dataset);
+    return status;
+}
+
 static att_status use_map(scratch *self)
 {
     return open_and_read(self, self->folder, NULL, self->path);
@@ -545,6 +605,7 @@ static void test_lack_of_memory(void **state)
     assert_survives_lack_of_memory(self, use_map);
     pictures_pack(self->path, "zip", names, 2);
     assert_survives_lack_of_memory(self, use_file);
+    assert_survives_lack_of_memory(self, use_images);
     pictures_pack(self->path, "ustar.gz", names, 2);
     assert_survives_lack_of_memory(self, use_file);
     for (int i = 0; i < TINY_PICTURES; i++)
@@ -568,6 +629,7 @@ int main(void)
         scratch_test(test_only_images_are_kept),
         scratch_test(test_tiny_imagenets_own_layout),
         scratch_test(test_unlabelled),
+        scratch_test(test_images_from_several_paths),
         scratch_test(test_idx),
         scratch_test(test_fashion_mnist),
         scratch_test(test_photographs),
