@@ -7,6 +7,7 @@
 #include "digest.h"
 #include "evaluation.h"
 #include "figures.h"
+#include "labels.h"
 #include "run_folder.h"
 #include "stop.h"
 
@@ -272,8 +273,14 @@ static bool goes_on(void *user, const att_progress *progress)
 static int write_maps(const job *j)
 {
     const settings *s = j->settings;
+    int classes = j->loaded.identity.options.num_classes;
     char path[CLI_PATH];
+    cli_labels trained = {0};
+    int code = cli_labels_take(att_checkpoint_classes(j->loaded.file), classes, &trained);
     att_maps_options options = att_maps_options_defaults();
+    options.class_names = trained.count > 0 ? (const char *const *)trained.names : NULL;
+    options.class_count = trained.count;
+    options.unlabelled = !cli_classes_fit(classes, j->dataset);
     options.nodes = s->instruments.nodes;
     options.count = s->instruments.maps;
     options.backend = s->on.engine.backend;
@@ -282,13 +289,15 @@ static int write_maps(const job *j)
     options.weights = j->weights;
     options.progress = goes_on;
     cli_join(j->folder, "maps.safetensors", path, sizeof path);
-    att_status status =
-        att_maps_write(j->loaded.model, j->loaded.weights, j->dataset, &j->loaded.transform, &options, path);
+    att_status status = ATT_OK;
+    if (code == CLI_OK)
+        status = att_maps_write(j->loaded.model, j->loaded.weights, j->dataset, &j->loaded.transform, &options, path);
+    cli_labels_free(&trained);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped; the records are written, maps are not");
         return CLI_STOPPED;
     }
-    return cli_check(j->cli, status);
+    return code != CLI_OK ? code : cli_check(j->cli, status);
 }
 
 static int write_json(const job *j, const att_evaluation *e)

@@ -7,25 +7,31 @@ function bytesOf(text) {
   return bytes;
 }
 
-/* A run's maps, decoded: weight(image, layer, head, query, key), head -1 meaning all together. */
+/* A run's maps, decoded. Head -1 means all heads together: the mean of their maps. */
 function atlasOf(run) {
-  const { maps } = run, n = maps.tokens;
+  const { maps } = run, n = maps.tokens, patches = n - maps.prefix;
   const pixels = bytesOf(maps.image.data);
-  const nodes = maps.nodes.map((node) => {
-    const map = bytesOf(node.map), max = new Float32Array(bytesOf(node.max).buffer);
-    return { name: node.node, heads: node.heads, map, max };
-  });
-  /* The row of weights of a query, over all keys. */
+  const nodes = maps.nodes.map((node) => ({ name: node.node, heads: node.heads, levels: bytesOf(node.levels),
+    figures: new Float32Array(bytesOf(node.figures).buffer), place: new Int32Array(bytesOf(node.place).buffer) }));
+  /* What was computed of a query before its weights were rounded: entropy in nats; the weights on itself, on all prefix
+     tokens and on the patch it looks at most; that patch's token. */
+  function figures(image, layer, head, query) {
+    const node = nodes[layer], row = (image * (node.heads + 1) + (head < 0 ? node.heads : head)) * n + query;
+    const [entropy, self, prefix, largest] = node.figures.subarray(4 * row, 4 * row + 4);
+    return { entropy, self, prefix, largest, best: maps.prefix + node.place[row] };
+  }
+  /* A query's weights on the patches, for colours: each head's are rounded to 255ths of its largest. */
   function row(image, layer, head, query) {
-    const node = nodes[layer], out = new Float32Array(n);
+    const node = nodes[layer], out = new Float32Array(patches);
     const heads = head < 0 ? d3.range(node.heads) : [head];
     for (const h of heads) {
-      const at = (image * node.heads + h) * n + query, scale = node.max[at] / 255 / heads.length;
-      for (let k = 0; k < n; k++) out[k] += node.map[at * n + k] * scale;
+      const at = ((image * node.heads + h) * n + query) * patches;
+      const scale = figures(image, layer, h, query).largest / 255 / heads.length;
+      for (let p = 0; p < patches; p++) out[p] += node.levels[at + p] * scale;
     }
     return out;
   }
-  return { maps, pixels, nodes, row };
+  return { maps, pixels, nodes, figures, row };
 }
 
 const heat = d3.range(256).map((i) => d3.rgb(d3.interpolateInferno(i / 255)));
@@ -43,15 +49,15 @@ function drawPhoto(canvas, atlas, image) {
   canvas.getContext("2d").putImageData(data, 0, 0);
 }
 
-/* The grid's weights as colours. strength: how much of an image below they cover, 1 all of it where the largest weight
-   is; where little is looked at the image stays. Without it they stand alone. */
+/* A row of weights on the patches as colours. strength: how much of an image below they cover, 1 all of it where the
+   largest weight is; where little is looked at the image stays. Without it they stand alone. */
 function drawWeights(canvas, atlas, row, strength) {
-  const { grid_h, grid_w, prefix } = atlas.maps, most = d3.max(row.subarray(prefix)) || 1;
+  const { grid_h, grid_w } = atlas.maps, most = d3.max(row) || 1;
   canvas.width = grid_w;
   canvas.height = grid_h;
   const data = new ImageData(grid_w, grid_h);
   for (let p = 0; p < grid_h * grid_w; p++) {
-    const share = row[prefix + p] / most, colour = heat[Math.round(255 * share)];
+    const share = row[p] / most, colour = heat[Math.round(255 * share)];
     const cover = strength === undefined ? 1 : strength * (0.2 + 0.8 * Math.sqrt(share));
     data.data.set([colour.r, colour.g, colour.b, Math.round(255 * cover)], 4 * p);
   }
@@ -91,32 +97,34 @@ function placeOf(maps, token) {
   const p = token - maps.prefix;
   return `the patch in row ${Math.floor(p / maps.grid_w) + 1}, column ${(p % maps.grid_w) + 1}`;
 }
-function entropyOf(row) {
-  return -d3.sum(row, (a) => (a > 0 ? a * Math.log(a) : 0));
-}
 function percent(value) {
   return `${number(100 * value, 3)} %`;
 }
+/* What an image is called, is of, and is taken for. */
 function classWords(maps, image) {
-  const word = (kind) => {
-    const value = maps[kind]?.[image];
-    return value === undefined || value < 0 ? null : maps[`${kind}_name`]?.[image] ?? `class ${value}`;
-  };
-  const label = word("label"), prediction = word("prediction");
-  if (prediction === null) return label ?? "";
-  if (label === null) return `taken for ${prediction}`;
-  return label === prediction ? `${label}, recognised` : `${label}, taken for ${prediction}`;
+  const { label, label_name, top } = maps.pictures[image];
+  const nameOf = (name, number) => name ?? `class ${number}`;
+  const truth = label_name ?? (label < 0 ? null : nameOf(null, label));
+  if (!top.length) return truth ?? "";
+  const taken = `${nameOf(top[0].name, top[0].class)} (${percent(top[0].probability)})`;
+  if (truth === null) return `taken for ${taken}`;
+  return label === top[0].class ? `${truth}, recognised (${percent(top[0].probability)})`
+    : `${truth}, taken for ${taken}`;
 }
-function describeRow(atlas, state, row, query) {
-  const { maps } = atlas, best = least(d3.range(maps.prefix, maps.tokens), (k) => -row[k]);
-  const special = maps.prefix ? d3.sum(row.subarray(0, maps.prefix)) : 0;
-  const head = state.head < 0 ? "mean of all heads" : `head ${state.head}`;
-  const prefix = maps.prefix === 1 ? "the class token" : "the prefix tokens";
+function pictureWords(maps, image) {
+  const { name, top } = maps.pictures[image], words = classWords(maps, image);
+  const others = top.slice(1).map((c) => `${c.name ?? `class ${c.class}`} ${percent(c.probability)}`).join(", ");
+  return [element("b", {}, name), words ? ` · ${words}.` : "", others ? ` Next: ${others}.` : ""];
+}
+function describeRow(atlas, state, head, figures, query) {
+  const { maps } = atlas, { entropy, self, prefix, largest, best } = figures;
+  const tokens = maps.prefix === 1 ? "the class token" : "the prefix tokens";
   return [
-    element("b", {}, `From ${placeOf(maps, query)}`), ` · ${atlas.nodes[state.layer].name}, ${head}.`, element("br"),
-    `Of the patches most on ${placeOf(maps, best).replace("the patch in ", "")}: ${percent(row[best])}. `,
-    maps.prefix ? `On ${prefix}: ${percent(special)}. ` : "", `On itself: ${percent(row[query])}. `,
-    `Entropy ${number(entropyOf(row), 3)} of at most ${number(Math.log(maps.tokens), 3)} nats.`];
+    element("b", {}, `From ${placeOf(maps, query)}`),
+    ` · ${atlas.nodes[state.layer].name}, ${head < 0 ? "mean of all heads" : `head ${head}`}.`, element("br"),
+    `Of the patches most on ${placeOf(maps, best).replace("the patch in ", "")}: ${percent(largest)}. `,
+    maps.prefix ? `On ${tokens}: ${percent(prefix)}. ` : "", `On itself: ${percent(self)}. `,
+    `Entropy ${number(entropy, 3)} of at most ${number(Math.log(maps.tokens), 3)} nats.`];
 }
 
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */
@@ -134,12 +142,12 @@ function explorer(run) {
   const thumbs = [];
 
   function show(query = state.query) {
-    const row = atlas.row(state.image, state.layer, Math.min(state.head, atlas.nodes[state.layer].heads - 1), query);
-    drawView(view, atlas, state, row, query);
-    words.replaceChildren(...describeRow(atlas, state, row, query));
-    const most = percent(d3.max(row.subarray(maps.prefix)));
+    const head = Math.min(state.head, atlas.nodes[state.layer].heads - 1);
+    const figures = atlas.figures(state.image, state.layer, head, query);
+    drawView(view, atlas, state, atlas.row(state.image, state.layer, head, query), query);
+    words.replaceChildren(...describeRow(atlas, state, head, figures, query));
     ends.replaceChildren(element("span", {}, "0"),
-      element("span", {}, `${most} of this query's attention on one patch`));
+      element("span", {}, `${percent(figures.largest)} of this query's attention on one patch`));
     view.dataset.query = query;
     for (const { canvas, layer, head, button } of thumbs) {
       drawWeights(canvas, atlas, atlas.row(state.image, layer, head, query));
@@ -175,14 +183,15 @@ function explorer(run) {
   function chooseImage(image) {
     state.image = image;
     for (const [i, button] of [...strip.children].entries()) button.setAttribute("aria-pressed", String(i === image));
-    caption.textContent = classWords(maps, image);
+    caption.replaceChildren(...pictureWords(maps, image));
     show();
   }
   strip.append(...d3.range(maps.count).map((i) => {
     const canvas = element("canvas");
     drawPhoto(canvas, atlas, i);
     return element("button", { type: "button", "aria-pressed": "false", onclick: () => chooseImage(i),
-      "aria-label": `Image ${i + 1}: ${classWords(maps, i)}` }, canvas);
+      title: maps.pictures[i].name, "aria-label": `Image ${i + 1}, ${maps.pictures[i].name}: ${classWords(maps, i)}` },
+    canvas);
   }));
 
   /* Layers from left to right, as in the charts; the first row is that of all heads together. */
@@ -244,8 +253,8 @@ function mapSection() {
     place.replaceChildren(made.get(run));
   }
   const part = section("maps", "Attention maps",
-    "Point at a patch to see where its query looks; click to keep it. Weights are rounded to 255ths of each row's " +
-      "largest.",
+    "Point at a patch to see where its query looks; click to keep it. Colours show weights in 255ths of the " +
+      "query's largest on a patch; the figures are exact.",
     shown.length > 1 ? choice("Run", shown.map((run) => [run, run.name]), shown[0], show) : null);
   part.append(place, ...having.map(leftOut).filter(Boolean));
   if (shown.length) show(shown[0]);

@@ -8,7 +8,7 @@ function runCard(run) {
     ["seed", run.facts.seed],
     ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
-    ["maps", run.other_maps ? "left out: of other weights than the figures" : undefined],
+    ["maps", run.maps_left_out ? `left out: ${run.maps_left_out}` : undefined],
     ["warnings", run.warning_count || undefined],
     ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with a failure" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },

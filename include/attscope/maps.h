@@ -1,16 +1,32 @@
 /* attscope/maps.h - attention maps of some images, in a file.
  *
- * A safetensors file of K images:
+ * A safetensors file of K images. N tokens: P prefix tokens (a class token, say), then G = grid_h grid_w patches; H
+ * heads; a_ij is the weight of query i on key j in f32, in the network's precision.
  *
- *   image       U8 [K, h, w, c], as the network sees them, before normalisation
- *   label       I64 [K]; -1 where there are none
- *   prediction  I64 [K], the class of the largest logit
- *   <node>.map  U8 [K, H, N, N], for each attention node: round(255 a_ij / m_i), queries i, keys j
- *   <node>.max  F32 [K, H, N], m_i: the largest weight of query i
+ *   image            U8 [K, h, w, c], as the network sees them, before normalisation
+ *   label            I64 [K], the class in the network's numbering; -1: not known
+ *   top              I64 [K, T], the T <= 5 classes of the largest logits, largest first. Missing, as is the next one,
+ *                    where the network has no classes
+ *   probability      F32 [K, T], the softmax of these logits over all classes
  *
- * and metadata, all texts: model; nodes, a JSON array of their names in the network's order; prefix (tokens before the
- * grid), grid_h and grid_w of the first of them; classes, a JSON array of the data set's class names; weights, where
- * the writer said it, a digest of the weights: the "weights" of run_begin in measure.jsonl.
+ * and for each attention node
+ *
+ *   <node>.patches   U16 [K, H, N, G]: round(65535 a_ij / m_i) for patches j, m_i the largest of them
+ *   <node>.prefix    F32 [K, H, N, P]: a_ij for prefix tokens j; missing where P = 0
+ *   <node>.figures   F32 [K, H + 1, N, 4] of each query i, computed in f64 from a_ij before rounding:
+ *                    0 entropy, -sum_j a_ij ln a_ij in nats, over all N keys
+ *                    1 weight on itself, a_ii
+ *                    2 weight on all prefix tokens together
+ *                    3 m_i, the largest weight on a patch
+ *   <node>.place     I32 [K, H + 1, N]: the patch that has m_i, 0..G - 1, row by row; the first of equals
+ *
+ * Head H of figures and place is the mean of the H maps. So a_ij = patches m_i / 65535 to within m_i / 131070.
+ *
+ * Metadata, all texts: maps, the format's version; model; nodes, a JSON array of their names in the network's order;
+ * prefix, grid_h and grid_w of the first of them; names, a JSON array of the images' names below what was opened
+ * (att_dataset_short_name()); label_names, a JSON array of the names that the data set gives their classes, "" where
+ * there is none; classes, a JSON array of the names of the network's classes, empty where they are not known; weights,
+ * where the writer said it, a digest of the weights: the "weights" of run_begin in measure.jsonl.
  */
 #ifndef ATTSCOPE_MAPS_H
 #define ATTSCOPE_MAPS_H
@@ -24,9 +40,18 @@
 extern "C" {
 #endif
 
+/* The version that is written. Version 1, which had no such entry, kept bytes scaled to the largest weight of a row and
+ * no figures. */
+#define ATT_MAPS_FORMAT "2"
+
 typedef struct att_maps_options {
-    const char *nodes;       /* names of the nodes, '*' and '?' allowed */
-    int count;               /* the first so many images of the data set, or all where it has fewer; 1..65536 */
+    const char *nodes;              /* names of the nodes, '*' and '?' allowed */
+    const int64_t *images;          /* `count` indices in the data set; NULL: the first images */
+    int count;                      /* 1..65536; without `images` all of the data set where it has fewer */
+    bool unlabelled;                /* the data set's classes are not the network's: labels become -1 */
+    const char *const *class_names; /* of the network's classes, by number; NULL: those of the data set, or none where
+                                       unlabelled */
+    int class_count;
     const char *backend;     /* "cpu", "ref" */
     att_precision precision; /* of the network */
     const char *weights;     /* a digest of the weights, for the metadata; NULL: none */
@@ -34,12 +59,13 @@ typedef struct att_maps_options {
     att_progress_fn progress;
     void *progress_user;
 } att_maps_options;
-/* "*", 8 images, "cpu", ATT_FULL, no digest, corrupt images fatal, no progress. */
+/* "*", the first 8 images, labelled, "cpu", ATT_FULL, no digest, corrupt images fatal, no progress. */
 ATT_API att_maps_options att_maps_options_defaults(void);
 
-/* Replaces the file at `path` in one step. options: NULL means the defaults. All maps are in memory at once, a byte for
- * each weight. Errors: ERR_NOT_FOUND where no attention fits `nodes`; ERR_STOPPED; ERR_MISMATCH where the transform's
- * result does not fit the model; ERR_FORMAT where no image can be decoded; ERR_MEMORY; what reading and writing give.
+/* Replaces the file at `path` in one step. options: NULL means the defaults. All maps are in memory at once, two
+ * bytes for each weight. Errors: ERR_ARGUMENT (count, an index outside the data set); ERR_NOT_FOUND where no attention
+ * fits `nodes`; ERR_STOPPED; ERR_MISMATCH where the transform's result does not fit the model; ERR_FORMAT where no
+ * image can be decoded; ERR_NONFINITE where a weight is NaN or infinite; ERR_MEMORY; what reading and writing give.
  * After a failure the file is what it was. */
 ATT_API att_status att_maps_write(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                   const att_transform_options *transform, const att_maps_options *options,

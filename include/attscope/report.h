@@ -6,16 +6,13 @@
  *   metrics.jsonl      the training (attscope/store.h)
  *   measure.jsonl      figures of a checkpoint: run_begin, measure, run_end
  *   args.yaml          settings
- *   maps.safetensors   attention maps of K images (formats below)
+ *   maps.safetensors   attention maps of K images (attscope/maps.h); left out, with a warning, where they are of other
+ *                      weights than measure.jsonl or in another version of the format
  *
- * Every file is taken for hostile: no text of theirs becomes markup. maps.safetensors has
+ * Every file is taken for hostile: no text of theirs becomes markup.
  *
- *   image              U8 [K, h, w, c], c = 1 or 3: what the network saw, before normalisation
- *   label, prediction  I64 [K], each where known
- *   <scope>.map        U8 [K, H, N, N]: round(255 a / max of the row) of each head, query and key
- *   <scope>.max        F32 [K, H, N]: that maximum
- *   metadata           grid_h, grid_w, prefix with prefix + grid_h grid_w = N (prefix: class tokens and the like, which
- *                      come first); optionally classes, a JSON array of their names
+ * Figures of a query (entropy, masses, the largest weight) are those that maps.safetensors has. The weights themselves
+ * only colour the maps; the page keeps 8 bits of them.
  */
 #ifndef ATTSCOPE_REPORT_H
 #define ATTSCOPE_REPORT_H
@@ -30,8 +27,9 @@ enum { ATT_REPORT_MAX_RUNS = 64 };
 
 typedef struct att_report_options {
     const char *title; /* the page's heading; NULL: what the runs, or their sweep, are called */
-    size_t map_bytes;  /* most bytes of images and maps, of all runs together; what does not fit is left out, and the
-                          page says so */
+    size_t map_bytes;  /* most bytes of images and maps, of all runs together. All runs show the same images, as far as
+                          they have them: those of the most runs first. What does not fit is left out, and the page
+                          says so */
 } att_report_options;
 /* No title, 16 MiB. */
 ATT_API att_report_options att_report_options_defaults(void);

@@ -1,14 +1,25 @@
 #include "report/map_file.h"
 
+#include <math.h>
 #include <string.h>
+
+#include <attscope/maps.h>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "report/base64.h"
 
-enum { MOST_SIDE = 4096, MOST_TOKENS = 1 << 16, MOST_HEADS = 1 << 10, MOST_NODES = 1 << 10 };
+enum {
+    MOST_SIDE = 4096,
+    MOST_TOKENS = 1 << 16,
+    MOST_HEADS = 1 << 10,
+    MOST_NODES = 1 << 10,
+    MOST_TOP = 100,
+    FIGURES = 4,         /* of a query */
+    LEVELS = 65535 / 255 /* of the file for one of the page */
+};
 
-static const char map_suffix[] = ".map", max_suffix[] = ".max";
+static const char patches_suffix[] = ".patches";
 
 static bool has_suffix(const char *name, const char *suffix)
 {
@@ -31,6 +42,23 @@ static att_status read_number(const att_map_file *maps, const char *key, int64_t
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: its metadata need %s, a number from %lld to %lld",
                         att_tensors_path(maps->file), key, (long long)low, (long long)high);
     return ATT_OK;
+}
+
+/* Version 1 has no entry "maps", but tensors <scope>.map and <scope>.max. */
+static att_status check_version(const att_map_file *maps)
+{
+    const char *version = att_tensors_metadata(maps->file, "maps");
+    if (version != NULL && strcmp(version, ATT_MAPS_FORMAT) == 0)
+        return ATT_OK;
+    for (int i = 0; version == NULL && i < att_tensors_count(maps->file); i++)
+        if (has_suffix(att_tensors_at(maps->file, i).name, ".map"))
+            version = "1";
+    if (version == NULL)
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s holds no attention maps", att_tensors_path(maps->file));
+    return att_fail(maps->context, ATT_ERR_UNSUPPORTED,
+                    "%s has attention maps in version %.20s of the format; only version " ATT_MAPS_FORMAT
+                    " is read (attscope measure --maps writes it)",
+                    att_tensors_path(maps->file), version);
 }
 
 static att_status read_grid(att_map_file *maps)
@@ -60,26 +88,83 @@ static att_status read_image(att_map_file *maps)
     return ATT_OK;
 }
 
+static att_status read_labels(att_map_file *maps)
+{
+    int index = att_tensors_find(maps->file, "label");
+    att_shape shape = att_shape_of(maps->images);
+    if (index < 0 || att_tensors_at(maps->file, index).dtype != ATT_SAFETENSORS_I64 ||
+        !att_shape_equal(att_tensors_at(maps->file, index).shape, shape))
+        return fail_tensor(maps, "label", "I64 [K]");
+    maps->labels = att_allocate_array(maps->context, (size_t)maps->images, sizeof(*maps->labels));
+    if (maps->labels == NULL)
+        return att_fail_memory(maps->context, (size_t)maps->images * sizeof(*maps->labels), "the labels of maps");
+    return att_tensors_read(maps->file, index, ATT_SAFETENSORS_I64, maps->labels, maps->images);
+}
+
+static att_status read_top(att_map_file *maps)
+{
+    maps->top = att_tensors_find(maps->file, "top");
+    maps->probability = att_tensors_find(maps->file, "probability");
+    if (maps->top < 0 && maps->probability < 0)
+        return ATT_OK;
+    att_tensors_info top = maps->top >= 0 ? att_tensors_at(maps->file, maps->top) : (att_tensors_info){.name = ""};
+    if (top.dtype != ATT_SAFETENSORS_I64 || top.shape.rank != 2 || top.shape.dims[0] != maps->images ||
+        top.shape.dims[1] < 1 || top.shape.dims[1] > MOST_TOP)
+        return fail_tensor(maps, "top", "I64 [K, T]");
+    if (maps->probability < 0 || att_tensors_at(maps->file, maps->probability).dtype != ATT_SAFETENSORS_F32 ||
+        !att_shape_equal(att_tensors_at(maps->file, maps->probability).shape, top.shape))
+        return fail_tensor(maps, "probability", "F32 [K, T]");
+    maps->top_count = top.shape.dims[1];
+    return ATT_OK;
+}
+
+/* "blocks.0.attn" and `suffix` of "blocks.0.attn.patches". NULL with a message where memory is out; the caller frees.
+ */
+static char *name_beside(const att_map_file *maps, const char *patches, const char *suffix)
+{
+    att_text text = {.context = maps->context};
+    att_text_append(&text, "%.*s%s", (int)(strlen(patches) - strlen(patches_suffix)), patches, suffix);
+    if (!text.failed)
+        return text.data;
+    att_text_free(&text);
+    (void)att_fail_memory(maps->context, strlen(patches), "a tensor's name");
+    return NULL;
+}
+
+/* The tensor <scope><suffix>, which has to be of this type and shape. */
+static att_status find_beside(const att_map_file *maps, const char *patches, const char *suffix,
+                              att_safetensors_dtype dtype, att_shape shape, int *index)
+{
+    char *name = name_beside(maps, patches, suffix);
+    if (name == NULL)
+        return ATT_ERR_MEMORY;
+    *index = att_tensors_find(maps->file, name);
+    att_status status = ATT_OK;
+    if (*index < 0 || att_tensors_at(maps->file, *index).dtype != dtype ||
+        !att_shape_equal(att_tensors_at(maps->file, *index).shape, shape))
+        status = fail_tensor(maps, name,
+                             dtype == ATT_SAFETENSORS_F32 ? "F32 [K, heads + 1, N, 4]" : "I32 [K, heads + 1, N]");
+    att_free(maps->context, name);
+    return status;
+}
+
 static att_status read_node(att_map_file *maps, int index)
 {
-    att_tensors_info map = att_tensors_at(maps->file, index);
-    int64_t n = maps->tokens, heads = map.shape.rank == 4 ? map.shape.dims[1] : 0;
-    if (map.dtype != ATT_SAFETENSORS_U8 || heads < 1 || heads > MOST_HEADS ||
-        !att_shape_equal(map.shape, att_shape_of(maps->images, heads, n, n)))
-        return fail_tensor(maps, map.name, "U8 [K, heads, N, N] with the K of image and the N of the metadata");
-    char *name = att_copy_string(maps->context, map.name);
-    if (name == NULL)
-        return att_fail_memory(maps->context, strlen(map.name), "a tensor's name");
-    memcpy(name + strlen(name) - strlen(map_suffix), max_suffix, strlen(max_suffix));
-    int other = att_tensors_find(maps->file, name);
-    att_tensors_info max = other >= 0 ? att_tensors_at(maps->file, other) : map;
-    att_status status = ATT_OK;
-    if (max.dtype != ATT_SAFETENSORS_F32 || !att_shape_equal(max.shape, att_shape_of(maps->images, heads, n)))
-        status = fail_tensor(maps, name, "F32 [K, heads, N]");
-    att_free(maps->context, name);
-    maps->nodes[maps->node_count++] = (att_map_node){map.name, index, other, heads};
-    maps->bytes_per_image += (size_t)(heads * n * n) + (size_t)(heads * n) * sizeof(float);
-    return status;
+    att_tensors_info patches = att_tensors_at(maps->file, index);
+    int64_t n = maps->tokens, grid = n - maps->prefix, heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
+    if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MOST_HEADS ||
+        !att_shape_equal(patches.shape, att_shape_of(maps->images, heads, n, grid)))
+        return fail_tensor(maps, patches.name,
+                           "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
+    att_map_node node = {.name = patches.name, .patches = index, .heads = heads};
+    att_shape place = att_shape_of(maps->images, heads + 1, n);
+    att_shape figures = att_shape_of(maps->images, heads + 1, n, FIGURES);
+    ATT_TRY(find_beside(maps, node.name, ".figures", ATT_SAFETENSORS_F32, figures, &node.figures));
+    ATT_TRY(find_beside(maps, node.name, ".place", ATT_SAFETENSORS_I32, place, &node.place));
+    maps->nodes[maps->node_count++] = node;
+    maps->bytes_per_image +=
+        (size_t)(heads * n * grid) + (size_t)((heads + 1) * n) * (FIGURES * sizeof(float) + sizeof(int32_t));
+    return ATT_OK;
 }
 
 /* Numbers in names count as numbers: blocks.2 comes before blocks.10. */
@@ -111,38 +196,46 @@ static att_status read_nodes(att_map_file *maps)
 {
     int count = 0;
     for (int i = 0; i < att_tensors_count(maps->file); i++)
-        count += has_suffix(att_tensors_at(maps->file, i).name, map_suffix);
+        count += has_suffix(att_tensors_at(maps->file, i).name, patches_suffix);
     if (count < 1 || count > MOST_NODES)
-        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %d tensors named <scope>.map; from 1 to %d are expected",
-                        att_tensors_path(maps->file), count, (int)MOST_NODES);
+        return att_fail(maps->context, ATT_ERR_FORMAT,
+                        "%s: %d tensors named <scope>.patches; from 1 to %d are expected", att_tensors_path(maps->file),
+                        count, (int)MOST_NODES);
     maps->nodes = att_allocate_array(maps->context, (size_t)count, sizeof(*maps->nodes));
     if (maps->nodes == NULL)
         return att_fail_memory(maps->context, (size_t)count * sizeof(*maps->nodes), "attention maps");
     for (int i = 0; i < att_tensors_count(maps->file); i++)
-        if (has_suffix(att_tensors_at(maps->file, i).name, map_suffix))
+        if (has_suffix(att_tensors_at(maps->file, i).name, patches_suffix))
             ATT_TRY(read_node(maps, i));
     sort_nodes(maps);
     return ATT_OK;
 }
 
-static att_status read_class_names(att_map_file *maps)
+/* A JSON array of texts from the metadata, of `count` where that is not negative. */
+static att_status read_list(const att_map_file *maps, const char *key, int64_t count, json_t **list)
 {
-    const char *text = att_tensors_metadata(maps->file, "classes");
-    if (text == NULL)
-        return ATT_OK;
-    ATT_TRY(att_json_parse(maps->context, "classes of maps.safetensors", text, strlen(text), &maps->class_names));
-    if (!json_is_array(maps->class_names))
-        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: its classes are no JSON array",
-                        att_tensors_path(maps->file));
-    return ATT_OK;
+    const char *text = att_tensors_metadata(maps->file, key);
+    if (text != NULL)
+        ATT_TRY(att_json_parse(maps->context, "metadata of maps.safetensors", text, strlen(text), list));
+    bool fine = json_is_array(*list) && (count < 0 || json_array_size(*list) == (size_t)count);
+    for (size_t i = 0; fine && i < json_array_size(*list); i++)
+        fine = json_is_string(json_array_get(*list, i));
+    return fine ? ATT_OK
+                : att_fail(maps->context, ATT_ERR_FORMAT, "%s: its metadata need %s, a JSON array of %s",
+                           att_tensors_path(maps->file), key, count < 0 ? "texts" : "one text for each image");
 }
 
 static att_status read_all(att_map_file *maps)
 {
+    ATT_TRY(check_version(maps));
     ATT_TRY(read_grid(maps));
     ATT_TRY(read_image(maps));
+    ATT_TRY(read_labels(maps));
+    ATT_TRY(read_top(maps));
     ATT_TRY(read_nodes(maps));
-    return read_class_names(maps);
+    ATT_TRY(read_list(maps, "names", maps->images, &maps->names));
+    ATT_TRY(read_list(maps, "label_names", maps->images, &maps->label_names));
+    return read_list(maps, "classes", -1, &maps->class_names);
 }
 
 att_status att_map_file_open(att_context *context, const char *path, att_map_file *maps)
@@ -157,77 +250,148 @@ att_status att_map_file_open(att_context *context, const char *path, att_map_fil
 
 void att_map_file_close(att_map_file *maps)
 {
+    json_decref(maps->names);
+    json_decref(maps->label_names);
     json_decref(maps->class_names);
+    att_free(maps->context, maps->labels);
     att_free(maps->context, maps->nodes);
     att_tensors_close(&maps->file);
     *maps = (att_map_file){.context = maps->context};
 }
 
+const char *att_map_file_name(const att_map_file *maps, int64_t image)
+{
+    return json_string_value(json_array_get(maps->names, (size_t)image));
+}
+
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static void to_little_endian(uint8_t *bytes, size_t floats)
+/* Which images of a file are written. */
+typedef struct choice {
+    const att_map_file *maps;
+    const int64_t *images;
+    int64_t count;
+} choice;
+
+/* The chosen images' slices of a tensor, `*bytes` in all. The caller frees *slices after success. */
+static att_status read_slices(const choice *chosen, int index, uint8_t **slices, size_t *bytes)
 {
-    for (size_t i = 0; i < floats; i++) {
+    const att_map_file *maps = chosen->maps;
+    att_context *context = maps->context;
+    att_tensors_info info = att_tensors_at(maps->file, index);
+    size_t all = (size_t)info.count * att_safetensors_dtype_size(info.dtype), slice = all / (size_t)maps->images;
+    *bytes = slice * (size_t)chosen->count;
+    uint8_t *data = att_allocate(context, all);
+    *slices = att_allocate(context, *bytes);
+    att_status status = data != NULL && *slices != NULL
+                            ? att_tensors_read(maps->file, index, info.dtype, data, info.count)
+                            : att_fail_memory(context, all, info.name);
+    for (int64_t i = 0; status == ATT_OK && i < chosen->count; i++)
+        memcpy(*slices + (size_t)i * slice, data + (size_t)chosen->images[i] * slice, slice);
+    att_free(context, data);
+    if (status != ATT_OK)
+        att_free(context, *slices);
+    return status;
+}
+
+static att_status write_bytes(att_json_writer *json, const att_map_file *maps, const uint8_t *bytes, size_t count)
+{
+    att_text text = {.context = maps->context};
+    att_base64_append(&text, bytes, count);
+    bool failed = text.failed;
+    if (!failed)
+        att_json_string(json, text.data);
+    att_text_free(&text);
+    return failed ? att_fail_memory(maps->context, count, "attention maps") : ATT_OK;
+}
+
+/* From U16 to the U8 of the page, in place. */
+static size_t round_levels(uint8_t *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / 2; i++) {
+        uint16_t level;
+        memcpy(&level, data + 2 * i, sizeof(level));
+        data[i] = (uint8_t)((level + LEVELS / 2) / LEVELS);
+    }
+    return bytes / 2;
+}
+
+/* Numbers of four bytes. */
+static void to_little_endian(uint8_t *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 4) {
         uint32_t bits;
-        memcpy(&bits, bytes + 4 * i, sizeof(bits));
-        for (int byte = 0; byte < 4; byte++)
-            bytes[4 * i + (size_t)byte] = (uint8_t)(bits >> 8 * byte);
+        memcpy(&bits, data + i, sizeof(bits));
+        for (size_t byte = 0; byte < 4; byte++)
+            data[i + byte] = (uint8_t)(bits >> 8 * byte);
     }
 }
 
-/* The first `count` of a tensor's K slices as a string. */
-static att_status write_slices(att_json_writer *json, const att_map_file *maps, int index, int64_t count)
+static bool is_figure(const uint8_t *bytes)
 {
-    att_tensors_info info = att_tensors_at(maps->file, index);
-    size_t element = att_safetensors_dtype_size(info.dtype), bytes = (size_t)info.count * element;
-    size_t shown = bytes / (size_t)maps->images * (size_t)count;
-    uint8_t *data = att_allocate(maps->context, bytes);
-    if (data == NULL)
-        return att_fail_memory(maps->context, bytes, info.name);
-    att_text text = {.context = maps->context};
-    att_status status = att_tensors_read(maps->file, index, info.dtype, data, info.count);
-    if (status == ATT_OK) {
-        if (info.dtype == ATT_SAFETENSORS_F32)
-            to_little_endian(data, shown / element);
-        att_base64_append(&text, data, shown);
-        if (text.failed)
-            status = att_fail_memory(maps->context, shown, info.name);
-        else
-            att_json_string(json, text.data);
+    float value;
+    memcpy(&value, bytes, sizeof(value));
+    return isfinite(value) && value >= 0;
+}
+
+static bool is_place(const att_map_file *maps, const uint8_t *bytes)
+{
+    int32_t value;
+    memcpy(&value, bytes, sizeof(value));
+    return value >= 0 && value < maps->tokens - maps->prefix;
+}
+
+/* Makes a tensor's bytes those of the page. */
+static att_status convert(const att_map_file *maps, att_tensors_info info, uint8_t *data, size_t *bytes)
+{
+    if (info.dtype == ATT_SAFETENSORS_U8)
+        return ATT_OK;
+    if (info.dtype == ATT_SAFETENSORS_U16) {
+        *bytes = round_levels(data, *bytes);
+        return ATT_OK;
     }
-    att_text_free(&text);
+    bool figures = info.dtype == ATT_SAFETENSORS_F32;
+    for (size_t i = 0; i < *bytes; i += 4)
+        if (!(figures ? is_figure(data + i) : is_place(maps, data + i)))
+            return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has a value that is no %s",
+                            att_tensors_path(maps->file), info.name,
+                            figures ? "finite number of 0 or more" : "place in the grid");
+    to_little_endian(data, *bytes);
+    return ATT_OK;
+}
+
+/* A tensor's slices under a key, as the page takes them. */
+static att_status write_slices(att_json_writer *json, const choice *chosen, const char *key, int index)
+{
+    const att_map_file *maps = chosen->maps;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    ATT_TRY(read_slices(chosen, index, &data, &bytes));
+    att_status status = convert(maps, att_tensors_at(maps->file, index), data, &bytes);
+    att_json_key(json, key);
+    if (status == ATT_OK)
+        status = write_bytes(json, maps, data, bytes);
     att_free(maps->context, data);
     return status;
 }
 
-/* Class numbers, and beside them the classes' names. */
-static att_status write_classes(att_json_writer *json, const att_map_file *maps, const char *name, int64_t count)
+/* NULL where the class's name is not known. */
+static const char *class_name(const att_map_file *maps, int64_t number)
 {
-    int index = att_tensors_find(maps->file, name);
-    if (index < 0)
-        return ATT_OK;
-    att_tensors_info info = att_tensors_at(maps->file, index);
-    if (info.dtype != ATT_SAFETENSORS_I64 || !att_shape_equal(info.shape, att_shape_of(maps->images)))
-        return fail_tensor(maps, name, "I64 [K]");
-    int64_t *numbers = att_allocate_array(maps->context, (size_t)info.count, sizeof(*numbers));
-    if (numbers == NULL)
-        return att_fail_memory(maps->context, (size_t)info.count * sizeof(*numbers), name);
-    att_status status = att_tensors_read(maps->file, index, info.dtype, numbers, info.count);
-    char names_key[32];
-    snprintf(names_key, sizeof(names_key), "%s_name", name);
-    att_json_key(json, name);
-    att_json_begin_array(json);
-    for (int64_t i = 0; status == ATT_OK && i < count; i++)
-        att_json_integer(json, numbers[i]);
-    att_json_end_array(json);
-    att_json_key(json, names_key);
-    att_json_begin_array(json);
-    for (int64_t i = 0; status == ATT_OK && i < count; i++)
-        att_json_string(
-            json, numbers[i] < 0 ? NULL : json_string_value(json_array_get(maps->class_names, (size_t)numbers[i])));
-    att_json_end_array(json);
-    att_free(maps->context, numbers);
-    return status;
+    return number < 0 ? NULL : json_string_value(json_array_get(maps->class_names, (size_t)number));
+}
+
+static const char *label_name(const att_map_file *maps, int64_t image)
+{
+    const char *known = class_name(maps, maps->labels[image]);
+    const char *own = json_string_value(json_array_get(maps->label_names, (size_t)image));
+    return known != NULL ? known : *own != '\0' ? own : NULL;
+}
+
+static void write_text(att_json_writer *json, const char *key, const char *text)
+{
+    att_json_key(json, key);
+    att_json_string(json, text);
 }
 
 static void write_integer(att_json_writer *json, const char *key, int64_t value)
@@ -236,28 +400,80 @@ static void write_integer(att_json_writer *json, const char *key, int64_t value)
     att_json_integer(json, value);
 }
 
-static att_status write_node(att_json_writer *json, const att_map_file *maps, const att_map_node *node, int64_t count)
+/* top, probability: T of the image. */
+static void write_picture(att_json_writer *json, const att_map_file *maps, int64_t image, const int64_t *top,
+                          const float *probability)
 {
-    char *name = att_copy_string(maps->context, node->name);
-    if (name == NULL)
-        return att_fail_memory(maps->context, strlen(node->name), node->name);
-    name[strlen(name) - strlen(map_suffix)] = '\0';
     att_json_begin_object(json);
-    att_json_key(json, "node");
-    att_json_string(json, name);
+    write_text(json, "name", att_map_file_name(maps, image));
+    write_integer(json, "label", maps->labels[image]);
+    write_text(json, "label_name", label_name(maps, image));
+    att_json_key(json, "top");
+    att_json_begin_array(json);
+    for (int64_t i = 0; i < maps->top_count; i++) {
+        att_json_begin_object(json);
+        write_integer(json, "class", top[i]);
+        write_text(json, "name", class_name(maps, top[i]));
+        att_json_key(json, "probability");
+        att_json_number(json, (double)probability[i]);
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
+    att_json_end_object(json);
+}
+
+static att_status write_pictures(att_json_writer *json, const choice *chosen)
+{
+    const att_map_file *maps = chosen->maps;
+    uint8_t *top = NULL, *probability = NULL;
+    size_t bytes;
+    att_status status = maps->top_count > 0 ? read_slices(chosen, maps->top, &top, &bytes) : ATT_OK;
+    if (status == ATT_OK && maps->top_count > 0)
+        status = read_slices(chosen, maps->probability, &probability, &bytes);
+    att_json_key(json, "pictures");
+    att_json_begin_array(json);
+    for (int64_t i = 0; status == ATT_OK && i < chosen->count; i++)
+        write_picture(json, maps, chosen->images[i], (const int64_t *)top + i * maps->top_count,
+                      (const float *)probability + i * maps->top_count);
+    att_json_end_array(json);
+    att_free(maps->context, top);
+    att_free(maps->context, probability);
+    return status;
+}
+
+static att_status write_node(att_json_writer *json, const choice *chosen, const att_map_node *node)
+{
+    const att_map_file *maps = chosen->maps;
+    char *name = name_beside(maps, node->name, "");
+    if (name == NULL)
+        return ATT_ERR_MEMORY;
+    att_json_begin_object(json);
+    write_text(json, "node", name);
     att_free(maps->context, name);
     write_integer(json, "heads", node->heads);
-    att_json_key(json, "map");
-    ATT_TRY(write_slices(json, maps, node->map, count));
-    att_json_key(json, "max");
-    ATT_TRY(write_slices(json, maps, node->max, count));
+    ATT_TRY(write_slices(json, chosen, "levels", node->patches));
+    ATT_TRY(write_slices(json, chosen, "figures", node->figures));
+    ATT_TRY(write_slices(json, chosen, "place", node->place));
     att_json_end_object(json);
     return ATT_OK;
 }
 
-att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, int64_t count)
+static att_status write_images(att_json_writer *json, const choice *chosen)
 {
-    const int64_t *dims = maps->image_shape.dims;
+    const int64_t *dims = chosen->maps->image_shape.dims;
+    att_json_key(json, "image");
+    att_json_begin_object(json);
+    write_integer(json, "h", dims[1]);
+    write_integer(json, "w", dims[2]);
+    write_integer(json, "c", dims[3]);
+    ATT_TRY(write_slices(json, chosen, "data", chosen->maps->image));
+    att_json_end_object(json);
+    return write_pictures(json, chosen);
+}
+
+att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count)
+{
+    const choice chosen = {maps, shown, count};
     att_json_begin_object(json);
     write_integer(json, "grid_h", maps->grid_h);
     write_integer(json, "grid_w", maps->grid_w);
@@ -266,20 +482,11 @@ att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, i
     write_integer(json, "images", maps->images);
     write_integer(json, "count", count);
     if (count > 0) {
-        att_json_key(json, "image");
-        att_json_begin_object(json);
-        write_integer(json, "h", dims[1]);
-        write_integer(json, "w", dims[2]);
-        write_integer(json, "c", dims[3]);
-        att_json_key(json, "data");
-        ATT_TRY(write_slices(json, maps, maps->image, count));
-        att_json_end_object(json);
-        ATT_TRY(write_classes(json, maps, "label", count));
-        ATT_TRY(write_classes(json, maps, "prediction", count));
+        ATT_TRY(write_images(json, &chosen));
         att_json_key(json, "nodes");
         att_json_begin_array(json);
         for (int i = 0; i < maps->node_count; i++)
-            ATT_TRY(write_node(json, maps, &maps->nodes[i], count));
+            ATT_TRY(write_node(json, &chosen, &maps->nodes[i]));
         att_json_end_array(json);
     }
     att_json_end_object(json);

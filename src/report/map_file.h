@@ -8,8 +8,8 @@
 #include "io/json.h"
 
 typedef struct att_map_node {
-    const char *name; /* "blocks.0.attn.map" */
-    int map, max;     /* the tensors' indices */
+    const char *name;            /* "blocks.0.attn.patches" */
+    int patches, figures, place; /* the tensors' indices */
     int64_t heads;
 } att_map_node;
 
@@ -17,24 +17,32 @@ typedef struct att_map_file {
     att_context *context;
     att_tensors *file;
     int64_t grid_h, grid_w, prefix, tokens;
-    int64_t images; /* K */
-    int image;      /* tensor's index */
+    int64_t images;              /* K */
+    int image, top, probability; /* the tensors' indices; the last two -1 where the network has no classes */
+    int64_t top_count;           /* T; 0 likewise */
+    int64_t *labels;             /* [K] */
     att_shape image_shape;
     att_map_node *nodes;
     int node_count;
-    size_t bytes_per_image; /* of image and maps */
-    json_t *class_names;    /* NULL where the file has none */
+    size_t bytes_per_image;                    /* of image and maps on the page */
+    json_t *names, *label_names, *class_names; /* arrays of texts, the first two of K */
 } att_map_file;
 
-/* Errors: ERR_FORMAT where the file is something else; those of att_tensors_open(). After success *maps is the
- * caller's, freed by att_map_file_close(). */
+/* Errors: ERR_UNSUPPORTED where the file is of another version of the format; ERR_FORMAT where it is something else;
+ * those of att_tensors_open(). After success *maps is the caller's, freed by att_map_file_close(). */
 att_status att_map_file_open(att_context *context, const char *path, att_map_file *maps);
 /* Zeros are allowed. */
 void att_map_file_close(att_map_file *maps);
 
-/* The first `count` images: {grid_h, grid_w, prefix, tokens, images: K, count, image: {h, w, c, data}, label,
- * prediction, label_name, prediction_name: arrays of `count`, nodes: [{node, heads, map, max}, ...]}. data, map and max
- * are base64, max of f32 in little endian. ERR_MEMORY, and what reading says. */
-att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, int64_t count);
+/* The name of image 0..K-1; lives as long as the file is open. */
+const char *att_map_file_name(const att_map_file *maps, int64_t image);
+
+/* The `count` images with the numbers `shown`: {grid_h, grid_w, prefix, tokens, images: K, count, image: {h, w, c,
+ * data}, pictures: [{name, label, label_name, top: [{class, name, probability}, ...]}, ...], nodes: [{node, heads,
+ * levels, figures, place}, ...]}. Names are null where they are not known. data, levels, figures and place are base64
+ * in little endian: levels U8 [count, H, N, G], the patches' weights in 255ths of the query's largest; figures F32 and
+ * place I32 as in the file. Errors: ERR_FORMAT where a figure is no finite number of 0 or more, or a place is outside
+ * the grid; ERR_MEMORY, and what reading says. */
+att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count);
 
 #endif

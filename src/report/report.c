@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "report/map_file.h"
+#include "report/map_choice.h"
 #include "report/page.h"
 #include "report/run.h"
 #include "report/sweep.h"
@@ -22,10 +22,10 @@ typedef struct report {
     int source_count;
     att_sweep_failure *failures; /* runs of the sweeps that are not here */
     int failure_count;
-    const char *sweep;    /* what the sweep is called that the page is of; NULL: it is of other runs, too */
-    att_report_run *runs; /* of each source */
-    att_map_file *maps;   /* one a run; without a file where it has none */
-    int64_t *shown;       /* of each, how many images the page has room for */
+    const char *sweep;     /* what the sweep is called that the page is of; NULL: it is of other runs, too */
+    att_report_run *runs;  /* of each source */
+    att_map_file *maps;    /* one a run; without a file where it has none */
+    att_map_choice *shown; /* of each, the images that the page has room for */
     int count;
     att_report_result result;
 } report;
@@ -138,19 +138,24 @@ static att_status read_maps(report *r, const char *folder, att_map_file *maps)
     return status;
 }
 
+static void leave_maps_out(report *r, int index, const char *reason)
+{
+    att_map_file_close(&r->maps[index]);
+    r->runs[index].maps_left_out = reason;
+}
+
 /* Maps and figures of one folder may be of different checkpoints; maps beside figures of others would mislead. */
 static void leave_out_others(report *r, int index)
 {
-    att_report_run *run = &r->runs[index];
-    att_map_file *maps = &r->maps[index];
+    const att_report_run *run = &r->runs[index];
+    const att_map_file *maps = &r->maps[index];
     const char *of = maps->file != NULL ? att_tensors_metadata(maps->file, "weights") : NULL;
     const char *figures = json_string_value(json_object_get(run->measured_begin, "weights"));
     if (of == NULL || figures == NULL || strcmp(of, figures) == 0)
         return;
     att_log(r->context, ATT_LOG_WARNING, "%s shows other weights than the figures, and is left out",
             att_tensors_path(maps->file));
-    att_map_file_close(maps);
-    run->other_maps = true;
+    leave_maps_out(r, index, "of other weights than the figures");
 }
 
 static att_status read_runs(report *r)
@@ -166,7 +171,10 @@ static att_status read_runs(report *r)
         ATT_TRY(att_report_run_read(r->context, folder, &r->runs[r->count]));
         r->maps[r->count].context = r->context;
         att_status status = read_maps(r, folder, &r->maps[r->count]);
-        if (status != ATT_OK) {
+        if (status == ATT_ERR_UNSUPPORTED) {
+            att_log(r->context, ATT_LOG_WARNING, "%s; they are left out", att_context_message(r->context));
+            leave_maps_out(r, r->count, "in a version of the format that is not read");
+        } else if (status != ATT_OK) {
             att_report_run_free(&r->runs[r->count]);
             return status;
         }
@@ -180,6 +188,7 @@ static void free_report(report *r)
     for (int i = 0; i < r->count; i++) {
         att_report_run_free(&r->runs[i]);
         att_map_file_close(&r->maps[i]);
+        att_free(r->context, r->shown[i].images);
     }
     att_free(r->context, r->runs);
     att_free(r->context, r->maps);
@@ -218,41 +227,6 @@ static const char *name_of(const report *r, int index)
     return r->runs[index].name;
 }
 
-static size_t fitting(const att_map_file *maps, size_t bytes)
-{
-    size_t fit = bytes / maps->bytes_per_image;
-    return fit < (size_t)maps->images ? fit : (size_t)maps->images;
-}
-
-/* Runs share the room alike; what those leave that need less goes to the others. */
-static void share_room(report *r, size_t bytes)
-{
-    int sharing = 0;
-    for (int i = 0; i < r->count; i++) {
-        r->shown[i] = -1;
-        sharing += r->maps[i].file != NULL;
-    }
-    for (bool more = true; more && sharing > 0;) {
-        size_t share = bytes / (size_t)sharing;
-        more = false;
-        for (int i = 0; i < r->count && !more; i++) {
-            const att_map_file *maps = &r->maps[i];
-            if (maps->file == NULL || r->shown[i] >= 0 || fitting(maps, share) < (size_t)maps->images)
-                continue;
-            r->shown[i] = maps->images;
-            bytes -= (size_t)maps->images * maps->bytes_per_image;
-            sharing--;
-            more = true;
-        }
-    }
-    for (int i = 0; i < r->count; i++) {
-        if (r->maps[i].file == NULL || r->shown[i] >= 0)
-            continue;
-        r->shown[i] = (int64_t)fitting(&r->maps[i], bytes / (size_t)sharing--);
-        bytes -= (size_t)r->shown[i] * r->maps[i].bytes_per_image;
-    }
-}
-
 static att_status write_maps(att_json_writer *json, report *r, int index)
 {
     const att_map_file *maps = &r->maps[index];
@@ -261,9 +235,9 @@ static att_status write_maps(att_json_writer *json, report *r, int index)
         att_json_string(json, NULL);
         return ATT_OK;
     }
-    r->result.images += r->shown[index];
+    r->result.images += r->shown[index].count;
     r->result.images_wanted += maps->images;
-    return att_map_file_write(json, maps, r->shown[index]);
+    return att_map_file_write(json, maps, r->shown[index].images, r->shown[index].count);
 }
 
 /* {name, settings, correlations}, all but the name as sweep.json has them; a run that is of no sweep is a setting of
@@ -305,7 +279,7 @@ static void write_failures(att_json_writer *json, const report *r)
 
 static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)
 {
-    share_room(r, options->map_bytes);
+    ATT_TRY(att_map_choices_make(r->context, r->maps, r->count, options->map_bytes, r->shown));
     att_json_begin_object(json);
     att_json_key(json, "attscope");
     att_json_string(json, att_version());

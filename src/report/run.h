@@ -9,17 +9,17 @@
 
 typedef struct att_report_run {
     att_context *context;
-    const char *folder;     /* the caller's */
-    char *name;             /* the folder's last part */
-    json_t *begin, *end;    /* events of metrics.jsonl; NULL */
-    att_thin steps, epochs; /* of json_t */
-    att_thin development;   /* of att_figures: "measure" events of the training, without single heads */
-    json_t *measured_begin; /* event of measure.jsonl; NULL */
-    att_thin measured;      /* of att_figures: each "measure" of measure.jsonl, else the training's last */
-    bool measured_apart;    /* they are measure.jsonl's */
-    bool other_maps;        /* its maps are left out: they are of other weights than the figures */
-    att_thin warnings;      /* of json_t: events of metrics.jsonl */
-    att_yaml *settings;     /* args.yaml; NULL */
+    const char *folder;        /* the caller's */
+    char *name;                /* the folder's last part */
+    json_t *begin, *end;       /* events of metrics.jsonl; NULL */
+    att_thin steps, epochs;    /* of json_t */
+    att_thin development;      /* of att_figures: "measure" events of the training, without single heads */
+    json_t *measured_begin;    /* event of measure.jsonl; NULL */
+    att_thin measured;         /* of att_figures: each "measure" of measure.jsonl, else the training's last */
+    bool measured_apart;       /* they are measure.jsonl's */
+    const char *maps_left_out; /* why its maps are not shown though there are some, static; NULL */
+    att_thin warnings;         /* of json_t: events of metrics.jsonl */
+    att_yaml *settings;        /* args.yaml; NULL */
 } att_report_run;
 
 /* Errors as att_report_write() says them. After success *run is the caller's, freed by att_report_run_free(). */
@@ -27,7 +27,7 @@ att_status att_report_run_read(att_context *context, const char *folder, att_rep
 void att_report_run_free(att_report_run *run);
 
 /* Members of the object that is open: folder, begin, end, settings, steps, epochs, measured_begin, measured,
- * measured_apart, other_maps, development, warnings. */
+ * measured_apart, maps_left_out, development, warnings. */
 void att_report_run_write(att_json_writer *json, const att_report_run *run);
 
 #endif

@@ -128,8 +128,8 @@ void att_report_run_write(att_json_writer *json, const att_report_run *run)
     write_event_or_null(json, "measured_begin", run->measured_begin);
     att_json_key(json, "measured_apart");
     att_json_bool(json, run->measured_apart);
-    att_json_key(json, "other_maps");
-    att_json_bool(json, run->other_maps);
+    att_json_key(json, "maps_left_out");
+    att_json_string(json, run->maps_left_out);
     att_json_key(json, "measured");
     att_json_begin_array(json);
     for (int i = 0; i < run->measured.count; i++)

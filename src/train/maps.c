@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <attscope/evaluate.h>
 #include <attscope/json.h>
 #include <attscope/maps.h>
 #include <attscope/ops.h>
@@ -12,14 +13,26 @@
 #include "graph/graph.h"
 #include "train/network.h"
 
-enum { MOST_IMAGES = 65536, NAME_SIZE = 256, NUMBER_SIZE = 16, OWN_TENSORS = 3, TENSORS_PER_NODE = 2 };
+enum {
+    MOST_IMAGES = 65536,
+    NAME_SIZE = 256,
+    NUMBER_SIZE = 16,
+    TEXT_SIZE = 8192,
+    MOST_TOP = 5,
+    OWN_TENSORS = 4,
+    TENSORS_PER_NODE = 4,
+    MOST_LEVEL = 65535
+};
+enum { ENTROPY, SELF, PREFIX, LARGEST, FIGURES }; /* of a query */
 
 typedef struct map_node {
-    char probe[NAME_SIZE], largest[NAME_SIZE]; /* the tensors' names */
-    const char *scope;                         /* the graph's */
-    int64_t heads, tokens;
-    uint8_t *map; /* [count][heads][tokens][tokens] */
-    float *max;   /* [count][heads][tokens] */
+    char patches_name[NAME_SIZE], prefix_name[NAME_SIZE], figures_name[NAME_SIZE], place_name[NAME_SIZE];
+    const char *scope; /* the graph's */
+    int64_t heads, tokens, prefix_tokens;
+    uint16_t *patches; /* [count][heads][tokens][tokens - prefix_tokens] */
+    float *prefix;     /* [count][heads][tokens][prefix_tokens] */
+    float *figures;    /* [count][heads + 1][tokens][FIGURES] */
+    int32_t *place;    /* [count][heads + 1][tokens] */
 } map_node;
 
 typedef struct mapper {
@@ -29,16 +42,18 @@ typedef struct mapper {
     att_model *model; /* one of its own, with probes */
     att_plan *plan;
     att_session *session;
-    att_loader *loader;
+    const att_dataset *dataset;
     att_arena arena;
     map_node *nodes;
     int node_count;
     int64_t count; /* images made so far */
     int64_t most;
-    int classes;
+    int classes, top; /* of the network; how many of them are kept for an image */
     uint8_t *images;
-    int64_t *labels, *predictions;
-    float *rows, *logits;
+    int64_t *indices, *labels, *ranked; /* in the data set; [count], [count][top] */
+    float *probabilities;               /* [count][top] */
+    float *pixels, *rows, *logits;      /* of one image */
+    double *mean;                       /* a row of the mean over heads */
 } mapper;
 
 att_maps_options att_maps_options_defaults(void)
@@ -61,26 +76,40 @@ static bool is_wanted(const mapper *m, const att_node *node)
     return strcmp(node->op->name, "attention") == 0 && att_text_matches(m->options->nodes, node->scope);
 }
 
+static void *allocate(mapper *m, size_t count, size_t size)
+{
+    return att_arena_allocate(&m->arena, att_size_product(count, size));
+}
+
 static att_status add_node(mapper *m, const att_node *node)
 {
     map_node *added = &m->nodes[m->node_count++];
     added->scope = node->scope;
     added->heads = node->attrs.attention.heads;
     added->tokens = att_value_shape(att_model_graph(m->model), node->out[0]).dims[0];
-    snprintf(added->probe, sizeof added->probe, "%s.map", node->scope);
-    snprintf(added->largest, sizeof added->largest, "%s.max", node->scope);
+    added->prefix_tokens = node->attrs.attention.prefix;
+    snprintf(added->patches_name, NAME_SIZE, "%s.patches", node->scope);
+    snprintf(added->prefix_name, NAME_SIZE, "%s.prefix", node->scope);
+    snprintf(added->figures_name, NAME_SIZE, "%s.figures", node->scope);
+    snprintf(added->place_name, NAME_SIZE, "%s.place", node->scope);
     size_t rows = att_size_product((size_t)m->most, (size_t)(added->heads * added->tokens));
-    size_t weights = att_size_product(rows, (size_t)added->tokens);
-    added->map = att_arena_allocate(&m->arena, weights);
-    added->max = att_arena_allocate(&m->arena, att_size_product(rows, sizeof *added->max));
-    return added->map && added->max ? ATT_OK : att_fail_memory(m->context, weights, "attention maps");
+    size_t described = att_size_product((size_t)m->most, (size_t)((added->heads + 1) * added->tokens));
+    size_t patches = att_size_product(rows, (size_t)(added->tokens - added->prefix_tokens));
+    size_t prefix = att_size_product(rows, (size_t)added->prefix_tokens);
+    added->patches = allocate(m, patches, sizeof *added->patches);
+    added->prefix = allocate(m, prefix > 0 ? prefix : 1, sizeof *added->prefix);
+    added->figures = allocate(m, described, FIGURES * sizeof *added->figures);
+    added->place = allocate(m, described, sizeof *added->place);
+    bool fine = added->patches && added->prefix && added->figures && added->place;
+    return fine ? ATT_OK
+                : att_fail_memory(m->context, att_size_product(patches, sizeof *added->patches), "attention maps");
 }
 
 static att_status find_nodes(mapper *m)
 {
     const att_graph *graph = att_model_graph(m->model);
     size_t size = (size_t)graph->nodes.count * sizeof *m->nodes;
-    int64_t largest = 0;
+    int64_t largest = 0, tokens = 0;
     m->nodes = att_arena_allocate(&m->arena, size);
     if (!m->nodes)
         return att_fail_memory(m->context, size, "attention maps");
@@ -91,9 +120,12 @@ static att_status find_nodes(mapper *m)
         const map_node *added = &m->nodes[m->node_count - 1];
         int64_t weights = added->heads * added->tokens * added->tokens;
         largest = weights > largest ? weights : largest;
+        tokens = added->tokens > tokens ? added->tokens : tokens;
     }
-    m->rows = att_arena_allocate(&m->arena, att_size_product((size_t)largest, sizeof *m->rows));
-    return m->rows ? ATT_OK : att_fail_memory(m->context, (size_t)largest * sizeof *m->rows, "an attention map");
+    m->rows = allocate(m, (size_t)largest, sizeof *m->rows);
+    m->mean = allocate(m, (size_t)tokens, sizeof *m->mean);
+    return m->rows && m->mean ? ATT_OK
+                              : att_fail_memory(m->context, (size_t)largest * sizeof *m->rows, "an attention map");
 }
 
 static size_t pixels(const mapper *m)
@@ -103,44 +135,42 @@ static size_t pixels(const mapper *m)
 
 static att_status reserve(mapper *m)
 {
-    size_t count = (size_t)m->most, bytes = att_size_product(count, pixels(m));
-    m->images = att_arena_allocate(&m->arena, bytes);
-    m->labels = att_arena_allocate(&m->arena, count * sizeof *m->labels);
-    m->predictions = att_arena_allocate(&m->arena, count * sizeof *m->predictions);
-    m->logits = att_arena_allocate(&m->arena, (size_t)m->classes * sizeof *m->logits);
-    bool fine = m->images && m->labels && m->predictions && m->logits;
+    size_t count = (size_t)m->most, bytes = att_size_product(count, pixels(m)), ranked = count * (size_t)m->top;
+    m->images = allocate(m, count, pixels(m));
+    m->pixels = allocate(m, pixels(m), sizeof *m->pixels);
+    m->indices = allocate(m, count, sizeof *m->indices);
+    m->labels = allocate(m, count, sizeof *m->labels);
+    bool fine = m->images && m->pixels && m->indices && m->labels;
+    if (m->top > 0) {
+        m->ranked = allocate(m, ranked, sizeof *m->ranked);
+        m->probabilities = allocate(m, ranked, sizeof *m->probabilities);
+        m->logits = allocate(m, (size_t)m->classes, sizeof *m->logits);
+        fine = fine && m->ranked && m->probabilities && m->logits;
+    }
     return fine ? ATT_OK : att_fail_memory(m->context, bytes, "the images of attention maps");
 }
 
-/* Whoever evaluated the data set was told of it. */
-static att_status pass_over(void *user, int64_t index, const char *reason)
+/* How many images are asked for, and that they exist. */
+static att_status count_images(mapper *m)
 {
-    (void)user;
-    (void)index;
-    (void)reason;
+    const att_maps_options *o = m->options;
+    int64_t count = att_dataset_count(m->dataset);
+    if (o->count < 1 || o->count > MOST_IMAGES)
+        return att_fail(m->context, ATT_ERR_ARGUMENT, "attention maps of %d images, expected 1 to %d", o->count,
+                        (int)MOST_IMAGES);
+    for (int i = 0; o->images && i < o->count; i++)
+        if (o->images[i] < 0 || o->images[i] >= count)
+            return att_fail(m->context, ATT_ERR_ARGUMENT, "attention maps of image %lld of a data set of %lld images",
+                            (long long)o->images[i], (long long)count);
+    m->most = o->images || o->count < count ? o->count : count;
     return ATT_OK;
 }
 
-static att_status open_loader(mapper *m, const att_dataset *dataset)
+static att_status prepare(mapper *m, const att_model *model, att_weights *weights)
 {
-    const att_transform_options *t = m->transform;
-    att_loader_options options = att_loader_options_defaults(t->height, t->width, t->channels);
-    options.transform = *t;
-    options.batch_size = 1;
-    options.workers = 0;
-    options.corrupt = m->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
-    options.corrupt_found = pass_over;
-    ATT_TRY(att_loader_create(m->context, dataset, &options, &m->loader));
-    return att_loader_start(m->loader, 0, 0);
-}
-
-static att_status prepare(mapper *m, const att_model *model, att_weights *weights, const att_dataset *dataset)
-{
-    if (m->options->count < 1 || m->options->count > MOST_IMAGES)
-        return att_fail(m->context, ATT_ERR_ARGUMENT, "attention maps of %d images, expected 1 to %d",
-                        m->options->count, (int)MOST_IMAGES);
-    m->most = att_dataset_count(dataset) < m->options->count ? att_dataset_count(dataset) : m->options->count;
+    ATT_TRY(count_images(m));
     m->classes = att_model_options_of(model).num_classes;
+    m->top = m->classes < MOST_TOP ? m->classes : MOST_TOP;
     ATT_TRY(att_network_check_images(model, m->transform));
     ATT_TRY(probe_model(m, model));
     ATT_TRY(find_nodes(m));
@@ -150,8 +180,7 @@ static att_status prepare(mapper *m, const att_model *model, att_weights *weight
     plan.precision = m->options->precision;
     plan.group = 1;
     ATT_TRY(att_plan_compile(att_model_graph(m->model), &plan, &m->plan));
-    ATT_TRY(att_session_create(m->plan, weights, 1, &m->session));
-    return open_loader(m, dataset);
+    return att_session_create(m->plan, weights, 1, &m->session);
 }
 
 /* --- one image ---------------------------------------------------------------------------------------------------- */
@@ -161,51 +190,120 @@ static uint8_t to_byte(double value)
     return value >= 255 ? 255 : value > 0 ? (uint8_t)lround(value) : 0; /* NaN: 0 */
 }
 
-static void keep_image(mapper *m, const float *image)
+/* As the network sees it, before normalisation. */
+static void keep_image(mapper *m)
 {
     const att_transform_options *t = m->transform;
     uint8_t *out = m->images + (size_t)m->count * pixels(m);
     for (size_t i = 0; i < pixels(m); i++) {
         size_t c = i % (size_t)t->channels;
-        out[i] = to_byte(255 * ((double)image[i] * t->std[c] + t->mean[c]));
+        out[i] = to_byte(255 * ((double)m->pixels[i] * t->std[c] + t->mean[c]));
     }
 }
 
-static int64_t largest_of(const float *logits, int classes)
+/* The figures of a query from its weights on all keys, in f64. */
+static void describe(const map_node *node, const double *row, int64_t query, float figures[FIGURES], int32_t *place)
 {
-    int best = 0;
-    for (int c = 1; c < classes; c++)
-        best = logits[c] > logits[best] ? c : best;
-    return best;
+    double entropy = 0, prefix = 0;
+    int64_t best = node->prefix_tokens;
+    for (int64_t j = 0; j < node->tokens; j++) {
+        entropy -= row[j] > 0 ? row[j] * log(row[j]) : 0;
+        prefix += j < node->prefix_tokens ? row[j] : 0;
+        if (j > best && row[j] > row[best])
+            best = j;
+    }
+    figures[ENTROPY] = entropy > 0 ? (float)entropy : 0; /* weights of 1 + 1e-7 would make it negative */
+    figures[SELF] = (float)row[query];
+    figures[PREFIX] = (float)prefix;
+    figures[LARGEST] = (float)row[best];
+    *place = (int32_t)(best - node->prefix_tokens);
 }
 
-static void keep_rows(const map_node *node, const float *rows, int64_t image)
+/* The weights of one head's query. */
+static void keep_row(const map_node *node, const float *row, float largest, float *prefix, uint16_t *patches)
 {
-    int64_t count = node->heads * node->tokens, n = node->tokens;
-    for (int64_t i = 0; i < count; i++) {
-        const float *row = rows + i * n;
-        uint8_t *out = node->map + (image * count + i) * n;
-        float max = 0;
-        for (int64_t j = 0; j < n; j++)
-            max = row[j] > max ? row[j] : max;
-        for (int64_t j = 0; j < n; j++)
-            out[j] = to_byte(255 * ((double)row[j] / (double)max));
-        node->max[image * count + i] = max;
+    for (int64_t j = 0; j < node->prefix_tokens; j++)
+        prefix[j] = row[j];
+    for (int64_t j = node->prefix_tokens; j < node->tokens; j++) {
+        double share = largest > 0 ? (double)row[j] / (double)largest : 0;
+        *patches++ = (uint16_t)(share >= 1 ? MOST_LEVEL : lround(MOST_LEVEL * share));
     }
 }
 
-static att_status add_image(mapper *m, const att_batch *batch)
+/* Query i of the mean over `count` heads: their maps lie at `maps`. False where these are no weights. */
+static bool mean_row(const map_node *node, const float *maps, int64_t count, int64_t i, double *row)
 {
-    ATT_TRY(att_session_bind(m->session, "image", batch->images));
+    int64_t n = node->tokens;
+    bool fine = true;
+    for (int64_t j = 0; j < n; j++) {
+        double sum = 0;
+        for (int64_t h = 0; h < count; h++)
+            sum += (double)maps[(h * n + i) * n + j];
+        row[j] = sum / (double)count;
+        fine = fine && isfinite(sum) && sum >= 0;
+    }
+    return fine;
+}
+
+/* maps: [heads][tokens][tokens] of the image that comes next. False where they are no weights. */
+static bool keep_maps(const mapper *m, const map_node *node, const float *maps)
+{
+    int64_t heads = node->heads, n = node->tokens, prefix = node->prefix_tokens, row = 0;
+    for (int64_t h = 0; h <= heads; h++)
+        for (int64_t i = 0; i < n; i++, row++) {
+            int64_t at = m->count * (heads + 1) * n + row, kept = m->count * heads * n + row;
+            bool single = h < heads; /* the last is the mean of all */
+            if (!mean_row(node, single ? maps + h * n * n : maps, single ? 1 : heads, i, m->mean))
+                return false;
+            float *figures = node->figures + at * FIGURES;
+            describe(node, m->mean, i, figures, node->place + at);
+            if (single)
+                keep_row(node, maps + row * n, figures[LARGEST], node->prefix + kept * prefix,
+                         node->patches + kept * (n - prefix));
+        }
+    return true;
+}
+
+static void keep_classes(const mapper *m)
+{
+    att_ranked top[MOST_TOP];
+    att_rank_classes(m->logits, m->classes, top, m->top);
+    for (int i = 0; i < m->top; i++) {
+        m->ranked[m->count * m->top + i] = top[i].class_number;
+        m->probabilities[m->count * m->top + i] = (float)top[i].probability;
+    }
+}
+
+/* Image `index` of the data set as the network takes it. */
+static att_status read_image(mapper *m, int64_t index)
+{
+    att_image image = {0};
+    ATT_TRY(att_dataset_read(m->dataset, m->context, index, m->transform->channels, &image));
+    att_status status = att_transform_image(m->context, m->transform, &image, 0, 0, index, m->pixels);
+    att_image_free(m->context, &image);
+    return status;
+}
+
+static att_status add_image(mapper *m, int64_t index)
+{
+    ATT_TRY(att_session_bind(m->session, "image", m->pixels));
     ATT_TRY(att_session_run(m->session, 1));
-    ATT_TRY(att_session_output(m->session, "logits", 0, 1, m->logits));
     for (int i = 0; i < m->node_count; i++) {
-        ATT_TRY(att_session_output(m->session, m->nodes[i].probe, 0, 1, m->rows));
-        keep_rows(&m->nodes[i], m->rows, m->count);
+        const map_node *node = &m->nodes[i];
+        char probe[NAME_SIZE];
+        snprintf(probe, sizeof probe, "%s.map", node->scope);
+        ATT_TRY(att_session_output(m->session, probe, 0, 1, m->rows));
+        if (!keep_maps(m, node, m->rows))
+            return att_fail(m->context, ATT_ERR_NONFINITE,
+                            "%s: NaN or infinity in the attention map; the weights are damaged", node->scope);
     }
-    keep_image(m, batch->images);
-    m->labels[m->count] = batch->labels[0];
-    m->predictions[m->count] = largest_of(m->logits, m->classes);
+    if (m->top > 0) {
+        ATT_TRY(att_session_output(m->session, "logits", 0, 1, m->logits));
+        keep_classes(m);
+    }
+    keep_image(m);
+    m->indices[m->count] = index;
+    m->labels[m->count] = m->options->unlabelled ? -1 : att_dataset_label(m->dataset, index);
     m->count++;
     return ATT_OK;
 }
@@ -226,12 +324,15 @@ static att_status tell(const mapper *m)
 
 static att_status add_images(mapper *m)
 {
-    while (m->count < m->most) {
-        att_batch batch;
-        ATT_TRY(att_loader_next(m->loader, &batch));
-        if (batch.count == 0)
-            break;
-        ATT_TRY(add_image(m, &batch));
+    const att_maps_options *o = m->options;
+    int64_t asked = o->images ? o->count : att_dataset_count(m->dataset);
+    for (int64_t i = 0; i < asked && m->count < m->most; i++) {
+        int64_t index = o->images ? o->images[i] : i;
+        att_status status = read_image(m, index);
+        if (o->skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
+            continue; /* whoever evaluated the data set was told of it */
+        ATT_TRY(status);
+        ATT_TRY(add_image(m, index));
         ATT_TRY(tell(m));
     }
     return m->count > 0 ? ATT_OK : att_fail(m->context, ATT_ERR_FORMAT, "no image could be decoded for a map");
@@ -239,27 +340,50 @@ static att_status add_images(mapper *m)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-typedef const char *(*text_at)(const void *user, int index);
+/* Item `index` of a list; `room` may be used for the text. */
+typedef const char *(*text_at)(const mapper *m, int index, char room[TEXT_SIZE]);
 
-static const char *class_at(const void *user, int index)
+static const char *node_at(const mapper *m, int index, char room[TEXT_SIZE])
 {
-    return att_dataset_class_name(user, index);
+    (void)room;
+    return m->nodes[index].scope;
 }
 
-static const char *node_at(const void *user, int index)
+static const char *name_at(const mapper *m, int index, char room[TEXT_SIZE])
 {
-    return ((const mapper *)user)->nodes[index].scope;
+    return att_dataset_short_name(m->dataset, m->indices[index], room, TEXT_SIZE);
 }
 
-static att_status json_list(mapper *m, text_at text, const void *user, int count, const char **list)
+static const char *label_at(const mapper *m, int index, char room[TEXT_SIZE])
+{
+    (void)room;
+    return att_dataset_class_name(m->dataset, att_dataset_label(m->dataset, m->indices[index]));
+}
+
+static const char *class_at(const mapper *m, int index, char room[TEXT_SIZE])
+{
+    (void)room;
+    return m->options->class_names ? m->options->class_names[index] : att_dataset_class_name(m->dataset, index);
+}
+
+static int count_classes(const mapper *m)
+{
+    const att_maps_options *o = m->options;
+    return o->class_names ? o->class_count : o->unlabelled ? 0 : att_dataset_class_count(m->dataset);
+}
+
+/* As a JSON array. */
+static att_status write_list(mapper *m, text_at text, int count, const char **list)
 {
     att_json_writer *json;
     const char *made = NULL;
     size_t length = 0;
     ATT_TRY(att_json_writer_create(m->context, false, &json));
     att_json_begin_array(json);
-    for (int i = 0; i < count; i++)
-        att_json_string(json, text(user, i));
+    for (int i = 0; i < count; i++) {
+        char room[TEXT_SIZE];
+        att_json_string(json, text(m, i, room));
+    }
     att_json_end_array(json);
     att_status status = att_json_writer_finish(json, &made, &length);
     if (status == ATT_OK && !(*list = att_arena_string(&m->arena, made)))
@@ -268,22 +392,37 @@ static att_status json_list(mapper *m, text_at text, const void *user, int count
     return status;
 }
 
+static int list_node(const map_node *n, int64_t k, att_safetensors_tensor *tensors)
+{
+    int64_t heads = n->heads, patches = n->tokens - n->prefix_tokens;
+    int count = 0;
+    tensors[count++] = (att_safetensors_tensor){n->patches_name, ATT_SAFETENSORS_U16,
+                                                att_shape_of(k, heads, n->tokens, patches), n->patches};
+    tensors[count++] = (att_safetensors_tensor){n->figures_name, ATT_SAFETENSORS_F32,
+                                                att_shape_of(k, heads + 1, n->tokens, FIGURES), n->figures};
+    tensors[count++] =
+        (att_safetensors_tensor){n->place_name, ATT_SAFETENSORS_I32, att_shape_of(k, heads + 1, n->tokens), n->place};
+    if (n->prefix_tokens > 0)
+        tensors[count++] = (att_safetensors_tensor){n->prefix_name, ATT_SAFETENSORS_F32,
+                                                    att_shape_of(k, heads, n->tokens, n->prefix_tokens), n->prefix};
+    return count;
+}
+
 static int list_tensors(const mapper *m, att_safetensors_tensor *tensors)
 {
     const att_transform_options *t = m->transform;
     int64_t k = m->count;
-    tensors[0] = (att_safetensors_tensor){"image", ATT_SAFETENSORS_U8,
-                                          att_shape_of(k, t->height, t->width, t->channels), m->images};
-    tensors[1] = (att_safetensors_tensor){"label", ATT_SAFETENSORS_I64, att_shape_of(k), m->labels};
-    tensors[2] = (att_safetensors_tensor){"prediction", ATT_SAFETENSORS_I64, att_shape_of(k), m->predictions};
-    int count = OWN_TENSORS;
-    for (int i = 0; i < m->node_count; i++) {
-        const map_node *n = &m->nodes[i];
-        tensors[count++] = (att_safetensors_tensor){n->probe, ATT_SAFETENSORS_U8,
-                                                    att_shape_of(k, n->heads, n->tokens, n->tokens), n->map};
+    int count = 0;
+    tensors[count++] = (att_safetensors_tensor){"image", ATT_SAFETENSORS_U8,
+                                                att_shape_of(k, t->height, t->width, t->channels), m->images};
+    tensors[count++] = (att_safetensors_tensor){"label", ATT_SAFETENSORS_I64, att_shape_of(k), m->labels};
+    if (m->top > 0) {
+        tensors[count++] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(k, m->top), m->ranked};
         tensors[count++] =
-            (att_safetensors_tensor){n->largest, ATT_SAFETENSORS_F32, att_shape_of(k, n->heads, n->tokens), n->max};
+            (att_safetensors_tensor){"probability", ATT_SAFETENSORS_F32, att_shape_of(k, m->top), m->probabilities};
     }
+    for (int i = 0; i < m->node_count; i++)
+        count += list_node(&m->nodes[i], k, &tensors[count]);
     return count;
 }
 
@@ -296,27 +435,27 @@ static const att_attention_attrs *first_attention(const mapper *m)
     return &graph->nodes.items[i].attrs.attention;
 }
 
-static att_status write_file(mapper *m, const att_dataset *dataset, const char *path)
+static att_status write_file(mapper *m, const char *path)
 {
     size_t size = (size_t)(OWN_TENSORS + TENSORS_PER_NODE * m->node_count) * sizeof(att_safetensors_tensor);
     att_safetensors_tensor *tensors = att_arena_allocate(&m->arena, size);
     if (!tensors)
         return att_fail_memory(m->context, size, "a list of maps");
-    const char *classes, *nodes;
-    ATT_TRY(json_list(m, class_at, dataset, att_dataset_class_count(dataset), &classes));
-    ATT_TRY(json_list(m, node_at, m, m->node_count, &nodes));
+    const char *nodes, *names, *labels, *classes;
+    ATT_TRY(write_list(m, node_at, m->node_count, &nodes));
+    ATT_TRY(write_list(m, name_at, (int)m->count, &names));
+    ATT_TRY(write_list(m, label_at, (int)m->count, &labels));
+    ATT_TRY(write_list(m, class_at, count_classes(m), &classes));
     const att_attention_attrs *attention = first_attention(m);
     char prefix[NUMBER_SIZE], grid_h[NUMBER_SIZE], grid_w[NUMBER_SIZE];
     snprintf(prefix, sizeof prefix, "%d", (int)attention->prefix);
     snprintf(grid_h, sizeof grid_h, "%d", (int)attention->grid_h);
     snprintf(grid_w, sizeof grid_w, "%d", (int)attention->grid_w);
-    const att_safetensors_pair metadata[] = {{"model", att_model_name(m->model)},
-                                             {"nodes", nodes},
-                                             {"prefix", prefix},
-                                             {"grid_h", grid_h},
-                                             {"grid_w", grid_w},
-                                             {"classes", classes},
-                                             {"weights", m->options->weights}};
+    const att_safetensors_pair metadata[] = {{"maps", ATT_MAPS_FORMAT}, {"model", att_model_name(m->model)},
+                                             {"nodes", nodes},          {"prefix", prefix},
+                                             {"grid_h", grid_h},        {"grid_w", grid_w},
+                                             {"names", names},          {"label_names", labels},
+                                             {"classes", classes},      {"weights", m->options->weights}};
     size_t given = sizeof metadata / sizeof *metadata;
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = list_tensors(m, tensors),
@@ -327,7 +466,6 @@ static att_status write_file(mapper *m, const att_dataset *dataset, const char *
 
 static void release(mapper *m)
 {
-    att_loader_destroy(&m->loader);
     att_session_destroy(&m->session);
     att_plan_destroy(&m->plan);
     att_model_destroy(&m->model);
@@ -342,12 +480,13 @@ att_status att_maps_write(const att_model *model, att_weights *weights, const at
     mapper m = {.context = context,
                 .options = options ? options : &defaults,
                 .transform = transform,
+                .dataset = dataset,
                 .arena = {.context = context}};
-    att_status status = prepare(&m, model, weights, dataset);
+    att_status status = prepare(&m, model, weights);
     if (status == ATT_OK)
         status = add_images(&m);
     if (status == ATT_OK)
-        status = write_file(&m, dataset, path);
+        status = write_file(&m, path);
     release(&m);
     return status;
 }

@@ -104,7 +104,7 @@ for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"
 grep -qE '"step":12,"seconds":[0-9.e-]*,"model":"vit_tiny_patch16_224","checkpoint":"out/plain/last.safetensors","weights":"[0-9a-f]{16}".*"data":"data".*"precision":"f32".*"parameters":3748,.*"tokens":5' \
     out/plain/measure.jsonl || fail 'measure.jsonl does not say of what'
 run 0 inspect out/plain/maps.safetensors
-out_has 'blocks.0.attn.map                                U8    [3, 2, 5, 5]'
+out_has 'blocks.0.attn.patches                            U16   [3, 2, 5, 4]'
 [ "$(ls out/plain | grep -c tmp)" = 0 ] || fail 'temporary files stay'
 
 # The same figures with other batches and threads; operands may be flags; in mixed precision.

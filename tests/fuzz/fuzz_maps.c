@@ -1,4 +1,4 @@
-/* The attention maps of a run, as the page takes them: opened, and written as far as some images. */
+/* The attention maps of a run, as the page takes them: opened, and some images written. */
 #include "fuzz.h"
 
 #include "report/map_file.h"
@@ -9,15 +9,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = fuzz_file("maps.safetensors", data, size);
     att_map_file maps = {0};
     if (att_map_file_open(fuzz_context(), path, &maps) == ATT_OK) {
-        fuzz_require(maps.images > 0 && maps.node_count > 0 && maps.bytes_per_image <= size,
+        fuzz_require(maps.images > 0 && maps.node_count > 0 && maps.bytes_per_image <= size &&
+                         att_map_file_name(&maps, 0),
                      "maps are no larger than their file");
         att_json_writer *json = NULL;
         const char *text;
         size_t length;
+        const int64_t shown[] = {maps.images - 1, 0};
         for (int64_t count = 0; count <= maps.images && count <= 2; count++) {
             if (att_json_writer_create(fuzz_context(), false, &json) != ATT_OK)
                 break;
-            if (att_map_file_write(json, &maps, count) == ATT_OK)
+            if (att_map_file_write(json, &maps, shown, count) == ATT_OK)
                 fuzz_require(att_json_writer_finish(json, &text, &length) == ATT_OK, "a document is whole");
             att_json_writer_destroy(&json);
         }

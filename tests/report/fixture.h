@@ -160,38 +160,101 @@ static inline att_status fixture_measure(att_context *context, fixture *f, const
     return status;
 }
 
-/* Maps whose query i of head h puts most on key (i + h) % N: byte 255, the others 10 key + image. */
+/* What query and key have in the map of a head, before the weights of a query are divided by their sum. The class token
+ * has nearly all of query 0. Of the patches, (query + head) % 4 has most. */
+static inline int fixture_weight(int image, int head, int query, int key)
+{
+    if (key == 0)
+        return query == 0 ? 100000 : 1 + image;
+    return (query + head) % (FIXTURE_TOKENS - 1) == key - 1 ? 8 : key - 1;
+}
+
+/* The weight; head FIXTURE_HEADS stands for the mean of all heads. */
+static inline double fixture_share(int image, int head, int query, int key)
+{
+    double share = 0;
+    int first = head < FIXTURE_HEADS ? head : 0, count = head < FIXTURE_HEADS ? 1 : FIXTURE_HEADS;
+    for (int h = first; h < first + count; h++) {
+        int sum = 0;
+        for (int k = 0; k < FIXTURE_TOKENS; k++)
+            sum += fixture_weight(image, h, query, k);
+        share += (double)fixture_weight(image, h, query, key) / sum / count;
+    }
+    return share;
+}
+
+typedef struct fixture_map {
+    uint16_t patches[FIXTURE_IMAGES][FIXTURE_HEADS][FIXTURE_TOKENS][FIXTURE_TOKENS - 1];
+    float prefix[FIXTURE_IMAGES][FIXTURE_HEADS][FIXTURE_TOKENS];
+    float figures[FIXTURE_IMAGES][FIXTURE_HEADS + 1][FIXTURE_TOKENS][4];
+    int32_t place[FIXTURE_IMAGES][FIXTURE_HEADS + 1][FIXTURE_TOKENS];
+} fixture_map;
+
+static inline void fixture_fill(fixture_map *map, int image, int head, int query)
+{
+    float *figures = map->figures[image][head][query];
+    double entropy = 0, largest = 0;
+    for (int key = 0; key < FIXTURE_TOKENS; key++) {
+        double share = fixture_share(image, head, query, key);
+        entropy -= share > 0 ? share * log(share) : 0;
+        if (key > 0 && share > largest) {
+            largest = share;
+            map->place[image][head][query] = key - 1;
+        }
+    }
+    figures[0] = (float)entropy;
+    figures[1] = (float)fixture_share(image, head, query, query);
+    figures[2] = (float)fixture_share(image, head, query, 0);
+    figures[3] = (float)largest;
+    if (head == FIXTURE_HEADS)
+        return;
+    map->prefix[image][head][query] = figures[2];
+    for (int key = 1; key < FIXTURE_TOKENS; key++)
+        map->patches[image][head][query][key - 1] =
+            (uint16_t)lround(65535 * fixture_share(image, head, query, key) / largest);
+}
+
+/* Maps of fixture_weight(), the same in every layer. */
 static inline att_status fixture_maps(att_context *context, const char *path, int images, const char *grid)
 {
-    enum { N = FIXTURE_TOKENS, H = FIXTURE_HEADS, K = FIXTURE_IMAGES, SIDE = FIXTURE_SIDE };
-    static uint8_t pixels[K * SIDE * SIDE * 3], map[K * H * N * N];
-    static float max[K * H * N];
-    static int64_t label[K], prediction[K];
+    enum { N = FIXTURE_TOKENS, H = FIXTURE_HEADS, K = FIXTURE_IMAGES, SIDE = FIXTURE_SIDE, OWN = 4, EACH = 4 };
+    static const char *const names[K] = {"[\"cat/a.png\"]", "[\"cat/a.png\",\"dog/<b>.png\"]",
+                                         "[\"cat/a.png\",\"dog/<b>.png\",\"c.png\"]"};
+    static const char *const labels[K] = {"[\"n01\"]", "[\"n01\",\"n02\"]", "[\"n01\",\"n02\",\"\"]"};
+    static uint8_t pixels[K * SIDE * SIDE * 3];
+    static fixture_map map;
+    static const int64_t label[K] = {0, 1, -1}, top[K][2] = {{0, 1}, {0, 1}, {6, 0}};
+    static const float probability[K][2] = {{0.9F, 0.1F}, {0.51234F, 0.25F}, {0.5F, 0.3F}};
     for (int i = 0; i < K * SIDE * SIDE * 3; i++)
         pixels[i] = (uint8_t)(i * 5);
-    for (int i = 0; i < K * H * N * N; i++) {
-        int key = i % N, query = i / N % N, head = i / N / N % H, image = i / N / N / H;
-        map[i] = (uint8_t)(key == (query + head) % N ? 255 : 10 * key + image);
-        max[i / N] = 0.25f + (float)query / 16;
-    }
-    for (int i = 0; i < K; i++)
-        label[i] = i, prediction[i] = i % 2;
-    char names[FIXTURE_DEPTH][2][32];
-    att_safetensors_tensor tensors[3 + 2 * FIXTURE_DEPTH] = {
+    for (int i = 0; i < K * (H + 1) * N; i++)
+        fixture_fill(&map, i / N / (H + 1), i / N % (H + 1), i % N);
+    char scopes[FIXTURE_DEPTH][EACH][32];
+    att_safetensors_tensor tensors[OWN + EACH * FIXTURE_DEPTH] = {
         {"image", ATT_SAFETENSORS_U8, att_shape_of(images, SIDE, SIDE, 3), pixels},
         {"label", ATT_SAFETENSORS_I64, att_shape_of(images), label},
-        {"prediction", ATT_SAFETENSORS_I64, att_shape_of(images), prediction},
+        {"top", ATT_SAFETENSORS_I64, att_shape_of(images, 2), top},
+        {"probability", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability},
     };
-    for (int layer = 0; layer < FIXTURE_DEPTH; layer++) {
-        snprintf(names[layer][0], sizeof names[layer][0], "blocks.%d.attn.map", layer);
-        snprintf(names[layer][1], sizeof names[layer][1], "blocks.%d.attn.max", layer);
-        tensors[3 + 2 * layer] =
-            (att_safetensors_tensor){names[layer][0], ATT_SAFETENSORS_U8, att_shape_of(images, H, N, N), map};
-        tensors[4 + 2 * layer] =
-            (att_safetensors_tensor){names[layer][1], ATT_SAFETENSORS_F32, att_shape_of(images, H, N), max};
+    const att_safetensors_tensor each[EACH] = {
+        {"patches", ATT_SAFETENSORS_U16, att_shape_of(images, H, N, N - 1), map.patches},
+        {"prefix", ATT_SAFETENSORS_F32, att_shape_of(images, H, N, 1), map.prefix},
+        {"figures", ATT_SAFETENSORS_F32, att_shape_of(images, H + 1, N, 4), map.figures},
+        {"place", ATT_SAFETENSORS_I32, att_shape_of(images, H + 1, N), map.place},
+    };
+    for (int t = 0; t < FIXTURE_DEPTH * EACH; t++) {
+        char *name = scopes[t / EACH][t % EACH];
+        snprintf(name, sizeof scopes[0][0], "blocks.%d.attn.%s", t / EACH, each[t % EACH].name);
+        tensors[OWN + t] = each[t % EACH];
+        tensors[OWN + t].name = name;
     }
-    const att_safetensors_pair metadata[] = {
-        {"grid_h", grid}, {"grid_w", "2"}, {"prefix", "1"}, {"classes", "[\"cat\",\"<b>dog</b>\"]"}};
+    const att_safetensors_pair metadata[] = {{"maps", "2"},
+                                             {"grid_h", grid},
+                                             {"grid_w", "2"},
+                                             {"prefix", "1"},
+                                             {"names", names[images - 1]},
+                                             {"label_names", labels[images - 1]},
+                                             {"classes", "[\"cat\",\"<b>dog</b>\"]"}};
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = sizeof tensors / sizeof *tensors,
                                        .metadata = metadata,

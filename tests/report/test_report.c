@@ -48,7 +48,7 @@ static json_t *page_data(scratch *self)
 
 static void write_text(const char *folder, const char *name, const char *text)
 {
-    char path[256];
+    char path[400];
     mkdir(folder, 0777);
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *file = fopen(path, "wb");
@@ -148,9 +148,21 @@ static void test_every_figure(void **state)
     assert_int_equal(json_array_size(json_object_get(maps, "nodes")), FIXTURE_DEPTH);
     const json_t *node = json_array_get(json_object_get(maps, "nodes"), 0);
     assert_string_equal(json_string_value(json_object_get(node, "node")), "blocks.0.attn");
-    /* 255, 10, 20, ... of image 0, head 0; and f32 0.25, 0.3125 in little endian. (RFC 4648 by hand) */
-    assert_memory_equal(json_string_value(json_object_get(node, "map")), "/woUHigA/xQe", 12);
-    assert_memory_equal(json_string_value(json_object_get(node, "max")), "AACAPgAAoD4A", 12);
+    /* Image 0, head 0. Queries 0, 1, ...: 255, 32, 64, 96; 0, 255, 64, 96; ... Figures of query 0 in little endian,
+     * f32: its entropy of 0.00153843 nats, 100000/100014 twice, 8/100014. Places 0, 1, ... (RFC 4648 by hand) */
+    assert_memory_equal(json_string_value(json_object_get(node, "levels")), "/yBAYAD/QGAA", 12);
+    assert_memory_equal(json_string_value(json_object_get(node, "figures")), "DqXJOtT2fz/U9n8/qb+n", 20);
+    assert_memory_equal(json_string_value(json_object_get(node, "place")), "AAAAAAEAAAAC", 12);
+    const json_t *picture = json_array_get(json_object_get(maps, "pictures"), 1);
+    assert_string_equal(json_string_value(json_object_get(picture, "name")), "dog/<b>.png");
+    assert_string_equal(json_string_value(json_object_get(picture, "label_name")), "<b>dog</b>");
+    const json_t *top = json_array_get(json_object_get(picture, "top"), 0);
+    assert_string_equal(json_string_value(json_object_get(top, "name")), "cat");
+    assert_true(json_number_value(json_object_get(top, "probability")) == (double)0.51234F);
+    picture = json_array_get(json_object_get(maps, "pictures"), 2);
+    assert_true(json_is_null(json_object_get(picture, "label_name")));
+    assert_int_equal(json_integer_value(json_object_get(picture, "label")), -1);
+    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(picture, "top"), 0), "name")));
     assert_int_equal(result.images, FIXTURE_IMAGES);
     struct stat info;
     assert_int_equal(stat(self->path, &info), 0);
@@ -370,36 +382,175 @@ static size_t base64_length(int64_t bytes)
     return (size_t)((bytes + 2) / 3 * 4);
 }
 
+/* What the smallest file of maps has: an image of one pixel, seen as one patch by one head of each layer. */
+enum { LAYERS = 3, SMALLEST_TENSORS = 2 + 3 * LAYERS };
+
+typedef struct smallest {
+    att_safetensors_tensor tensors[SMALLEST_TENSORS];
+    att_safetensors_pair metadata[7];
+    char names[3 * LAYERS][32];
+} smallest;
+
+/* Layers 10, 2 and 11, whose order in the file and in the alphabet is not the network's. */
+static void smallest_make(smallest *made)
+{
+    static const char *const layers[LAYERS] = {"10", "2", "11"};
+    static const uint8_t bytes[3];
+    static const uint16_t level[1] = {65535};
+    static const int64_t label[1];
+    static const float figures[2 * 4] = {0, 1, 0, 1, 0, 1, 0, 1};
+    static const int32_t place[2];
+    const att_safetensors_tensor each[] = {
+        {"patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), level},
+        {"figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), figures},
+        {"place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), place},
+    };
+    *made = (smallest){.tensors = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes},
+                                   {"label", ATT_SAFETENSORS_I64, att_shape_of(1), label}},
+                       .metadata = {{"maps", "2"},
+                                    {"grid_h", "1"},
+                                    {"grid_w", "1"},
+                                    {"prefix", "0"},
+                                    {"names", "[\"a\"]"},
+                                    {"label_names", "[\"\"]"},
+                                    {"classes", "[]"}}};
+    for (int t = 0; t < 3 * LAYERS; t++) {
+        snprintf(made->names[t], sizeof(made->names[t]), "blocks.%s.attn.%s", layers[t / 3], each[t % 3].name);
+        made->tensors[2 + t] = each[t % 3];
+        made->tensors[2 + t].name = made->names[t];
+    }
+}
+
+static void smallest_write(scratch *self, const char *folder, const smallest *made, int tensor_count)
+{
+    char path[200];
+    snprintf(path, sizeof(path), "%.150s/maps.safetensors", folder);
+    const att_safetensors_content content = {
+        .tensors = made->tensors, .tensor_count = tensor_count, .metadata = made->metadata, .metadata_count = 7};
+    must(self, att_safetensors_write(self->context, path, &content));
+}
+
+static att_status write_page_of(scratch *self)
+{
+    const char *folders[] = {self->folder};
+    return att_report_write(self->context, folders, 1, NULL, page_path(self), NULL);
+}
+
 /* As layers follow in the network: 2 before 10, whatever the file's order and the alphabet's. */
 static void test_maps_are_in_the_network_s_order(void **state)
 {
     scratch *self = *state;
-    static const char *const names[][2] = {{"blocks.10.attn.map", "blocks.10.attn.max"},
-                                           {"blocks.2.attn.map", "blocks.2.attn.max"},
-                                           {"blocks.11.attn.map", "blocks.11.attn.max"}};
     static const char *const wanted[] = {"blocks.2.attn", "blocks.10.attn", "blocks.11.attn"};
-    static const uint8_t bytes[3];
-    static const float one[1];
-    char path[100];
-    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
-    att_safetensors_tensor tensors[7] = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes}};
-    for (int i = 0; i < 3; i++) {
-        tensors[1 + 2 * i] = (att_safetensors_tensor){names[i][0], ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 1), bytes};
-        tensors[2 + 2 * i] = (att_safetensors_tensor){names[i][1], ATT_SAFETENSORS_F32, att_shape_of(1, 1, 1), one};
-    }
-    static const att_safetensors_pair metadata[] = {{"grid_h", "1"}, {"grid_w", "1"}, {"prefix", "0"}};
-    const att_safetensors_content content = {
-        .tensors = tensors, .tensor_count = 7, .metadata = metadata, .metadata_count = 3};
-    must(self, att_safetensors_write(self->context, path, &content));
+    smallest made;
+    smallest_make(&made);
+    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    const char *folders[] = {self->folder};
-    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    must(self, write_page_of(self));
     json_t *data = page_data(self);
-    const json_t *nodes = json_object_get(json_object_get(run_of(data, 0), "maps"), "nodes");
+    const json_t *maps = json_object_get(run_of(data, 0), "maps"), *nodes = json_object_get(maps, "nodes");
     assert_int_equal(json_array_size(nodes), 3);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, i), "node")), wanted[i]);
+    const json_t *picture = json_array_get(json_object_get(maps, "pictures"), 0);
+    assert_int_equal(json_array_size(json_object_get(picture, "top")), 0); /* a network without classes */
+    assert_true(json_is_null(json_object_get(picture, "label_name")));
     json_decref(data);
+}
+
+/* A tensor or a text of the smallest file that is something else. */
+static void test_damaged_maps(void **state)
+{
+    scratch *self = *state;
+    static const float not_finite[2 * 4] = {0, 1, 0, 1, NAN, 1, 0, 1}, negative[2 * 4] = {0, 1, 0, 1, 0, -1e-3F, 0, 1};
+    static const int32_t outside[2] = {0, 1}, before[2] = {-1, 0};
+    static const float probability[1] = {1};
+    const struct {
+        int at;
+        att_safetensors_tensor tensor;
+        const char *message;
+    } tensors[] = {
+        {0, {"picture", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), outside}, "tensor image is missing"},
+        {1, {"labels", ATT_SAFETENSORS_I64, att_shape_of(1), probability}, "tensor label is missing"},
+        {1, {"label", ATT_SAFETENSORS_F32, att_shape_of(1), probability}, "is not I64 [K]"},
+        {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 1), outside}, "U16 [K, heads, N"},
+        {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 2), outside}, "U16 [K, heads, N"},
+        {3, {"blocks.10.attn.figure", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "10.attn.figures is"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 1, 1, 4), not_finite}, "F32 [K, heads + 1"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "finite number of"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), negative}, "finite number of"},
+        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1), negative}, "I32 [K, heads + 1, N]"},
+        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), outside}, "place in the grid"},
+        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), before}, "place in the grid"},
+    };
+    static const struct {
+        int at;
+        const char *value, *message;
+    } texts[] = {
+        {4, "[]", "names, a JSON array of one text for each image"},
+        {4, "[1]", "names, a JSON array of one text for each image"},
+        {5, "{}", "label_names, a JSON array of one text"},
+        {6, "[null]", "classes, a JSON array of texts"},
+    };
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++) {
+        smallest made;
+        smallest_make(&made);
+        made.tensors[tensors[i].at] = tensors[i].tensor;
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+        assert_message_has(self, tensors[i].message);
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        smallest made;
+        smallest_make(&made);
+        made.metadata[texts[i].at].value = texts[i].value;
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+        assert_message_has(self, texts[i].message);
+    }
+}
+
+/* Images and labels are there, but no attention map. */
+static void test_no_maps(void **state)
+{
+    scratch *self = *state;
+    smallest made;
+    smallest_make(&made);
+    smallest_write(self, self->folder, &made, 2);
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+    assert_message_has(self, "0 tensors named <scope>.patches");
+}
+
+/* Maps of another version of the format are left out, and the page says so. */
+static void test_other_versions(void **state)
+{
+    scratch *self = *state;
+    static const char *const versions[] = {"1", "3", ""};
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+        smallest made;
+        smallest_make(&made);
+        made.metadata[0].value = versions[i];
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        must(self, write_page_of(self));
+        json_t *data = page_data(self);
+        assert_true(json_is_null(json_object_get(run_of(data, 0), "maps")));
+        assert_string_equal(json_string_value(json_object_get(run_of(data, 0), "maps_left_out")),
+                            "in a version of the format that is not read");
+        json_decref(data);
+    }
+    /* Version 1 did not say its number. */
+    smallest made;
+    smallest_make(&made);
+    made.metadata[0].key = "version";
+    made.tensors[2].name = "blocks.10.attn.map";
+    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+    must(self, write_page_of(self));
+    made.tensors[2].name = "blocks.10.attn.other";
+    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+    assert_message_has(self, "holds no attention maps");
 }
 
 static void test_maps(void **state)
@@ -410,13 +561,14 @@ static void test_maps(void **state)
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
     must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2"));
-    /* An image's pixels, and of each layer heads' maps and maxima. */
+    /* An image's pixels, and of each layer the weights' levels and the queries' figures. */
     enum {
         pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
-        map = FIXTURE_HEADS * FIXTURE_TOKENS * FIXTURE_TOKENS,
-        max = FIXTURE_HEADS * FIXTURE_TOKENS * (int)sizeof(float)
+        levels = FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS - 1),
+        figures = (FIXTURE_HEADS + 1) * FIXTURE_TOKENS * 4 * (int)sizeof(float),
+        place = (FIXTURE_HEADS + 1) * FIXTURE_TOKENS * (int)sizeof(int32_t)
     };
-    const size_t image = pixels + FIXTURE_DEPTH * (map + max);
+    const size_t image = pixels + FIXTURE_DEPTH * (levels + figures + place);
     const struct {
         size_t bytes;
         int64_t shown;
@@ -430,10 +582,11 @@ static void test_maps(void **state)
         json_t *data = page_data(self);
         const json_t *maps = json_object_get(run_of(data, 0), "maps");
         assert_int_equal(json_integer_value(json_object_get(maps, "images")), FIXTURE_IMAGES);
-        assert_int_equal(json_array_size(json_object_get(maps, "label")), rooms[i].shown);
+        assert_int_equal(json_array_size(json_object_get(maps, "pictures")), rooms[i].shown);
         const json_t *node = json_array_get(json_object_get(maps, "nodes"), 0);
-        assert_int_equal(json_string_length(json_object_get(node, "map")), base64_length(rooms[i].shown * map));
-        assert_int_equal(json_string_length(json_object_get(node, "max")), base64_length(rooms[i].shown * max));
+        assert_int_equal(json_string_length(json_object_get(node, "levels")), base64_length(rooms[i].shown * levels));
+        assert_int_equal(json_string_length(json_object_get(node, "figures")), base64_length(rooms[i].shown * figures));
+        assert_int_equal(json_string_length(json_object_get(node, "place")), base64_length(rooms[i].shown * place));
         assert_int_equal(json_string_length(json_object_get(json_object_get(maps, "image"), "data")),
                          base64_length(rooms[i].shown * pixels));
         json_decref(data);
@@ -451,38 +604,71 @@ static void test_maps(void **state)
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
 }
 
-/* What a run with few images leaves is the others'. */
+/* The names of the images with maps on the page, "a b" of each run. */
+static void assert_pictures(scratch *self, const char *const *wanted, int runs)
+{
+    json_t *data = page_data(self);
+    for (int r = 0; r < runs; r++) {
+        const json_t *pictures = json_object_get(json_object_get(run_of(data, r), "maps"), "pictures");
+        char names[200] = "";
+        for (size_t i = 0; i < json_array_size(pictures); i++) {
+            const char *name = json_string_value(json_object_get(json_array_get(pictures, i), "name"));
+            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i > 0 ? " " : "", name);
+        }
+        assert_string_equal(names, wanted[r]);
+    }
+    json_decref(data);
+}
+
+/* Several runs show the same images: those of all runs first, as many as there is room for. */
 static void test_room_is_shared(void **state)
 {
     scratch *self = *state;
-    char folders[2][100], path[300];
-    enum {
-        image = FIXTURE_SIDE * FIXTURE_SIDE * 3 +
-                FIXTURE_DEPTH * FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS + (int)sizeof(float))
-    };
-    for (int i = 0; i < 2; i++) {
-        snprintf(folders[i], sizeof(folders[i]), "%.80s/run%d", self->folder, i);
-        mkdir(folders[i], 0700);
-        write_text(folders[i], "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-        snprintf(path, sizeof(path), "%s/maps.safetensors", folders[i]);
-        must(self, fixture_maps(self->context, path, i == 0 ? 1 : FIXTURE_IMAGES, "2"));
+    enum { RUNS = 3, PIXEL = 3, LAYER = 1 + 2 * (4 + 1) * 4, IMAGE = PIXEL + LAYERS * LAYER };
+    static const char *const names[RUNS] = {"[\"a\",\"b\",\"c\",\"d\"]", "[\"d\",\"b\",\"e\",\"a\"]",
+                                            "[\"b\",\"f\",\"a\",\"g\"]"};
+    static const uint8_t bytes[4 * PIXEL];
+    static const uint16_t level[4];
+    static const int64_t label[4];
+    static const float figures[4 * 2 * 4];
+    static const int32_t place[4 * 2];
+    char folders[RUNS][100];
+    for (int r = 0; r < RUNS; r++) {
+        smallest made;
+        smallest_make(&made);
+        for (int t = 0; t < SMALLEST_TENSORS; t++)
+            made.tensors[t].shape.dims[0] = 4;
+        made.tensors[0].data = bytes, made.tensors[1].data = label;
+        for (int t = 2; t < SMALLEST_TENSORS; t += 3)
+            made.tensors[t].data = level, made.tensors[t + 1].data = figures, made.tensors[t + 2].data = place;
+        made.metadata[4].value = names[r];
+        made.metadata[5].value = "[\"\",\"\",\"\",\"\"]";
+        snprintf(folders[r], sizeof(folders[r]), "%.80s/run%d", self->folder, r);
+        mkdir(folders[r], 0700);
+        write_text(folders[r], "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+        smallest_write(self, folders[r], &made, SMALLEST_TENSORS);
     }
-    const char *runs[] = {folders[0], folders[1]};
     static const struct {
-        size_t images, shown;
-    } rooms[] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}, {9, 4}};
+        size_t images; /* that there is room for */
+        const char *shown[RUNS];
+    } rooms[] = {
+        {0, {"", "", ""}},
+        {2, {"a", "a", ""}}, /* of the first picture alone some runs may have it */
+        {3, {"a", "a", "a"}},
+        {5, {"a", "a", "a"}},
+        {6, {"a b", "a b", "a b"}},
+        {7, {"a b", "a b", "a b"}},
+        {8, {"a b d", "a b d", "a b"}},
+        {9, {"a b d", "a b d", "a b f"}},
+        {10, {"a b d c", "a b d", "a b f"}},
+        {99, {"a b d c", "a b d e", "a b f g"}},
+    };
+    const char *runs[RUNS] = {folders[0], folders[1], folders[2]};
     for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
-        att_report_result result;
-        const att_report_options options = {.map_bytes = rooms[i].images * image};
-        must(self, att_report_write(self->context, runs, 2, &options, page_path(self), &result));
-        assert_int_equal(result.images, rooms[i].shown);
+        const att_report_options options = {.map_bytes = rooms[i].images * IMAGE};
+        must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
+        assert_pictures(self, rooms[i].shown, RUNS);
     }
-}
-
-static att_status write_small(scratch *self)
-{
-    const char *folders[] = {self->folder};
-    return att_report_write(self->context, folders, 1, NULL, page_path(self), NULL);
 }
 
 static void test_lack_of_memory(void **state)
@@ -495,7 +681,7 @@ static void test_lack_of_memory(void **state)
     write_text(self->folder, "args.yaml", "a: b\n");
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
     must(self, fixture_maps(self->context, path, 1, "2"));
-    assert_survives_lack_of_memory(self, write_small);
+    assert_survives_lack_of_memory(self, write_page_of);
 }
 
 /* A context that knows ops and models. */
@@ -520,6 +706,9 @@ int main(void)
         scratch_test(test_nothing_there),
         scratch_test(test_long_log),
         scratch_test(test_maps_are_in_the_network_s_order),
+        scratch_test(test_damaged_maps),
+        scratch_test(test_no_maps),
+        scratch_test(test_other_versions),
         scratch_test(test_maps),
         scratch_test(test_room_is_shared),
         scratch_test(test_lack_of_memory),

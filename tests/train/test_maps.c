@@ -1,7 +1,7 @@
 /* The file of attention maps, against the maps themselves. */
 #include "train/fixture.h"
 
-enum { SHOWN = 7, HEADS = 2, TOKENS = 5, NODES = 2, PIXELS = SIDE * SIDE };
+enum { SHOWN = 7, HEADS = 2, TOKENS = 5, PATCHES = 4, NODES = 2, PIXELS = SIDE * SIDE, TOP = 4, OWN = 4, EACH = 4 };
 
 static void must(const fixture *f, att_status status)
 {
@@ -16,8 +16,7 @@ static att_status write_maps(const fixture *f, const att_maps_options *options)
                           path_in(f, "maps.safetensors", path));
 }
 
-/* A network whose attention differs between queries. */
-static void sharpen(const fixture *f)
+static void sharpen_by(const fixture *f, float factor)
 {
     int64_t count;
     for (int i = 0; i < att_weights_count(f->weights); i++) {
@@ -26,10 +25,16 @@ static void sharpen(const fixture *f)
         float *values = malloc((size_t)count * sizeof *values);
         must(f, att_weights_get(f->weights, -1, i, values, count));
         for (int64_t e = 0; strstr(info.name, "qkv.weight") && e < count; e++)
-            values[e] *= 40;
+            values[e] *= factor;
         must(f, att_weights_set(f->weights, -1, i, values, count));
         free(values);
     }
+}
+
+/* A network whose attention differs between queries. */
+static void sharpen(const fixture *f)
+{
+    sharpen_by(f, 40);
 }
 
 static att_tensors *open_maps(const fixture *f)
@@ -90,53 +95,118 @@ static void run_image(const fixture *f, const direct *d, int index)
     att_image_free(f->context, &image);
 }
 
-static void compare_map(const fixture *f, const direct *d, const char *node, const uint8_t *map, const float *max)
+typedef struct kept {
+    uint16_t patches[SHOWN][HEADS][TOKENS][PATCHES];
+    float prefix[SHOWN][HEADS][TOKENS][1];
+    float figures[SHOWN][HEADS + 1][TOKENS][4];
+    int32_t place[SHOWN][HEADS + 1][TOKENS];
+} kept;
+
+static void read_kept(const fixture *f, const att_tensors *file, const char *node, kept *k)
+{
+    const struct {
+        const char *name;
+        att_safetensors_dtype dtype;
+        att_shape shape;
+        void *out;
+    } tensors[EACH] = {
+        {"patches", ATT_SAFETENSORS_U16, att_shape_of(SHOWN, HEADS, TOKENS, PATCHES), k->patches},
+        {"prefix", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, HEADS, TOKENS, 1), k->prefix},
+        {"figures", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, HEADS + 1, TOKENS, 4), k->figures},
+        {"place", ATT_SAFETENSORS_I32, att_shape_of(SHOWN, HEADS + 1, TOKENS), k->place},
+    };
+    for (int t = 0; t < EACH; t++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.%s", node, tensors[t].name);
+        read_tensor(f, file, name, tensors[t].dtype, tensors[t].shape, tensors[t].out);
+    }
+}
+
+/* Measured: 1.2e-7, as another group may sum in another order. */
+static void assert_figure(double got, double wanted)
+{
+    if (!(fabs(got - wanted) <= 1e-6))
+        fail_msg("%.9g is kept, %.9g is right", got, wanted);
+}
+
+/* Figures of the weights on all keys, in f64. */
+static void check_figures(const double row[TOKENS], int query, const float figures[4], int32_t place)
+{
+    double entropy = 0, largest = 0;
+    for (int j = 0; j < TOKENS; j++) {
+        entropy -= row[j] > 0 ? row[j] * log(row[j]) : 0;
+        largest = j > 0 && row[j] > largest ? row[j] : largest;
+    }
+    assert_figure((double)figures[0], entropy);
+    assert_figure((double)figures[1], row[query]);
+    assert_figure((double)figures[2], row[0]);
+    assert_figure((double)figures[3], largest);
+    assert_true(place >= 0 && place < PATCHES);
+    assert_figure(row[1 + place], largest);
+}
+
+static void check_weights(const kept *k, int image, int head, int query, const double row[TOKENS])
+{
+    double largest = (double)k->figures[image][head][query][3];
+    assert_figure((double)k->prefix[image][head][query][0], row[0]);
+    for (int j = 0; j < PATCHES; j++)
+        assert_true(fabs(k->patches[image][head][query][j] / 65535.0 * largest - row[1 + j]) <=
+                    largest / 131070 + 1e-6);
+}
+
+static void compare_map(const fixture *f, const direct *d, const char *node, const kept *k, int image)
 {
     float rows[HEADS][TOKENS][TOKENS];
     char name[64];
     snprintf(name, sizeof name, "%s.map", node);
     must(f, att_session_output(d->session, name, 0, 1, rows));
-    for (int r = 0; r < HEADS * TOKENS; r++) {
-        const float *row = &rows[0][0][0] + (size_t)r * TOKENS;
-        float largest = 0;
-        for (int j = 0; j < TOKENS; j++)
-            largest = row[j] > largest ? row[j] : largest;
-        assert_true(fabsf(max[r] - largest) <= 1e-6f); /* another group may sum in another order */
-        for (int j = 0; j < TOKENS; j++)
-            assert_true(fabs(255.0 * (double)row[j] / (double)largest - map[r * TOKENS + j]) <= 0.51);
+    for (int i = 0; i < TOKENS; i++) {
+        double mean[TOKENS] = {0};
+        for (int h = 0; h < HEADS; h++) {
+            double row[TOKENS];
+            for (int j = 0; j < TOKENS; j++) {
+                row[j] = (double)rows[h][i][j];
+                mean[j] += row[j] / HEADS;
+            }
+            check_figures(row, i, k->figures[image][h][i], k->place[image][h][i]);
+            check_weights(k, image, h, i, row);
+        }
+        check_figures(mean, i, k->figures[image][HEADS][i], k->place[image][HEADS][i]);
     }
 }
 
-static void check_maps(const fixture *f, const att_tensors *file)
+/* shown: the images' numbers in the data set. */
+static void check_maps(const fixture *f, const att_tensors *file, const int64_t shown[SHOWN])
 {
     static const char *const nodes[NODES] = {"blocks.0.attn", "blocks.1.attn"};
-    static uint8_t map[NODES][SHOWN][HEADS * TOKENS * TOKENS];
-    static float max[NODES][SHOWN][HEADS * TOKENS];
-    int64_t labels[SHOWN], predictions[SHOWN];
-    char name[64];
+    static kept all[NODES];
+    int64_t labels[SHOWN], top[SHOWN][TOP];
+    float probability[SHOWN][TOP];
     read_tensor(f, file, "label", ATT_SAFETENSORS_I64, att_shape_of(SHOWN), labels);
-    read_tensor(f, file, "prediction", ATT_SAFETENSORS_I64, att_shape_of(SHOWN), predictions);
-    for (int n = 0; n < NODES; n++) {
-        snprintf(name, sizeof name, "%s.map", nodes[n]);
-        read_tensor(f, file, name, ATT_SAFETENSORS_U8, att_shape_of(SHOWN, HEADS, TOKENS, TOKENS), map[n]);
-        snprintf(name, sizeof name, "%s.max", nodes[n]);
-        read_tensor(f, file, name, ATT_SAFETENSORS_F32, att_shape_of(SHOWN, HEADS, TOKENS), max[n]);
-    }
+    read_tensor(f, file, "top", ATT_SAFETENSORS_I64, att_shape_of(SHOWN, TOP), top);
+    read_tensor(f, file, "probability", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, TOP), probability);
+    for (int n = 0; n < NODES; n++)
+        read_kept(f, file, nodes[n], &all[n]);
     direct d = direct_open(f);
     for (int i = 0; i < SHOWN; i++) {
         float logits[CLASSES];
-        att_ranked best;
-        run_image(f, &d, i);
+        att_ranked best[TOP];
+        run_image(f, &d, (int)shown[i]);
         must(f, att_session_output(d.session, "logits", 0, 1, logits));
-        att_rank_classes(logits, CLASSES, &best, 1);
-        assert_int_equal(predictions[i], best.class_number);
-        assert_int_equal(labels[i], att_dataset_label(f->eval, i));
+        assert_int_equal(att_rank_classes(logits, CLASSES, best, TOP), TOP);
+        for (int t = 0; t < TOP; t++) {
+            assert_int_equal(top[i][t], best[t].class_number);
+            assert_figure((double)probability[i][t], best[t].probability);
+        }
+        assert_int_equal(labels[i], att_dataset_label(f->eval, shown[i]));
         for (int n = 0; n < NODES; n++)
-            compare_map(f, &d, nodes[n], map[n][i], max[n][i]);
+            compare_map(f, &d, nodes[n], &all[n], i);
     }
     att_session_destroy(&d.session);
     att_plan_destroy(&d.plan);
 }
+
+static const int64_t first_images[SHOWN] = {0, 1, 2, 3, 4, 5, 6};
 
 static void the_file_holds_the_maps(void **state)
 {
@@ -146,16 +216,95 @@ static void the_file_holds_the_maps(void **state)
     options.count = SHOWN;
     must(f, write_maps(f, &options));
     att_tensors *file = open_maps(f);
-    assert_int_equal(att_tensors_count(file), 3 + 2 * NODES);
+    assert_int_equal(att_tensors_count(file), OWN + EACH * NODES);
+    assert_string_equal(att_tensors_metadata(file, "maps"), "2");
     assert_string_equal(att_tensors_metadata(file, "model"), "vit_tiny_patch16_224");
     assert_string_equal(att_tensors_metadata(file, "nodes"), "[\"blocks.0.attn\",\"blocks.1.attn\"]");
     assert_string_equal(att_tensors_metadata(file, "prefix"), "1");
     assert_string_equal(att_tensors_metadata(file, "grid_h"), "2");
     assert_string_equal(att_tensors_metadata(file, "grid_w"), "2");
     assert_string_equal(att_tensors_metadata(file, "classes"), "[\"0\",\"1\",\"2\",\"3\"]");
+    assert_string_equal(att_tensors_metadata(file, "label_names"), "[\"0\",\"1\",\"2\",\"3\",\"0\",\"1\",\"2\"]");
+    assert_non_null(strstr(att_tensors_metadata(file, "names"), "[\"t10k-images-idx3-ubyte[0]\",\"t10k-"));
     check_pixels(f, file);
-    check_maps(f, file);
+    check_maps(f, file, first_images);
     att_tensors_close(&file);
+}
+
+/* Those that were chosen, in that order; labels of other classes than the network's are not numbers of its. */
+static void images_are_chosen(void **state)
+{
+    fixture *f = *state;
+    static const int64_t chosen[SHOWN] = {9, 0, 4, 2, 3, 8, 1};
+    static const char *const names[CLASSES] = {"up", "down", "left", "right"};
+    sharpen(f);
+    att_maps_options options = att_maps_options_defaults();
+    options.images = chosen;
+    options.count = SHOWN;
+    must(f, write_maps(f, &options));
+    att_tensors *file = open_maps(f);
+    assert_non_null(strstr(att_tensors_metadata(file, "names"), "ubyte[9]\",\"t10k-images-idx3-ubyte[0]\""));
+    check_maps(f, file, chosen);
+    att_tensors_close(&file);
+    options.unlabelled = true;
+    must(f, write_maps(f, &options));
+    file = open_maps(f);
+    assert_string_equal(att_tensors_metadata(file, "classes"), "[]");
+    int64_t labels[SHOWN];
+    read_tensor(f, file, "label", ATT_SAFETENSORS_I64, att_shape_of(SHOWN), labels);
+    for (int i = 0; i < SHOWN; i++)
+        assert_int_equal(labels[i], -1);
+    att_tensors_close(&file);
+    options.class_names = names;
+    options.class_count = CLASSES;
+    must(f, write_maps(f, &options));
+    file = open_maps(f);
+    assert_string_equal(att_tensors_metadata(file, "classes"), "[\"up\",\"down\",\"left\",\"right\"]");
+    att_tensors_close(&file);
+    options.images = (const int64_t[]){3, EVAL_IMAGES};
+    options.count = 2;
+    assert_int_equal(write_maps(f, &options), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "image 10 of a data set of 10 images");
+}
+
+/* Nearly all attention on the class token: the other weights keep their digits. */
+static void a_dominating_token(void **state)
+{
+    fixture *f = *state;
+    float largest = 0;
+    for (double factor = 1; factor < 1e5 && largest < 0.999F; factor *= 4) {
+        if (factor > 1)
+            sharpen_by(f, 4);
+        att_maps_options options = att_maps_options_defaults();
+        options.count = SHOWN;
+        must(f, write_maps(f, &options));
+        att_tensors *file = open_maps(f);
+        static kept k;
+        read_kept(f, file, "blocks.0.attn", &k);
+        for (int i = 0; i < SHOWN * (HEADS + 1) * TOKENS; i++) {
+            float prefix = (&k.figures[0][0][0][0])[4 * i + 2];
+            largest = prefix > largest ? prefix : largest;
+        }
+        check_maps(f, file, first_images);
+        att_tensors_close(&file);
+    }
+    assert_true(largest >= 0.999F);
+}
+
+static void damaged_weights_are_refused(void **state)
+{
+    fixture *f = *state;
+    int64_t count = 0;
+    int index = att_weights_find(f->weights, "blocks.1.attn.qkv.weight");
+    count = att_shape_count(att_weights_at(f->weights, index).shape);
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int64_t e = 0; e < count; e++)
+        values[e] = NAN;
+    must(f, att_weights_set(f->weights, -1, index, values, count));
+    free(values);
+    att_maps_options options = att_maps_options_defaults();
+    assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
+    assert_message_has(f, "blocks.1.attn");
 }
 
 static bool stop(void *user, const att_progress *progress)
@@ -174,7 +323,7 @@ static void refusals_leave_the_file(void **state)
     size_t size, size_after;
     char *before = read_all(f, "maps.safetensors", &size);
     att_tensors *file = open_maps(f);
-    assert_int_equal(att_tensors_count(file), 3 + 2);
+    assert_int_equal(att_tensors_count(file), OWN + EACH);
     assert_int_equal(att_tensors_at(file, att_tensors_find(file, "label")).count, EVAL_IMAGES);
     att_tensors_close(&file);
     options.nodes = "blocks.7.attn";
@@ -208,6 +357,8 @@ static void refusals_leave_the_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps), fixture_test(refusals_leave_the_file)};
+    const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps), fixture_test(images_are_chosen),
+                                       fixture_test(a_dominating_token), fixture_test(damaged_weights_are_refused),
+                                       fixture_test(refusals_leave_the_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,11 @@
 """page.py ATTSCOPE FOLDER: reports on the runs that make_runs put into FOLDER, opened and read."""
 
+import array
+import itertools
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -539,23 +542,64 @@ def read_hostile(page):
 # --- maps -------------------------------------------------------------------------------------------------------------
 
 
-def weights(image, layer_heads, query):
-    """What tests/report/fixture.h writes, all heads together."""
-    row = [0.0] * 5
-    for head in range(layer_heads):
-        for key in range(5):
-            value = 255 if key == (query + head) % 5 else 10 * key + image
-            row[key] += value / 255 * (0.25 + query / 16) / layer_heads
-    return row
+TOKENS, HEADS = 5, 2
+
+
+def weights(image, head, query):
+    """What tests/report/fixture.h writes; head -1: the mean of all."""
+    if head < 0:
+        of_heads = [weights(image, h, query) for h in range(HEADS)]
+        return [sum(column) / HEADS for column in zip(*of_heads)]
+    row = [100000 if query == 0 else 1 + image]
+    row += [8 if (query + head) % (TOKENS - 1) == p else p for p in range(TOKENS - 1)]
+    return [w / sum(row) for w in row]
+
+
+def entropy(row):
+    return -sum(a * math.log(a) for a in row if a > 0)
+
+
+# The words of each of [image, layer, head, query].
+READ_OUT = """(asked => {
+    const atlas = atlasOf(runs[0]);
+    return asked.map(([image, layer, head, query]) =>
+        describeRow(atlas, {image, layer}, head, atlas.figures(image, layer, head, query), query)
+            .map(part => part.textContent ?? part).join(""));
+})"""
+NUMBER = r"([-−+.\de]+)"
+WORDS = re.compile(
+    rf"Of the patches most on row (\d+), column (\d+): {NUMBER} %\. On the class token: {NUMBER} %\. "
+    rf"On itself: {NUMBER} %\. Entropy {NUMBER} of at most"
+)
+
+
+def correct(printed, true):
+    """Whether the true value, as far as f32 has it, is what is printed, to three significant digits."""
+    value = float(printed.replace("−", "-"))
+    return any(value == float(f"{true * (1 + error):.3g}") for error in (-2e-7, 0, 2e-7))
+
+
+def check_readout(words, row, query, side, what):
+    found = WORDS.search(words)
+    if not found:
+        return check(False, f"{what}: {words}")
+    line, column = int(found[1]) - 1, int(found[2]) - 1
+    largest = max(row[1:])
+    check(row[1 + side * line + column] >= largest * (1 - 1e-6), f"{what}: another patch has {largest}: {words}")
+    for printed, true in zip(found.groups()[2:], (100 * largest, 100 * row[0], 100 * row[query], entropy(row))):
+        check(correct(printed, true), f"{what}: {printed} is printed, {true} is right")
 
 
 def read_maps(page):
-    for query in range(5):
-        for image in range(3):
-            got = page.evaluate(f"[...atlasOf(runs[0]).row({image}, 1, -1, {query})]")
-            check(
-                all(near(a, b, 1e-6) for a, b in zip(got, weights(image, 2, query))), f"weights of query {query}: {got}"
-            )
+    asked = list(itertools.product(range(3), range(3), range(-1, HEADS), range(TOKENS)))
+    for (image, layer, head, query), words in zip(asked, page.evaluate(f"{READ_OUT}({json.dumps(asked)})")):
+        row = weights(image, head, query)
+        check_readout(words, row, query, 2, f"image {image}, head {head}, query {query}")
+        got = page.evaluate(f"[...atlasOf(runs[0]).row({image}, {layer}, {head}, {query})]")
+        check(
+            len(got) == 4 and all(abs(a - b) <= max(row[1:]) / 255 for a, b in zip(got, row[1:])),
+            f"colours of image {image}, head {head}, query {query}: {got}",
+        )
     box = page.evaluate("""(() => {
         const view = document.querySelector("#maps .view canvas");
         view.scrollIntoView({block: "center", behavior: "instant"});
@@ -566,9 +610,9 @@ def read_maps(page):
     for query, (x, y) in {1: (0.25, 0.25), 2: (0.75, 0.25), 3: (0.25, 0.75), 4: (0.75, 0.75)}.items():
         page.move(box[0] + x * box[2], box[1] + y * box[3])
         page.settle()
-        told, row = page.evaluate(words), weights(0, 2, query)
+        told = page.evaluate(words)
         check(f"row {(query - 1) // 2 + 1}, column {(query - 1) % 2 + 1}" in told, f"query {query}: {told}")
-        check(f"On the class token: {float(f'{100 * row[0]:.3g}'):g} %" in told, f"query {query}, {row}: {told}")
+        check_readout(told, weights(0, -1, query), query, 2, f"query {query} pointed at")
     page.evaluate("document.querySelector('#maps .view canvas').focus()")
     query = "document.querySelector('#maps .view canvas').dataset.query"
     page.move(1, 1)
@@ -578,7 +622,18 @@ def read_maps(page):
     page.key("ArrowDown")
     check(page.evaluate(query) == "3", f"arrow keys move the query: {page.evaluate(query)}")
     page.evaluate("document.querySelectorAll('#maps .strip button')[1].click()")
-    check("<b>dog</b>" in page.evaluate("document.getElementById('maps').textContent"), "names of classes")
+    told = "document.querySelector('#maps figcaption').textContent"
+    check(
+        page.evaluate(told) == "dog/<b>.png · <b>dog</b>, taken for cat (51.2 %). Next: <b>dog</b> 25 %.",
+        f"names of image 2: {page.evaluate(told)}",
+    )
+    page.evaluate("document.querySelectorAll('#maps .strip button')[2].click()")
+    check(
+        page.evaluate(told) == "c.png · taken for class 6 (50 %). Next: cat 30 %.",
+        f"an image without a class: {page.evaluate(told)}",
+    )
+    page.evaluate("document.querySelectorAll('#maps .strip button')[0].click()")
+    check(page.evaluate(told).startswith("cat/a.png · cat, recognised (90 %)."), f"image 1: {page.evaluate(told)}")
     thumbs = page.evaluate("document.querySelectorAll('#maps .grid canvas').length")
     check(thumbs == 3 * 3, f"{thumbs} small maps for 3 layers of 2 heads and all together")
     seen = page.evaluate("""(() => {
@@ -602,6 +657,28 @@ def read_maps(page):
     alone, covered = page.evaluate(f"{shades}(0)"), page.evaluate(f"{shades}(100)")
     between = page.evaluate(f"{shades}(40)")
     check(alone != covered and min(alone, covered) < between < max(alone, covered), "the slider mixes image and attention")
+
+
+def read_deit(browser):
+    """Every query of DeiT-Tiny on a photograph, against the whole maps, which make_runs leaves beside the rounded ones."""
+    layers, heads, tokens = 12, 3, 197
+    path = os.path.join(folder, "deit", "maps.f32")
+    if not os.path.exists(path):
+        print("skipped: the queries of DeiT-Tiny; ATT_SHARED has no DeiT-Tiny or no photograph")
+        return
+    full = array.array("f")
+    with open(path, "rb") as file:
+        full.frombytes(file.read())
+    check(len(full) == layers * heads * tokens**2, f"{len(full)} weights")
+    page = browser.open(report(["deit"], "deit.html"), 1440, 900)
+    asked = list(itertools.product([0], range(layers), range(-1, heads), range(tokens)))
+    for (_, layer, head, query), words in zip(asked, page.evaluate(f"{READ_OUT}({json.dumps(asked)})")):
+        some = range(heads) if head < 0 else [head]
+        rows = [full[((layer * heads + h) * tokens + query) * tokens :][:tokens] for h in some]
+        row = rows[0] if head >= 0 else [sum(column) / heads for column in zip(*rows)]
+        check_readout(words, row, query, 14, f"DeiT-Tiny, layer {layer}, head {head}, query {query}")
+    words = page.evaluate(f"{READ_OUT}([[0, 1, 0, 0]])[0]")
+    check("Entropy 0.681 of at most" in words, f"the class token in blocks.1, head 0: {words}")
 
 
 # --- manners ----------------------------------------------------------------------------------------------------------
@@ -737,6 +814,7 @@ def read(browser):
         phone.evaluate("getComputedStyle(document.querySelector('.contents')).display") == "none", "print has no menu"
     )
     check(not phone.complaints(), f"console, phone: {phone.complaints()}")
+    read_deit(browser)
     read_one_seed(browser)
     read_two_seeds(browser)
     read_repeated_seed(browser)

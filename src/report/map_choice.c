@@ -1,0 +1,116 @@
+#include "report/map_choice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+
+/* An image of a run. A picture is all images of one name. */
+typedef struct candidate {
+    const char *name;
+    int64_t run, image;
+    int64_t sharing; /* images of the picture */
+    int64_t place;   /* of the picture: the earliest in a file */
+} candidate;
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_name(const void *one, const void *other)
+{
+    const candidate *a = one, *b = other;
+    int order = strcmp(a->name, b->name);
+    order = order != 0 ? order : compare_numbers(a->run, b->run);
+    return order != 0 ? order : compare_numbers(a->image, b->image);
+}
+
+static int by_importance(const void *one, const void *other)
+{
+    const candidate *a = one, *b = other;
+    int order = compare_numbers(b->sharing, a->sharing);
+    order = order != 0 ? order : compare_numbers(a->place, b->place);
+    return order != 0 ? order : by_name(one, other);
+}
+
+/* Where the picture that begins at `begin` ends. */
+static size_t end_of_picture(const candidate *all, size_t count, size_t begin)
+{
+    size_t end = begin + 1;
+    while (end < count && strcmp(all[begin].name, all[end].name) == 0)
+        end++;
+    return end;
+}
+
+static void find_pictures(candidate *all, size_t count)
+{
+    qsort(all, count, sizeof(*all), by_name);
+    for (size_t begin = 0, end; begin < count; begin = end) {
+        int64_t place = all[begin].image;
+        end = end_of_picture(all, count, begin);
+        for (size_t i = begin; i < end; i++)
+            place = all[i].image < place ? all[i].image : place;
+        for (size_t i = begin; i < end; i++) {
+            all[i].sharing = (int64_t)(end - begin);
+            all[i].place = place;
+        }
+    }
+}
+
+static void take_pictures(const candidate *all, size_t count, const att_map_file *maps, size_t bytes,
+                          att_map_choice *chosen)
+{
+    bool whole = true;
+    for (size_t begin = 0, end; begin < count && whole; begin = end) {
+        size_t needed = 0;
+        end = end_of_picture(all, count, begin);
+        for (size_t i = begin; i < end; i++)
+            needed += maps[all[i].run].bytes_per_image;
+        whole = needed <= bytes;
+        for (size_t i = begin; i < end && (whole || begin == 0); i++) {
+            size_t own = maps[all[i].run].bytes_per_image;
+            if (own > bytes)
+                continue;
+            bytes -= own;
+            chosen[all[i].run].images[chosen[all[i].run].count++] = all[i].image;
+        }
+    }
+}
+
+/* Room for the choice of every run, and all their images. */
+static att_status list_candidates(att_context *context, const att_map_file *maps, int runs, att_map_choice *chosen,
+                                  candidate **all, size_t *count)
+{
+    for (int r = 0; r < runs; r++) {
+        size_t images = (size_t)maps[r].images;
+        *count += images;
+        if (images > 0 && !(chosen[r].images = att_allocate_array(context, images, sizeof(*chosen[r].images))))
+            return att_fail_memory(context, images * sizeof(*chosen[r].images), "the images of a report");
+    }
+    if (*count == 0)
+        return ATT_OK;
+    *all = att_allocate_array(context, *count, sizeof(**all));
+    if (*all == NULL)
+        return att_fail_memory(context, *count * sizeof(**all), "the images of a report");
+    candidate *next = *all;
+    for (int r = 0; r < runs; r++)
+        for (int64_t i = 0; i < maps[r].images; i++)
+            *next++ = (candidate){.name = att_map_file_name(&maps[r], i), .run = r, .image = i};
+    return ATT_OK;
+}
+
+att_status att_map_choices_make(att_context *context, const att_map_file *maps, int runs, size_t bytes,
+                                att_map_choice *chosen)
+{
+    candidate *all = NULL;
+    size_t count = 0;
+    att_status status = list_candidates(context, maps, runs, chosen, &all, &count);
+    if (status == ATT_OK && count > 0) {
+        find_pictures(all, count);
+        qsort(all, count, sizeof(*all), by_importance);
+        take_pictures(all, count, maps, bytes, chosen);
+    }
+    att_free(context, all);
+    return status;
+}
