@@ -143,8 +143,7 @@ static att_status emit(const job *j, att_event_kind kind, const att_field *field
                        .fields = fields,
                        .field_count = count};
     if (kind == ATT_EVENT_MEASURE) {
-        event.measurements = att_measure_all(j->measure);
-        event.measurement_count = att_measure_count(j->measure);
+        event.measurements = att_measure_observed(j->measure, &event.measurement_count);
     }
     return j->records.emit(j->records.user, &event);
 }

@@ -14,7 +14,7 @@
 #include "sweep_plan.h"
 #include "sweep_table.h"
 
-#define SWEEP_MEASURE "accuracy,nsi,tns,gate"
+#define SWEEP_MEASURE "accuracy,entropy,distance,nsi,tns,gate"
 
 typedef struct settings {
     sweep_asked asked;
@@ -53,7 +53,7 @@ static const cli_option measure_options[] = {
     {"measure", .kind = CLI_TEXT, .value = "LIST",
      .help =
          "instruments for the last checkpoint, by commas, on the test split; left out of settings whose network has "
-         "nothing for them; all: every one (default " SWEEP_MEASURE ", as far as there is anything for them)",
+         "nothing for them; all: every one (default " SWEEP_MEASURE ", without those that no network has anything for)",
      CLI_AT(settings, measure)},
 };
 
@@ -428,11 +428,12 @@ const cli_command cli_command_sweep = {
         "others alone; the exit status is then 1. One whose files are damaged is made anew\n"
         "once its folder is removed. Data, networks and instruments of all settings are\n"
         "tried before the first run.\n\n"
-        "The table has a column a setting, by its number where names are long: accuracy,\n"
-        "TNS, zeta*, mu, NSI and the mean gate of each block, mean ± deviation over\n"
-        "seeds; and the rank correlation of accuracy with TNS. sweep.json in the folder\n"
-        "has these and whatever else was measured; attscope report OUTPUT/EXPERIMENT\n"
-        "shows it. Both are of the runs that the last command named.",
+        "The table has a column for each setting, by its number where names are long,\n"
+        "and shows what was measured as mean ± deviation over seeds: of gates the mean,\n"
+        "of attention the mean over heads. Where accuracy and TNS were measured, their\n"
+        "rank correlation follows. sweep.json in the folder has all figures; attscope\n"
+        "report OUTPUT/EXPERIMENT shows them. Both are of the runs that the last command\n"
+        "named.",
     .example =
         "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
         "      --seeds 1,2,3 --vary broadcast=none,cb,cb_s --experiment broadcast\n"

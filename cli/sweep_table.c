@@ -156,14 +156,10 @@ typedef struct row {
     char label[96];
 } row;
 
-/* What people are told; sweep.json and the page have all of it. */
+/* Of a gate the table has the mean only; sweep.json and the page have the rest. */
 static bool is_told(const att_measurement *m)
 {
-    static const char *const told[] = {"accuracy", "tns", "nsi"};
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        if (strcmp(m->instrument, told[i]) == 0)
-            return true;
-    return strcmp(m->instrument, "gate") == 0 && strcmp(m->statistic, "mean") == 0;
+    return strcmp(m->instrument, "gate") != 0 || strcmp(m->statistic, "mean") == 0;
 }
 
 /* Up to the end of its last number: "layer1.0" of "layer1.0.se.gate". */
@@ -328,12 +324,12 @@ static int print_instruments(const att_sweep *sweep)
 
 /* --- what the table leaves out ------------------------------------------------------------------------------------ */
 
-static bool leaves_out(const att_sweep *sweep, const char *instrument)
+static bool leaves_out(const att_sweep *sweep)
 {
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
             att_measurement m = att_sweep_figure_at(sweep, i, f);
-            if (strcmp(m.instrument, instrument) == 0 && !is_told(&m))
+            if (!is_told(&m))
                 return true;
         }
     return false;
@@ -341,17 +337,11 @@ static bool leaves_out(const att_sweep *sweep, const char *instrument)
 
 static void say_rest(const att_sweep *sweep, const char *folder)
 {
-    char text[1024];
-    int length = 0;
-    for (int i = 0; i < att_instrument_count() && length + 64 < (int)sizeof text; i++) {
-        const char *name = att_instrument_at(i).name;
-        if (leaves_out(sweep, name))
-            length += snprintf(text + length, sizeof text - (size_t)length, "%s%s%s", length ? ", " : "", name,
-                               strcmp(name, "gate") == 0 ? " (all but the mean)" : "");
-    }
-    if (length > 0)
-        printf("\nnot in this table: %s. All of it is in %s/sweep.json; attscope report %s draws it.\n", text, folder,
-               folder);
+    if (leaves_out(sweep))
+        printf(
+            "\nnot in this table: gate (all but the mean). All of it is in %s/sweep.json; attscope report %s draws "
+            "it.\n",
+            folder, folder);
 }
 
 /* --- accuracy against stiffness ----------------------------------------------------------------------------------- */

@@ -152,6 +152,15 @@ static void say_network(cli_app *cli, const cli_train_network *n)
              (long long)att_graph_parameter_elements(att_model_graph(n->model)), modules);
 }
 
+/* Of instruments that compare answers with classes nothing is recorded while images are mixed. */
+static void say_unmeasured(cli_app *cli, const att_measure *measure)
+{
+    for (int i = 0; i < att_measure_instrument_count(measure); i++)
+        if (att_measure_instrument_at(measure, i).scores)
+            cli_note(cli, "%s is not measured while training: mixed images have no single class",
+                     att_measure_instrument_at(measure, i).name);
+}
+
 int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *data, cli_train_network *n)
 {
     const train_measure *m = &s->measure;
@@ -170,6 +179,8 @@ int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *d
     s->recipe.measure_every = m->every;
     if (code == CLI_OK && m->with)
         code = cli_instruments_make(cli, n->model, m->with, m->nodes, &n->measure);
+    if (n->measure && s->network.options.soft_target)
+        say_unmeasured(cli, n->measure);
     return code == CLI_OK ? cli_check(cli, att_weights_create(att_model_graph(n->model), &n->weights)) : code;
 }
 

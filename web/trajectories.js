@@ -8,16 +8,42 @@ function settingGroups() {
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-function settingRow(setting, reading) {
-  const figure = (instrument, statistic) => {
-    const f = setting.figures.find((g) => g.instrument === instrument && g.node === "" && g.statistic === statistic);
-    return numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
-  };
+/* A setting's figure of the whole network. */
+function settingFigure(setting, instrument, statistic) {
+  const f = setting.figures.find((g) => g.instrument === instrument && g.node === "" && g.statistic === statistic);
+  return numberCell(f?.mean ?? null, f?.deviation, f && f.n !== setting.n ? f.n : undefined);
+}
+
+/* The mean over layers of an instrument's first statistic, of each run of the setting. */
+function layerCell(setting, instrument) {
+  const statistic = statisticsOf(instrument)[0];
+  const values = runs.filter((run) => run.setting === setting.setting && run.measured_apart)
+    .map((run) => d3.mean(meansOf(run, instrument, statistic), (f) => f.mean)).filter(isNumber);
+  const { mean, deviation } = meanAndDeviation(values);
+  return numberCell(values.length ? mean : null, deviation, values.length === setting.n ? undefined : values.length);
+}
+
+function isMeasured(settings, instrument) {
+  return settings.some(({ figures }) => figures.some((f) => f.instrument === instrument));
+}
+
+/* Columns of what was measured: title, and the cell of a setting in a reading of NSI. */
+function measuredColumns(settings) {
+  const has = (instrument) => isMeasured(settings, instrument);
+  return [
+    ...has("accuracy") ? [["top-1 %", (setting) => settingFigure(setting, "accuracy", "top1")]] : [],
+    ...DEPTHS.filter(({ instrument, heads }) => heads && has(instrument)).map(({ instrument }) =>
+      [`${instrument}, mean over layers`, (setting) => layerCell(setting, instrument)]),
+    ...has("tns") ? [["reading", (_, reading) => element("td", { class: "text" }, reading)],
+      ...STIFFNESS.map(([name, title]) =>
+        [title, (setting, reading) => settingFigure(setting, "tns", `${name} ${reading}`)])] : [],
+  ];
+}
+
+function settingRow(setting, reading, columns) {
   return [element("td", {}, setting.setting), element("td", { class: "text" }, setting.seeds.join(", ")),
     element("td", {}, count(setting.n)), element("td", {}, millions(setting.parameters)),
-    numberCell(setting.seconds, setting.seconds_deviation), figure("accuracy", "top1"),
-    element("td", { class: "text" }, reading),
-    ...STIFFNESS.map(([name]) => figure("tns", `${name} ${reading}`))];
+    numberCell(setting.seconds, setting.seconds_deviation), ...columns.map(([, cell]) => cell(setting, reading))];
 }
 
 /* A sentence a setting, where runs of it failed: no table or chart has them. */
@@ -35,10 +61,12 @@ function settingsSection() {
   const part = section("settings", "Settings",
     "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ in the seed only; a run’s figure is " +
     "its mean over images.");
-  part.append(scrolling(table(["setting", "seeds", "runs, n", "parameters",
-    "seconds of training", "top-1 %", "reading", ...STIFFNESS.map(([, title]) => title)],
-    settings.flatMap((setting) => READINGS.map((reading) => settingRow(setting, reading))), "headline"), "whole"),
-  ...failedNotes(), method("tns"));
+  const columns = measuredColumns(settings), stiff = isMeasured(settings, "tns");
+  part.append(...[scrolling(table(["setting", "seeds", "runs, n", "parameters", "seconds of training",
+    ...columns.map(([title]) => title)],
+  settings.flatMap((setting) => (stiff ? READINGS : [null]).map((reading) => settingRow(setting, reading, columns))),
+  "headline"), "whole"),
+  ...failedNotes(), stiff ? method("tns") : null].filter(Boolean));
   return part;
 }
 

@@ -70,8 +70,10 @@ ATT_API void att_measure_clear(att_measure *measure);
  */
 ATT_API int att_measure_count(const att_measure *measure);
 ATT_API att_measurement att_measure_at(const att_measure *measure, int index);
-/* All of them at once, for an event; lives until the next call for this `measure`. */
+/* All of them at once; lives until the next call for this `measure`. */
 ATT_API const att_measurement *att_measure_all(att_measure *measure);
+/* Those of them that have samples, for an event; *count: how many. Lives as long. */
+ATT_API const att_measurement *att_measure_observed(att_measure *measure, int *count);
 /* Instruments at work, and what they say about themselves. */
 ATT_API int att_measure_instrument_count(const att_measure *measure);
 ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure, int index);

@@ -529,6 +529,15 @@ const att_measurement *att_measure_all(att_measure *measure)
     return measure->all;
 }
 
+const att_measurement *att_measure_observed(att_measure *measure, int *count)
+{
+    *count = 0;
+    for (int i = 0; i < measure->series.count; i++)
+        if (measure->series.items[i].count > 0)
+            measure->all[(*count)++] = att_measure_at(measure, i);
+    return measure->all;
+}
+
 int att_measure_instrument_count(const att_measure *measure)
 {
     return measure->workers.count;

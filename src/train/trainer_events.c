@@ -69,9 +69,8 @@ att_status att_trainer_emit_measure(att_trainer *trainer)
         {.name = "images", .number = (double)trainer->update_pace.images},
     };
     att_event event = event_of(trainer, ATT_EVENT_MEASURE, fields, sizeof fields / sizeof *fields);
-    event.measurements = att_measure_all(measure);
-    event.measurement_count = att_measure_count(measure);
-    return send(trainer, &event);
+    event.measurements = att_measure_observed(measure, &event.measurement_count);
+    return event.measurement_count > 0 ? send(trainer, &event) : ATT_OK;
 }
 
 att_status att_trainer_emit_begin(att_trainer *trainer)

@@ -282,6 +282,17 @@ TEXT
 echo 'not a database' >kept/runs.sqlite
 run 1 measure alone/some.safetensors data --with accuracy --output kept
 err_has 'attscope: kept/runs.sqlite is not an SQLite database; move it away'
+
+# Mixed images have no single class: no accuracy of them is recorded, not even as NaN.
+for measure in accuracy,entropy accuracy; do
+    # shellcheck disable=SC2086
+    run 0 train data $network $recipe --epochs 1 --mixup 0.8 --measure $measure --measure-every 2 --output mixed --experiment $measure
+    err_has 'accuracy is not measured while training: mixed images have no single class'
+    ! grep -q '"instrument":"accuracy"' mixed/$measure/metrics.jsonl || fail "$command_line: accuracy of mixed images"
+done
+[ "$(grep -c '"instrument":"entropy"' mixed/accuracy,entropy/metrics.jsonl)" = 3 ] || fail 'entropy of mixed images is missing'
+! grep -q '"event":"measure"' mixed/accuracy/metrics.jsonl || fail 'measurements without figures'
+
 run 0 measure --help
 for word in entropy distance jacobian nsi tns residual accuracy 'ICCV 2023' '--with LIST' 'Example:'; do out_has "$word"; done
 

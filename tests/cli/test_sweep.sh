@@ -105,7 +105,7 @@ out_has '  setting         runs, n  seeds  parameters  seconds of training'
 out_has '  broadcast=none        2    1,2        7028  '
 out_has '  broadcast=cb_s        2    1,2        7060  '
 # Figures are to the right of their column: a heading, and what stands below it, end where the next begins.
-table=$(awk '/^accuracy: / { on = 1 } /^nsi: / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
+table=$(awk '/^accuracy: / { on = 1 } /^entropy: / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
 [ "$(wc -l <<<"$table")" = 4 ] || fail "accuracy's table: $table"
 [ "$(sed 's/±/+/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "ragged: $table"
 grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+$' <<<"$table" || fail 'no accuracy with its deviation'
@@ -148,6 +148,12 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
 out_has '"instrument": "entropy"'
 [ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'six runs are not measured'
 
+# The table shows what was measured, and nothing of what was not.
+run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
+    --experiment entropy
+grep -qE '^  blocks.1.attn +[0-9.]+ +[0-9.]+$' stdout || fail "$command_line: no entropy: $(cat stdout)"
+! grep -qiE 'tns|not in this table' stdout || fail "$command_line: figures that were not measured: $(cat stdout)"
+
 # Modules stand beside each other, a row a block in the network's order; what else was measured is in sweep.json.
 run 0 sweep short.yaml data --vary attn=se:ratio=4,step --vary attn-blocks=layer2:all,all --seeds 1 --measure all \
     --output out --experiment gates
@@ -164,8 +170,10 @@ run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experim
 err_has 'attn=none is measured without gate, which has nothing to see there'
 ! grep -q 'without.*tns' stderr || fail "tns is missed where no network has it: $(cat stderr)"
 grep -qE '^  layer1.0 +- +0\.[0-9]+' stdout || fail "$command_line: no gates: $(cat stdout)"
-grep -q '"measure": "accuracy,nsi,tns,gate"' out/default/sweep.json || fail 'sweep.json says other instruments'
+grep -q '"measure": "accuracy,entropy,distance,nsi,tns,gate"' out/default/sweep.json || fail 'sweep.json says other instruments'
 grep -q '"with":"accuracy,nsi,gate"' out/default/attn=se-seed1/measure.jsonl || fail 'other instruments for se'
+grep -q '"with":"accuracy,entropy,distance,nsi,tns"' out/tiny/broadcast=none-seed1/measure.jsonl ||
+    fail 'other instruments for a vision transformer'
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs are done again"
 

@@ -823,6 +823,7 @@ def read(browser):
     read_little(browser)
     read_placed(browser)
     read_sweep(browser)
+    read_entropies(browser)
     read_many_runs(browser)
     read_swept_looks(browser)
     read_several_gates(browser)
@@ -940,6 +941,29 @@ def read_sweep(browser):
         expected = tau_b(pairs)
         check((row[3] == "" and expected is None) or near(float(row[3]), expected), f"tau-b {row[3]}, {expected}")
     check(not page.complaints(), f"console, sweep: {page.complaints()}")
+
+
+def read_entropies(browser):
+    """The table of settings has the columns of what was measured: here no stiffness."""
+    values, sweep = {"one": (1.0, 2.0), "two": (2.0, 4.0)}, os.path.join(folder, "entropies")
+    for name, means in values.items():
+        os.makedirs(os.path.join(sweep, name))
+        figures = [("accuracy", "", "top1", 50)]
+        figures += [("entropy", f"blocks.{i}.attn", "mean", mean) for i, mean in enumerate(means)]
+        keys = ("instrument", "node", "statistic", "mean")
+        found = [dict(zip(keys, figure), deviation=0.01, n=9) for figure in figures]
+        with open(os.path.join(sweep, name, "measure.jsonl"), "w", encoding="utf-8") as file:
+            file.write(json.dumps({"event": "measure", "measurements": found}) + "\n")
+    runs = [dict(name=name, setting="none", seed=seed, status="measured") for seed, name in enumerate(values, 1)]
+    with open(os.path.join(sweep, "sweep.json"), "w", encoding="utf-8") as file:
+        json.dump({"runs": runs}, file)
+    page = browser.open(report(["entropies"], "entropies.html"))
+    rows = page.evaluate(
+        "[...document.querySelector('#settings table').rows].map(row =>"
+        "[...row.cells].map(cell => cell.dataset.value ?? cell.textContent).slice(5))"
+    )
+    check(rows == [["top-1 %", "entropy, mean over layers"], ["50", "2.25"]], f"what was measured: {rows}")
+    check(not page.complaints(), f"console, entropies: {page.complaints()}")
 
 
 with Browser() as started:
