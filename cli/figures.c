@@ -63,10 +63,13 @@ static void print_instrument(const att_model *model, const att_instrument_info *
                (long long)att_model_tokens(model));
 }
 
+enum { LABEL = 256 };
+
 /* What a line is called: its node, or for figures of the whole network the statistic. */
-static const char *label_of(const att_measurement *m)
+static const char *label_of(const att_measurement *m, char label[LABEL])
 {
-    return *m->node ? m->node : m->statistic;
+    snprintf(label, LABEL, "%s%s", *m->node ? m->node : m->statistic, m->excluded ? CLI_EXCLUDED_MARK : "");
+    return label;
 }
 
 static bool in_one_table(const att_measurement *a, const att_measurement *b)
@@ -80,7 +83,8 @@ static int label_width(const att_measure *measure, const char *instrument)
     size_t width = strlen("statistic");
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
-        const char *const texts[] = {label_of(&m), m.statistic};
+        char label[LABEL];
+        const char *const texts[] = {label_of(&m, label), m.statistic};
         for (int t = 0; t < 2 && strcmp(m.instrument, instrument) == 0; t++)
             width = strlen(texts[t]) > width ? strlen(texts[t]) : width;
     }
@@ -117,13 +121,13 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
         if (head.head < 0)
             break;
     }
-    char text[24];
+    char text[24], label[LABEL];
     if (m.undefined > 0) {
-        printf("  %-*s  not defined in %lld of %lld images\n", width, label_of(&m), (long long)m.undefined,
+        printf("  %-*s  not defined in %lld of %lld images\n", width, label_of(&m, label), (long long)m.undefined,
                (long long)m.count);
         return;
     }
-    printf("  %-*s  %10s ", width, label_of(&m), digits_of(m.mean, text));
+    printf("  %-*s  %10s ", width, label_of(&m, label), digits_of(m.mean, text));
     if (isnan(m.deviation))
         printf("%11s", "");
     else
@@ -132,6 +136,18 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     for (int i = first; i < index; i++)
         printf("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
     putchar('\n');
+}
+
+/* Behind the last figure of an instrument. */
+static void print_note(const att_measure *measure, const char *instrument)
+{
+    for (int i = 0; i < att_measure_count(measure); i++) {
+        att_measurement m = att_measure_at(measure, i);
+        if (m.excluded && strcmp(m.instrument, instrument) == 0) {
+            printf("\n  %s\n", CLI_EXCLUDED_NOTE);
+            return;
+        }
+    }
 }
 
 void cli_figures_print(const att_model *model, const att_measure *measure)
@@ -143,6 +159,7 @@ void cli_figures_print(const att_model *model, const att_measure *measure)
         att_measurement m = att_measure_at(measure, i);
         bool new_instrument = strcmp(m.instrument, before.instrument) != 0;
         if (new_instrument) {
+            print_note(measure, before.instrument);
             info = att_measure_instrument_at(measure, instruments);
             print_instrument(model, &info, instruments++ == 0);
             width = label_width(measure, m.instrument);
@@ -154,6 +171,7 @@ void cli_figures_print(const att_model *model, const att_measure *measure)
             print_line(measure, &info, i, width);
         before = m;
     }
+    print_note(measure, before.instrument);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
@@ -169,6 +187,10 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
     cli_json_number(writer, "mean", m->mean);
     cli_json_number(writer, "deviation", m->deviation);
     cli_json_integer(writer, "n", m->count);
+    if (m->excluded) {
+        att_json_key(writer, "excluded_from_tns");
+        att_json_bool(writer, true);
+    }
     att_json_end_object(writer);
 }
 

@@ -19,6 +19,10 @@ double cli_entropy_bound(const att_model *model);
 /* Each instrument with formula, source and reading, then a line a node: mean and deviation over images, n, heads. */
 void cli_figures_print(const att_model *model, const att_measure *measure);
 
+/* The mark behind the name of a step that "tns" leaves out, and the line that says so, without a newline. */
+#define CLI_EXCLUDED_MARK " *"
+#define CLI_EXCLUDED_NOTE "* the first step of its stage: tns leaves it out"
+
 /* Members "instruments" and "measurements" of the object that is open. */
 void cli_figures_json(att_json_writer *writer, const att_measure *measure);
 

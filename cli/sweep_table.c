@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "figures.h"
+
 enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10 };
 
 static const char spread_text[] =
@@ -154,6 +156,7 @@ static void print_settings(const att_sweep *sweep)
 typedef struct row {
     const char *instrument, *statistic;
     char label[96];
+    bool excluded; /* from tns */
 } row;
 
 /* Of a gate the table has the mean only; sweep.json and the page have the rest. */
@@ -192,7 +195,7 @@ static void label_gate(const att_sweep *sweep, int setting, int figure, const ch
 static row row_of(const att_sweep *sweep, int setting, int figure)
 {
     att_measurement m = att_sweep_figure_at(sweep, setting, figure);
-    row r = {.instrument = m.instrument, .statistic = m.statistic};
+    row r = {.instrument = m.instrument, .statistic = m.statistic, .excluded = m.excluded};
     if (strcmp(m.instrument, "gate") == 0)
         label_gate(sweep, setting, figure, m.node, &r);
     else
@@ -253,15 +256,25 @@ static void format_cell(const att_sweep *sweep, int setting, const row *r, char 
         snprintf(text + strlen(text), CELL - strlen(text), ", n %lld", (long long)found.count);
 }
 
+enum { ROW_NAME = 104 };
+
+static const char *name_of_row(const row *r, char text[ROW_NAME])
+{
+    snprintf(text, ROW_NAME, "%s%s", r->label, r->excluded ? CLI_EXCLUDED_MARK : "");
+    return text;
+}
+
 /* A column a setting; `cells`: room for count times as many as there are settings. */
 static void print_rows(const att_sweep *sweep, const row *rows, int count, char (*cells)[CELL])
 {
     int settings = att_sweep_setting_count(sweep), label = 0, widths[ATT_SWEEP_MOST_RUNS];
-    char number[16];
+    char number[16], name[ROW_NAME];
+    bool excluded = false;
     for (int i = 0; i < settings; i++)
         widths[i] = width_of(heading_of(sweep, i, number));
     for (int r = 0; r < count; r++) {
-        label = wider(label, rows[r].label);
+        label = wider(label, name_of_row(&rows[r], name));
+        excluded |= rows[r].excluded;
         for (int i = 0; i < settings; i++) {
             char *cell = cells[r * settings + i];
             format_cell(sweep, i, &rows[r], cell);
@@ -277,11 +290,13 @@ static void print_rows(const att_sweep *sweep, const row *rows, int count, char 
                 print_right(heading_of(sweep, i, number), widths[i]);
             putchar('\n');
         }
-        print_left(rows[r].label, label);
+        print_left(name_of_row(&rows[r], name), label);
         for (int i = 0; i < settings; i++)
             print_right(cells[r * settings + i], widths[i]);
         putchar('\n');
     }
+    if (excluded)
+        printf("\n  %s\n", CLI_EXCLUDED_NOTE);
 }
 
 static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, char (*cells)[CELL])

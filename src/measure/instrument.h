@@ -50,6 +50,8 @@ void att_asking_row(att_asking *asking, const char *name, double constant);
 void att_asking_value(att_asking *asking, const char *name, att_value value, double constant);
 /* One more series. `node` is copied; `statistic` is a literal. */
 void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic);
+/* The series declared last is of a step that "tns" leaves out. */
+void att_asking_exclude(att_asking *asking);
 /* ERR_NOT_FOUND: "no <what> fits <pattern>". */
 att_status att_asking_found_nothing(const att_asking *asking, const char *what);
 /* ERR_NOT_FOUND for an instrument that fits no node of this network: "... has nothing to see: <reason>". */

@@ -16,6 +16,7 @@ typedef struct series {
     double mean, squares, sum;
     int64_t count, undefined;
     double *samples; /* the first `kept` of them; NULL */
+    bool excluded;
 } series;
 
 typedef struct wanted_row {
@@ -132,6 +133,12 @@ void att_asking_series(att_asking *asking, const char *node, int head, const cha
         return;
     }
     measure->series.items[measure->series.count++] = (series){.node = copy, .statistic = statistic, .head = head};
+}
+
+void att_asking_exclude(att_asking *asking)
+{
+    if (asking->status == ATT_OK)
+        asking->measure->series.items[asking->measure->series.count - 1].excluded = true;
 }
 
 att_status att_asking_found_nothing(const att_asking *asking, const char *what)
@@ -516,6 +523,7 @@ att_measurement att_measure_at(const att_measure *measure, int index)
                              .deviation = s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN,
                              .count = s->count,
                              .undefined = s->undefined,
+                             .excluded = s->excluded,
                              .samples = s->samples,
                              .sample_count = !s->samples                ? 0
                                              : s->count < measure->kept ? (int)s->count

@@ -18,9 +18,13 @@ static bool is_wanted(const att_asking *asking, const att_residual_step *step)
 static void add_series(att_asking *asking, const char *statistic)
 {
     att_residual_step step = {.node = -1};
-    while (next_step(asking, &step))
-        if (is_wanted(asking, &step))
-            att_asking_series(asking, step.scope, -1, statistic);
+    while (next_step(asking, &step)) {
+        if (!is_wanted(asking, &step))
+            continue;
+        att_asking_series(asking, step.scope, -1, statistic);
+        if (step.begins)
+            att_asking_exclude(asking);
+    }
 }
 
 static att_status ask(att_asking *asking)

@@ -37,6 +37,7 @@ void att_figures_write(att_json_writer *json, const att_figures *figures)
         att_json_number(json, m->mean);
         att_json_number(json, m->deviation);
         att_json_integer(json, m->count);
+        att_json_bool(json, m->excluded);
         write_samples(json, m);
         att_json_end_array(json);
     }
@@ -55,6 +56,8 @@ static void write_series(att_json_writer *json, att_figures *const *events, int 
     att_json_string(json, wanted->node);
     att_json_key(json, "statistic");
     att_json_string(json, wanted->statistic);
+    att_json_key(json, "excluded");
+    att_json_bool(json, wanted->excluded);
     for (int column = 0; column < 3; column++) {
         att_json_key(json, columns[column]);
         att_json_begin_array(json);

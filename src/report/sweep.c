@@ -151,7 +151,8 @@ static bool take_together(att_sweep *sweep, const att_sweep_member *members, int
                                 .head = -1,
                                 .mean = mean_of(&over),
                                 .deviation = deviation_of(&over),
-                                .count = over.count};
+                                .count = over.count,
+                                .excluded = wanted->excluded};
     return figure->instrument && figure->node && figure->statistic;
 }
 
@@ -343,6 +344,10 @@ static void write_figure(att_json_writer *json, const att_measurement *figure)
     write_number(json, "mean", figure->mean);
     write_number(json, "deviation", figure->deviation);
     write_integer(json, "n", figure->count);
+    if (figure->excluded) {
+        att_json_key(json, "excluded_from_tns");
+        att_json_bool(json, true);
+    }
     att_json_end_object(json);
 }
 

@@ -118,7 +118,8 @@ grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '
     if (length(digits) != 2 || length(mean) != length(deviation)) { print; bad = 1 }
 } END { exit bad || NR < 10 }' >wrong || fail "other digits: $(cat wrong)"
 ! grep -q 'without' stderr || fail 'a gate is missed where no network has one'
-[ "$(grep -c '^  blocks.0.add1 ' stdout)" = 2 ] || fail 'no NSI in both readings'
+[ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 2 ] || fail 'no NSI in both readings, marked as the first step'
+out_has '  * the first step of its stage: tns leaves it out'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
     'C are concordant, D discordant' 'n is small'; do out_has "$line"; done
 grep -qE '^  all settings +tns attention +4 ' stdout || fail 'no correlation over all runs'
@@ -126,6 +127,7 @@ grep -qE '^  broadcast=cb_s +tns unit +2 ' stdout || fail 'no correlation within
 [ "$(ls out/tiny | tr '\n' ' ')" = 'broadcast=cb_s-seed1 broadcast=cb_s-seed2 broadcast=none-seed1 broadcast=none-seed2 runs.sqlite sweep.json ' ] ||
     fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
 cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
+[ "$(grep -c '"excluded_from_tns": true' result.json)" = 4 ] || fail 'first steps are not marked in JSON'
 [ "$(grep -c '"status": "measured"' result.json)" = 4 ] || fail 'four runs are not measured'
 grep -q '"samples":\[' out/tiny/broadcast=cb_s-seed2/measure.jsonl || fail 'no NSI of single samples'
 

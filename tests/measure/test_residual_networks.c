@@ -226,6 +226,29 @@ static void branches_are_read_before_gates_and_states_after_relus(void **state)
     check("preresnet164", "se:ratio=4", false);
 }
 
+/* The first step of each stage, and no other, however steps are counted and whichever nodes are named. */
+static void steps_that_tns_leaves_out_are_marked(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {{"nsi,tns", "*"}, {"nsi:per=block,tns", "*"}, {"nsi", "layer3.*"}};
+    for (int i = 0; i < 3; i++) {
+        att_model *model = make("resnet164", "se:ratio=4");
+        att_measure *measure;
+        int excluded = 0;
+        must(att_measure_create(att_model_graph(model), cases[i][0], cases[i][1], &measure));
+        for (int f = 0; f < att_measure_count(measure); f++) {
+            att_measurement m = att_measure_at(measure, f);
+            bool first = strcmp(m.instrument, "nsi") == 0 && strncmp(m.node + strlen("layer0"), ".0", 2) == 0;
+            if (m.excluded != first)
+                fail_msg("%s %s %s is%s marked", m.instrument, m.node, m.statistic, m.excluded ? "" : " not");
+            excluded += m.excluded;
+        }
+        assert_int_equal(excluded, i == 0 ? 2 * STAGES : i == 1 ? STAGES : 2);
+        att_measure_destroy(&measure);
+        att_model_destroy(&model);
+    }
+}
+
 /* StepNet adds the branch once more to guess the next state: that is no step. */
 static void guesses_are_no_steps(void **state)
 {
@@ -377,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_are_read_before_gates_and_states_after_relus),
+        cmocka_unit_test(steps_that_tns_leaves_out_are_marked),
         cmocka_unit_test(guesses_are_no_steps),
         cmocka_unit_test(watching_changes_no_bit_of_the_logits),
         cmocka_unit_test(watching_changes_no_bit_of_a_training),

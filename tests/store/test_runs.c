@@ -65,8 +65,8 @@ static const char all_rows[] =
     "folder";
 
 static const att_measurement figures[] = {
-    {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0, 0},
-    {"tns", "", "mu unit", "1", -1, INFINITY, NAN, 1, NULL, 0, 0},
+    {"entropy", "blocks.3.attn", "mean", "nats", 2, 1.5, 0.25, 3, NULL, 0, 0, false},
+    {"tns", "", "mu unit", "1", -1, INFINITY, NAN, 1, NULL, 0, 0, false},
 };
 
 static void emit_measure(const att_sink *sink, int64_t step)
@@ -298,7 +298,7 @@ static void emit_node(scratch *self, int64_t step, const char *place, const char
     att_sink sink;
     char folder[100];
     snprintf(folder, sizeof folder, "%s/run", self->folder);
-    const att_measurement figure = {"nsi", node, "unit", "1", -1, 1.5, 0.25, 3, NULL, 0, 0};
+    const att_measurement figure = {"nsi", node, "unit", "1", -1, 1.5, 0.25, 3, NULL, 0, 0, false};
     assert_int_equal(att_store_open_measured(self->context, folder, NULL, &sink), ATT_OK);
     assert_int_equal(emit(&sink, ATT_EVENT_RUN_BEGIN, 1, step,
                           FIELDS({"checkpoint", 0, place}, {"weights", 0, weights}, {"data", 0, place},
