@@ -89,14 +89,15 @@ function drawSeries(svg, series, { x, y }, log) {
   }
   const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
   if (!series.apart) g.append("path").attr("class", `line${series.faint ? " faint" : ""}`)
-    .attr("stroke-dasharray", series.solid ? null : dashOf(series.run))
+    .attr("stroke-dasharray", series.dash ?? (series.solid ? null : dashOf(series.run)))
     .attr("d", d3.line().defined(usable).x(at).y((p) => y(p.y))(series.points));
-  if (series.faint || series.bare) return;
+  if (series.faint) return;
   const clamp = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
-  g.selectAll(".whisker").data(seen.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
+  const marked = series.bare ? seen.filter((p) => p.hollow) : seen;
+  g.selectAll(".whisker").data(marked.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
     .attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(p.y - p.deviation)).attr("y2", (p) => clamp(p.y + p.deviation));
-  g.selectAll(".mark").data(seen).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
+  g.selectAll(".mark").data(marked).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
     .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
     .attr("data-x", (p) => p.x).attr("data-value", (p) => p.y);
 }
@@ -109,28 +110,53 @@ function stopsOf(spec, { x, y }) {
     .sort((a, b) => a.x - b.x || a.y - b.y);
 }
 
+/* The chart whose tip is shown: {node, leave, follow}. */
+let watched = null;
+document.addEventListener("pointerdown", (event) => {
+  if (watched && !watched.node.contains(event.target)) watched.leave();
+});
+document.addEventListener("scroll", () => watched?.follow(), { passive: true, capture: true });
+
+/* Shows the tip of the nearest of the chart's stops: to a mouse that is over the chart, to a finger that taps it or
+   moves across, to arrow keys. After a finger the tip stays until something else is touched. stops() returns what
+   stopsOf() found when the chart was last drawn. */
 function watchCursor(svg, stops) {
-  const spot = svg.append("circle").attr("class", "spot").attr("r", 7).attr("visibility", "hidden");
   const node = svg.node();
-  let at = -1;
-  const shown = () => stops.filter((s) => !hidden.has(s.run.index));
-  function rest(stop) {
+  let at = -1, resting = null;
+  const shown = () => stops().filter((s) => !hidden.has(s.run.index));
+  const spot = () => {
+    const made = svg.select(".spot");
+    return made.empty() ? svg.append("circle").attr("class", "spot").attr("r", 7) : made;
+  };
+  function follow() {
     const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
-    spot.attr("cx", stop.x).attr("cy", stop.y).attr("visibility", "visible");
-    tip.show(stop.text, box.left + stop.x * scale, box.top + stop.y * scale);
+    tip.show(resting.text, box.left + resting.x * scale, box.top + resting.y * scale);
+  }
+  function rest(stop) {
+    if (watched?.node !== node) watched?.leave();
+    resting = stop;
+    watched = { node, leave, follow };
+    spot().attr("cx", stop.x).attr("cy", stop.y);
+    follow();
   }
   function leave() {
-    spot.attr("visibility", "hidden");
+    svg.select(".spot").remove();
+    if (watched?.node !== node) return;
+    watched = null;
     tip.hide();
   }
-  node.addEventListener("pointermove", (event) => {
+  function point(event) {
     const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
     const px = (event.clientX - box.left) / scale, py = (event.clientY - box.top) / scale;
     /* Across counts for more than up and down, so that a column of marks keeps the cursor. */
     const near = least(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
     if (near) rest(near);
-  });
-  node.addEventListener("pointerleave", leave);
+  }
+  node.addEventListener("pointerdown", point);
+  node.addEventListener("pointermove", point);
+  /* A finger leaves whenever it is lifted. */
+  node.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && leave());
+  node.addEventListener("pointercancel", leave); /* the finger scrolls the page */
   node.addEventListener("blur", leave);
   node.addEventListener("keydown", (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key], list = shown();
@@ -145,21 +171,26 @@ function watchCursor(svg, stops) {
 /* A figure with one chart. spec: title, xLabel, optionally xTicks (names of 0, 1 ...), pad, fromZero (of x), log, zero
  * (of y), most (what y can be), measured (x is a figure, not a count), references [{y, label}], caption, key, beside
  * (series of charts that share the scale); series: [{run, points: [{x, y, deviation, hollow}], tell(point), heads,
- * faint, bare, solid (not dashed as the run is), apart (no line joins the points), shift, colour}]. */
+ * faint, bare (hollow points alone are marked), solid (not dashed as the run is), dash (otherwise than the run), apart
+ * (no line joins the points), shift, colour}]. */
 function chart(spec) {
-  const svg = d3.create("svg").attr("tabindex", 0).attr("role", "img")
+  const svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
     .attr("aria-label", `${spec.title}: a chart. Left and right arrow keys go from point to point.`);
-  const figure = element("figure", {}, element("h3", {}, spec.title), svg.node());
+  const figure = element("figure", {}, element("div", { class: "figure-head" }, element("h3", {}, spec.title),
+    exportButton("SVG", spec.title, () => svgOf(figure, spec))), svg.node());
   if (spec.key) figure.append(spec.key);
   if (spec.caption) figure.append(element("figcaption", {}, spec.caption));
+  let stops = [];
+  watchCursor(svg, () => stops);
   function draw(width) {
     const scales = scalesOf(visibleIn(spec), width);
+    if (watched?.node === svg.node()) watched.leave();
     svg.selectAll("*").remove();
     svg.attr("viewBox", `0 0 ${width} ${HEIGHT}`);
     drawAxes(svg, spec, scales, width);
     for (const reference of spec.references ?? []) drawReference(svg, reference, scales, width);
     for (const series of spec.series) drawSeries(svg, series, scales, spec.log);
-    watchCursor(svg, stopsOf(spec, scales));
+    stops = stopsOf(spec, scales);
     applyHidden(svg.node());
   }
   let drawn = 0;

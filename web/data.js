@@ -30,7 +30,7 @@ function measuredFacts(run) {
   return flat(run.measured_begin);
 }
 
-const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n", "samples"];
+const FIGURE = ["instrument", "node", "head", "statistic", "mean", "deviation", "n", "excluded", "samples"];
 function figureOf(row) {
   return Object.fromEntries(FIGURE.map((name, i) => [name, row[i]]));
 }
@@ -42,6 +42,26 @@ const runs = report.runs.map((run, index) => ({
   facts: { ...measuredFacts(run), ...trainedFacts(run) },
   figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
+
+/* What the mark of a step says that TNS leaves out. */
+const EXCLUDED = "The first step of its stage: TNS leaves it out.";
+
+/* Whether every node was measured, so that the first step listed is the network's first. */
+function isWhole(run) {
+  const figure = run.figures.find((f) => f.instrument === "nsi" && f.statistic !== "block");
+  return (figure?.nodes || run.facts.measure_nodes || "*") === "*";
+}
+/* Nodes that begin a stage. */
+function beginningsOf(figures) {
+  return new Set(stagesOf(figures).map(([, own]) => own[0].node));
+}
+/* Records of earlier versions do not say which steps TNS leaves out. */
+for (const run of runs) {
+  const steps = run.figures.filter((f) => f.instrument === "nsi");
+  if (steps.some((f) => f.excluded) || !isWhole(run)) continue;
+  const beginnings = beginningsOf(steps);
+  for (const f of steps) f.excluded = beginnings.has(f.node);
+}
 
 /* Runs by setting, in order; a run that no sweep made is a setting of its own. */
 function groupsOf(among) {

@@ -12,7 +12,8 @@ const DEPTHS = [
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
   { instrument: "nsi", title: "Neural stiffness index",
     labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" },
-    caption: "The first step of a stage is drawn hollow: it is left out of TNS." },
+    caption: "Hollow: the first step of its stage, which TNS leaves out.",
+    note: "* The first step of its stage, which TNS leaves out." },
   { instrument: "gate", title: "Gates", parts: true, most: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
     minimum: "Least", maximum: "Largest", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
@@ -44,21 +45,11 @@ function shiftOf(run, among) {
   return (among.indexOf(run) - (among.length - 1) / 2) * step;
 }
 
-/* Whether every node was measured, so that the first step listed is the network's first. */
-function isWhole(run) {
-  const figure = run.figures.find((f) => f.instrument === "nsi" && f.statistic !== "block");
-  return (figure?.nodes || run.facts.measure_nodes || "*") === "*";
-}
-
 function tellFigure(run, figure, unit) {
   const head = figure.head < 0 ? "" : `, head ${figure.head}`;
   const value = `${plusMinus(figure.mean, figure.deviation)}${unit === "1" ? "" : ` ${unit}`}`;
-  return `${run.name}\n${figure.node}${head}: ${value}\nn = ${count(figure.n)} images`;
-}
-
-/* Nodes that begin a stage, as steps that TNS leaves out. */
-function beginningsOf(figures) {
-  return new Set(stagesOf(figures).map(([, own]) => own[0].node));
+  return `${run.name}\n${figure.node}${head}: ${value}\nn = ${count(figure.n)} images` +
+    (figure.excluded ? `\n${EXCLUDED}` : "");
 }
 
 /* Every block that something was measured in, so that all charts of a network have one axis; and what this chart shows
@@ -83,9 +74,7 @@ function depthSeries(spec, statistic, lines, axis) {
   const among = [...new Set(lines.map(({ run }) => run))];
   return lines.flatMap(({ run, means }) => {
     const place = placesOn(axis, means.map((f) => f.node));
-    const leftOut = spec.instrument === "nsi" && statistic !== "block" && isWhole(run) ? beginningsOf(means) : new Set();
-    const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f,
-      hollow: leftOut.has(f.node) });
+    const point = (f) => ({ x: place.get(f.node), y: f.mean, deviation: f.deviation, figure: f, hollow: f.excluded });
     const common = { run, shift: shiftOf(run, among), tell: (p) => tellFigure(run, p.figure, unit) };
     const heads = headsOf(run, spec.instrument, statistic).filter((f) => place.has(f.node)).map(point);
     return [...(heads.length ? [{ ...common, points: heads, heads: true }] : []),
@@ -93,7 +82,7 @@ function depthSeries(spec, statistic, lines, axis) {
   });
 }
 
-function keyOf(spec, heads) {
+function keyOf(heads, hollow) {
   const item = (draw, text) => {
     const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "any");
     draw(svg);
@@ -104,6 +93,8 @@ function keyOf(spec, heads) {
       svg.append("line").attr("class", "whisker").attr("x1", 11).attr("x2", 11).attr("y1", -1).attr("y2", 11);
       svg.append("path").attr("class", "mark").attr("d", d3.symbol().size(40)()).attr("transform", "translate(11,5)");
     }, "mean ± deviation over images"),
+    hollow ? item((svg) => svg.append("path").attr("class", "mark hollow").attr("d", d3.symbol().size(40)())
+      .attr("transform", "translate(11,5)"), "left out of TNS") : null,
     heads ? item((svg) => {
       for (const x of [5, 11, 17])
         svg.append("circle").attr("class", "head-dot").attr("r", 2.6).attr("cx", x).attr("cy", 5);
@@ -138,7 +129,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
   const unit = instruments.get(spec.instrument)?.unit;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
-    title: `${title}${unit && unit !== "1" ? `, ${unit}` : ""}`,
+    title: withUnit(title, unit),
     xLabel: "block",
     xTicks: ticksOf(axis),
     pad: 0.5,
@@ -146,20 +137,23 @@ function depthChart(spec, statistic, title, among, lines, log) {
     log,
     references: spec.references?.(among),
     caption: [several ? "What lies in one block stands beside each other, in its order." : null,
-      statistic === "block" ? null : spec.caption].filter(Boolean).join(" "),
-    key: keyOf(spec, heads),
+      spec.caption].filter(Boolean).join(" "),
+    key: keyOf(heads, series.some((s) => s.points.some((p) => p.hollow))),
     series,
   });
 }
 
 function depthTable(spec, statistics) {
+  const marks = spec.instrument === "nsi";
   const rows = runs.flatMap((run) => statistics.flatMap((statistic) =>
     run.figures.filter((f) => f.instrument === spec.instrument && f.statistic === statistic).map((f) => [
       element("td", {}, run.name), element("td", { class: "text" }, statistic),
       element("td", { class: "text" }, f.node),
       element("td", {}, f.head < 0 ? "all" : String(f.head)), numberCell(f.mean), numberCell(f.deviation),
-      element("td", {}, count(f.n))])));
-  return table(["run", "statistic", "node", "head", "mean", "deviation", "n"], rows);
+      countCell(f.n), ...(marks ? [element("td", { class: "text" }, f.excluded ? "left out *" : "counted")] : [])])));
+  const unit = instruments.get(spec.instrument)?.unit;
+  return table(["run", "statistic", "node", "head", withUnit("mean", unit), withUnit("deviation", unit), "n",
+    ...(marks ? ["TNS"] : [])], rows);
 }
 
 /* Figures of whole networks have no place on an axis: a row a run. */
@@ -171,7 +165,7 @@ function wholeTable(spec, statistics, among) {
     ["run", ...statistics.map((name) => `${spec.labels[name] ?? name}, mean ± deviation over images`), "n"],
     rows.map(([run, figures]) => [element("td", {}, nameOf(run)),
       ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
-      element("td", {}, count(figures.find(Boolean).n))]), "headline"), "whole");
+      countCell(figures.find(Boolean).n)]), "headline"), "whole");
 }
 
 /* Charts of runs that were measured in one way, and what they were measured on. */
@@ -198,6 +192,6 @@ function depthSection(spec) {
     scaleChoice(spec.log ?? false, show));
   show(spec.log ?? false);
   part.append(...[place, method(spec.instrument),
-    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)))].filter(Boolean));
+    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)), spec.note)].filter(Boolean));
   return part;
 }

@@ -16,10 +16,11 @@ function linesOf(run, instrument, statistic) {
   const list = seriesOf(run, instrument, statistic);
   const share = (i) => (list.length > 1 ? Math.round((100 * i) / (list.length - 1)) : 100);
   return list.map((s, i) => ({
-    run, bare: true, solid: true, colour: `color-mix(in oklab, var(--deep) ${share(i)}%, var(--shallow))`,
+    run, bare: true, solid: true, dash: s.excluded ? "2 4" : null,
+    colour: `color-mix(in oklab, var(--deep) ${share(i)}%, var(--shallow))`,
     points: run.development.step.map((step, k) => ({ x: step, y: s.mean[k], k })),
     tell: (p) => `${run.name}\n${s.node || "whole network"}: ${plusMinus(s.mean[p.k], s.deviation[p.k])}\n` +
-      `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}`,
+      `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}${s.excluded ? `\n${EXCLUDED}` : ""}`,
   }));
 }
 
@@ -29,6 +30,7 @@ function developmentCharts(among, [instrument, statistic, title], log) {
   return among.map((run, i) => chart({
     title: runs.length > 1 ? `${run.name}: ${title}` : title, xLabel: "update", log,
     series: lines[i], beside: lines.flat(),
+    caption: lines[i].some((line) => line.dash) ? "Dashed: the first step of its stage, which TNS leaves out." : null,
   }));
 }
 

@@ -99,36 +99,49 @@ function scaleChoice(log, change) {
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-/* A cell that shows a number rounded and keeps it whole. */
+function whole(value) {
+  return isNumber(value) ? String(value) : "";
+}
+/* A cell that shows a number rounded and keeps it whole, with what else it shows: data-more, a JSON list. */
 function numberCell(value, deviation, n) {
-  const whole = isNumber(value) ? String(value) : "";
-  const cell = element("td", { "data-value": whole, title: whole }, plusMinus(value, deviation));
+  const more = n !== undefined ? [deviation, n] : deviation !== undefined ? [deviation] : null;
+  const cell = element("td", { "data-value": whole(value), title: whole(value),
+    "data-more": more && JSON.stringify(more.map(whole)) }, plusMinus(value, deviation));
   if (n !== undefined) cell.append(element("small", {}, ` n ${count(n)}`));
   return cell;
 }
+function countCell(value, write = count) {
+  return element("td", { "data-value": whole(Number(value ?? NaN)) }, write(value));
+}
+/* head: texts, or {text, csv} where the columns of the file have names of their own (csvHeads() in export.js). */
 function table(head, rows, className = "") {
+  const names = head.map((entry) => (typeof entry === "string" ? { text: entry } : entry));
   return element("table", { class: className },
-    element("thead", {}, element("tr", {}, ...head.map((text, i) =>
-      element("th", { scope: "col", class: rows[0]?.[i].className }, text)))),
+    element("thead", {}, element("tr", {}, ...names.map(({ text, csv }, i) =>
+      element("th", { scope: "col", class: rows[0]?.[i].className, "data-csv": csv && JSON.stringify(csv) }, text)))),
     element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
 }
-/* A table that scrolls where it is wider than the page, and says so. */
+/* "mean, nats" */
+function withUnit(name, unit) {
+  return unit && unit !== "1" ? `${name}, ${unit}` : name;
+}
+/* A table that scrolls where it is wider than the page, and says so; with its export. */
 const widths = new ResizeObserver((entries) => requestAnimationFrame(() => {
   for (const { target } of entries)
-    target.nextElementSibling.hidden = target.scrollWidth <= target.clientWidth + 1;
+    target.parentElement.lastElementChild.hidden = target.scrollWidth <= target.clientWidth + 1;
 }));
 function scrolling(content, className = "") {
   const part = element("div", { class: `scroll ${className}`.trim(), tabindex: 0 }, content);
   widths.observe(part);
-  return element("div", { class: "scrolling" }, part,
+  return element("div", { class: "scrolling" }, part, exportButton("CSV", "table", () => csvOf(content)),
     element("p", { class: "more", hidden: true }, "The table goes on to the right: scroll →"));
 }
 /* A table that is made when somebody opens it. */
-function valueTable(make) {
+function valueTable(make, note) {
   const details = element("details", {}, element("summary", {}, "Values"));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1)
-      details.append(scrolling(make()));
+      details.append(...[scrolling(make()), note && element("p", { class: "note-below" }, note)].filter(Boolean));
   });
   return details;
 }

@@ -73,7 +73,7 @@ function seedTable() {
     const { mean, deviation } = meanAndDeviation(scores);
     return [element("td", { class: "words" }, nameOfGroup(group)),
       element("td", { class: "text" }, distinctSeeds(group).map((run) => run.facts.seed ?? "–").join(", ")),
-      numberCell(mean ?? null, deviation), element("td", {}, count(scores.length)),
+      numberCell(mean ?? null, deviation), countCell(scores.length),
       element("td", { class: "text words" }, of),
       element("td", { class: "text words" }, configurationName(group) || "–")];
   });
@@ -106,7 +106,7 @@ function warningTable() {
   return element("details", { id: "warnings", open: warnings.length < 6 },
     element("summary", {}, `Warnings (${count(all)}${shown})`),
     scrolling(table(["run", "update", "images of", "message"],
-      warnings.map(([run, w]) => [element("td", {}, run.name), element("td", {}, count(w.step)),
+      warnings.map(([run, w]) => [element("td", {}, run.name), countCell(w.step),
         element("td", { class: "text" }, w.set ?? "–"), element("td", { class: "text" }, w.message ?? "–")]))));
 }
 
@@ -130,7 +130,7 @@ function accuracyTable({ words, among }) {
   const rows = among.map((run) => {
     const figures = names.map(([name]) => figureNamed(run, "accuracy", name));
     return [element("td", {}, nameOf(run)), ...figures.map((f) => numberCell(f?.mean ?? null, errorOf(f))),
-      element("td", {}, count(figures[0].n)), element("td", { class: "text" }, originOf(run))];
+      countCell(figures[0].n), element("td", { class: "text" }, originOf(run))];
   });
   return [words ? element("h3", { class: "kind" }, words) : null, scrolling(
     table(["run", ...names.map(([, title]) => `${title} ± standard error`), "n", "measured on"], rows, "headline"),
@@ -155,7 +155,7 @@ function stiffnessTable({ words, among }) {
     const figures = STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`));
     return [element("td", {}, nameOf(run)), element("td", { class: "text" }, label),
       ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
-      element("td", {}, count(figures[0]?.n ?? null))];
+      countCell(figures[0]?.n)];
   }));
   return [words ? element("h3", { class: "kind" }, words) : null, scrolling(
     table(["run", "reading", ...STIFFNESS.map(([, title]) => title), "n"], rows, "headline"), "whole")];

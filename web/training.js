@@ -27,11 +27,11 @@ function lineKey(...entries) {
 }
 
 function trainingTable(among) {
-  const columns = [["train_loss", "train loss"], ["eval_loss", "eval loss"], ["eval_top1", "top-1, %"],
+  const columns = [["train_loss", "train loss, nats"], ["eval_loss", "eval loss, nats"], ["eval_top1", "top-1, %"],
     ["eval_top5", "top-5, %"], ["lr", "learning rate"]];
   return table(["run", "epoch", "update", ...columns.map(([, title]) => title)],
-    among.flatMap((run) => run.epochs.map((e) => [element("td", {}, run.name), element("td", {}, count(e.epoch + 1)),
-      element("td", {}, count(e.step)), ...columns.map(([name]) => numberCell(e[name]))])));
+    among.flatMap((run) => run.epochs.map((e) => [element("td", {}, run.name), countCell(e.epoch + 1), countCell(e.step),
+      ...columns.map(([name]) => numberCell(e[name]))])));
 }
 
 function lossCharts(among, log) {

@@ -33,7 +33,8 @@ function measuredColumns(settings) {
   return [
     ...has("accuracy") ? [["top-1 %", (setting) => settingFigure(setting, "accuracy", "top1")]] : [],
     ...DEPTHS.filter(({ instrument, heads }) => heads && has(instrument)).map(({ instrument }) =>
-      [`${instrument}, mean over layers`, (setting) => layerCell(setting, instrument)]),
+      [withUnit(`${instrument}, mean over layers`, instruments.get(instrument)?.unit),
+        (setting) => layerCell(setting, instrument)]),
     ...has("tns") ? [["reading", (_, reading) => element("td", { class: "text" }, reading)],
       ...STIFFNESS.map(([name, title]) =>
         [title, (setting, reading) => settingFigure(setting, "tns", `${name} ${reading}`)])] : [],
@@ -42,7 +43,7 @@ function measuredColumns(settings) {
 
 function settingRow(setting, reading, columns) {
   return [element("td", {}, setting.setting), element("td", { class: "text" }, setting.seeds.join(", ")),
-    element("td", {}, count(setting.n)), element("td", {}, millions(setting.parameters)),
+    countCell(setting.n), countCell(setting.parameters, millions),
     numberCell(setting.seconds, setting.seconds_deviation), ...columns.map(([, cell]) => cell(setting, reading))];
 }
 
@@ -86,8 +87,9 @@ function trajectorySeries({ run, figures }, axis) {
   const place = placesOn(axis, figures.map((f) => f.node));
   const kept = d3.min(figures, (f) => f.samples.length);
   const line = (values, more) => ({ run, bare: true, solid: true, ...more,
-    points: figures.map((f) => ({ x: place.get(f.node), y: values(f.samples), figure: f })) });
-  const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}`;
+    points: figures.map((f) => ({ x: place.get(f.node), y: values(f.samples), figure: f, hollow: f.excluded })) });
+  const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}` +
+    (p.figure.excluded ? `\n${EXCLUDED}` : "");
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
     line((samples) => samples[k], { faint: true, tell: tell(`image ${k}`) })),
   line((samples) => d3.min(samples), { tell: tell(`least of ${kept} images`) }),
@@ -103,7 +105,8 @@ function stageRow(title, columns, log) {
       title: name === run.name ? name : `${name}, seed ${run.facts.seed ?? "–"}`, pad: 0.5, log,
       xLabel: "block", xTicks: ticksOf(axis), series: all[i], beside: all.flat(),
       caption: `${Math.min(MOST_LINES, all[i].length - 2)} lines, one image each; strong: least and largest of the ` +
-        `${d3.min(figures, (f) => f.samples.length)} images kept.`,
+        `${d3.min(figures, (f) => f.samples.length)} images kept.` +
+        (figures.some((f) => f.excluded) ? " Hollow: the first step of its stage, which TNS leaves out." : ""),
     })))];
 }
 
@@ -175,15 +178,17 @@ function scatter(statistic, title) {
 }
 
 function intervalCell({ low, high }) {
-  return element("td", { class: "text" }, isNumber(low) ? `${number(low, 3)} … ${number(high, 3)}` : "–");
+  return element("td", { class: "text", "data-value": whole(low), "data-more": JSON.stringify([whole(high)]) },
+    isNumber(low) ? `${number(low, 3)} … ${number(high, 3)}` : "–");
 }
 function correlationTable() {
   const rows = correlationsOf().map((c) => [
     element("td", {}, c.setting ?? "all settings"), element("td", { class: "text" }, c.statistic.split(" ").at(-1)),
-    element("td", {}, count(c.n)), numberCell(c.kendall.value), numberCell(c.kendall.p), intervalCell(c.kendall),
+    countCell(c.n), numberCell(c.kendall.value), numberCell(c.kendall.p), intervalCell(c.kendall),
     numberCell(c.spearman.value), numberCell(c.spearman.p), intervalCell(c.spearman)]);
-  return scrolling(table(["runs of", "reading", "runs, n", "τ-b", "p", "95 %", "ρ", "p", "95 %"], rows, "headline"),
-    "whole");
+  const ranks = (name) => [name, { text: "p", csv: [`${name}, p`] },
+    { text: "95 %", csv: [`${name}, 95 % from`, `${name}, 95 % to`] }];
+  return scrolling(table(["runs of", "reading", "runs, n", ...ranks("τ-b"), ...ranks("ρ")], rows, "headline"), "whole");
 }
 function methodOfCorrelations() {
   return element("dl", { class: "method" }, ...report.sweep.methods.flatMap(({ name, formula, source }) =>

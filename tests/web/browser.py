@@ -187,6 +187,25 @@ class Page:
     def move(self, x, y):
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
+    def click(self, expression):
+        """Presses the mouse on the element that the JavaScript expression gives."""
+        x, y = self.evaluate(f"""(node => {{
+            node.scrollIntoView({{block: "center", behavior: "instant"}});
+            const {{left, top, width, height}} = node.getBoundingClientRect();
+            return [left + width / 2, top + height / 2];
+        }})({expression})""")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def touch(self, kind, x=None, y=None):
+        """kind: touchStart, touchMove or, without a place, touchEnd."""
+        self.call("Input.dispatchTouchEvent", type=kind, touchPoints=[] if x is None else [{"x": x, "y": y}])
+        self.settle()
+
+    def tap(self, x, y):
+        self.touch("touchStart", x, y)
+        self.touch("touchEnd")
+
     def screenshot(self, path, whole=False, clip=None):
         """whole: the page to its end; clip: {x, y, width, height} of it."""
         if whole:

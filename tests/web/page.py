@@ -1,6 +1,8 @@
 """page.py ATTSCOPE FOLDER: reports on the runs that make_runs put into FOLDER, opened and read."""
 
 import array
+import csv
+import io
 import itertools
 import json
 import math
@@ -9,6 +11,8 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+import xml.etree.ElementTree
 
 from browser import Browser
 
@@ -73,7 +77,10 @@ def read_tables(page):
             rows = [row[4:] for row in tables[m["instrument"]] if row[:4] == key]
             check(len(rows) == 1, f"one row for {m['instrument']} {key}, found {len(rows)}")
             if rows:
-                mean, deviation, n = rows[0]
+                mean, deviation, n, *tns = rows[0]
+                left_out = m["instrument"] == "nsi" and m["node"] == "blocks.0.add1"
+                wanted = [] if m["instrument"] != "nsi" else ["left out *"] if left_out else ["counted"]
+                check(tns == wanted and m.get("excluded_from_tns", False) == left_out, f"{key}: {tns}, {m}")
                 check(
                     float(mean) == m["mean"] and float(deviation) == m["deviation"] and n == str(m["n"]),
                     f"{m['instrument']} {key}: the page has {rows[0]}, the file {m}",
@@ -766,6 +773,314 @@ def use_theme(page, dark):
     check(contrast[0] > 7 and contrast[1] > 4.5 and min(contrast[2:]) > 3, f"contrast {contrast}")
 
 
+READ_CONTRAST = """
+(() => {
+    for (const details of document.querySelectorAll("main details")) details.open = true;
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 1;
+    const context = canvas.getContext("2d", {willReadFrequently: true});
+    const rgba = colour => {
+        context.clearRect(0, 0, 1, 1);
+        context.fillStyle = colour;
+        context.fillRect(0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data].map(v => v / 255);
+    };
+    const over = (top, below) => [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+    const behind = node => {
+        const layers = [];
+        for (let at = node; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
+        return layers.reduceRight((below, top) => over(top, below), [1, 1, 1, 1]);
+    };
+    const light = c => {
+        const [r, g, b] = c.map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+        return .2126 * r + .7152 * g + .0722 * b;
+    };
+    const ratio = node => {
+        const style = getComputedStyle(node), below = behind(node);
+        const colour = rgba(node.ownerSVGElement ? style.fill : style.color);
+        for (let at = node; at; at = at.parentElement) colour[3] *= Number(getComputedStyle(at).opacity);
+        const [a, b] = [light(over(colour, below)), light(below)];
+        return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    };
+    return new Promise(done => setTimeout(() => {
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = new Map();
+        while (walker.nextNode()) {
+            const node = walker.currentNode.parentElement;
+            const drawn = walker.currentNode.data.trim() && node.getClientRects().length;
+            if (drawn && !["SCRIPT", "STYLE", "NOSCRIPT"].includes(node.tagName)) found.set(node, ratio(node));
+        }
+        done([...found].map(([node, value]) => [value, `${node.tagName}.${node.getAttribute("class") ?? ""} in ` +
+            (node.parentElement.getAttribute("class") || node.parentElement.tagName), node.textContent.slice(0, 40)]));
+    }, 100));
+})()
+"""
+
+
+def read_contrast(page, where):
+    """Every text has a contrast of at least 4.5 : 1 with what is behind it, in charts, tables, captions and tips."""
+    page.evaluate("document.querySelectorAll('#legend .chip')[1].click()")  # one that is off
+    page.evaluate("document.querySelector('#entropy svg.chart').focus()")
+    page.key("ArrowRight")
+    found = page.evaluate(READ_CONTRAST)
+    page.key("Escape")
+    page.evaluate("document.querySelectorAll('#legend .chip')[1].click()")
+    kinds = {what.split(" ")[0] for _, what, _ in found}
+    check(len(found) > 300, f"{where}: {len(found)} texts")
+    for kind in ("figcaption", "text", "TD", "TH", "BUTTON", "DIV", "DD", "P", "H2"):
+        check(any(k.lower().startswith(kind.lower() + ".") for k in kinds), f"{where}: no {kind} among {kinds}")
+    low = {what: (round(value, 2), text) for value, what, text in found if not value >= 4.5}
+    check(not low, f"{where}: contrast of {low}")
+
+
+# --- fingers ----------------------------------------------------------------------------------------------------------
+
+TOLD = "document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent"
+
+
+def chart_box(page, section):
+    return page.evaluate(f"""(() => {{
+        const svg = document.querySelector("#{section} svg.chart");
+        svg.scrollIntoView({{block: "center", behavior: "instant"}});
+        const {{left, top, width, height}} = svg.getBoundingClientRect();
+        return [left, top, width, height];
+    }})()""")
+
+
+def mark_at(page, section, node):
+    """Where the first run's mark of this place stands in the window."""
+    return page.evaluate(f"""(() => {{
+        const marks = document.querySelectorAll("#{section} svg.chart .series[data-run='0'] .mark");
+        const {{left, top, width, height}} = marks[{node}].getBoundingClientRect();
+        return [left + width / 2, top + height / 2];
+    }})()""")
+
+
+def use_touch(page):
+    """A tap shows a tip and leaves it there; a finger that moves across takes it along; what scrolls the page, and a tap
+    elsewhere, take it away."""
+    page.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=1)
+    page.evaluate("document.activeElement.blur()")
+    for section in ("entropy", "nsi", "training"):
+        left, top, width, height = chart_box(page, section)
+        page.settle()
+        page.tap(left + width / 2, top + height / 2)
+        told = page.evaluate(TOLD)
+        check(told, f"{section}: a tap on a chart tells nothing")
+        page.settle()
+        check(page.evaluate(TOLD) == told, f"{section}: the tip goes when the finger does")
+        page.tap(5, 400)
+        check(not page.evaluate(TOLD), f"{section}: a tap elsewhere leaves {page.evaluate(TOLD)}")
+    chart_box(page, "entropy")
+    page.settle()
+    first, last = mark_at(page, "entropy", 0), mark_at(page, "entropy", 2)
+    page.touch("touchStart", *first)
+    check("blocks.0.attn" in page.evaluate(TOLD), f"the first block: {page.evaluate(TOLD)}")
+    for share in (0.2, 0.4, 0.6, 0.8, 1):
+        page.touch("touchMove", *[a + share * (b - a) for a, b in zip(first, last)])
+    check("blocks.2.attn" in page.evaluate(TOLD), f"after a move to the last block: {page.evaluate(TOLD)}")
+    page.touch("touchEnd")
+    check("blocks.2.attn" in page.evaluate(TOLD), f"after that: {page.evaluate(TOLD)}")
+    spot = page.evaluate("""(() => {
+        const {left, width} = document.querySelector("#entropy .spot").getBoundingClientRect();
+        return left + width / 2;
+    })()""")
+    check(abs(spot - last[0]) < 12, f"the ring is at {spot}, the mark at {last[0]}")
+    page.evaluate("document.querySelector('#entropy svg.chart').dispatchEvent(new PointerEvent('pointercancel'))")
+    check(not page.evaluate(TOLD), "the tip stays while the page is scrolled")
+    page.tap(*mark_at(page, "entropy", 1))
+    check(page.evaluate(TOLD), "a tap after that tells nothing")
+    page.resize(740, 360)
+    page.settle()
+    page.settle()
+    check(not page.evaluate(TOLD), "the tip of a chart that is drawn anew stays")
+    page.call("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def take_file(where, seconds=30):
+    """(name, text) of the one file that is being saved there, once it is whole; it is removed."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        names = os.listdir(where)
+        if len(names) == 1 and not names[0].endswith(".crdownload"):
+            path = os.path.join(where, names[0])
+            with open(path, encoding="utf-8", newline="") as file:
+                text = file.read()
+            if text.endswith("\n"):
+                os.remove(path)
+                return names[0], text
+        time.sleep(0.01)
+    return None
+
+
+def saved(page, where, selector):
+    """{file name: text} of what the buttons save."""
+    files = {}
+    for i in range(page.evaluate(f"document.querySelectorAll('{selector}').length")):
+        if i % 10 == 0:
+            time.sleep(1)  # Chromium drops what a page saves beyond ten files a second
+        page.click(f"document.querySelectorAll('{selector}')[{i}]")
+        file = take_file(where)
+        if not file:
+            check(False, f"button {i} of {selector} saves nothing")
+            break
+        files[file[0]] = file[1]
+    return files
+
+
+def read_csv(text):
+    check(text.endswith("\r\n") and "\n" not in text.replace("\r\n", ""), "lines of a CSV end in CR LF")
+    rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    check(len({len(row) for row in rows}) == 1, f"a CSV with rows of {set(map(len, rows))} fields")
+    check(len(set(rows[0])) == len(rows[0]), f"a CSV has a name twice: {rows[0]}")
+    return rows
+
+
+def check_values(files):
+    """The values of an instrument, to the last bit, under their names and units."""
+    for instrument, unit in (("entropy", ", nats"), ("distance", ", image sides"), ("nsi", "")):
+        rows = read_csv(files[f"4-runs-{instrument}-table.csv"])
+        tns = ["TNS"] if instrument == "nsi" else []
+        wanted = ["run", "statistic", "node", "head", f"mean{unit}", f"deviation{unit}", "n", *tns]
+        check(rows[0] == wanted, f"{instrument}: columns {rows[0]}, wanted {wanted}")
+        found = {tuple(row[:4]): row[4:] for row in rows[1:]}
+        for name in NAMES:
+            for m in measured(name):
+                if m["instrument"] != instrument:
+                    continue
+                row = found.pop((name, m["statistic"], m["node"], str(m.get("head", "all"))), None)
+                check(
+                    row and float(row[0]) == m["mean"] and float(row[1]) == m["deviation"] and row[2] == str(m["n"]),
+                    f"{instrument} in the CSV: {row}, in the file: {m}",
+                )
+                check(not tns or row[3] == ("left out *" if m["node"] == "blocks.0.add1" else "counted"), f"{row}")
+        check(not found, f"{instrument}: rows of nothing: {found}")
+
+
+def check_whole(files):
+    """Cells with a deviation become two columns; names from outside keep their quotes and commas."""
+    accuracy = read_csv(files["4-runs-accuracy-table.csv"])
+    head = ["run", "top-1, %", "top-1, %, standard error", "top-5, %", "top-5, %, standard error", "loss, nats",
+            "loss, nats, standard error", "n", "measured on"]
+    check(accuracy[0] == head, f"accuracy: {accuracy[0]}")
+    check([row[0] for row in accuracy[1:]] == NAMES, f"accuracy is of {[row[0] for row in accuracy[1:]]}")
+    for row, name in zip(accuracy[1:], NAMES):
+        m = next(m for m in measured(name) if m["statistic"] == "top1")
+        check(float(row[1]) == m["mean"] and near(float(row[2]), m["deviation"] / 3), f"top-1 of {name}: {row}, {m}")
+    tns = read_csv(files["4-runs-tns-table.csv"])
+    check(tns[0][:6] == ["run", "reading", "TNS", "TNS, deviation", "ζ*", "ζ*, deviation"], f"tns: {tns[0]}")
+    training = read_csv(files["4-runs-training-table.csv"])
+    losses = events(NAMES[0], "metrics.jsonl", "epoch")
+    check(training[0][3] == "train loss, nats", f"training: {training[0]}")
+    check([float(row[3]) for row in training[1:4]] == [e["train_loss"] for e in losses], "losses of epochs")
+    settings = [text for name, text in files.items() if name.startswith("4-runs-overview-table")]
+    check(len(settings) == 2 and any(f'"{HOSTILE}' not in text and HOSTILE in text for text in settings), "settings")
+    check(any('""' in text and "onload" in text for text in settings), "a quote in a value is doubled")
+
+
+NUMBERS = re.compile(r"-?\d+(\.\d+)?")
+
+
+def check_drawing(name, text, chart):
+    """An SVG that stands alone: it parses, says what it is, and has the chart's axes, lines and marks with their looks."""
+    root = xml.etree.ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    check(root.tag == space + "svg" and root.get("width") and root.get("height"), f"{name}: {root.attrib}")
+    check(root[0].tag == space + "title" and root[0].text == chart["title"], f"{name}: title {root[0].text}")
+    texts = [node.text for node in root.iter(space + "text")]
+    for wanted in (chart["title"], chart["label"], *chart["blocks"], *NAMES):
+        check(wanted in texts, f"{name}: no text {wanted}")
+    nodes = list(root.iter())
+    check(not any({"class", "style"} & set(node.attrib) or node.tag == space + "style" for node in nodes), f"{name}: styles")
+    check(not any("var(" in value or "url(" in value for node in nodes for value in node.attrib.values()), f"{name}: links")
+    inherited(root, {})
+    paths = [node for node in root.iter(space + "path") if node.get("d")]
+    drawn = {(node.get("d"), node.get("transform")) for node in paths}
+    for mark in chart["marks"]:
+        check(tuple(mark) in drawn, f"{name}: no mark {mark}")
+    check(all(tuple([line, None]) in drawn for line in chart["lines"] if line), f"{name}: a line is missing")
+    colours = {node.get("all-fill") for node in paths if [node.get("d"), node.get("transform")] in chart["marks"]}
+    check(len(colours) >= len(NAMES) and all(c.startswith("rgb") for c in colours), f"{name}: marks are {colours}")
+    box = [float(v) for v in root.get("viewBox").split()]
+    for node in root.iter(space + "text"):
+        if node.get("y") and NUMBERS.fullmatch(node.get("y")):
+            check(float(node.get("y")) < box[3], f"{name}: {node.text} lies below the edge")
+
+
+def inherited(node, given):
+    """Writes the fill that a renderer finds as all-fill."""
+    fill = node.get("fill", given.get("fill"))
+    node.set("all-fill", fill or "black")
+    for child in node:
+        inherited(child, {"fill": fill})
+
+
+READ_DRAWN = """
+[...document.querySelectorAll("#entropy figure, #nsi figure")].map(figure => ({
+    section: figure.closest("section").id, title: figure.querySelector("h3").textContent,
+    label: figure.querySelector(".label").textContent,
+    blocks: [...figure.querySelectorAll(".axis.x .tick")].map(tick => tick.textContent),
+    marks: [...figure.querySelectorAll(".series .mark")].map(m => [m.getAttribute("d"), m.getAttribute("transform")]),
+    lines: [...figure.querySelectorAll(".series .line")].map(line => line.getAttribute("d")),
+}))
+"""
+
+
+def save_files(browser):
+    """Every table has its CSV and every chart its SVG."""
+    where = os.path.join(folder, "saved")
+    os.makedirs(where)
+    page = browser.open(os.path.join(folder, "page.html"))
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=where)
+    page.evaluate(READ_TABLES)
+    tables, buttons = page.evaluate("""[[...document.querySelectorAll("table")].map(t => t.closest(".scrolling") &&
+        t.closest(".scrolling").querySelectorAll(".export").length), document.querySelectorAll(".scrolling .export").length]""")
+    check(tables and all(n == 1 for n in tables) and len(tables) == buttons, f"{len(tables)} tables, {buttons} buttons")
+    charts = page.evaluate("[...document.querySelectorAll('svg.chart')].map(c => "
+                           "c.closest('figure').querySelectorAll('.export').length)")
+    check(len(charts) > 15 and all(n == 1 for n in charts), f"buttons of charts: {charts}")
+    sheets = saved(page, where, ".scrolling .export")
+    check(len(sheets) == len(tables), f"{len(sheets)} files of {len(tables)} tables: {sorted(sheets)}")
+    for text in sheets.values():
+        read_csv(text)
+    check_values(sheets)
+    check_whole(sheets)
+    drawings = saved(page, where, "figure .export")
+    check(len(drawings) == len(charts), f"{len(drawings)} files of {len(charts)} charts: {sorted(drawings)}")
+    for text in drawings.values():
+        xml.etree.ElementTree.fromstring(text)
+    for chart in page.evaluate(READ_DRAWN):
+        name = "4-runs-{}-{}.svg".format(chart["section"], re.sub(r"[^\w.-]+", "-", chart["title"]))
+        check(name in drawings, f"no {name} among {sorted(drawings)}")
+        if name in drawings:
+            check_drawing(name, drawings[name], chart)
+    check(not page.complaints(), f"console, files: {page.complaints()}")
+    alone = os.path.join(folder, "alone.svg")
+    with open(alone, "w", encoding="utf-8") as file:
+        file.write(next(text for name, text in drawings.items() if "entropy" in name))
+    opened = browser.open(alone)
+    check(opened.evaluate("document.documentElement.getBBox().width") > 300, "an SVG alone shows nothing")
+    quoted = page.evaluate("[`a`, `a,b`, `\"`, `a\\nb`, ``].map(csvField)")
+    check(quoted == ["a", '"a,b"', '""""', '"a\nb"', ""], f"quoted: {quoted}")
+
+
+def read_old_records(browser):
+    """Records that do not say which steps TNS leaves out are marked by the names of steps."""
+    made = os.path.join(folder, "old")
+    shutil.copytree(os.path.join(folder, "plain-1"), made)
+    path = os.path.join(made, "measure.jsonl")
+    with open(path, encoding="utf-8") as lines:
+        text = lines.read()
+    check('"excluded_from_tns":true,' in text, "the record marks no step")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace('"excluded_from_tns":true,', ""))
+    page = browser.open(report(["old"], "old.html"))
+    found = page.evaluate("runs[0].figures.filter(f => f.excluded).map(f => [f.statistic, f.node])")
+    check(found == [["attention", "blocks.0.add1"], ["unit", "blocks.0.add1"]], f"marked in old records: {found}")
+
+
 def fits(page, width):
     check(
         page.evaluate("document.documentElement.scrollWidth") <= width, f"at {width} pixels the page scrolls sideways"
@@ -802,8 +1117,11 @@ def read(browser):
     fits(page, 1440)
     check(not page.complaints(), f"console: {page.complaints()}")
     check(all(url.startswith("file://") for url in page.requests()), f"requests: {page.requests()}")
+    read_contrast(page, "light, desktop")
     phone = browser.open(path, 360, 740, dark=True)
     use_theme(phone, dark=True)
+    read_contrast(phone, "dark, phone")
+    use_touch(phone)
     for width in (360, 768):
         phone.resize(width, 740)
         phone.settle()
@@ -827,6 +1145,8 @@ def read(browser):
     read_many_runs(browser)
     read_swept_looks(browser)
     read_several_gates(browser)
+    save_files(browser)
+    read_old_records(browser)
 
 
 READ_SWEEP = """
@@ -962,7 +1282,7 @@ def read_entropies(browser):
         "[...document.querySelector('#settings table').rows].map(row =>"
         "[...row.cells].map(cell => cell.dataset.value ?? cell.textContent).slice(5))"
     )
-    check(rows == [["top-1 %", "entropy, mean over layers"], ["50", "2.25"]], f"what was measured: {rows}")
+    check(rows == [["top-1 %", "entropy, mean over layers, nats"], ["50", "2.25"]], f"what was measured: {rows}")
     check(not page.complaints(), f"console, entropies: {page.complaints()}")
 
 

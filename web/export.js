@@ -1,0 +1,187 @@
+"use strict";
+/* Tables as CSV and charts as SVG: scrolling() and chart() add the buttons. */
+
+/* "runs-entropy-values" of texts from outside: letters, digits, dots, dashes and underscores only. */
+function fileName(...parts) {
+  const name = parts.filter(Boolean).join("-").replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/-{2,}/g, "-")
+    .replace(/^[-.]+|-+$/g, "");
+  return [...name].slice(0, 100).join("") || "report";
+}
+
+function save(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/* A button that saves what `make` returns. what: the text that tells the button from others. */
+function exportButton(format, what, make) {
+  const { type, suffix } = { CSV: { type: "text/csv;charset=utf-8", suffix: "csv" },
+    SVG: { type: "image/svg+xml", suffix: "svg" } }[format];
+  const button = element("button", { type: "button", class: "export", "aria-label": `Download ${what} as ${format}`,
+    title: `Download as ${format}` }, format);
+  button.addEventListener("click", () => {
+    const section = button.closest("section");
+    const same = [...section?.querySelectorAll(".export") ?? [button]]
+      .filter((other) => other.getAttribute("aria-label") === button.getAttribute("aria-label"));
+    const number = same.length > 1 ? String(same.indexOf(button) + 1) : "";
+    save(`${fileName(document.querySelector("h1").textContent, section?.id, what, number)}.${suffix}`, type, make());
+  });
+  return button;
+}
+
+/* --- CSV ---------------------------------------------------------------------------------------------------------- */
+
+/* As RFC 4180 quotes. */
+function csvField(text) {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/* The values of a cell: [mean, deviation, n] of "12 ± 3 n 4", in full; a dash is no value. */
+function valuesOfCell(cell) {
+  const { value, more } = cell.dataset;
+  const first = value ?? cell.textContent.trim();
+  return [first === "–" ? "" : first, ...(more ? JSON.parse(more) : [])];
+}
+
+/* A column of the file for each value that cells of the table's column have. The heading "top-1 %, mean ± deviation"
+   stands for "top-1 %, mean" and "top-1 %, deviation"; data-csv has other names. */
+function csvHeads(head, width) {
+  const text = head.textContent.trim(), [first, second] = text.split(" ± ");
+  const base = first.replace(/, mean$/, "");
+  const names = head.dataset.csv ? JSON.parse(head.dataset.csv)
+    : [second ? first : text, second ? `${base}, ${second}` : `${text}, deviation`, `${base}, n`];
+  return names.slice(0, width);
+}
+
+function csvOf(table) {
+  const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map(valuesOfCell));
+  const heads = [...table.tHead.rows[0].cells];
+  const widths = heads.map((_, i) => d3.max(rows, (row) => row[i].length) ?? 1);
+  const lines = [heads.flatMap((head, i) => csvHeads(head, widths[i])),
+    ...rows.map((row) => row.flatMap((values, i) => d3.range(widths[i]).map((k) => values[k] ?? "")))];
+  return lines.map((line) => `${line.map(csvField).join(",")}\r\n`).join("");
+}
+
+/* --- SVG ---------------------------------------------------------------------------------------------------------- */
+
+const SVG = "http://www.w3.org/2000/svg";
+const INHERITED = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray",
+  "stroke-linecap", "stroke-linejoin", "paint-order", "font-family", "font-size", "font-weight", "text-anchor"];
+
+/* The style sheet's colours may be of spaces that programs for drawings do not know. */
+const plainColour = (() => {
+  const canvas = document.createElement("canvas"), known = new Map();
+  canvas.width = canvas.height = 1;
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  return (colour) => {
+    if (!known.has(colour)) {
+      context.clearRect(0, 0, 1, 1);
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
+      known.set(colour, a === 255 ? `rgb(${r}, ${g}, ${b})` : `rgba(${r}, ${g}, ${b}, ${a / 255})`);
+    }
+    return known.get(colour);
+  };
+})();
+
+function svgElement(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+/* Sets what the style sheet says as attributes, where the parent's copy has not said it. */
+function inlineStyle(node, copy, inherited) {
+  const style = getComputedStyle(node);
+  for (const name of INHERITED) {
+    const value = style.getPropertyValue(name);
+    if (inherited && value === inherited.getPropertyValue(name)) continue;
+    const isColour = (name === "fill" || name === "stroke") && value !== "none";
+    copy.setAttribute(name, isColour ? plainColour(value) : value);
+  }
+  if (style.opacity !== "1") copy.setAttribute("opacity", style.opacity);
+  return style;
+}
+
+/* A copy that needs neither the style sheet nor the page; null of what is not shown. */
+function standalone(node, inherited = null) {
+  const shown = getComputedStyle(node);
+  if (shown.display === "none" || shown.visibility === "hidden") return null;
+  const copy = svgElement(node.localName);
+  for (const { name, value } of node.attributes)
+    if (!/^(class|style|tabindex|role|xmlns|visibility|aria-.*|data-.*)$/.test(name)) copy.setAttribute(name, value);
+  const style = inlineStyle(node, copy, inherited);
+  for (const child of node.childNodes) {
+    const part = child.nodeType === Node.TEXT_NODE ? document.createTextNode(child.data)
+      : child.nodeType === Node.ELEMENT_NODE ? standalone(child, style) : null;
+    if (part) copy.append(part);
+  }
+  return copy;
+}
+
+/* What the chart's key and the page's legend say of it: [{marks: [svg], text}]. */
+function legendOf(figure, spec) {
+  const key = [...figure.querySelectorAll(".key > span")].map((item) =>
+    ({ marks: [...item.querySelectorAll("svg")], text: item.textContent.trim() }));
+  const shown = [...new Set(visibleIn(spec).series.map((series) => series.run))];
+  const told = runs.length < 2 || spec.series.some((series) => series.colour || series.apart);
+  return [...(told ? [] : shown.map((run) => ({ marks: [sample(run)], text: run.name }))), ...key];
+}
+
+/* Lays the legend out in rows below the chart: {nodes, height}. The marks must be in the page for their styles. */
+function drawLegend(entries, width, top, font) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = `12px ${font}`;
+  const nodes = [];
+  let x = 12, y = top;
+  for (const { marks, text } of entries) {
+    const boxes = marks.map((mark) => mark.viewBox.baseVal);
+    const wide = d3.sum(boxes, (box) => box.width + 4) + context.measureText(text).width + 16;
+    if (x > 12 && x + wide > width - 12) {
+      x = 12;
+      y += 20;
+    }
+    for (const [i, mark] of marks.entries()) {
+      const copy = standalone(mark), { width: w, height: h } = boxes[i];
+      for (const [name, value] of Object.entries({ x, y: y - 4 - h / 2, width: w, height: h, overflow: "visible" }))
+        copy.setAttribute(name, value);
+      nodes.push(copy);
+      x += w + 4;
+    }
+    nodes.push(svgElement("text", { x, y }, text));
+    x += context.measureText(text).width + 16;
+  }
+  return { nodes, height: entries.length ? y - top + 16 : 0 };
+}
+
+/* Characters that XML has no place for. */
+function xmlText(text) {
+  return text.replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, "\u{FFFD}");
+}
+
+/* The chart as it is shown, with its title, the runs and its key, as a file of its own. */
+function svgOf(figure, spec) {
+  const drawn = figure.querySelector("svg.chart"), { width, height } = drawn.viewBox.baseVal, head = 30;
+  const box = drawn.getBBox(), left = Math.min(0, box.x) - 4; /* an axis' labels may stand outside */
+  const wide = Math.ceil(Math.max(width, box.x + box.width) + 4 - left);
+  const style = getComputedStyle(figure), place = element("div", { class: "exporting" });
+  const entries = legendOf(figure, spec);
+  figure.append(place);
+  place.append(...entries.flatMap(({ marks }) => marks.filter((mark) => !mark.isConnected)));
+  const legend = drawLegend(entries, width, head + height + 18, style.fontFamily);
+  const total = head + height + 8 + legend.height, chart = standalone(drawn);
+  place.remove();
+  for (const [name, value] of Object.entries({ y: head, width, height, overflow: "visible" }))
+    chart.setAttribute(name, value);
+  const soft = plainColour(getComputedStyle(figure.querySelector("svg.chart .label")).fill);
+  const whole = svgElement("svg", { viewBox: `${left} 0 ${wide} ${total}`, width: wide, height: total,
+    "font-family": style.fontFamily },
+  svgElement("title", {}, spec.title), svgElement("desc", {}, [spec.caption, document.title].filter(Boolean).join(" ")),
+  svgElement("rect", { x: left, width: wide, height: total, fill: plainColour(style.backgroundColor) }),
+  svgElement("text", { x: 12, y: 20, "font-size": 14, "font-weight": 600, fill: plainColour(style.color) }, spec.title),
+  chart, svgElement("g", { "font-size": 12, fill: soft }, ...legend.nodes));
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${xmlText(new XMLSerializer().serializeToString(whole))}\n`;
+}
