@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "choose.h"
 #include "digest.h"
 #include "evaluation.h"
 #include "figures.h"
@@ -12,7 +13,7 @@
 #include "stop.h"
 
 typedef struct instruments {
-    const char *with, *nodes;
+    const char *with, *nodes, *map_images;
     int maps, samples;
 } instruments;
 
@@ -32,6 +33,7 @@ typedef struct job {
     settings *settings;
     cli_loaded loaded;
     att_dataset *dataset;
+    cli_choice chosen; /* images with maps, where they are named */
     att_measure *measure;
     att_checkpoint_info stood; /* where the checkpoint's training stood */
     char folder[CLI_PATH];     /* for what is found; "": it is printed only */
@@ -52,6 +54,9 @@ static const cli_option instrument_options[] = {
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
     {"maps", .kind = CLI_INT, .value = "K", .help = "keep the attention maps of the first K images as well",
      CLI_AT(instruments, maps), .low = 0, .high = 65536},
+    {"map-images", .kind = CLI_TEXT, .value = "LIST",
+     .help = "the same of these images: names or numbers from 0, by commas; '*' and '?' allowed in names",
+     CLI_AT(instruments, map_images)},
     {"samples", .kind = CLI_INT, .value = "K",
      .help = "keep the NSI of each of the first K images as well: the report draws a line for each",
      CLI_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
@@ -86,6 +91,11 @@ static const cli_use uses[] = {
     {&cli_group_output, offsetof(settings, output)},
 };
 
+static bool wants_maps(const settings *s)
+{
+    return s->instruments.maps > 0 || s->instruments.map_images;
+}
+
 /* --- where the records go ----------------------------------------------------------------------------------------- */
 
 /* "deit_tiny" of "weights/deit_tiny.safetensors" */
@@ -114,8 +124,8 @@ static int settle_folder(job *j)
         *j->folder = '\0';
     if (f->output && !*j->folder)
         return cli_usage("--output: \"%.32s...\" is longer than a path may be", f->output);
-    if (j->settings->instruments.maps > 0 && !*j->folder)
-        return cli_usage("--maps needs --output FOLDER: %s does not lie in a run's folder", checkpoint);
+    if (wants_maps(j->settings) && !*j->folder)
+        return cli_usage("maps need --output FOLDER: %s does not lie in a run's folder", checkpoint);
     return CLI_OK;
 }
 
@@ -179,6 +189,16 @@ static int put_family(const job *j, att_field fields[FAMILY])
     return is_residual ? FAMILY : sizeof vit / sizeof *vit;
 }
 
+/* What was measured, in words: the data set, or the first of the images' paths. */
+static const char *data_text(const job *j, char text[CLI_PATH])
+{
+    const cli_evaluation_data *d = &j->settings->on.data;
+    snprintf(text, CLI_PATH, "%s", d->data_dir);
+    if (d->more_count > 0)
+        snprintf(text, CLI_PATH, "%s and %d more", d->data_dir, d->more_count);
+    return text;
+}
+
 /* What decides the figures, so that those of another call can be told apart or kept. */
 static att_status emit_begin(const job *j)
 {
@@ -186,7 +206,7 @@ static att_status emit_begin(const job *j)
     const att_identity *identity = &j->loaded.identity;
     const att_model_options *o = &identity->options;
     const att_preprocess *p = &identity->preprocess;
-    char mean[3][24], std[3][24], means[80], stds[80];
+    char mean[3][24], std[3][24], means[80], stds[80], data[CLI_PATH];
     int last = p->in_chans - 1;
     for (int c = 0; c < 3; c++) {
         number_text(p->mean[c], mean[c]);
@@ -199,7 +219,7 @@ static att_status emit_begin(const job *j)
         {.name = "checkpoint", .text = s->on.data.checkpoint},
         {.name = "weights", .text = j->weights},
         {.name = "use_ema", .text = s->on.data.use_ema ? "true" : "false"},
-        {.name = "data", .text = s->on.data.data_dir},
+        {.name = "data", .text = data_text(j, data)},
         {.name = "contents", .text = j->contents},
         {.name = "split", .text = split_of(j)},
         {.name = "images", .number = (double)j->images},
@@ -281,7 +301,8 @@ static int write_maps(const job *j)
     options.class_count = trained.count;
     options.unlabelled = !cli_classes_fit(classes, j->dataset);
     options.nodes = s->instruments.nodes;
-    options.count = s->instruments.maps;
+    options.images = j->chosen.images;
+    options.count = j->chosen.images ? j->chosen.count : s->instruments.maps;
     options.backend = s->on.engine.backend;
     options.precision = cli_engine_precision(&s->on.engine);
     options.skip_corrupt = s->on.data.skip_corrupt;
@@ -302,13 +323,14 @@ static int write_maps(const job *j)
 static int write_json(const job *j, const att_evaluation *e)
 {
     att_json_writer *writer;
+    char data[CLI_PATH];
     int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
     if (code != CLI_OK)
         return code;
     att_json_begin_object(writer);
     cli_json_text(writer, "model", j->loaded.identity.name);
     cli_json_text(writer, "checkpoint", j->settings->on.data.checkpoint);
-    cli_json_text(writer, "data", j->settings->on.data.data_dir);
+    cli_json_text(writer, "data", data_text(j, data));
     cli_json_text(writer, "split", split_of(j));
     cli_json_text(writer, "folder", *j->folder ? j->folder : NULL);
     cli_json_integer(writer, "images", e->count);
@@ -347,7 +369,7 @@ static int write_records(const job *j)
     int code = cli_check(j->cli, emit_all(j));
     if (code != CLI_OK)
         return code;
-    return j->settings->instruments.maps > 0 ? write_maps(j) : look_at_old_maps(j);
+    return wants_maps(j->settings) ? write_maps(j) : look_at_old_maps(j);
 }
 
 /* Records first: whatever becomes of the output, they are there. */
@@ -449,19 +471,22 @@ static int measure(job *j)
     return code == CLI_OK ? write_everything(j, &e) : code;
 }
 
-/* Operands are what flags did not name: CHECKPOINT, then DATA. */
+/* Operands are what flags did not name: CHECKPOINT, then DATA, then more paths of images. */
 static int take_operands(settings *s, const char *const *operands, int count)
 {
     cli_evaluation_data *d = &s->on.data;
+    bool named = d->data_dir;
     int taken = 0;
     if (!d->checkpoint && taken < count)
         d->checkpoint = operands[taken++];
     if (!d->data_dir && taken < count)
         d->data_dir = operands[taken++];
-    if (taken < count)
-        return cli_usage("measure: \"%s\" is one operand too many; see attscope measure --help", operands[taken]);
     if (!d->checkpoint || !d->data_dir)
         return cli_usage("measure needs CHECKPOINT and DATA; see attscope measure --help");
+    if (taken < count && named)
+        return cli_usage("measure: \"%s\" is one operand too many; see attscope measure --help", operands[taken]);
+    d->more = operands + taken;
+    d->more_count = count - taken;
     return CLI_OK;
 }
 
@@ -475,6 +500,11 @@ static int check(job *j)
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);
     s->on.data.unlabelled = !names_scores(s->instruments.with);
+    if (code == CLI_OK && s->instruments.maps > 0 && s->instruments.map_images)
+        return cli_usage("--maps K takes the first K images, --map-images LIST names them: one of the two");
+    if (code == CLI_OK && s->on.data.more_count > 0 && !s->on.data.unlabelled)
+        return cli_usage("accuracy needs classes: name one data set instead of %d paths of images",
+                         s->on.data.more_count + 1);
     return code == CLI_OK ? cli_instruments_check(j->cli, s->instruments.with) : code;
 }
 
@@ -490,9 +520,12 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_evaluation_open(cli, &j.settings->on, &j.loaded, &j.dataset);
     if (code == CLI_OK)
         code = settle_instruments(&j);
+    if (code == CLI_OK && j.settings->instruments.map_images)
+        code = cli_choose_images(j.dataset, j.settings->instruments.map_images, &j.chosen);
     if (code == CLI_OK)
         code = measure(&j);
     close_records(&j);
+    cli_choice_free(&j.chosen);
     att_measure_destroy(&j.measure);
     att_dataset_close(&j.dataset);
     cli_unload(&j.loaded);
@@ -502,14 +535,16 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 const cli_command cli_command_measure = {
     .name = "measure",
     .summary = "measures what attention in a checkpoint does on a data set",
-    .operands = "CHECKPOINT DATA",
-    .most_operands = 2,
+    .operands = "CHECKPOINT DATA...",
+    .most_operands = 1000000,
     .about =
         "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
         "for each node of the network the mean over images, the standard deviation\n"
         "between images (n - 1), the number of images n, and the mean of each head; for\n"
         "accuracy the standard error of the mean, deviation / sqrt(n), instead.\n" CLI_DATA_HELP
         "\n\n"
+        "DATA can be an image file too, and there can be several: image files, folders and\n"
+        "archives. Their images are measured without classes, in the order of the paths.\n\n"
         "Instruments look on: the network's results are the same to the bit. The records\n"
         "go to measure.jsonl in the checkpoint's folder, where that is a run's, or in\n"
         "OUTPUT/EXPERIMENT, maps to maps.safetensors beside it, and the figures to the\n"
@@ -518,7 +553,8 @@ const cli_command cli_command_measure = {
         "  attscope measure output/first/model_best.safetensors \\\n"
         "      /usr/share/datasets/fashion-mnist --with entropy,nsi --maps 8\n"
         "  attscope measure deit_tiny_patch16_224.safetensors imagenet/val \\\n"
-        "      --model deit_tiny_patch16_224 --class-map synsets.txt --output output",
+        "      --model deit_tiny_patch16_224 --class-map synsets.txt --output output\n"
+        "  attscope measure output/first/last.safetensors cat.jpg dogs/ --map-images cat.jpg",
     .explain = cli_figures_explain,
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,

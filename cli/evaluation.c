@@ -1,5 +1,6 @@
 #include "evaluation.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "labels.h"
@@ -119,6 +120,26 @@ int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded 
     return cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded);
 }
 
+/* The images of all paths. */
+static int open_images(cli_app *cli, const cli_evaluation_data *data, const att_dataset_options *options,
+                       att_dataset **dataset)
+{
+    int count = 1 + data->more_count;
+    if (data->class_map)
+        return cli_usage("--class-map numbers the classes of one data set; of %d paths the images have none", count);
+    const char **paths = calloc((size_t)count, sizeof *paths);
+    if (!paths)
+        return cli_failure("out of memory for a list of %d paths", count);
+    paths[0] = data->data_dir;
+    for (int i = 1; i < count; i++)
+        paths[i] = data->more[i - 1];
+    int code = cli_check(cli, att_dataset_open_images(cli->context, paths, count, options, dataset));
+    free(paths);
+    if (code == CLI_OK)
+        cli_note(cli, "%lld images in %d paths, without classes", (long long)att_dataset_count(*dataset), count);
+    return code;
+}
+
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
 {
     const cli_evaluation_data *d = &options->data;
@@ -134,7 +155,8 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     asked.trained = trained.count > 0 ? (const char *const *)trained.names : NULL;
     asked.trained_count = trained.count;
     if (code == CLI_OK)
-        code = cli_dataset_open(cli, d->data_dir, &asked, dataset);
+        code = d->more_count > 0 ? open_images(cli, d, &asked, dataset)
+                                 : cli_dataset_open(cli, d->data_dir, &asked, dataset);
     cli_labels_free(&trained);
     if (code != CLI_OK)
         return code;

@@ -6,6 +6,8 @@
 
 typedef struct cli_evaluation_data {
     const char *data_dir, *split, *class_map;
+    const char *const *more; /* further paths of images, which makes all of them images without classes. No flag */
+    int more_count;
     bool coarse_labels;
     int64_t cache_bytes;
     const char *checkpoint;
@@ -28,7 +30,7 @@ typedef struct cli_evaluation {
  * caller's whatever comes back: CLI_OK or a code. */
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded);
 /* Then opens data.data_dir, which is not NULL, for that network; where unlabelled, all images below it if it has no
- * classes. *dataset is NULL before, and the caller's as above. */
+ * classes, and with data.more the images of all paths. *dataset is NULL before, and the caller's as above. */
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset);
 
 /* Whether the images' classes can be those of a network with so many: as many, or numbered by more than their sorted

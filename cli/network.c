@@ -202,7 +202,8 @@ int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *
         asked.unlabelled = true;
         status = att_dataset_open(cli->context, path, &asked, dataset);
         if (status == ATT_OK) {
-            cli_note(cli, "%s: %lld images, without classes", path, (long long)att_dataset_count(*dataset));
+            int64_t count = att_dataset_count(*dataset);
+            cli_note(cli, "%s: %lld image%s, without classes", path, (long long)count, count == 1 ? "" : "s");
             return CLI_OK;
         }
     }

@@ -8,10 +8,21 @@
 
 /* --- one file ----------------------------------------------------------------------------------------------------- */
 
+static bool begins_as_image(const char *path)
+{
+    uint8_t bytes[16]; /* more than any signature */
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file)
+        fclose(file);
+    return att_image_begins(bytes, size);
+}
+
+/* By its name, else by its contents. */
 static bool is_image_file(const char *path)
 {
     struct stat info;
-    return att_class_tree_is_image(path) && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && (att_class_tree_is_image(path) || begins_as_image(path));
 }
 
 static att_status open_file(att_dataset *dataset, const att_dataset_options *options)

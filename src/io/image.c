@@ -61,6 +61,11 @@ static const image_format *format_of(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
+bool att_image_begins(const void *bytes, size_t size)
+{
+    return format_of(bytes, size) != NULL;
+}
+
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
                                   const att_image_limits *limits, const att_image_need *need, att_image *image)
 {

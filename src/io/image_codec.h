@@ -26,6 +26,9 @@ typedef struct att_image_job {
     const att_image_need *need; /* NULL: every pixel */
 } att_image_job;
 
+/* Whether a file begins as an image of a format that is known by name; not every one of them can be decoded. */
+bool att_image_begins(const void *bytes, size_t size);
+
 /* As att_image_decode(), with the file's name for messages. Pixels that are not needed may be undefined; the others,
  * and what is refused, do not depend on the need. */
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,

@@ -122,7 +122,7 @@ cp out/plain/last.safetensors alone/some.safetensors
 run 0 measure alone/some.safetensors data --with accuracy
 err_has 'no record is kept: alone/some.safetensors does not lie in a run'
 [ "$(ls alone)" = some.safetensors ] || fail 'records beside a checkpoint of no run'
-usage "--maps needs --output FOLDER: alone/some.safetensors does not lie in a run's folder" \
+usage "maps need --output FOLDER: alone/some.safetensors does not lie in a run's folder" \
     measure alone/some.safetensors data --maps 1
 run 0 measure alone/some.safetensors data --with accuracy --output kept --maps 1
 [ "$(ls kept kept/some | tr '\n' ' ')" = 'kept: runs.sqlite some  kept/some: maps.safetensors measure.jsonl ' ] ||
@@ -238,6 +238,46 @@ run 1 measure out/plain/last.safetensors three --with accuracy,nsi
 err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the accuracy would mean nothing'
 rm -f out/plain/measure*.jsonl
 
+# Loose images, folders and archives of them, in the order of their paths; the user says which get maps.
+mkdir -p loose/deep
+cp "$here/../goldens/images/420.jpg" loose/b.jpg
+cp "$here/../goldens/images/420.jpg" loose/deep/420.jpg
+cp "$here/../goldens/images/grey.jpg" no-ending
+tar cf loose.tar loose
+mkdir flat
+cp loose/b.jpg loose/deep/420.jpg flat
+maps() { head -c 5000 "$1/maps.safetensors" | tr -cd ' -[]-~'; } # the header without its backslashes
+run 0 measure alone/some.safetensors loose/b.jpg loose loose.tar no-ending --output paths --map-images 'no-*,deep/420.jpg,0'
+err_has '6 images in 4 paths, without classes'
+err_has 'accuracy is left out: the images have no classes, or others than the network'
+grep -q '"data":"loose/b.jpg and 3 more".*"images":6,' paths/some/measure.jsonl || fail 'other images are measured'
+maps paths/some | grep -qF '"names":"["no-ending","deep/420.jpg","loose/deep/420.jpg","b.jpg"]"' ||
+    fail "other images have maps: $(maps paths/some)"
+maps paths/some | grep -qF '"label_names":"["","","",""]"' || fail 'images without classes have names of classes'
+# The same images, wherever they lie: the figures add up.
+cp -r loose moved-loose
+run 0 measure alone/some.safetensors loose/b.jpg loose/deep/420.jpg --with entropy --output paths
+run 0 measure alone/some.safetensors moved-loose/b.jpg moved-loose/deep/420.jpg --with nsi --output paths
+err_has 'kept beside them, from earlier: entropy'
+run 0 measure alone/some.safetensors loose/b.jpg --with entropy --output paths
+err_has 'loose/b.jpg: 1 image, without classes'
+usage 'accuracy needs classes: name one data set instead of 2 paths of images' \
+    measure alone/some.safetensors loose loose/b.jpg --with accuracy
+run 1 measure alone/some.safetensors loose/b.jpg --with accuracy
+err_has 'loose/b.jpg is an image, not a data set: it has no class; name a folder of class folders'
+run 1 measure alone/some.safetensors loose nowhere.jpg
+err_has 'attscope: nowhere.jpg does not exist'
+for wrong in 'zebra.jpg|no image is called "zebra.jpg"; the first is called "420.jpg"' \
+    '0,2|there is no image 2; the data set has 2, numbered from 0' '0,|"0," has an empty item'; do
+    run 2 measure alone/some.safetensors flat --with entropy --output paths --map-images "${wrong%%|*}"
+    err_has "${wrong#*|}"
+done
+run 0 measure out/plain/last.safetensors data --with entropy --output paths --experiment idx --map-images 31,4
+maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[31]","t10k-images-idx3-ubyte[4]"]"' ||
+    fail "other images of an IDX file: $(maps paths/idx)"
+run 0 measure out/plain/last.safetensors data --with entropy --output paths --experiment idx --map-images '*ubyte[7]'
+maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[7]"]"' || fail "not the image that is named: $(maps paths/idx)"
+
 # A network that answers with zeros has no stiffness: |x_t| = 0.
 header=$((8 + $(od -An -t u8 -N 8 alone/some.safetensors))) size=$(wc -c <alone/some.safetensors)
 { head -c $header alone/some.safetensors && head -c $((size - header)) /dev/zero; } >alone/dead.safetensors
@@ -259,7 +299,9 @@ err_is <<<'attscope: "accuracy,-accuracy" leaves no instrument'
 
 # Refused.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
-usage 'measure: "more" is one operand too many; see attscope measure --help' measure a b more
+usage 'measure: "more" is one operand too many; see attscope measure --help' measure a --data-dir b more
+usage '--maps K takes the first K images, --map-images LIST names them: one of the two' \
+    measure out/plain/last.safetensors data --maps 1 --map-images 3
 usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
 run 2 measure absent.safetensors nowhere --with entropy,distanse
 err_has 'attscope: there is no instrument "distanse"; did you mean "distance"?'
