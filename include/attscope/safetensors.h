@@ -1,7 +1,8 @@
 /* attscope/safetensors.h - the file format in which weights and checkpoints are written.
  *
  * A file is the header's length (u64, little endian), the header (JSON: name -> dtype, shape, offsets; string-only
- * metadata) and the tensors without gaps. Format: https://github.com/huggingface/safetensors, "Format".
+ * metadata) and the tensors without gaps. The header has at most 100,000,000 bytes. Format:
+ * https://github.com/huggingface/safetensors, "Format".
  * Such files are read by attscope/tensors.h.
  */
 #ifndef ATTSCOPE_SAFETENSORS_H

@@ -30,11 +30,18 @@ extern "C" {
 /* An open file. Reading is thread-safe except for the context's message. */
 typedef struct att_tensors att_tensors;
 
-/* Maps the file and checks all of it but the tensors' contents, and of a zip archive these too. On success *file is the
- * caller's, freed by att_tensors_close(). Errors, each naming the file, and the tensor where there is one: ERR_FORMAT
- * (what was found and what was expected; what would have to be called to read a pickle); ERR_UNSUPPORTED (a tensor of
- * more than ATT_MAX_RANK dims, quantised or sparse, a compressed archive, a program); ERR_NOT_FOUND, ERR_IO,
- * ERR_MEMORY.
+/* Checks all of the file but the tensors' contents, and of a zip archive these too. The file stays open: a tensor is read
+ * from it when it is asked for. The file must not be changed meanwhile; replacing it by renaming another one is harmless.
+ * Nothing is mapped into memory, so that a file that another program shortens gives ERR_IO and no signal.
+ *
+ * Memory: for safetensors at most 5 times the length of the header, which may have 100,000,000 bytes as in the format's
+ * reference implementation. For a checkpoint of PyTorch, until it is open, its pickles (at most 1 GiB) and about 100
+ * bytes for each value in them (at most 16,777,216).
+ *
+ * On success *file is the caller's, freed by att_tensors_close(). Errors, each naming the file, and the tensor where
+ * there is one: ERR_FORMAT (what was found and what was expected; what would have to be called to read a pickle);
+ * ERR_UNSUPPORTED (a tensor of more than ATT_MAX_RANK dims, quantised or sparse, a compressed archive, a program);
+ * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY.
  */
 ATT_API ATT_MUST_CHECK att_status att_tensors_open(att_context *context, const char *path, att_tensors **file);
 ATT_API void att_tensors_close(att_tensors **file);
@@ -70,7 +77,8 @@ ATT_API int att_tensors_metadata_count(const att_tensors *file);
 ATT_API const char *att_tensors_metadata_key(const att_tensors *file, int index);
 
 /* Copies tensor `index`, row-major, to out[0..count-1], from F32, F16, BF16 or F64 (rounded to nearest). Errors:
- * ERR_ARGUMENT where the tensor does not have `count` elements; ERR_UNSUPPORTED where it has another type. */
+ * ERR_ARGUMENT where the tensor does not have `count` elements; ERR_UNSUPPORTED where it has another type; ERR_IO where
+ * the file cannot be read, or has become shorter since it was opened; ERR_MEMORY (of tensors with strides). */
 ATT_API att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count);
 /* Copies tensor `index`, row-major, which must be of type `dtype` (ERR_MISMATCH), unchanged. */
 ATT_API att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_dtype dtype, void *out,

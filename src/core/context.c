@@ -82,7 +82,7 @@ att_settings att_settings_defaults(void)
     return (att_settings){.tier_cap = tier_from_environment()};
 }
 
-/* A sixteenth stays for what is not ours: mapped files, libraries, other processes that grow. */
+/* A sixteenth stays for what is not ours: libraries, other processes that grow. */
 static size_t default_limit(void)
 {
     size_t spare = att_machine_memory("");

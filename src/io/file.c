@@ -2,10 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,36 +159,128 @@ att_status att_file_read(att_context *context, const char *path, size_t cap, cha
     return ATT_OK;
 }
 
-static att_status map_descriptor(att_context *context, const char *path, int descriptor, off_t size, att_file_map *map)
+struct att_file_reader {
+    att_context *context;
+    char *path;
+    int descriptor;
+    uint64_t size;
+};
+
+static att_status start_reader(att_file_reader *reader, const char *path)
 {
-    if ((uint64_t)size > SIZE_MAX)
-        return att_fail(context, ATT_ERR_MEMORY, "%s is too large to be mapped into memory", path);
-    att_file_map result = {.bytes = NULL, .size = (size_t)size};
-    if (result.size > 0) {
-        void *bytes = mmap(NULL, result.size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (bytes == MAP_FAILED)
-            return fail_system(context, errno, path, "mapped into memory");
-        result.bytes = bytes;
-    }
-    *map = result;
+    reader->path = att_copy_string(reader->context, path);
+    if (reader->path == NULL)
+        return att_fail_memory(reader->context, strlen(path) + 1, path);
+    struct stat info;
+    ATT_TRY(open_regular(reader->context, path, &reader->descriptor, &info));
+    reader->size = (uint64_t)info.st_size;
     return ATT_OK;
 }
 
-att_status att_file_map_open(att_context *context, const char *path, att_file_map *map)
+att_status att_file_reader_open(att_context *context, const char *path, att_file_reader **reader)
 {
-    int descriptor;
-    struct stat info;
-    ATT_TRY(open_regular(context, path, &descriptor, &info));
-    att_status status = map_descriptor(context, path, descriptor, info.st_size, map);
-    close(descriptor);
+    att_file_reader *made = att_allocate(context, sizeof(*made));
+    if (made == NULL)
+        return att_fail_memory(context, sizeof(*made), path);
+    made->context = context;
+    made->descriptor = -1;
+    att_status status = start_reader(made, path);
+    if (status != ATT_OK)
+        att_file_reader_close(&made);
+    else
+        *reader = made;
     return status;
 }
 
-void att_file_map_close(att_file_map *map)
+uint64_t att_file_reader_size(const att_file_reader *reader)
 {
-    if (map->bytes != NULL)
-        munmap((void *)(uintptr_t)map->bytes, map->size);
-    *map = (att_file_map){.bytes = NULL};
+    return reader->size;
+}
+
+att_status att_file_reader_read(const att_file_reader *reader, uint64_t offset, void *out, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(reader->descriptor, (char *)out + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_system(reader->context, errno, reader->path, "read");
+        if (got == 0)
+            return att_fail(reader->context, ATT_ERR_IO,
+                            "%s ended at byte %" PRIu64 " while it was read, and had %" PRIu64
+                            " bytes when it was opened; another program is writing it: try again once it is complete",
+                            reader->path, offset + done, reader->size);
+        done += (size_t)got;
+    }
+    return ATT_OK;
+}
+
+void att_file_reader_close(att_file_reader **reader)
+{
+    if (reader == NULL || *reader == NULL)
+        return;
+    att_file_reader *done = *reader;
+    if (done->descriptor >= 0)
+        close(done->descriptor);
+    att_free(done->context, done->path);
+    att_free(done->context, done);
+    *reader = NULL;
+}
+
+att_status att_file_window_show(att_file_window *window, uint64_t offset, size_t wanted, const uint8_t **bytes,
+                                size_t *size)
+{
+    const att_file_reader *reader = window->reader;
+    uint64_t left = offset < reader->size ? reader->size - offset : 0;
+    size_t count = left < wanted ? (size_t)left : wanted;
+    uint64_t behind = window->begin + window->size;
+    if (count > 0 && (offset < window->begin || offset > behind || behind - offset < count)) {
+        if (count > window->capacity) {
+            uint8_t *block = att_reallocate(reader->context, window->block, count);
+            if (block == NULL)
+                return att_fail_memory(reader->context, count, reader->path);
+            window->block = block;
+            window->capacity = count;
+        }
+        size_t most = left < window->capacity ? (size_t)left : window->capacity;
+        window->size = 0;
+        ATT_TRY(att_file_reader_read(reader, offset, window->block, most));
+        window->begin = offset;
+        window->size = most;
+        behind = offset + most;
+    }
+    *bytes = count > 0 ? window->block + (offset - window->begin) : window->block;
+    *size = count > 0 ? (size_t)(behind - offset) : 0;
+    return ATT_OK;
+}
+
+att_status att_file_window_line(att_file_window *window, uint64_t offset, size_t most, const char **line,
+                                size_t *length, bool *whole)
+{
+    const att_file_reader *reader = window->reader;
+    uint64_t left = offset < reader->size ? reader->size - offset : 0;
+    bool shown = offset >= window->begin && offset < window->begin + window->size;
+    for (size_t wanted = shown ? 1 : FIRST_READ;;) {
+        const uint8_t *bytes = NULL;
+        size_t size = 0;
+        ATT_TRY(att_file_window_show(window, offset, wanted, &bytes, &size));
+        const uint8_t *end = size > 0 ? memchr(bytes, '\n', size) : NULL;
+        *line = left > 0 ? (const char *)bytes : NULL;
+        *length = end != NULL ? (size_t)(end - bytes) : size;
+        *whole = end != NULL;
+        if (*length > most)
+            return att_fail(reader->context, ATT_ERR_FORMAT, "%s: a line of more than %zu bytes", reader->path, most);
+        if (end != NULL || size >= left)
+            return ATT_OK;
+        wanted = size < most ? 2 * size + 1 : SIZE_MAX;
+    }
+}
+
+void att_file_window_free(att_file_window *window)
+{
+    if (window->reader != NULL)
+        att_free(window->reader->context, window->block);
+    *window = (att_file_window){.reader = NULL};
 }
 
 struct att_file_writer {

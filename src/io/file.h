@@ -1,4 +1,4 @@
-/* io/file.h - files read whole or mapped, replaced atomically, and appended to.
+/* io/file.h - files read whole or in parts, replaced atomically, and appended to.
  *
  * Every message names the path. Errors unless said otherwise: ERR_NOT_FOUND where the path does not exist, ERR_IO for
  * what the system refused, ERR_MEMORY.
@@ -16,14 +16,35 @@ att_status att_file_make_folders(att_context *context, const char *path);
  * NULL after success. ERR_FORMAT where there are more than `cap` bytes. */
 att_status att_file_read(att_context *context, const char *path, size_t cap, char **bytes, size_t *size);
 
-/* A regular file mapped for reading; bytes is NULL where it is empty. A file that another process shortens meanwhile
- * kills the reader (SIGBUS): replace files by renaming, as the writer below does. */
-typedef struct att_file_map {
-    const uint8_t *bytes;
-    size_t size;
-} att_file_map;
-att_status att_file_map_open(att_context *context, const char *path, att_file_map *map);
-void att_file_map_close(att_file_map *map);
+/* A regular file of which parts are read. Nothing is mapped into memory: a file that another process shortens meanwhile
+ * gives ERR_IO, where a mapping would end the process with SIGBUS. */
+typedef struct att_file_reader att_file_reader;
+att_status att_file_reader_open(att_context *context, const char *path, att_file_reader **reader);
+/* Bytes in the file when it was opened. */
+uint64_t att_file_reader_size(const att_file_reader *reader);
+/* Copies `size` bytes from `offset` on; ERR_IO where the file has fewer. Thread-safe except for the message. */
+att_status att_file_reader_read(const att_file_reader *reader, uint64_t offset, void *out, size_t size);
+/* Closes and frees; NULL and pointers to NULL are allowed. */
+void att_file_reader_close(att_file_reader **reader);
+
+/* A part of a file in memory, for reading it from front to back; zero-initialise and set the reader, which is not
+ * owned.
+ */
+typedef struct att_file_window {
+    att_file_reader *reader;
+    uint8_t *block;
+    size_t size, capacity;
+    uint64_t begin; /* the block holds `size` bytes of the file from here on */
+} att_file_window;
+/* *bytes: what the file has from `offset` on, valid until the next call; *size: how much of it is there, at least
+ * `wanted` or all that is left of the file. The window keeps the memory that the largest call needed. */
+att_status att_file_window_show(att_file_window *window, uint64_t offset, size_t wanted, const uint8_t **bytes,
+                                size_t *size);
+/* The line that begins at `offset`; NULL at the file's end. *length: without its newline, which only the last line of a
+ * file may lack (*whole is false then). ERR_FORMAT where it has more than `most` bytes. */
+att_status att_file_window_line(att_file_window *window, uint64_t offset, size_t most, const char **line,
+                                size_t *length, bool *whole);
+void att_file_window_free(att_file_window *window);
 
 /* Replaces a file in one step: bytes go to "<path>.tmp" in the same folder, which takes the path's place on commit.
  * Until then, and after any failure, the file at `path` is what it was. A leftover of a killed process is overwritten;

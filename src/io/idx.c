@@ -1,6 +1,6 @@
 #include "io/idx.h"
 
-#include <limits.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -10,21 +10,21 @@
 #include "io/file.h"
 
 /* deflate cannot shrink further (zlib's technical notes), so that a file's size bounds what it may hold. */
-enum { DEFLATE_MAX_RATIO = 1032, GZIP_WINDOW = 15 + 16, HEADER_MAX = 4 + 4 * ATT_IDX_MAX_RANK };
+enum { DEFLATE_MAX_RATIO = 1032, GZIP_WINDOW = 15 + 16, HEADER_MAX = 4 + 4 * ATT_IDX_MAX_RANK, CHUNK = 1 << 18 };
 
 /* The file's bytes, unpacked on the way where they are gzipped. */
 typedef struct idx_stream {
     att_context *context;
     const char *path;
-    const uint8_t *bytes;
-    size_t size, used;
+    att_file_window window;
+    uint64_t size, used;
     bool gzipped, ended;
     z_stream inflate;
 } idx_stream;
 
 static unsigned chunk_of(size_t size)
 {
-    return size > INT_MAX ? INT_MAX : (unsigned)size;
+    return size > CHUNK ? CHUNK : (unsigned)size;
 }
 
 static att_status inflate_into(idx_stream *stream, uint8_t *out, size_t size, size_t *done)
@@ -32,10 +32,13 @@ static att_status inflate_into(idx_stream *stream, uint8_t *out, size_t size, si
     z_stream *z = &stream->inflate;
     *done = 0;
     while (*done < size && !stream->ended) {
-        unsigned room = chunk_of(size - *done), supply = chunk_of(stream->size - stream->used);
+        const uint8_t *packed;
+        size_t available;
+        ATT_TRY(att_file_window_show(&stream->window, stream->used, 1, &packed, &available));
+        unsigned room = chunk_of(size - *done), supply = (unsigned)available;
         z->next_out = out + *done;
         z->avail_out = room;
-        z->next_in = (z_const Bytef *)(uintptr_t)(stream->bytes + stream->used);
+        z->next_in = (z_const Bytef *)(uintptr_t)packed;
         z->avail_in = supply;
         int code = inflate(z, Z_NO_FLUSH);
         *done += room - z->avail_out;
@@ -56,10 +59,9 @@ static att_status stream_read(idx_stream *stream, uint8_t *out, size_t size, siz
 {
     if (stream->gzipped)
         return inflate_into(stream, out, size, done);
-    size_t left = stream->size - stream->used;
-    *done = size < left ? size : left;
-    if (*done > 0) /* an empty file has no bytes to point to */
-        memcpy(out, stream->bytes + stream->used, *done);
+    uint64_t left = stream->size - stream->used;
+    *done = size < left ? size : (size_t)left;
+    ATT_TRY(att_file_reader_read(stream->window.reader, stream->used, out, *done));
     stream->used += *done;
     return ATT_OK;
 }
@@ -103,7 +105,7 @@ static att_status read_shape(idx_stream *stream, size_t cap, att_shape *shape)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: dimensions %s, more than the limit of %zu bytes",
                         stream->path, att_shape_format(*shape, text, sizeof text), cap);
     if ((size_t)count / (stream->gzipped ? DEFLATE_MAX_RATIO : 1) > stream->size)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: dimensions %s, more than a file of %zu bytes can hold",
+        return att_fail(context, ATT_ERR_FORMAT, "%s: dimensions %s, more than a file of %" PRIu64 " bytes can hold",
                         stream->path, att_shape_format(*shape, text, sizeof text), stream->size);
     return ATT_OK;
 }
@@ -135,20 +137,29 @@ static att_status read_stream(idx_stream *stream, size_t cap, att_idx *idx)
     return status;
 }
 
+static att_status read_packed_or_plain(idx_stream *stream, size_t cap, att_idx *idx)
+{
+    const uint8_t *first;
+    size_t shown;
+    ATT_TRY(att_file_window_show(&stream->window, 0, CHUNK, &first, &shown));
+    stream->gzipped = shown >= 2 && first[0] == 0x1f && first[1] == 0x8b;
+    if (!stream->gzipped)
+        return read_stream(stream, cap, idx);
+    if (inflateInit2(&stream->inflate, GZIP_WINDOW) != Z_OK)
+        return att_fail(stream->context, ATT_ERR_MEMORY, "%s: out of memory for unpacking", stream->path);
+    att_status status = read_stream(stream, cap, idx);
+    inflateEnd(&stream->inflate);
+    return status;
+}
+
 att_status att_idx_read(att_context *context, const char *path, size_t cap, att_idx *idx)
 {
-    att_file_map map;
-    ATT_TRY(att_file_map_open(context, path, &map));
-    idx_stream stream = {.context = context, .path = path, .bytes = map.bytes, .size = map.size};
-    stream.gzipped = map.size >= 2 && map.bytes[0] == 0x1f && map.bytes[1] == 0x8b;
-    att_status status;
-    if (stream.gzipped && inflateInit2(&stream.inflate, GZIP_WINDOW) != Z_OK) {
-        status = att_fail(context, ATT_ERR_MEMORY, "%s: out of memory for unpacking", path);
-    } else {
-        status = read_stream(&stream, cap, idx);
-        if (stream.gzipped)
-            inflateEnd(&stream.inflate);
-    }
-    att_file_map_close(&map);
+    att_file_reader *reader = NULL;
+    ATT_TRY(att_file_reader_open(context, path, &reader));
+    idx_stream stream = {
+        .context = context, .path = path, .window.reader = reader, .size = att_file_reader_size(reader)};
+    att_status status = read_packed_or_plain(&stream, cap, idx);
+    att_file_window_free(&stream.window);
+    att_file_reader_close(&reader);
     return status;
 }

@@ -7,52 +7,57 @@
 
 #include "core/error.h"
 
-/* Where the document is nested too deeply: that byte's index, else `size`. jansson's own limit is 2048 levels, which is
- * more stack than a thread may have. */
-static size_t find_too_deep(const char *bytes, size_t size)
+/* Upper bounds of the memory that jansson 2.14 takes for an object, an array, what one more element of either adds, and
+ * what a key adds to that besides its own bytes. */
+enum { OBJECT_BYTES = 256, ARRAY_BYTES = 160, ELEMENT_BYTES = 64, KEY_BYTES = 128 };
+
+/* Refuses what is nested too deeply or would take too much memory. jansson's own limit is 2048 levels, which is more
+ * stack than a thread may have. */
+static att_status check_size(att_context *context, const char *what, const char *bytes, size_t size)
 {
     bool in_string = false;
     int depth = 0;
+    size_t memory = size;
     for (size_t i = 0; i < size; i++) {
         char byte = bytes[i];
         if (in_string) {
             i += byte == '\\';
             in_string = byte != '"';
-        } else if (byte == '"') {
-            in_string = true;
-        } else if (byte == '[' || byte == '{') {
-            if (++depth > ATT_JSON_MAX_DEPTH)
-                return i;
-        } else if (byte == ']' || byte == '}') {
-            depth--;
+            continue;
         }
+        in_string = byte == '"';
+        bool opens = byte == '[' || byte == '{';
+        depth += opens ? 1 : byte == ']' || byte == '}' ? -1 : 0;
+        memory += byte == '{' ? OBJECT_BYTES : byte == '[' ? ARRAY_BYTES : byte == ',' ? ELEMENT_BYTES : 0;
+        memory += byte == ':' ? KEY_BYTES : 0;
+        if (opens && depth > ATT_JSON_MAX_DEPTH)
+            return att_fail(context, ATT_ERR_FORMAT, "%s: JSON nested more than %d levels deep at byte %zu", what,
+                            (int)ATT_JSON_MAX_DEPTH, i);
+        if (memory > ATT_JSON_MAX_MEMORY)
+            return att_fail(context, ATT_ERR_FORMAT,
+                            "%s: JSON of more values than fit into the %d bytes of memory that one document may take",
+                            what, (int)ATT_JSON_MAX_MEMORY);
     }
-    return size;
+    return ATT_OK;
 }
 
-/* How many blanks JSON text begins with. */
-static size_t count_blanks(const char *bytes, size_t size)
+static bool is_blank(char byte)
 {
-    size_t count = 0;
-    while (count < size && bytes[count] && strchr(" \t\r\n", bytes[count]))
-        count++;
-    return count;
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-att_status att_json_parse(att_context *context, const char *what, const char *bytes, size_t size, json_t **root)
+static size_t skip_blanks(const char *bytes, size_t at, size_t size)
 {
-    size_t deep = find_too_deep(bytes, size);
-    if (deep < size)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: JSON nested more than %d levels deep at byte %zu", what,
-                        (int)ATT_JSON_MAX_DEPTH, deep);
-    size_t begin = count_blanks(bytes, size);
-    if (begin == size)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON: it is empty", what);
-    if (bytes[begin] != '{' && bytes[begin] != '[')
-        return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON: expected an object in {} or an array in []",
-                        what);
+    while (at < size && is_blank(bytes[at]))
+        at++;
+    return at;
+}
+
+static att_status load(att_context *context, const char *what, const char *bytes, size_t size, size_t flags,
+                       json_t **root)
+{
     json_error_t error;
-    json_t *parsed = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *parsed = json_loadb(bytes, size, flags, &error);
     if (parsed == NULL) {
         if (json_error_code(&error) == json_error_out_of_memory)
             return att_fail_memory(context, size, what);
@@ -65,6 +70,144 @@ att_status att_json_parse(att_context *context, const char *what, const char *by
     *root = parsed;
     return ATT_OK;
 }
+
+static att_status parse(att_context *context, const char *what, const char *bytes, size_t size, size_t flags,
+                        json_t **root)
+{
+    ATT_TRY(check_size(context, what, bytes, size));
+    size_t begin = skip_blanks(bytes, 0, size);
+    if (begin == size)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON: it is empty", what);
+    if (bytes[begin] != '{' && bytes[begin] != '[')
+        return att_fail(context, ATT_ERR_FORMAT, "%s: not valid JSON: expected an object in {} or an array in []",
+                        what);
+    return load(context, what, bytes, size, flags, root);
+}
+
+att_status att_json_parse(att_context *context, const char *what, const char *bytes, size_t size, json_t **root)
+{
+    return parse(context, what, bytes, size, 0, root);
+}
+
+att_status att_json_parse_unique(att_context *context, const char *what, const char *bytes, size_t size, json_t **root)
+{
+    return parse(context, what, bytes, size, JSON_REJECT_DUPLICATES, root);
+}
+
+/* --- members ------------------------------------------------------------------------------------------------------ */
+
+/* The end of the string that begins at `at`, its closing quote included; `size` where it has none. */
+static size_t skip_string(const char *text, size_t at, size_t size)
+{
+    for (at++; at < size && text[at] != '"'; at++)
+        at += text[at] == '\\';
+    return at < size ? at + 1 : size;
+}
+
+/* Where the value that begins at `at` ends: before the next comma or bracket that is not the value's own. */
+static size_t skip_value(const char *text, size_t at, size_t size)
+{
+    for (size_t depth = 0; at < size;) {
+        char byte = text[at];
+        bool closes = byte == '}' || byte == ']';
+        if (depth == 0 && (closes || byte == ',' || byte == ':'))
+            break;
+        depth += byte == '{' || byte == '[' ? 1 : 0;
+        depth -= closes ? 1 : 0;
+        at = byte == '"' ? skip_string(text, at, size) : at + 1;
+    }
+    return at;
+}
+
+size_t att_json_members_count(const char *text, size_t size)
+{
+    size_t count = 0, at = skip_blanks(text, 0, size);
+    for (at++; at < size; at++) {
+        at = skip_value(text, at, size);
+        count += at < size && text[at] == ':';
+    }
+    return count;
+}
+
+/* Decodes the string that is `size` bytes of JSON, quotes included; what comes out is never longer. */
+static att_status decode(const att_json_members *members, char *text, size_t size)
+{
+    bool plain = size >= 2 && text[0] == '"' && text[size - 1] == '"';
+    for (size_t i = 1; i + 1 < size && plain; i++)
+        plain = text[i] >= ' ' && text[i] <= '~' && text[i] != '"' && text[i] != '\\';
+    if (plain) {
+        text[size - 1] = '\0';
+        return ATT_OK;
+    }
+    json_t *string = NULL;
+    ATT_TRY(load(members->context, members->what, text, size, JSON_DECODE_ANY, &string));
+    att_status status = ATT_OK;
+    if (json_is_string(string))
+        memcpy(text + 1, json_string_value(string), json_string_length(string) + 1);
+    else
+        status = att_fail(members->context, ATT_ERR_FORMAT, "%s: not valid JSON: a string was expected", members->what);
+    json_decref(string);
+    return status;
+}
+
+static att_status refuse_member(const att_json_members *members, const char *expected)
+{
+    return att_fail(members->context, ATT_ERR_FORMAT, "%s: not valid JSON at byte %zu: %s was expected", members->what,
+                    members->at, expected);
+}
+
+/* Goes past blanks; whether `byte` is what follows, which is passed then. */
+static bool pass(att_json_members *members, char byte)
+{
+    members->at = skip_blanks(members->text, members->at, members->size);
+    bool found = members->at < members->size && members->text[members->at] == byte;
+    members->at += found;
+    return found;
+}
+
+/* The object's end was passed. */
+static att_status finish(att_json_members *members, att_json_member *member)
+{
+    member->key = NULL;
+    members->at = skip_blanks(members->text, members->at, members->size);
+    return members->at == members->size ? ATT_OK : refuse_member(members, "the end of the text");
+}
+
+att_status att_json_members_next(att_json_members *members, att_json_member *member)
+{
+    bool first = !members->begun;
+    if (first && !pass(members, '{'))
+        return refuse_member(members, "'{'");
+    members->begun = true;
+    if (pass(members, '}'))
+        return finish(members, member);
+    if (!first && !pass(members, ','))
+        return refuse_member(members, "',' or '}'");
+    members->at = skip_blanks(members->text, members->at, members->size);
+    if (members->at == members->size || members->text[members->at] != '"')
+        return refuse_member(members, "a key in quotes");
+    size_t key = members->at, key_end = skip_string(members->text, key, members->size);
+    members->at = key_end;
+    if (!pass(members, ':'))
+        return refuse_member(members, "':'");
+    size_t value = skip_blanks(members->text, members->at, members->size);
+    members->at = skip_value(members->text, value, members->size);
+    if (members->at == value)
+        return refuse_member(members, "a value");
+    *member = (att_json_member){members->text + key + 1, members->text + value, members->at - value};
+    return decode(members, members->text + key, key_end - key);
+}
+
+att_status att_json_member_string(const att_json_members *members, const att_json_member *member, char **string)
+{
+    *string = member->value + 1;
+    size_t size = member->size;
+    while (is_blank(member->value[size - 1]))
+        size--;
+    return decode(members, member->value, size);
+}
+
+/* --- numbers and texts -------------------------------------------------------------------------------------------- */
 
 /* printf's decimal point is the locale's, which may be several bytes. */
 static void restore_point(char *text)

@@ -146,10 +146,16 @@ static att_status pop_mark(att_pickle *pickle, int *first)
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
+static att_status refuse_end(att_pickle *pickle)
+{
+    pickle->truncated = true;
+    return att_pickle_refuse(pickle, "truncated");
+}
+
 static att_status take(att_pickle *pickle, uint64_t count, const uint8_t **bytes)
 {
     if (count > pickle->size - pickle->at)
-        return att_pickle_refuse(pickle, "truncated");
+        return refuse_end(pickle);
     *bytes = pickle->bytes + pickle->at;
     pickle->at += (size_t)count;
     return ATT_OK;
@@ -171,7 +177,7 @@ static att_status take_line(att_pickle *pickle, att_pickle_text *line)
     const uint8_t *begin = pickle->bytes + pickle->at;
     const uint8_t *end = memchr(begin, '\n', pickle->size - pickle->at);
     if (!end)
-        return att_pickle_refuse(pickle, "truncated");
+        return refuse_end(pickle);
     *line = (att_pickle_text){(const char *)begin, (size_t)(end - begin)};
     pickle->at += line->length + 1;
     return ATT_OK;

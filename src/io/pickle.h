@@ -65,7 +65,8 @@ typedef struct att_pickle_storage {
     att_safetensors_dtype dtype;
     int64_t count;       /* elements, >= 0 */
     int64_t view_offset; /* where the elements meant begin, >= 0 */
-    const uint8_t *data; /* for the container's reader to set */
+    bool placed;         /* for the container's reader to set, with the place of its bytes in the file */
+    uint64_t place;
 } att_pickle_storage;
 
 /* A tensor as the pickle describes it. Only rank, and that dims, strides and offset are not negative, was checked. */
@@ -83,6 +84,7 @@ typedef struct att_pickle {
     const char *advice;   /* for messages: what to do instead of a pickle that is refused, NULL: nothing */
     const uint8_t *bytes; /* the pickle that is being read: `size` bytes, `at` of them are done */
     size_t size, at;
+    bool truncated; /* reading failed because the bytes ended */
     att_pickle_value *values;
     att_pickle_cell *cells;
     att_pickle_ref *stack, *memo;

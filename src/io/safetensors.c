@@ -1,6 +1,7 @@
 #include "io/safetensors.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,13 @@
 #include "io/json.h"
 #include "io/tensors.h"
 
+enum { MOST_ENTRY = 1 << 16 };
+
 typedef struct reading {
     att_tensors *file;
-    const uint8_t *data; /* the tensors: data_size bytes in the mapped file */
+    uint64_t data; /* where the tensors begin in the file; there are data_size bytes of them */
     uint64_t data_size;
+    size_t header_size;
 } reading;
 
 static uint64_t read_u64(const uint8_t *bytes)
@@ -22,17 +26,19 @@ static uint64_t read_u64(const uint8_t *bytes)
     return value;
 }
 
-/* Finds the header in the mapped file and with it where the tensors lie. */
-static att_status find_header(reading *r, const char **header, size_t *length)
+/* Finds how long the header is, and with it where the tensors lie. */
+static att_status find_header(reading *r)
 {
     att_context *context = r->file->context;
     const char *path = r->file->path;
-    if (r->file->map.size < ATT_SAFETENSORS_LENGTH_BYTES)
+    uint64_t size = att_file_reader_size(r->file->reader);
+    uint8_t length[ATT_SAFETENSORS_LENGTH_BYTES];
+    if (size < sizeof length)
         return att_fail(context, ATT_ERR_FORMAT,
-                        "%s: %zu bytes; a safetensors file begins with the 8 bytes of its header's length", path,
-                        r->file->map.size);
-    uint64_t announced = read_u64(r->file->map.bytes);
-    uint64_t rest = r->file->map.size - ATT_SAFETENSORS_LENGTH_BYTES;
+                        "%s: %" PRIu64 " bytes; a safetensors file begins with the 8 bytes of its header's length",
+                        path, size);
+    ATT_TRY(att_file_reader_read(r->file->reader, 0, length, sizeof length));
+    uint64_t announced = read_u64(length), rest = size - sizeof length;
     if (announced > ATT_SAFETENSORS_MAX_HEADER)
         return att_fail(
             context, ATT_ERR_FORMAT,
@@ -43,12 +49,22 @@ static att_status find_header(reading *r, const char **header, size_t *length)
         return att_fail(context, ATT_ERR_FORMAT,
                         "%s: truncated: a header of %" PRIu64 " bytes is announced, %" PRIu64 " bytes follow", path,
                         announced, rest);
-    *header = (const char *)r->file->map.bytes + ATT_SAFETENSORS_LENGTH_BYTES;
-    *length = (size_t)announced;
-    if (announced == 0 || **header != '{')
-        return att_fail(context, ATT_ERR_FORMAT, "%s: the header does not begin with '{'", path);
-    r->data = r->file->map.bytes + ATT_SAFETENSORS_LENGTH_BYTES + announced;
+    r->header_size = (size_t)announced;
+    r->data = sizeof length + announced;
     r->data_size = rest - announced;
+    return ATT_OK;
+}
+
+/* Names and metadata stay in the header's text, decoded in place: a header needs little more memory than its length. */
+static att_status take_header(reading *r)
+{
+    att_context *context = r->file->context;
+    r->file->header = att_reallocate(context, NULL, r->header_size + 1);
+    if (!r->file->header)
+        return att_fail_memory(context, r->header_size + 1, r->file->path);
+    ATT_TRY(att_file_reader_read(r->file->reader, ATT_SAFETENSORS_LENGTH_BYTES, r->file->header, r->header_size));
+    if (r->header_size == 0 || *r->file->header != '{')
+        return att_fail(context, ATT_ERR_FORMAT, "%s: the header does not begin with '{'", r->file->path);
     return ATT_OK;
 }
 
@@ -121,58 +137,92 @@ static att_status read_offsets(const reading *r, const json_t *value, att_tensor
                         last - first, att_shape_format(tensor->info.shape, shape, sizeof(shape)),
                         att_safetensors_dtype_name(tensor->info.dtype), bytes_of(tensor));
     }
-    tensor->data = r->data + first;
-    tensor->packed = true;
+    tensor->place = r->data + first;
     return ATT_OK;
 }
 
-static att_status read_tensor(const reading *r, const char *name, const json_t *value, att_tensors_item *tensor)
+static att_status read_entry(const reading *r, const json_t *value, att_tensors_item *tensor)
 {
-    tensor->info.name = name;
-    if (!json_is_object(value))
-        return refuse(r, name, "its entry is not an object with dtype, shape and data_offsets");
+    const char *name = tensor->info.name;
     ATT_TRY(read_dtype(r, name, json_object_get(value, "dtype"), &tensor->info.dtype));
     ATT_TRY(read_shape(r, name, json_object_get(value, "shape"), &tensor->info.shape, &tensor->info.count));
     return read_offsets(r, json_object_get(value, "data_offsets"), tensor);
 }
 
-static att_status keep_string(reading *r, const char *text, const char **copy)
+static att_status read_tensor(const reading *r, const att_json_member *member, att_tensors_item *tensor)
 {
-    *copy = att_arena_string(&r->file->arena, text);
-    return *copy != NULL ? ATT_OK : att_fail_memory(r->file->context, strlen(text) + 1, r->file->path);
+    char what[512];
+    json_t *value = NULL;
+    if (*member->value != '{')
+        return refuse(r, member->key, "its entry is not an object with dtype, shape and data_offsets");
+    if (member->size > MOST_ENTRY)
+        return refuse(r, member->key, "its entry has more than 65536 bytes; dtype, shape and data_offsets need fewer");
+    snprintf(what, sizeof what, "%.300s: tensor %.150s", r->file->path, member->key);
+    ATT_TRY(att_json_parse_unique(r->file->context, what, member->value, member->size, &value));
+    tensor->info.name = member->key;
+    att_status status = read_entry(r, value, tensor);
+    json_decref(value);
+    return status;
 }
 
-static att_status read_metadata(reading *r, json_t *object)
+static int compare_keys(const void *a, const void *b)
 {
-    if (!json_is_object(object))
-        return att_fail(r->file->context, ATT_ERR_FORMAT, "%s: __metadata__ is not an object of strings",
-                        r->file->path);
-    size_t count = json_object_size(object);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static att_status check_keys(const reading *r)
+{
+    const att_tensors *file = r->file;
+    size_t count = (size_t)file->metadata_count, bytes = count * sizeof(char *);
     if (count == 0)
         return ATT_OK;
-    r->file->metadata = att_allocate_array(r->file->context, count, sizeof(*r->file->metadata));
-    if (r->file->metadata == NULL)
-        return att_fail_memory(r->file->context, count * sizeof(*r->file->metadata), r->file->path);
-    const char *key;
-    json_t *value;
-    json_object_foreach(object, key, value)
-    {
-        if (!json_is_string(value))
-            return att_fail(r->file->context, ATT_ERR_FORMAT, "%s: __metadata__: the value of %s is not a string",
-                            r->file->path, key);
-        att_safetensors_pair *pair = &r->file->metadata[r->file->metadata_count++];
-        ATT_TRY(keep_string(r, key, &pair->key));
-        ATT_TRY(keep_string(r, json_string_value(value), &pair->value));
+    const char **keys = att_allocate(file->context, bytes);
+    if (!keys)
+        return att_fail_memory(file->context, bytes, file->path);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = file->metadata[i].key;
+    qsort(keys, count, sizeof *keys, compare_keys);
+    att_status status = ATT_OK;
+    for (size_t i = 1; i < count && status == ATT_OK; i++)
+        if (strcmp(keys[i - 1], keys[i]) == 0)
+            status = att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__ has the key %.200s twice", file->path,
+                              keys[i]);
+    att_free(file->context, keys);
+    return status;
+}
+
+static att_status read_metadata(const reading *r, const att_json_member *object)
+{
+    att_tensors *file = r->file;
+    if (file->metadata)
+        return att_fail(file->context, ATT_ERR_FORMAT, "%s: the header has __metadata__ twice", file->path);
+    if (*object->value != '{')
+        return att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__ is not an object of strings", file->path);
+    size_t capacity = att_json_members_count(object->value, object->size) + 1;
+    file->metadata = att_allocate_array(file->context, capacity, sizeof *file->metadata);
+    if (!file->metadata)
+        return att_fail_memory(file->context, capacity * sizeof *file->metadata, file->path);
+    att_json_members members = {file->context, file->path, object->value, object->size, 0, false};
+    for (;;) {
+        att_json_member member;
+        char *value;
+        ATT_TRY(att_json_members_next(&members, &member));
+        if (!member.key)
+            return check_keys(r);
+        if (*member.value != '"')
+            return att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__: the value of %s is not a string",
+                            file->path, member.key);
+        ATT_TRY(att_json_member_string(&members, &member, &value));
+        file->metadata[file->metadata_count++] = (att_safetensors_pair){member.key, value};
     }
-    return ATT_OK;
 }
 
 /* Empty tensors come before the one that begins at the same byte. */
 static int compare_places(const void *a, const void *b)
 {
     const att_tensors_item *left = a, *right = b;
-    if (left->data != right->data)
-        return left->data < right->data ? -1 : 1;
+    if (left->place != right->place)
+        return left->place < right->place ? -1 : 1;
     if (bytes_of(left) != bytes_of(right))
         return bytes_of(left) < bytes_of(right) ? -1 : 1;
     return strcmp(left->info.name, right->info.name);
@@ -183,7 +233,7 @@ static att_status check_places(const reading *r)
     uint64_t place = 0;
     for (int i = 0; i < r->file->count; i++) {
         const att_tensors_item *tensor = &r->file->items[i];
-        uint64_t begin = (uint64_t)(tensor->data - r->data);
+        uint64_t begin = tensor->place - r->data;
         if (begin != place)
             return att_fail(r->file->context, ATT_ERR_FORMAT,
                             "%s: tensor %s: begins at byte %" PRIu64 " after the header; expected %" PRIu64
@@ -197,41 +247,40 @@ static att_status check_places(const reading *r)
     return ATT_OK;
 }
 
-static att_status read_header(reading *r, json_t *header)
+static att_status read_members(const reading *r)
 {
-    size_t capacity = json_object_size(header);
-    if (capacity > 0) {
-        r->file->items = att_allocate_array(r->file->context, capacity, sizeof(*r->file->items));
-        if (r->file->items == NULL)
-            return att_fail_memory(r->file->context, capacity * sizeof(*r->file->items), r->file->path);
-    }
-    const char *key;
-    json_t *value;
-    json_object_foreach(header, key, value)
-    {
-        if (strcmp(key, ATT_SAFETENSORS_METADATA) == 0) {
-            ATT_TRY(read_metadata(r, value));
-            continue;
+    att_tensors *file = r->file;
+    att_json_members members = {file->context, file->path, file->header, r->header_size, 0, false};
+    for (;;) {
+        att_json_member member;
+        ATT_TRY(att_json_members_next(&members, &member));
+        if (!member.key)
+            return ATT_OK;
+        if (strcmp(member.key, ATT_SAFETENSORS_METADATA) == 0) {
+            ATT_TRY(read_metadata(r, &member));
+        } else {
+            ATT_TRY(read_tensor(r, &member, &file->items[file->count]));
+            file->count++;
         }
-        const char *name = NULL;
-        ATT_TRY(keep_string(r, key, &name));
-        ATT_TRY(read_tensor(r, name, value, &r->file->items[r->file->count]));
-        r->file->count++;
     }
-    if (r->file->count > 0)
-        qsort(r->file->items, (size_t)r->file->count, sizeof(*r->file->items), compare_places);
+}
+
+static att_status read_header(const reading *r)
+{
+    att_tensors *file = r->file;
+    size_t capacity = att_json_members_count(file->header, r->header_size) + 1;
+    file->items = att_allocate_array(file->context, capacity, sizeof *file->items);
+    if (!file->items)
+        return att_fail_memory(file->context, capacity * sizeof *file->items, file->path);
+    ATT_TRY(read_members(r));
+    qsort(file->items, (size_t)file->count, sizeof *file->items, compare_places);
     return check_places(r);
 }
 
 att_status att_tensors_read_safetensors(att_tensors *file)
 {
     reading r = {.file = file};
-    const char *bytes = NULL;
-    size_t length = 0;
-    ATT_TRY(find_header(&r, &bytes, &length));
-    json_t *header = NULL;
-    ATT_TRY(att_json_parse(file->context, file->path, bytes, length, &header));
-    att_status status = read_header(&r, header);
-    json_decref(header);
-    return status;
+    ATT_TRY(find_header(&r));
+    ATT_TRY(take_header(&r));
+    return read_header(&r);
 }

@@ -14,24 +14,38 @@ struct att_tensors_name {
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Where the header's length is followed by '{' it is safetensors: neither a zip's first file nor a pickle of
- * torch.save() has that there. */
-static bool begins_header(const att_file_map *map)
+/* The first bytes of a file: what its kind is found from. */
+typedef struct beginning {
+    uint8_t bytes[ATT_SAFETENSORS_LENGTH_BYTES + 1];
+    size_t size;
+} beginning;
+
+static att_status read_beginning(const att_tensors *file, beginning *first)
 {
-    return map->size > ATT_SAFETENSORS_LENGTH_BYTES && map->bytes[ATT_SAFETENSORS_LENGTH_BYTES] == '{';
+    uint64_t size = att_file_reader_size(file->reader);
+    first->size = size < sizeof first->bytes ? (size_t)size : sizeof first->bytes;
+    return att_file_reader_read(file->reader, 0, first->bytes, first->size);
 }
 
-static bool is_zip(const att_file_map *map)
+/* Where the header's length is followed by '{' it is safetensors: neither a zip's first file nor a pickle of
+ * torch.save() has that there. */
+static bool begins_header(const beginning *first)
+{
+    return first->size > ATT_SAFETENSORS_LENGTH_BYTES && first->bytes[ATT_SAFETENSORS_LENGTH_BYTES] == '{';
+}
+
+static bool is_zip(const beginning *first)
 {
     static const uint8_t local_file[] = {'P', 'K', 3, 4};
-    return map->size >= sizeof local_file && memcmp(map->bytes, local_file, sizeof local_file) == 0 &&
-           !begins_header(map);
+    return first->size >= sizeof local_file && memcmp(first->bytes, local_file, sizeof local_file) == 0 &&
+           !begins_header(first);
 }
 
 /* Opcode PROTO, then the version. */
-static bool is_pickle(const att_file_map *map)
+static bool is_pickle(const beginning *first)
 {
-    return map->size >= 2 && map->bytes[0] == 0x80 && map->bytes[1] >= 2 && map->bytes[1] <= 5 && !begins_header(map);
+    return first->size >= 2 && first->bytes[0] == 0x80 && first->bytes[1] >= 2 && first->bytes[1] <= 5 &&
+           !begins_header(first);
 }
 
 /* What PyTorch's users call their files. */
@@ -139,15 +153,17 @@ static att_status open_file(att_tensors *file, const char *path)
     file->path = att_arena_string(&file->arena, path);
     if (!file->path)
         return att_fail_memory(file->context, strlen(path) + 1, path);
-    ATT_TRY(att_file_map_open(file->context, path, &file->map));
-    if (file->map.size == 0)
+    ATT_TRY(att_file_reader_open(file->context, path, &file->reader));
+    beginning first;
+    ATT_TRY(read_beginning(file, &first));
+    if (first.size == 0)
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: an empty file; expected weights, as safetensors or as torch.save() writes them", path);
-    if (is_zip(&file->map))
+    if (is_zip(&first))
         ATT_TRY(att_tensors_read_torch_zip(file));
-    else if (is_pickle(&file->map))
+    else if (is_pickle(&first))
         ATT_TRY(att_tensors_read_torch_pickles(file));
-    else if (is_named_torch(path) && !begins_header(&file->map))
+    else if (is_named_torch(path) && !begins_header(&first))
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: no checkpoint of PyTorch: expected a zip archive or a pickle, as torch.save() writes them",
                         path);
@@ -176,11 +192,12 @@ void att_tensors_close(att_tensors **file)
     if (!file || !*file)
         return;
     att_tensors *done = *file;
-    att_file_map_close(&done->map);
+    att_file_reader_close(&done->reader);
     att_arena_free(&done->arena);
     att_free(done->context, done->items);
     att_free(done->context, done->names);
     att_free(done->context, done->metadata);
+    att_free(done->context, done->header);
     att_free(done->context, done);
     *file = NULL;
 }
@@ -255,12 +272,35 @@ static att_status check_read(const att_tensors *file, int index, int64_t count)
     return ATT_OK;
 }
 
-/* Walks over a tensor's elements in row-major order. */
+enum { CHUNK_BYTES = 1 << 14, DENSE_SPAN = 1 << 26, DENSE_RATIO = 8, SPARSE_BYTES = 1 << 12 };
+
+/* Reads a tensor's elements in row-major order. */
 typedef struct walker {
     const att_tensors_item *item;
+    size_t size;            /* of an element */
+    att_file_window window; /* where there are strides */
+    size_t reach;           /* what the window shows at first */
     int64_t index[ATT_MAX_RANK];
-    int64_t place; /* in elements from `data` */
+    int64_t place; /* in elements from the first one */
 } walker;
+
+/* Bytes from the first element to the last where most of them belong to the tensor: they are read at once. Elements
+ * that lie far from each other are read one by one. */
+static size_t reach_of(const att_tensors_item *item, size_t size)
+{
+    int64_t last = 0;
+    for (int d = 0; d < item->info.shape.rank; d++)
+        last += (item->info.shape.dims[d] - 1) * item->strides[d];
+    size_t span = ((size_t)last + 1) * size;
+    return span <= DENSE_SPAN || span / DENSE_RATIO <= (size_t)item->info.count * size ? span : SPARSE_BYTES;
+}
+
+static walker walk(const att_tensors *file, const att_tensors_item *item)
+{
+    walker w = {.item = item, .size = att_safetensors_dtype_size(item->info.dtype), .window.reader = file->reader};
+    w.reach = item->strides && item->info.count > 0 ? reach_of(item, w.size) : 0;
+    return w;
+}
 
 static void step(walker *w)
 {
@@ -275,38 +315,48 @@ static void step(walker *w)
 }
 
 /* The next `count` elements, side by side. */
-static void gather(walker *w, uint8_t *out, int64_t count)
+static att_status take(walker *w, void *out, int64_t count)
 {
-    size_t size = att_safetensors_dtype_size(w->item->info.dtype);
-    for (int64_t i = 0; i < count; i++, step(w))
-        memcpy(out + (size_t)i * size, w->item->data + (size_t)w->place * size, size);
+    uint64_t place = w->item->place;
+    if (!w->item->strides) {
+        place += (uint64_t)w->place * w->size;
+        w->place += count;
+        return att_file_reader_read(w->window.reader, place, out, (size_t)count * w->size);
+    }
+    for (int64_t i = 0; i < count; i++, step(w)) {
+        const uint8_t *element;
+        size_t shown;
+        ATT_TRY(att_file_window_show(&w->window, place + (uint64_t)w->place * w->size,
+                                     w->window.block ? w->size : w->reach, &element, &shown));
+        memcpy((uint8_t *)out + (size_t)i * w->size, element, w->size);
+    }
+    return ATT_OK;
 }
 
-static bool gather_f32(const att_tensors_item *item, float *out, int64_t count)
+static att_status convert(walker *w, float *out, int64_t count)
 {
-    enum { CHUNK = 256, LARGEST_ELEMENT = 8 };
-    uint8_t chunk[CHUNK * LARGEST_ELEMENT];
-    walker w = {.item = item};
-    for (int64_t done = 0; done < count; done += CHUNK) {
-        int64_t some = count - done < CHUNK ? count - done : CHUNK;
-        gather(&w, chunk, some);
-        if (!att_safetensors_to_f32(item->info.dtype, chunk, out + done, some))
-            return false;
+    uint8_t chunk[CHUNK_BYTES];
+    int64_t most = (int64_t)(sizeof chunk / w->size);
+    for (int64_t done = 0; done < count; done += most) {
+        int64_t some = count - done < most ? count - done : most;
+        ATT_TRY(take(w, chunk, some));
+        att_safetensors_to_f32(w->item->info.dtype, chunk, out + done, some);
     }
-    return true;
+    return ATT_OK;
 }
 
 att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count)
 {
     ATT_TRY(check_read(file, index, count));
     const att_tensors_item *item = &file->items[index];
-    bool done =
-        item->packed ? att_safetensors_to_f32(item->info.dtype, item->data, out, count) : gather_f32(item, out, count);
-    if (!done)
+    if (!att_safetensors_to_f32(item->info.dtype, NULL, out, 0))
         return att_fail(file->context, ATT_ERR_UNSUPPORTED,
                         "%s: tensor %s is %s; only F32, F16, BF16 and F64 can be read as f32", file->path,
                         item->info.name, att_safetensors_dtype_name(item->info.dtype));
-    return ATT_OK;
+    walker w = walk(file, item);
+    att_status status = item->info.dtype == ATT_SAFETENSORS_F32 ? take(&w, out, count) : convert(&w, out, count);
+    att_file_window_free(&w.window);
+    return status;
 }
 
 att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_dtype dtype, void *out, int64_t count)
@@ -317,10 +367,8 @@ att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_
         return att_fail(file->context, ATT_ERR_MISMATCH, "%s: tensor %s is %s; expected %s", file->path,
                         item->info.name, att_safetensors_dtype_name(item->info.dtype),
                         att_safetensors_dtype_name(dtype));
-    walker w = {.item = item};
-    if (count > 0 && item->packed)
-        memcpy(out, item->data, (size_t)count * att_safetensors_dtype_size(dtype));
-    else
-        gather(&w, out, count);
-    return ATT_OK;
+    walker w = walk(file, item);
+    att_status status = take(&w, out, count);
+    att_file_window_free(&w.window);
+    return status;
 }

@@ -10,16 +10,16 @@
 
 typedef struct att_tensors_item {
     att_tensors_info info;
-    const uint8_t *data;           /* of element 0, in the mapped file; may be misaligned */
-    int64_t strides[ATT_MAX_RANK]; /* in elements, where the tensor is not packed */
-    bool packed;                   /* row-major without gaps */
+    uint64_t place;         /* of element 0, in bytes from the file's beginning */
+    const int64_t *strides; /* [rank], in elements; in the arena. NULL: row-major without gaps */
 } att_tensors_item;
 
 struct att_tensors {
     att_context *context;
     att_arena arena;
     char *path;
-    att_file_map map;
+    att_file_reader *reader;
+    char *header; /* what names and metadata of safetensors point into */
     att_tensors_item *items;
     int count;
     struct att_tensors_name *names; /* by name; made by the opener */
@@ -29,11 +29,11 @@ struct att_tensors {
     bool has_average;
 };
 
-/* Readers of a mapped file, one a format. They fill items, metadata, origin and has_average, whose arrays come from
- * att_allocate() and whose texts from the arena; every element of every item lies in the map. What they leave after a
- * failure is freed by the caller. */
+/* Readers of an open file, one a format. They fill items, metadata, origin and has_average, whose arrays come from
+ * att_allocate() and whose texts lie in the arena or the header; every element of every item lay in the file when it
+ * was opened. What they leave after a failure is freed by the caller. */
 att_status att_tensors_read_safetensors(att_tensors *file);
-/* The mapped file is a zip archive; a pickle. */
+/* The file is a zip archive; a pickle. */
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
 

@@ -9,12 +9,14 @@
 #include "core/memory.h"
 #include "io/torch_state.h"
 
-enum { PROTOCOL = 1001, COUNT_BYTES = 8 };
+enum { PROTOCOL = 1001, COUNT_BYTES = 8, FIRST_BYTES = 1 << 20 };
 
 typedef struct reading {
     att_tensors *file;
     att_pickle pickle;
-    size_t at;        /* bytes of the file that are done */
+    uint8_t *bytes; /* the file's first `size` bytes, where the pickles are */
+    size_t size;
+    uint64_t at;      /* bytes of the file that are done */
     uint32_t *by_key; /* the pickle's storages, sorted by key */
 } reading;
 
@@ -25,7 +27,7 @@ static att_status refuse(const reading *r, const char *what)
 
 static att_status read_next(reading *r, att_pickle_ref *root)
 {
-    ATT_TRY(att_pickle_read(&r->pickle, r->file->map.bytes + r->at, r->file->map.size - r->at, root));
+    ATT_TRY(att_pickle_read(&r->pickle, r->bytes + r->at, r->size - (size_t)r->at, root));
     r->at += r->pickle.at;
     return ATT_OK;
 }
@@ -142,25 +144,28 @@ static att_status read_storage(reading *r, att_pickle_text key)
     int place = find_place(r, key);
     if (!has_key(r, place, key))
         return fail_storage(r, key, "belongs to no tensor that can be read");
-    if (storage_at(r, place)->data)
+    if (storage_at(r, place)->placed)
         return fail_storage(r, key, "is there twice");
-    if (r->file->map.size - r->at < COUNT_BYTES)
+    uint64_t size = att_file_reader_size(r->file->reader);
+    if (size - r->at < COUNT_BYTES)
         return fail_storage(r, key, "is truncated");
-    const uint8_t *header = r->file->map.bytes + r->at;
+    uint8_t header[COUNT_BYTES];
+    ATT_TRY(att_file_reader_read(r->file->reader, r->at, header, sizeof header));
     uint64_t count = 0;
     for (int i = COUNT_BYTES; i-- > 0;)
         count = count << 8 | header[i];
     r->at += COUNT_BYTES;
     int64_t bytes = att_torch_storage_bytes(storage_at(r, place));
-    if (bytes < 0 || (uint64_t)bytes > r->file->map.size - r->at)
+    if (bytes < 0 || (uint64_t)bytes > size - r->at)
         return fail_storage(r, key, "is truncated, or not as large as its tensors say");
     for (; has_key(r, place, key); place++) {
         att_pickle_storage *storage = storage_at(r, place);
         if ((uint64_t)storage->count != count || att_torch_storage_bytes(storage) != bytes)
             return fail_storage(r, key, "has another number of elements than its tensors say");
-        storage->data = r->file->map.bytes + r->at;
+        storage->placed = true;
+        storage->place = r->at;
     }
-    r->at += (size_t)bytes;
+    r->at += (uint64_t)bytes;
     return ATT_OK;
 }
 
@@ -177,27 +182,60 @@ static att_status read_storages(reading *r, att_pickle_ref keys)
         ATT_TRY(read_storage(r, key->text));
     }
     for (int i = 0; i < r->pickle.storage_count; i++)
-        if (!r->pickle.storages[i].data)
+        if (!r->pickle.storages[i].placed)
             return fail_storage(r, r->pickle.storages[i].key, "is missing");
     return ATT_OK;
+}
+
+static att_status read_pickles(reading *r, att_pickle_ref *root, att_pickle_ref *keys)
+{
+    ATT_TRY(read_preface(r));
+    ATT_TRY(read_next(r, root));
+    ATT_TRY(sort_storages(r));
+    return read_next(r, keys);
+}
+
+static void forget_pickles(reading *r)
+{
+    att_free(r->file->context, r->by_key);
+    att_free(r->file->context, r->bytes);
+    att_pickle_free(&r->pickle);
+    *r = (reading){.file = r->file,
+                   .pickle = {.context = r->file->context, .path = r->file->path, .advice = ATT_TORCH_ADVICE}};
+}
+
+/* Nothing says where the pickles end and the storages begin: they are looked for in more and more of the file. */
+static att_status find_pickles(reading *r, att_pickle_ref *root, att_pickle_ref *keys)
+{
+    uint64_t left = att_file_reader_size(r->file->reader);
+    uint64_t most = left < ATT_TORCH_MOST_PICKLE ? left : ATT_TORCH_MOST_PICKLE;
+    for (uint64_t size = FIRST_BYTES;; size *= 4) {
+        forget_pickles(r);
+        r->size = (size_t)(size < most ? size : most);
+        r->bytes = att_reallocate(r->file->context, NULL, r->size);
+        if (!r->bytes)
+            return att_fail_memory(r->file->context, r->size, r->file->path);
+        ATT_TRY(att_file_reader_read(r->file->reader, 0, r->bytes, r->size));
+        att_status status = read_pickles(r, root, keys);
+        if (!r->pickle.truncated || r->size == left)
+            return status;
+        if (r->size == most)
+            return refuse(r, "its pickles have more than 1073741824 bytes");
+    }
 }
 
 static att_status read_file(reading *r)
 {
     att_pickle_ref root, keys;
-    ATT_TRY(read_preface(r));
-    ATT_TRY(read_next(r, &root));
-    ATT_TRY(sort_storages(r));
-    ATT_TRY(read_next(r, &keys));
+    ATT_TRY(find_pickles(r, &root, &keys));
     ATT_TRY(read_storages(r, keys));
     return att_torch_state_take(r->file, &r->pickle, root);
 }
 
 att_status att_tensors_read_torch_pickles(att_tensors *file)
 {
-    reading r = {.file = file, .pickle = {.context = file->context, .path = file->path, .advice = ATT_TORCH_ADVICE}};
+    reading r = {.file = file};
     att_status status = read_file(&r);
-    att_free(file->context, r.by_key);
-    att_pickle_free(&r.pickle);
+    forget_pickles(&r);
     return status;
 }

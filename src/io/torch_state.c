@@ -153,18 +153,30 @@ static int64_t last_place(const att_pickle_storage *storage, const att_pickle_te
     return place;
 }
 
-/* Sets strides, 0 along axes of one element, and whether the elements lie packed. */
-static void set_strides(att_tensors_item *item, const att_pickle_tensor *tensor)
+static bool lies_packed(const att_pickle_tensor *tensor)
 {
     int64_t packed = 1;
-    item->packed = true;
     for (int d = tensor->shape.rank; d-- > 0;) {
-        if (tensor->shape.dims[d] == 1)
-            continue;
-        item->strides[d] = tensor->strides[d];
-        item->packed &= tensor->strides[d] == packed;
+        if (tensor->shape.dims[d] != 1 && tensor->strides[d] != packed)
+            return false;
         packed *= tensor->shape.dims[d];
     }
+    return true;
+}
+
+/* Sets strides, 0 along axes of one element, where the elements do not lie packed. */
+static att_status set_strides(taking *t, att_tensors_item *item, const att_pickle_tensor *tensor)
+{
+    size_t bytes = (size_t)tensor->shape.rank * sizeof *item->strides;
+    if (lies_packed(tensor))
+        return ATT_OK;
+    int64_t *strides = att_arena_allocate(&t->file->arena, bytes);
+    if (!strides)
+        return att_fail_memory(t->file->context, bytes, t->file->path);
+    for (int d = 0; d < tensor->shape.rank; d++)
+        strides[d] = tensor->shape.dims[d] == 1 ? 0 : tensor->strides[d];
+    item->strides = strides;
+    return ATT_OK;
 }
 
 static att_status place_tensor(taking *t, const att_pickle_tensor *tensor, att_tensors_item *item)
@@ -177,8 +189,6 @@ static att_status place_tensor(taking *t, const att_pickle_tensor *tensor, att_t
     item->info.count = count;
     if (count < 0)
         return refuse_tensor(t, name, "its size has more elements than can be counted");
-    item->packed = true;
-    item->data = t->file->map.bytes;
     if (count == 0)
         return ATT_OK;
     int64_t last = last_place(storage, tensor);
@@ -189,9 +199,8 @@ static att_status place_tensor(taking *t, const att_pickle_tensor *tensor, att_t
     if ((uint64_t)count * (uint64_t)size > t->bytes_left)
         return refuse_tensor(t, name, "the file is too small for tensors as large as it says");
     t->bytes_left -= (uint64_t)count * (uint64_t)size;
-    item->data = storage->data + (storage->view_offset + tensor->offset) * size;
-    set_strides(item, tensor);
-    return ATT_OK;
+    item->place = storage->place + (uint64_t)(storage->view_offset + tensor->offset) * (uint64_t)size;
+    return set_strides(t, item, tensor);
 }
 
 static att_status check_name(const taking *t)
@@ -394,7 +403,7 @@ att_status att_torch_state_take(att_tensors *file, const att_pickle *pickle, att
     taking t = {.file = file,
                 .pickle = pickle,
                 .steps = MOST_STEPS,
-                .bytes_left = (uint64_t)file->map.size * MOST_EXPANSION + FREE_BYTES,
+                .bytes_left = att_file_reader_size(file->reader) * MOST_EXPANSION + FREE_BYTES,
                 .name.context = context,
                 .origin.context = context,
                 .left.context = context};

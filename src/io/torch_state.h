@@ -8,7 +8,10 @@
 /* att_pickle.advice */
 #define ATT_TORCH_ADVICE " (in Python: save the state_dict)"
 
-/* Fills `file` from what was read: every storage of *pickle has its data, as many bytes in the mapped file as it says.
+/* The most bytes of pickles that a file may have. */
+enum { ATT_TORCH_MOST_PICKLE = 1 << 30 };
+
+/* Fills `file` from what was read: every storage of *pickle is placed, and as many bytes as it says are in the file.
  * Errors: ERR_FORMAT (no tensors, tensors outside their storage, containers that never end), ERR_UNSUPPORTED,
  * ERR_MEMORY. */
 att_status att_torch_state_take(att_tensors *file, const att_pickle *pickle, att_pickle_ref root);

@@ -18,13 +18,15 @@ enum {
     LOCATOR_BYTES = 20,
     MOST_COMMENT = 65535,
     MOST_RECORD_NAME = 300,
+    MOST_DIRECTORY = 1 << 26,
+    CHECK_BYTES = 1 << 18,
 };
 
 /* A file in the archive; its name is not terminated. */
 typedef struct record {
     att_pickle_text name;
-    uint64_t begin;      /* of its header in the file */
-    const uint8_t *data; /* size bytes */
+    uint64_t begin; /* of its header in the file */
+    uint64_t data;  /* of its `size` bytes in the file */
     uint64_t size;
     uint32_t checksum; /* CRC-32; 0: not said, as torch.serialization.set_crc32_options(False) leaves it */
     bool packed, checked;
@@ -33,6 +35,8 @@ typedef struct record {
 typedef struct archive {
     att_tensors *file;
     uint64_t directory, directory_bytes, entries; /* the central directory's place and length */
+    uint8_t *directory_text;
+    uint8_t *pickle; /* data.pkl */
     record *records;
     size_t count;
     att_pickle_text prefix; /* "NAME/" */
@@ -64,42 +68,74 @@ static bool has_signature(const uint8_t *bytes, uint8_t third, uint8_t fourth)
 
 /* --- the directory ------------------------------------------------------------------------------------------------ */
 
-/* Where the record of the archive's end is; NULL where there is none. */
-static const uint8_t *find_end(const att_file_map *map)
+static att_status read_at(const archive *a, uint64_t offset, void *out, size_t size)
 {
-    if (map->size < END_BYTES)
-        return NULL;
-    const uint8_t *last = map->bytes + map->size - END_BYTES;
-    const uint8_t *first = map->size - END_BYTES > MOST_COMMENT ? last - MOST_COMMENT : map->bytes;
-    for (const uint8_t *at = last;; at--) {
-        if (has_signature(at, 5, 6) && number(at + 20, 2) == (uint64_t)(last - at))
+    return att_file_reader_read(a->file->reader, offset, out, size);
+}
+
+/* Reads a part of the file into memory that is the caller's. */
+static att_status read_part(const archive *a, uint64_t offset, uint64_t size, uint8_t **bytes)
+{
+    *bytes = att_reallocate(a->file->context, NULL, (size_t)size + 1);
+    if (!*bytes)
+        return att_fail_memory(a->file->context, (size_t)size + 1, a->file->path);
+    return read_at(a, offset, *bytes, (size_t)size);
+}
+
+/* The last place in `tail`, the file's last `size` bytes, where the record of the archive's end is; `size`: nowhere. */
+static size_t find_end(const uint8_t *tail, size_t size)
+{
+    if (size < END_BYTES)
+        return size;
+    size_t last = size - END_BYTES;
+    for (size_t at = last;; at--) {
+        if (has_signature(tail + at, 5, 6) && number(tail + at + 20, 2) == last - at)
             return at;
-        if (at == first)
-            return NULL;
+        if (at == 0 || last - at == MOST_COMMENT)
+            return size;
     }
+}
+
+/* Takes the directory's place from the end that `tail` has, or, of an archive with sizes of 64 bits, from the record
+ * that is named before it. */
+static att_status take_directory(archive *a, const uint8_t *tail, size_t size)
+{
+    uint64_t file_size = att_file_reader_size(a->file->reader);
+    size_t at = find_end(tail, size);
+    if (at == size)
+        return refuse(a, "a zip archive without its end: truncated?");
+    const uint8_t *end = tail + at;
+    a->entries = number(end + 10, 2);
+    a->directory_bytes = number(end + 12, 4);
+    a->directory = number(end + 16, 4);
+    if (at >= LOCATOR_BYTES && has_signature(end - LOCATOR_BYTES, 6, 7)) {
+        uint64_t place = number(end - LOCATOR_BYTES + 8, 8);
+        uint8_t wide[END64_BYTES] = {0};
+        if (place <= file_size && file_size - place >= END64_BYTES)
+            ATT_TRY(read_at(a, place, wide, sizeof wide));
+        if (!has_signature(wide, 6, 6))
+            return refuse(a, "a zip archive whose end is damaged");
+        a->entries = number(wide + 32, 8);
+        a->directory_bytes = number(wide + 40, 8);
+        a->directory = number(wide + 48, 8);
+    }
+    if (a->directory > file_size || a->directory_bytes > file_size - a->directory ||
+        a->entries > a->directory_bytes / CENTRAL_BYTES)
+        return refuse(a, "a zip archive whose directory is damaged");
+    return ATT_OK;
 }
 
 static att_status find_directory(archive *a)
 {
-    const att_file_map *map = &a->file->map;
-    const uint8_t *end = find_end(map);
-    if (!end)
-        return refuse(a, "a zip archive without its end: truncated?");
-    a->entries = number(end + 10, 2);
-    a->directory_bytes = number(end + 12, 4);
-    a->directory = number(end + 16, 4);
-    if (end - map->bytes >= LOCATOR_BYTES && has_signature(end - LOCATOR_BYTES, 6, 7)) {
-        uint64_t place = number(end - LOCATOR_BYTES + 8, 8);
-        if (place > map->size || map->size - place < END64_BYTES || !has_signature(map->bytes + place, 6, 6))
-            return refuse(a, "a zip archive whose end is damaged");
-        a->entries = number(map->bytes + place + 32, 8);
-        a->directory_bytes = number(map->bytes + place + 40, 8);
-        a->directory = number(map->bytes + place + 48, 8);
-    }
-    if (a->directory > map->size || a->directory_bytes > map->size - a->directory ||
-        a->entries > a->directory_bytes / CENTRAL_BYTES)
-        return refuse(a, "a zip archive whose directory is damaged");
-    return ATT_OK;
+    enum { TAIL = LOCATOR_BYTES + END_BYTES + MOST_COMMENT };
+    uint64_t file_size = att_file_reader_size(a->file->reader);
+    size_t size = file_size < TAIL ? (size_t)file_size : TAIL;
+    uint8_t *tail = NULL;
+    att_status status = read_part(a, file_size - size, size, &tail);
+    if (status == ATT_OK)
+        status = take_directory(a, tail, size);
+    att_free(a->file->context, tail);
+    return status;
 }
 
 /* Numbers of 64 bits stand in an extra field, in this order, for those of 32 bits that are all ones. */
@@ -129,15 +165,14 @@ static bool widen(const uint8_t *extra, uint64_t length, uint64_t *const numbers
 /* Finds a record's bytes behind the header of its own. */
 static att_status place_record(const archive *a, record *made)
 {
-    const att_file_map *map = &a->file->map;
-    if (made->begin > a->directory || a->directory - made->begin < LOCAL_BYTES ||
-        !has_signature(map->bytes + made->begin, 3, 4))
+    uint8_t local[LOCAL_BYTES] = {0};
+    if (made->begin <= a->directory && a->directory - made->begin >= LOCAL_BYTES)
+        ATT_TRY(read_at(a, made->begin, local, sizeof local));
+    if (!has_signature(local, 3, 4))
         return refuse_record(a, made->name, ATT_ERR_FORMAT, "does not begin where the directory says");
-    const uint8_t *local = map->bytes + made->begin;
-    uint64_t data = made->begin + LOCAL_BYTES + number(local + 26, 2) + number(local + 28, 2);
-    if (data > a->directory || made->size > a->directory - data)
+    made->data = made->begin + LOCAL_BYTES + number(local + 26, 2) + number(local + 28, 2);
+    if (made->data > a->directory || made->size > a->directory - made->data)
         return refuse_record(a, made->name, ATT_ERR_FORMAT, "reaches beyond the archive");
-    made->data = map->bytes + data;
     return ATT_OK;
 }
 
@@ -178,7 +213,7 @@ static att_status check_records(archive *a)
 {
     qsort(a->records, a->count, sizeof *a->records, compare_places);
     for (size_t i = 1; i < a->count; i++)
-        if (a->records[i - 1].data + a->records[i - 1].size > a->file->map.bytes + a->records[i].begin)
+        if (a->records[i - 1].data + a->records[i - 1].size > a->records[i].begin)
             return refuse_record(a, a->records[i].name, ATT_ERR_FORMAT, "lies over another file's bytes");
     qsort(a->records, a->count, sizeof *a->records, compare_names);
     for (size_t i = 1; i < a->count; i++)
@@ -192,10 +227,13 @@ static att_status read_directory(archive *a)
     ATT_TRY(find_directory(a));
     if (a->entries == 0)
         return refuse(a, "an empty zip archive");
+    if (a->directory_bytes > MOST_DIRECTORY)
+        return refuse(a, "a zip archive whose directory has more than 67108864 bytes");
+    ATT_TRY(read_part(a, a->directory, a->directory_bytes, &a->directory_text));
     a->records = att_allocate_array(a->file->context, (size_t)a->entries, sizeof *a->records);
     if (!a->records)
         return att_fail_memory(a->file->context, (size_t)a->entries * sizeof *a->records, a->file->path);
-    const uint8_t *entry = a->file->map.bytes + a->directory;
+    const uint8_t *entry = a->directory_text;
     uint64_t left = a->directory_bytes, length;
     for (; a->count < a->entries; a->count++, entry += length, left -= length)
         ATT_TRY(read_entry(a, entry, left, &length, &a->records[a->count]));
@@ -236,12 +274,31 @@ static att_status check_plain(const archive *a, const record *found)
                          "torch.save(torch.load(...)))");
 }
 
+static att_status sum_up(const archive *a, const record *found, uint32_t *sum)
+{
+    att_file_window window = {.reader = a->file->reader};
+    att_status status = ATT_OK;
+    *sum = (uint32_t)crc32_z(0, NULL, 0);
+    for (uint64_t done = 0; done < found->size && status == ATT_OK;) {
+        uint64_t left = found->size - done;
+        size_t wanted = left < CHECK_BYTES ? (size_t)left : CHECK_BYTES, shown;
+        const uint8_t *bytes;
+        status = att_file_window_show(&window, found->data + done, wanted, &bytes, &shown);
+        if (status == ATT_OK)
+            *sum = (uint32_t)crc32_z(*sum, bytes, wanted);
+        done += wanted;
+    }
+    att_file_window_free(&window);
+    return status;
+}
+
 static att_status check_sum(const archive *a, record *found)
 {
-    bool differs =
-        !found->checked && found->checksum != 0 && crc32_z(0, found->data, (size_t)found->size) != found->checksum;
+    uint32_t sum = found->checksum;
+    if (!found->checked && found->checksum != 0)
+        ATT_TRY(sum_up(a, found, &sum));
     found->checked = true;
-    if (!differs)
+    if (sum == found->checksum)
         return ATT_OK;
     return refuse_record(a, found->name, ATT_ERR_FORMAT,
                          "is not what was written: its checksum (CRC-32) differs; the file is damaged");
@@ -259,7 +316,8 @@ static att_status place_storages(const archive *a, att_pickle *pickle)
         if (bytes < 0 || (uint64_t)bytes != found->size)
             return refuse_record(a, found->name, ATT_ERR_FORMAT, "is not as large as its tensors say");
         ATT_TRY(check_sum(a, found));
-        storage->data = found->data;
+        storage->placed = true;
+        storage->place = found->data;
     }
     return ATT_OK;
 }
@@ -305,7 +363,10 @@ static att_status check_kind(const archive *a)
     if (!order)
         return ATT_OK;
     ATT_TRY(check_plain(a, order));
-    if (order->size == strlen(little) && memcmp(order->data, little, strlen(little)) == 0)
+    char said[sizeof little - 1] = "";
+    if (order->size == sizeof said)
+        ATT_TRY(read_at(a, order->data, said, sizeof said));
+    if (memcmp(said, little, sizeof said) == 0)
         return ATT_OK;
     return att_fail(a->file->context, ATT_ERR_UNSUPPORTED, "%s: its byte order is not little-endian", a->file->path);
 }
@@ -317,7 +378,10 @@ static att_status read_checkpoint(archive *a, att_pickle *pickle)
     record *data = find_file(a, "data.pkl");
     ATT_TRY(check_sum(a, data));
     att_pickle_ref root;
-    ATT_TRY(att_pickle_read(pickle, data->data, (size_t)data->size, &root));
+    if (data->size > ATT_TORCH_MOST_PICKLE)
+        return refuse(a, "its pickle has more than 1073741824 bytes");
+    ATT_TRY(read_part(a, data->data, data->size, &a->pickle));
+    ATT_TRY(att_pickle_read(pickle, a->pickle, (size_t)data->size, &root));
     ATT_TRY(place_storages(a, pickle));
     return att_torch_state_take(a->file, pickle, root);
 }
@@ -328,6 +392,8 @@ att_status att_tensors_read_torch_zip(att_tensors *file)
     att_pickle pickle = {.context = file->context, .path = file->path, .advice = ATT_TORCH_ADVICE};
     att_status status = read_checkpoint(&a, &pickle);
     att_free(file->context, a.records);
+    att_free(file->context, a.directory_text);
+    att_free(file->context, a.pickle);
     att_pickle_free(&pickle);
     return status;
 }

@@ -10,21 +10,25 @@ void att_log_unreadable(att_context *context, const char *path, size_t kept, siz
             dropped);
 }
 
-static size_t count_kept(att_context *context, const char *path, const att_file_map *map,
-                         att_line (*judge)(void *user, const char *line, size_t length), void *user)
+static att_status count_kept(att_context *context, const char *path, att_file_window *window,
+                             att_line (*judge)(void *user, const char *line, size_t length), void *user, size_t *kept)
 {
-    size_t kept = 0;
-    for (;;) {
-        const char *line = (const char *)map->bytes + kept;
-        const char *end = kept < map->size ? memchr(line, '\n', map->size - kept) : NULL;
-        if (end == NULL)
-            return kept;
-        att_line verdict = judge(user, line, (size_t)(end - line));
+    uint64_t size = att_file_reader_size(window->reader);
+    for (*kept = 0;;) {
+        const char *line;
+        size_t length;
+        bool whole;
+        att_status status = att_file_window_line(window, *kept, ATT_LOG_LONGEST_LINE, &line, &length, &whole);
+        att_line verdict = status == ATT_ERR_FORMAT ? ATT_LINE_UNREADABLE : ATT_LINE_CUT;
+        if (status != ATT_OK && status != ATT_ERR_FORMAT)
+            return status;
+        if (status == ATT_OK && line && whole)
+            verdict = judge(user, line, length);
         if (verdict == ATT_LINE_UNREADABLE)
-            att_log_unreadable(context, path, kept, map->size - kept);
+            att_log_unreadable(context, path, *kept, (size_t)(size - *kept));
         if (verdict != ATT_LINE_KEEP)
-            return kept;
-        kept += (size_t)(end - line) + 1;
+            return ATT_OK;
+        *kept += length + 1;
     }
 }
 
@@ -34,10 +38,11 @@ att_status att_log_cut(att_context *context, const char *path,
     *kept = 0;
     if (!att_file_exists(path))
         return ATT_OK;
-    att_file_map map;
-    ATT_TRY(att_file_map_open(context, path, &map));
-    if (map.size > 0)
-        *kept = count_kept(context, path, &map, judge, user);
-    att_file_map_close(&map);
-    return ATT_OK;
+    att_file_reader *reader = NULL;
+    ATT_TRY(att_file_reader_open(context, path, &reader));
+    att_file_window window = {.reader = reader};
+    att_status status = count_kept(context, path, &window, judge, user, kept);
+    att_file_window_free(&window);
+    att_file_reader_close(&reader);
+    return status;
 }

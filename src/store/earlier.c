@@ -102,18 +102,32 @@ static att_status visit(void *user, const att_line_event *event)
     return r->same && strcmp(event->kind, "measure") == 0 ? keep(r->earlier, event) : ATT_OK;
 }
 
+static att_status copy_bytes(const att_file_reader *from, att_file_writer *to)
+{
+    enum { BLOCK = 1 << 14 };
+    char block[BLOCK];
+    uint64_t size = att_file_reader_size(from);
+    for (uint64_t done = 0; done < size;) {
+        size_t count = size - done < sizeof block ? (size_t)(size - done) : sizeof block;
+        ATT_TRY(att_file_reader_read(from, done, block, count));
+        ATT_TRY(att_file_writer_write(to, block, count));
+        done += count;
+    }
+    return ATT_OK;
+}
+
 static att_status copy_file(att_context *context, const char *from, const char *to)
 {
-    att_file_map map;
+    att_file_reader *reader = NULL;
     att_file_writer *file = NULL;
-    ATT_TRY(att_file_map_open(context, from, &map));
+    ATT_TRY(att_file_reader_open(context, from, &reader));
     att_status status = att_file_writer_open(context, to, &file);
-    if (status == ATT_OK && map.size > 0)
-        status = att_file_writer_write(file, map.bytes, map.size);
+    if (status == ATT_OK)
+        status = copy_bytes(reader, file);
     if (status == ATT_OK)
         status = att_file_writer_commit(&file);
     att_file_writer_abort(&file);
-    att_file_map_close(&map);
+    att_file_reader_close(&reader);
     return status;
 }
 

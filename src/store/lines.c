@@ -6,8 +6,9 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
+#include "store/log.h"
 
-enum { LONGEST = 16 << 20, WHERE = 4096 };
+enum { WHERE = 4096 };
 
 static bool integer_or_absent(const json_t *object, const char *key, int64_t *value)
 {
@@ -19,8 +20,6 @@ static bool integer_or_absent(const json_t *object, const char *key, int64_t *va
 static att_status visit_line(att_context *context, const char *where, const char *line, size_t length,
                              att_status (*visit)(void *user, const att_line_event *event), void *user)
 {
-    if (length > LONGEST)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: a line of %zu bytes, more than an event has", where, length);
     json_t *object = NULL;
     ATT_TRY(att_json_parse(context, where, line, length, &object));
     att_line_event event = {.object = object, .where = where};
@@ -35,35 +34,38 @@ static att_status visit_line(att_context *context, const char *where, const char
     return status;
 }
 
-static att_status visit_lines(att_context *context, const char *path, const att_file_map *map, char *where,
+static att_status visit_lines(att_context *context, const char *path, att_file_window *window, char *where,
                               att_status (*visit)(void *user, const att_line_event *event), void *user)
 {
-    const char *at = (const char *)map->bytes, *end = at + map->size;
-    for (int64_t number = 1; at < end; number++) {
+    uint64_t at = 0;
+    for (int64_t number = 1;; number++) {
+        const char *line;
+        size_t length;
+        bool whole;
         snprintf(where, WHERE, "%.*s, line %lld", WHERE - 40, path, (long long)number);
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (stop == NULL) {
+        ATT_TRY(att_file_window_line(window, at, ATT_LOG_LONGEST_LINE, &line, &length, &whole));
+        if (line == NULL)
+            return ATT_OK;
+        if (!whole) {
             att_log(context, ATT_LOG_WARNING, "%s was cut short in its writing and is left out", where);
             return ATT_OK;
         }
-        ATT_TRY(visit_line(context, where, at, (size_t)(stop - at), visit, user));
-        at = stop + 1;
+        ATT_TRY(visit_line(context, where, line, length, visit, user));
+        at += length + 1;
     }
-    return ATT_OK;
 }
 
 att_status att_lines_read(att_context *context, const char *path,
                           att_status (*visit)(void *user, const att_line_event *event), void *user)
 {
-    att_file_map map;
-    ATT_TRY(att_file_map_open(context, path, &map));
+    att_file_reader *reader = NULL;
+    ATT_TRY(att_file_reader_open(context, path, &reader));
+    att_file_window window = {.reader = reader};
     char *where = att_allocate(context, WHERE);
-    att_status status = ATT_OK;
-    if (where == NULL)
-        status = att_fail_memory(context, WHERE, path);
-    else if (map.size > 0)
-        status = visit_lines(context, path, &map, where, visit, user);
+    att_status status =
+        where == NULL ? att_fail_memory(context, WHERE, path) : visit_lines(context, path, &window, where, visit, user);
     att_free(context, where);
-    att_file_map_close(&map);
+    att_file_window_free(&window);
+    att_file_reader_close(&reader);
     return status;
 }

@@ -33,6 +33,8 @@ att_status att_log_json_line(att_json_writer *json, const att_event *event, att_
 
 typedef enum att_line { ATT_LINE_KEEP, ATT_LINE_CUT, ATT_LINE_UNREADABLE } att_line;
 
+/* Bytes of a line; a longer one is unreadable. */
+enum { ATT_LOG_LONGEST_LINE = 16 << 20 };
 /* Asks judge(user, line, length) about each line of the file, without its newline, until one is not to be kept.
  * *kept: the bytes before that line, 0 where there is no file. A last line without newline is never kept: its writing
  * was cut short. An unreadable line is warned of, with what is dropped. */

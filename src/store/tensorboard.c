@@ -16,6 +16,7 @@
 
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
+enum { FIRST_WINDOW = 1 << 12, LARGEST_RECORD = 16 << 20 };
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 /* The epoch of an epoch's figures; a resume drops them by it. */
 static const char epoch_tag[] = "epoch";
@@ -276,26 +277,45 @@ static att_line judge_event(bytes event, const att_store_resume *resume)
     return step > (uint64_t)resume->step || epoch >= (double)resume->epoch ? ATT_LINE_CUT : ATT_LINE_KEEP;
 }
 
-static size_t count_kept(const tensorboard *t, const char *path, const att_file_map *map,
-                         const att_store_resume *resume)
+/* Reads the record at `offset`; *found is CUT_SHORT where the file ends before it does. */
+static att_status read_record(const tensorboard *t, att_file_window *window, uint64_t offset, bytes *data, size_t *size,
+                              att_tfrecord_found *found)
 {
-    size_t kept = 0;
-    while (kept < map->size) {
-        const uint8_t *data = NULL;
-        size_t length = 0, size = 0;
-        att_tfrecord_found found =
-            att_tfrecord_read(&t->crc, map->bytes + kept, map->size - kept, &data, &length, &size);
-        if (found == ATT_TFRECORD_CUT_SHORT)
-            return kept;
-        att_line verdict =
-            found == ATT_TFRECORD_WHOLE ? judge_event((bytes){data, data + length}, resume) : ATT_LINE_UNREADABLE;
-        if (verdict == ATT_LINE_UNREADABLE)
-            att_log_unreadable(t->context, path, kept, map->size - kept);
-        if (verdict != ATT_LINE_KEEP)
-            return kept;
-        kept += size;
+    uint64_t left = att_file_reader_size(window->reader) - offset;
+    for (size_t wanted = FIRST_WINDOW;; wanted *= 2) {
+        const uint8_t *shown, *payload = NULL;
+        size_t available, length = 0;
+        ATT_TRY(att_file_window_show(window, offset, wanted, &shown, &available));
+        *found = att_tfrecord_read(&t->crc, shown, available, &payload, &length, size);
+        *data = (bytes){payload, payload + length};
+        if (*found != ATT_TFRECORD_CUT_SHORT || available >= left)
+            return ATT_OK;
+        if (available > LARGEST_RECORD) {
+            *found = ATT_TFRECORD_DAMAGED;
+            return ATT_OK;
+        }
     }
-    return kept;
+}
+
+static att_status count_kept(const tensorboard *t, const char *path, att_file_window *window,
+                             const att_store_resume *resume, size_t *kept)
+{
+    uint64_t end = att_file_reader_size(window->reader);
+    for (*kept = 0; *kept < end;) {
+        bytes data;
+        size_t size = 0;
+        att_tfrecord_found found;
+        ATT_TRY(read_record(t, window, *kept, &data, &size, &found));
+        if (found == ATT_TFRECORD_CUT_SHORT)
+            return ATT_OK;
+        att_line verdict = found == ATT_TFRECORD_WHOLE ? judge_event(data, resume) : ATT_LINE_UNREADABLE;
+        if (verdict == ATT_LINE_UNREADABLE)
+            att_log_unreadable(t->context, path, *kept, (size_t)(end - *kept));
+        if (verdict != ATT_LINE_KEEP)
+            return ATT_OK;
+        *kept += size;
+    }
+    return ATT_OK;
 }
 
 static att_status find_kept(const tensorboard *t, const att_log_place *place, size_t *kept)
@@ -303,11 +323,13 @@ static att_status find_kept(const tensorboard *t, const att_log_place *place, si
     *kept = 0;
     if (!place->resume || !att_file_exists(place->path))
         return ATT_OK;
-    att_file_map map;
-    ATT_TRY(att_file_map_open(t->context, place->path, &map));
-    *kept = count_kept(t, place->path, &map, place->resume);
-    att_file_map_close(&map);
-    return ATT_OK;
+    att_file_reader *reader = NULL;
+    ATT_TRY(att_file_reader_open(t->context, place->path, &reader));
+    att_file_window window = {.reader = reader};
+    att_status status = count_kept(t, place->path, &window, place->resume, kept);
+    att_file_window_free(&window);
+    att_file_reader_close(&reader);
+    return status;
 }
 
 /* --- the log ------------------------------------------------------------------------------------------------------ */

@@ -78,29 +78,80 @@ static void test_read_large(void **state)
     free(written);
 }
 
-static void test_map(void **state)
+static void test_reader(void **state)
 {
     scratch *self = *state;
-    att_file_map map;
-    scratch_write(self, "mapped", 6);
-    assert_int_equal(att_file_map_open(self->context, self->path, &map), ATT_OK);
-    assert_int_equal(map.size, 6);
-    assert_memory_equal(map.bytes, "mapped", 6);
-    att_file_map_close(&map);
-    scratch_write(self, "", 0);
-    assert_int_equal(att_file_map_open(self->context, self->path, &map), ATT_OK);
-    assert_int_equal(map.size, 0);
-    assert_null(map.bytes);
-    att_file_map_close(&map);
-    assert_int_equal(att_file_map_open(self->context, self->folder, &map), ATT_ERR_IO);
+    att_file_reader *reader = NULL;
+    char part[4] = "";
+    scratch_write(self, "in parts", 8);
+    assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_OK);
+    assert_int_equal(att_file_reader_size(reader), 8);
+    assert_int_equal(att_file_reader_read(reader, 3, part, 3), ATT_OK);
+    assert_string_equal(part, "par");
+    assert_int_equal(att_file_reader_read(reader, 6, part, 3), ATT_ERR_IO);
+    att_file_reader_close(&reader);
+    att_file_reader_close(&reader);
+    assert_int_equal(att_file_reader_open(self->context, self->folder, &reader), ATT_ERR_IO);
     assert_int_equal(unlink(self->path), 0);
+    assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_ERR_NOT_FOUND);
     assert_int_equal(mkfifo(self->path, 0600), 0);
-    assert_int_equal(att_file_map_open(self->context, self->path, &map), ATT_ERR_IO);
+    assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_ERR_IO);
+    assert_null(reader);
     char *bytes; /* nobody ever writes into the pipe */
     size_t size;
     assert_int_equal(att_file_read(self->context, self->path, 5, &bytes, &size), ATT_ERR_IO);
     assert_message_has(self, "is not a regular file");
     assert_int_equal(att_file_read(self->context, "/dev/zero", 5, &bytes, &size), ATT_ERR_IO);
+}
+
+static void test_shortened_while_read(void **state)
+{
+    scratch *self = *state;
+    att_file_reader *reader = NULL;
+    char part[4];
+    scratch_write(self, "complete", 8);
+    assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_OK);
+    assert_int_equal(truncate(self->path, 6), 0);
+    assert_int_equal(att_file_reader_read(reader, 2, part, 4), ATT_OK);
+    assert_int_equal(att_file_reader_read(reader, 4, part, 4), ATT_ERR_IO);
+    assert_message_has(self, self->path);
+    assert_message_has(self, "ended at byte 6 while it was read, and had 8 bytes when it was opened");
+    att_file_reader_close(&reader);
+}
+
+static void test_lines(void **state)
+{
+    enum { LONG = 300000 };
+    scratch *self = *state;
+    char *text = malloc(LONG);
+    memset(text, 'x', LONG);
+    memcpy(text, "a\n\n", 3);
+    text[LONG - 4] = '\n';
+    scratch_write(self, text, LONG);
+    free(text);
+    const size_t begins[] = {0, 2, 3, LONG - 3, LONG}, lengths[] = {1, 0, LONG - 7, 3};
+    att_file_window window = {.reader = NULL};
+    assert_int_equal(att_file_reader_open(self->context, self->path, &window.reader), ATT_OK);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < 4; i++) {
+            const char *line;
+            size_t length;
+            bool whole;
+            assert_int_equal(att_file_window_line(&window, begins[i], LONG, &line, &length, &whole), ATT_OK);
+            assert_int_equal(length, lengths[i]);
+            assert_int_equal(whole, i < 3);
+            assert_true(length == 0 || line[length - 1] == (i == 0 ? 'a' : 'x'));
+        }
+    const char *line;
+    size_t length;
+    bool whole;
+    assert_int_equal(att_file_window_line(&window, begins[4], LONG, &line, &length, &whole), ATT_OK);
+    assert_null(line);
+    assert_int_equal(att_file_window_line(&window, 3, 1000, &line, &length, &whole), ATT_ERR_FORMAT);
+    assert_message_has(self, "a line of more than 1000 bytes");
+    att_file_reader *reader = window.reader;
+    att_file_window_free(&window);
+    att_file_reader_close(&reader);
 }
 
 static void test_folders(void **state)
@@ -329,7 +380,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         file_test(test_read),
         file_test(test_read_large),
-        file_test(test_map),
+        file_test(test_reader),
+        file_test(test_shortened_while_read),
+        file_test(test_lines),
         file_test(test_folders),
         file_test(test_replace),
         file_test(test_leftover_is_overwritten),

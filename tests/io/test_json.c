@@ -27,6 +27,36 @@ static void test_parse(void **state)
     json_decref(root);
 }
 
+/* As Python's json: the last value counts, but where unique keys are asked for. */
+static void test_repeated_keys(void **state)
+{
+    scratch *self = *state;
+    const char text[] = "{\"a\": 1, \"b\": 2, \"a\": 3}";
+    json_t *root = NULL;
+    assert_int_equal(att_json_parse_unique(self->context, "source", text, sizeof(text) - 1, &root), ATT_ERR_FORMAT);
+    assert_message_has(self, "duplicate");
+    assert_int_equal(att_json_parse(self->context, "source", text, sizeof(text) - 1, &root), ATT_OK);
+    assert_int_equal(json_object_size(root), 2);
+    assert_int_equal(json_integer_value(json_object_get(root, "a")), 3);
+    json_decref(root);
+}
+
+/* A small text of many values. */
+static void test_memory(void **state)
+{
+    enum { COUNT = 3000000 };
+    scratch *self = *state;
+    char *text = malloc(3 * COUNT + 2);
+    assert_non_null(text);
+    text[0] = '[';
+    for (int i = 0; i < COUNT; i++)
+        memcpy(text + 1 + 3 * i, "{},", 3);
+    text[3 * COUNT] = ']';
+    text[3 * COUNT + 1] = '\0';
+    refuse(self, text, "JSON of more values than fit into the 536870912 bytes of memory");
+    free(text);
+}
+
 static void test_refused(void **state)
 {
     scratch *self = *state;
@@ -34,7 +64,7 @@ static void test_refused(void **state)
     refuse(self, " \n", "not valid JSON: it is empty");
     refuse(self, "null", "not valid JSON: expected an object in {} or an array in []");
     refuse(self, "\"a\"", "expected an object in {}");
-    refuse(self, "{\"a\": 1,\n \"a\": 2}", "line 2, column");
+    refuse(self, "{\"a\": 1,\n \"a\": x}", "line 2, column");
     refuse(self, "{\"a\": 1} x", "end of file");
     refuse(self, "{\"a\": 9223372036854775808}", "big");
     refuse(self, "{\"a\": NaN}", "at column");
@@ -229,9 +259,10 @@ static void test_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_parse),    scratch_test(test_refused),        scratch_test(test_write),
-        scratch_test(test_indented), scratch_test(test_numbers),        scratch_test(test_locale_with_comma),
-        scratch_test(test_misuse),   scratch_test(test_lack_of_memory), scratch_test(test_utf8),
+        scratch_test(test_parse),         scratch_test(test_refused),        scratch_test(test_write),
+        scratch_test(test_indented),      scratch_test(test_numbers),        scratch_test(test_locale_with_comma),
+        scratch_test(test_misuse),        scratch_test(test_lack_of_memory), scratch_test(test_utf8),
+        scratch_test(test_repeated_keys), scratch_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -359,6 +359,123 @@ static void test_truncated(void **state)
     refuse(self, ATT_ERR_FORMAT, "1 bytes after the last tensor");
 }
 
+/* Names and metadata are decoded where they lie. */
+static void test_escapes(void **state)
+{
+    scratch *self = *state;
+    write_file(self,
+               " {\"__metadata__\" : { \"k\\u00e9\\n\" : \"\\ud83d\\ude00 \\\\ \\\"\" , \"{[:,\": \"]}\"} ,\n"
+               "\"a\\\"b\" :"
+               "{\"x\":[\"}\"],\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]} , "
+               "\"\xc3\xa9\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]} } " +
+                   1,
+               2);
+    att_tensors *file = open_file(self);
+    assert_int_equal(att_tensors_count(file), 2);
+    assert_string_equal(att_tensors_at(file, 0).name, "a\"b");
+    assert_int_equal(att_tensors_find(file, "\xc3\xa9"), 1);
+    assert_int_equal(att_tensors_metadata_count(file), 2);
+    assert_string_equal(att_tensors_metadata(file, "k\xc3\xa9\n"), "\xf0\x9f\x98\x80 \\ \"");
+    assert_string_equal(att_tensors_metadata(file, "{[:,"), "]}");
+    att_tensors_close(&file);
+}
+
+/* A header of as few bytes a tensor as can be. */
+static void put_entries(char *header, int count)
+{
+    size_t size = 1;
+    header[0] = '{';
+    for (int i = 0; i < count; i++)
+        size += (size_t)sprintf(header + size, "\"%x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},", i);
+    header[size - 1] = '}';
+}
+
+/* {"__metadata__":{"0":"","1":"",...}} */
+static void put_pairs(char *header, int count)
+{
+    size_t size = (size_t)sprintf(header, "{\"__metadata__\":{");
+    for (int i = 0; i < count; i++)
+        size += (size_t)sprintf(header + size, "\"%x\":\"\",", i);
+    sprintf(header + size - 1, "}}");
+}
+
+/* Whether a header of `length` bytes takes the memory that attscope/safetensors.h allows. */
+static void assert_memory(scratch *self, const char *header, int tensors, int pairs)
+{
+    enum { BOUND = 5 };
+    size_t length = strlen(header);
+    char *bytes = malloc(length + 8);
+    assert_non_null(bytes);
+    scratch_write(self, bytes, put_header(bytes, header));
+    free(bytes);
+    size_t before = att_context_allocations(self->context).bytes_now;
+    att_tensors *file = open_file(self);
+    size_t taken = att_context_allocations(self->context).bytes_peak - before;
+    print_message("%zu bytes of header: %zu of memory\n", length, taken);
+    assert_in_range(taken, length, BOUND * length);
+    assert_int_equal(att_tensors_count(file), tensors);
+    assert_int_equal(att_tensors_metadata_count(file), pairs);
+    att_tensors_close(&file);
+}
+
+/* Measured: 2.9 times the header. */
+static void test_memory_of_entries(void **state)
+{
+    enum { ENTRIES = 50000, MOST = 80 * ENTRIES };
+    char *header = malloc(MOST);
+    assert_non_null(header);
+    put_entries(header, ENTRIES);
+    assert_memory(*state, header, ENTRIES, 0);
+    free(header);
+}
+
+/* Measured: 3.3 times the header. */
+static void test_memory_of_metadata(void **state)
+{
+    enum { PAIRS = 200000, MOST = 16 * PAIRS };
+    char *header = malloc(MOST);
+    assert_non_null(header);
+    put_pairs(header, PAIRS);
+    assert_memory(*state, header, 0, PAIRS);
+    free(header);
+}
+
+/* An entry is built in memory as a whole. */
+static void test_long_entry(void **state)
+{
+    enum { DIMS = 40000 };
+    char *header = malloc(2 * DIMS + 100), *bytes = malloc(2 * DIMS + 108);
+    assert_true(header && bytes);
+    size_t size = (size_t)sprintf(header, "{\"a\":{\"dtype\":\"U8\",\"shape\":[0");
+    for (int i = 0; i < DIMS; i++)
+        size += (size_t)sprintf(header + size, ",0");
+    sprintf(header + size, "],\"data_offsets\":[0,0]}}");
+    scratch_write(*state, bytes, put_header(bytes, header));
+    refuse(*state, ATT_ERR_FORMAT, "tensor a: its entry has more than 65536 bytes");
+    free(header);
+    free(bytes);
+}
+
+/* Another process shortens the file between opening and reading. */
+static void test_shortened_while_read(void **state)
+{
+    scratch *self = *state;
+    char bytes[2048];
+    size_t size = python_file(bytes);
+    float out[3];
+    scratch_write(self, bytes, size);
+    att_tensors *file = open_file(self);
+    assert_int_equal(truncate(self->path, (off_t)size - 1), 0);
+    assert_int_equal(att_tensors_read_f32(file, att_tensors_find(file, "a"), out, 1), ATT_OK);
+    assert_int_equal(att_tensors_read_f32(file, att_tensors_find(file, "half"), out, 3), ATT_ERR_IO);
+    assert_message_has(self, "while it was read");
+    assert_int_equal(truncate(self->path, 0), 0);
+    assert_int_equal(att_tensors_read_f32(file, att_tensors_find(file, "a"), out, 1), ATT_ERR_IO);
+    assert_message_has(self, self->path);
+    assert_string_equal(att_tensors_metadata(file, "format"), "pt");
+    att_tensors_close(&file);
+}
+
 static void test_header_lengths(void **state)
 {
     scratch *self = *state;
@@ -437,13 +554,25 @@ static void test_hostile_headers(void **state)
         {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "\"shape\" is missing"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "\"data_offsets\" is missing"},
         {"{\"a\":[]}", 0, "not an object"},
-        {"{" F32("a", "[1]", "[0,4]") "," F32("a", "[1]", "[4,8]") "}", 8, "duplicate"},
+        {"{" F32("a", "[1]", "[0,4]") "," F32("a", "[1]", "[4,8]") "}", 8, "two tensors are called a"},
         {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "duplicate"},
-        {"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "duplicate"},
+        {"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "__metadata__ has the key a twice"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "has __metadata__ twice"},
         {"{\"__metadata__\":{\"a\":1}}", 0, "the value of a is not a string"},
         {"{\"__metadata__\":{\"a\":null}}", 0, "the value of a is not a string"},
         {"{\"__metadata__\":[]}", 0, "__metadata__ is not an object"},
         {"{} {}", 0, "not valid JSON"},
+        {"{", 0, "not valid JSON"},
+        {"{,}", 0, "not valid JSON"},
+        {"{\"a\"}", 0, "not valid JSON"},
+        {"{\"a\":}", 0, "not valid JSON"},
+        {"{\"a", 0, "not valid JSON"},
+        {"{" F32("a", "[1]", "[0,4]") ",}", 4, "not valid JSON"},
+        {"{" F32("a", "[1]", "[0,4]") " " F32("b", "[1]", "[4,8]") "}", 8, "not valid JSON"},
+        {"{" F32("a", "[1]", "[0,4]"), 4, "not valid JSON"},
+        {"{\"__metadata__\":{\"a\":\"1\"", 0, "not valid JSON"},
+        {"{\"__metadata__\":{\"a\":\"1\" \"2\"}}", 0, "not valid JSON"},
+        {"{\"__metadata__\":{\"a\":\"\\q\"}}", 0, "not valid JSON"},
         {"{\"a\\u0000b\":1}", 0, "not valid JSON"},
         {"{\"\xFF\":1}", 0, "not valid JSON"},
     };
@@ -458,8 +587,8 @@ static void test_hostile_headers(void **state)
 static void test_deep_nesting(void **state)
 {
     scratch *self = *state;
-    char header[3000] = "{\"a\":";
-    memset(header + 5, '[', sizeof(header) - 6);
+    char header[3000] = "{\"a\":{\"b\":";
+    memset(header + 10, '[', sizeof(header) - 11);
     write_file(self, header, 0);
     refuse(self, ATT_ERR_FORMAT, "nested");
 }
@@ -550,13 +679,30 @@ static void test_deit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_read),           scratch_test(test_hostile_headers), scratch_test(test_write_as_python),
-        scratch_test(test_write_nothing),  scratch_test(test_write_refused),   scratch_test(test_failing_fill),
-        scratch_test(test_full_disk),      scratch_test(test_lack_of_memory),  scratch_test(test_memory_of_writing),
-        scratch_test(test_misaligned),     scratch_test(test_every_half),      scratch_test(test_truncated),
-        scratch_test(test_header_lengths), scratch_test(test_deep_nesting),    scratch_test(test_accepted_oddities),
-        scratch_test(test_flipped_bytes),  scratch_test(test_dtypes),          scratch_test(test_deit),
+        scratch_test(test_read),
+        scratch_test(test_hostile_headers),
+        scratch_test(test_write_as_python),
+        scratch_test(test_write_nothing),
+        scratch_test(test_write_refused),
+        scratch_test(test_failing_fill),
+        scratch_test(test_full_disk),
+        scratch_test(test_lack_of_memory),
+        scratch_test(test_memory_of_writing),
+        scratch_test(test_misaligned),
+        scratch_test(test_every_half),
+        scratch_test(test_truncated),
+        scratch_test(test_header_lengths),
+        scratch_test(test_deep_nesting),
+        scratch_test(test_accepted_oddities),
+        scratch_test(test_flipped_bytes),
+        scratch_test(test_dtypes),
+        scratch_test(test_deit),
         scratch_test(test_prefixes),
+        scratch_test(test_escapes),
+        scratch_test(test_memory_of_entries),
+        scratch_test(test_memory_of_metadata),
+        scratch_test(test_long_entry),
+        scratch_test(test_shortened_while_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,6 +424,60 @@ static void test_flipped(void **state)
     free(out);
 }
 
+/* Another process shortens the file between opening and reading. */
+static void test_shortened_while_read(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        uint8_t *data = read_golden(golden_names[i], &size);
+        scratch_write(self, data, size);
+        free(data);
+        att_tensors *file = open_path(self, self->path);
+        assert_int_equal(truncate(self->path, 0), 0);
+        for (int t = 0; t < att_tensors_count(file); t++) {
+            uint8_t out[4096];
+            att_tensors_info info = att_tensors_at(file, t);
+            att_status expected = info.count > 0 ? ATT_ERR_IO : ATT_OK;
+            assert_int_equal(att_tensors_read(file, t, info.dtype, out, info.count), expected);
+        }
+        assert_message_has(self, "while it was read");
+        att_tensors_close(&file);
+    }
+}
+
+/* Pickles longer than what is read of a file at first. */
+static void test_long_pickles(void **state)
+{
+    enum { LENGTH = 3 << 20 };
+    static const char head[] =
+        "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.\x80\x02}"
+        "X\4\0\0\0noteX\0\0\x30\0";
+    scratch *self = *state;
+    bytes *rest = calloc(1, sizeof *rest);
+    uint8_t *all = calloc(1, LENGTH + sizeof *rest);
+    assert_true(rest && all);
+    ops(rest, "s");
+    text(rest, "w");
+    tensor(rest, &plain);
+    ops(rest, "s.\x80\x02](");
+    text(rest, "0");
+    ops(rest, "e.");
+    put_number(rest, 4, 8);
+    put(rest, four, sizeof four);
+    memcpy(all, head, sizeof head - 1);
+    memset(all + sizeof head - 1, 'x', LENGTH);
+    memcpy(all + sizeof head - 1 + LENGTH, rest->data, rest->size);
+    scratch_write(self, all, sizeof head - 1 + LENGTH + rest->size);
+    att_tensors *file = open_path(self, self->path);
+    assert_f32(file, "w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
+    att_tensors_close(&file);
+    scratch_write(self, all, LENGTH);
+    refused(self, ATT_ERR_FORMAT, "truncated");
+    free(rest);
+    free(all);
+}
+
 static att_status open_path_of(scratch *self)
 {
     att_tensors *file = NULL;
@@ -459,6 +513,8 @@ int main(void)
         scratch_test(test_truncated),
         scratch_test(test_flipped),
         scratch_test(test_lack_of_memory),
+        scratch_test(test_shortened_while_read),
+        scratch_test(test_long_pickles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,7 +297,6 @@ static void test_damage(void **state)
         "{\"epoch\":1}",
         "{\"event\":\"step\",\"step\":-1}",
         "{\"event\":\"step\",\"step\":1.5}",
-        "{\"event\":\"step\",\"step\":1,\"step\":2}",
         "{\"event\":\"measure\"}",
         "{\"event\":\"measure\",\"measurements\":{}}",
         "{\"event\":\"measure\",\"measurements\":[1]}",
