@@ -78,12 +78,17 @@ bool att_pickle_find(const att_pickle *pickle, att_pickle_ref dict, const char *
     if (value->kind != ATT_PICKLE_DICT)
         return false;
     uint32_t cell = value->cells.first;
+    bool has_bytes = false;
     for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
+        const att_pickle_value *name = att_pickle_at(pickle, cells[cell].value);
+        if (!att_pickle_text_is(name, key))
+            continue;
         *found = cells[cells[cell].next].value;
-        if (att_pickle_text_is(att_pickle_at(pickle, cells[cell].value), key))
+        if (!name->is_bytes)
             return true;
+        has_bytes = true;
     }
-    return false;
+    return has_bytes;
 }
 
 char *att_pickle_show(att_pickle_text text, char shown[ATT_PICKLE_SHOWN])
@@ -247,19 +252,23 @@ static att_status op_binfloat(att_pickle *pickle)
 }
 
 /* A text whose length comes first, in `bytes` bytes. */
-static att_status push_text(att_pickle *pickle, int bytes)
+static att_status push_text(att_pickle *pickle, int bytes, bool is_bytes)
 {
     uint64_t length;
     const uint8_t *text;
     ATT_TRY(take_number(pickle, bytes, &length));
     ATT_TRY(take(pickle, length, &text));
-    return push_value(pickle,
-                      (att_pickle_value){.kind = ATT_PICKLE_TEXT, .text = {(const char *)text, (size_t)length}});
+    return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_TEXT,
+                                                 .is_bytes = is_bytes,
+                                                 .text = {(const char *)text, (size_t)length}});
 }
 
-OPERATION(text1, push_text(pickle, 1))
-OPERATION(text4, push_text(pickle, 4))
-OPERATION(text8, push_text(pickle, 8))
+OPERATION(text1, push_text(pickle, 1, false))
+OPERATION(text4, push_text(pickle, 4, false))
+OPERATION(text8, push_text(pickle, 8, false))
+OPERATION(bytes1, push_text(pickle, 1, true))
+OPERATION(bytes4, push_text(pickle, 4, true))
+OPERATION(bytes8, push_text(pickle, 8, true))
 
 /* --- containers --------------------------------------------------------------------------------------------------- */
 
@@ -556,10 +565,10 @@ static const operation operations[256] = {
     [0x8c] = op_text1,                                                                          /* SHORT_BINUNICODE */
     ['X'] = op_text4,                                                                           /* BINUNICODE */
     [0x8d] = op_text8,                                                                          /* BINUNICODE8 */
-    ['C'] = op_text1,                                                                           /* SHORT_BINBYTES */
-    ['B'] = op_text4,                                                                           /* BINBYTES */
-    [0x8e] = op_text8,                                                                          /* BINBYTES8 */
-    [0x96] = op_text8,                                                                          /* BYTEARRAY8 */
+    ['C'] = op_bytes1,                                                                          /* SHORT_BINBYTES */
+    ['B'] = op_bytes4,                                                                          /* BINBYTES */
+    [0x8e] = op_bytes8,                                                                         /* BINBYTES8 */
+    [0x96] = op_bytes8,                                                                         /* BYTEARRAY8 */
     [')'] = op_empty_tuple, ['t'] = op_tuple,       [0x85] = op_tuple1,       [0x86] = op_tuple2,
     [0x87] = op_tuple3,     [']'] = op_empty_list,  ['l'] = op_list,          ['a'] = op_append,
     ['e'] = op_appends,     ['}'] = op_empty_dict,  ['d'] = op_dict,          ['s'] = op_setitem,
@@ -585,11 +594,14 @@ att_status att_pickle_read(att_pickle *pickle, const uint8_t *bytes, size_t size
     pickle->size = size;
     pickle->at = 0;
     pickle->stack_count = pickle->mark_count = pickle->memo_count = 0;
+    int first = pickle->value_count;
     for (;;) {
         const uint8_t *opcode;
         ATT_TRY(take(pickle, 1, &opcode));
-        if (*opcode == STOP)
-            return finish(pickle, root);
+        if (*opcode == STOP) {
+            ATT_TRY(finish(pickle, root));
+            return att_pickle_settle_dicts(pickle, first);
+        }
         if (!operations[*opcode])
             return att_fail(pickle->context, ATT_ERR_FORMAT,
                             "%s: byte %zu of its pickle: opcode 0x%02x, which is none of protocols 2 to 5 or runs code",

@@ -26,7 +26,7 @@ typedef enum att_pickle_kind {
     ATT_PICKLE_TEXT, /* str and bytes */
     ATT_PICKLE_TUPLE,
     ATT_PICKLE_LIST,
-    ATT_PICKLE_DICT, /* its cells: key, value, key, value... */
+    ATT_PICKLE_DICT, /* its cells: key, value, key, value...; once the pickle is read, no key is there twice */
     ATT_PICKLE_GLOBAL,
     ATT_PICKLE_UNKNOWN, /* a name that is not in the list; its cells: module, name */
     ATT_PICKLE_STORAGE,
@@ -42,6 +42,7 @@ typedef struct att_pickle_text {
 
 typedef struct att_pickle_value {
     att_pickle_kind kind;
+    bool is_bytes; /* TEXT: bytes, not str */
     union {
         int64_t number;       /* BOOL, INT */
         att_pickle_text text; /* TEXT, LONG (little-endian) */
@@ -111,13 +112,14 @@ uint32_t att_pickle_items(const att_pickle *pickle, const att_pickle_value *valu
 /* As memcmp(); a text that only ends earlier comes first. */
 int att_pickle_text_compare(att_pickle_text a, att_pickle_text b);
 bool att_pickle_text_is(const att_pickle_value *value, const char *text);
-/* What a DICT has under `key`; false where it has no such key, or the value is no DICT. */
+/* What a DICT has under `key`, as str or else as bytes; false where it has no such key, or the value is no DICT. */
 bool att_pickle_find(const att_pickle *pickle, att_pickle_ref dict, const char *key, att_pickle_ref *found);
 /* At most 80 bytes of a text from the file, safe to be shown. Returns `shown`. */
 enum { ATT_PICKLE_SHOWN = 88 };
 char *att_pickle_show(att_pickle_text text, char shown[ATT_PICKLE_SHOWN]);
 
-/* --- for pickle.c and pickle_globals.c ---------------------------------------------------------------------------- */
+/* --- for pickle.c, pickle_dict.c, pickle_globals.c
+ * ---------------------------------------------------------------------------- */
 
 /* What takes the place of a name of Python's. */
 typedef struct att_pickle_global att_pickle_global;
@@ -139,6 +141,9 @@ att_status att_pickle_call(att_pickle *pickle, att_pickle_ref function, att_pick
                            att_pickle_ref *result);
 /* The storage that a persistent id stands for. */
 att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pickle_ref *result);
+
+/* Makes each key of the DICTs from value `first` on unique, as Python does. */
+att_status att_pickle_settle_dicts(att_pickle *pickle, int first);
 
 /* ERR_FORMAT with the file and the place. */
 att_status att_pickle_refuse(const att_pickle *pickle, const char *what);

@@ -499,6 +499,13 @@ static bool is_own_encoding(const arguments *given)
            att_pickle_text_is(given->items[1], "latin1") && is_ascii(given->items[0]->text);
 }
 
+static att_status make_bytes(att_pickle *pickle, const arguments *given, att_pickle_ref *result)
+{
+    att_pickle_value value = *given->items[0];
+    value.is_bytes = true;
+    return att_pickle_add(pickle, value, result);
+}
+
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
 /* `tuple`: of the arguments. */
@@ -520,8 +527,7 @@ static att_status call(att_pickle *pickle, const att_pickle_global *global, att_
     case HIDE:
         return note(pickle, global, tuple, result);
     case ENCODE:
-        *result = given.refs[0];
-        return is_own_encoding(&given) ? ATT_OK : note(pickle, global, tuple, result);
+        return is_own_encoding(&given) ? make_bytes(pickle, &given, result) : note(pickle, global, tuple, result);
     case MAKE_DICT:
         return make_dict(pickle, &given, result);
     case MAKE_TUPLE:

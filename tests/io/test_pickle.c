@@ -72,6 +72,79 @@ static void test_hostile_pickles(void **state)
     }
 }
 
+/* The number of elements of tensor `name`, -1 where there is none. */
+static int64_t count_of(const att_tensors *file, const char *name)
+{
+    int index = att_tensors_find(file, name);
+    return index < 0 ? -1 : att_tensors_at(file, index).count;
+}
+
+static void pair(bytes *object, const char *key, int64_t count)
+{
+    described vector = {"FloatStorage", "0", 4, 0, {count}, {1}, 1, 1};
+    text(object, key);
+    tensor(object, &vector);
+}
+
+/* Of a key that is set again Python has the last value, in the place of the first: whichever opcodes set it. */
+static void test_repeated_keys(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}(");
+    text(object, "state_dict");
+    ops(object, "}");
+    pair(object, "hidden", 1);
+    ops(object, "s");
+    text(object, "state_dict");
+    ops(object, "}(");
+    pair(object, "a", 1); /* SETITEMS */
+    pair(object, "b", 1);
+    pair(object, "a", 2);
+    ops(object, "u");
+    pair(object, "c", 1); /* SETITEM */
+    ops(object, "s");
+    pair(object, "c", 3);
+    ops(object, "s");
+    pair(object, "b", 4);
+    ops(object, "s");
+    text(object, "d"); /* OrderedDict of pairs */
+    global(object, "collections", "OrderedDict");
+    ops(object, "](");
+    pair(object, "x", 1);
+    ops(object, "\x86");
+    pair(object, "x", 2);
+    ops(object, "\x86");
+    ops(object, "e\x85Rs");
+    text(object, "e"); /* True is 1; DICT */
+    ops(object, "(K\1");
+    tensor(object, &plain);
+    ops(object, "\x88");
+    tensor(object, &(described){"FloatStorage", "0", 4, 0, {3}, {1}, 1, 1});
+    ops(object, "dsu");
+    write_old(self, object, &plain_storage, 1);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 5);
+    assert_int_equal(count_of(file, "a"), 2);
+    assert_int_equal(count_of(file, "b"), 4);
+    assert_int_equal(count_of(file, "c"), 3);
+    assert_int_equal(count_of(file, "d.x"), 2);
+    assert_int_equal(count_of(file, "e.1"), 3);
+    assert_string_equal(att_tensors_at(file, 0).name, "a");
+    assert_string_equal(att_tensors_at(file, 1).name, "b");
+    att_tensors_close(&file);
+    /* Bytes are no text: two keys, and two tensors of one name. */
+    object->size = 0;
+    ops(object, "}(");
+    pair(object, "a", 1);
+    ops(object, "C\1a");
+    tensor(object, &plain);
+    ops(object, "u");
+    write_old(self, object, &plain_storage, 1);
+    refused(self, ATT_ERR_FORMAT, "two tensors are called a");
+    free(object);
+}
+
 /* Opaque objects swallow what is put into them, calls and tensors included; containers are none of theirs. */
 static void test_inert(void **state)
 {
@@ -321,8 +394,6 @@ static void write_names(scratch *self, const char *name, const char *other)
 static void test_names(void **state)
 {
     scratch *self = *state;
-    write_names(self, "a", "a");
-    refused(self, ATT_ERR_FORMAT, "two tensors are called a");
     write_names(self, "", "b");
     refused(self, ATT_ERR_FORMAT, "name is empty");
     write_names(self, "a\xff", "b");
@@ -401,6 +472,7 @@ int main(void)
         scratch_test(test_unknown_classes), scratch_test(test_unknown_names_give_no_tensor),
         scratch_test(test_nesting),         scratch_test(test_sharing),
         scratch_test(test_names),           scratch_test(test_strangers_hide_no_prefix),
+        scratch_test(test_repeated_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,100 @@
+/* Dictionaries as Python makes them of a pickle that sets a key more than once: the key stays where it came first, with
+ * the value that came last. */
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/pickle.h"
+
+typedef struct pair {
+    const att_pickle_value *key;
+    uint32_t cell;   /* of the key; the value's comes next */
+    uint32_t number; /* of the pair in its dictionary */
+} pair;
+
+static bool is_number(const att_pickle_value *key)
+{
+    return key->kind == ATT_PICKLE_INT || key->kind == ATT_PICKLE_BOOL;
+}
+
+/* As Python compares keys: True is 1, and bytes are no text. Keys of other kinds name nothing that is looked up, and
+ * are taken for different ones. */
+static int compare_keys(const att_pickle_value *a, const att_pickle_value *b)
+{
+    if (is_number(a) && is_number(b))
+        return (a->number > b->number) - (a->number < b->number);
+    if (a->kind != b->kind)
+        return (a->kind > b->kind) - (a->kind < b->kind);
+    if (a->kind != ATT_PICKLE_TEXT)
+        return (a > b) - (a < b);
+    return a->is_bytes != b->is_bytes ? a->is_bytes - b->is_bytes : att_pickle_text_compare(a->text, b->text);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const pair *left = a, *right = b;
+    return (left->number > right->number) - (left->number < right->number);
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    int order = compare_keys(((const pair *)a)->key, ((const pair *)b)->key);
+    return order != 0 ? order : compare_numbers(a, b);
+}
+
+static void list_pairs(const att_pickle *pickle, const att_pickle_value *dict, pair *pairs)
+{
+    uint32_t cell = dict->cells.first;
+    for (uint32_t i = 0; i < dict->cells.count / 2; i++) {
+        pairs[i] = (pair){att_pickle_at(pickle, pickle->cells[cell].value), cell, i};
+        cell = pickle->cells[pickle->cells[cell].next].next;
+    }
+}
+
+/* Leaves of sorted pairs the first one of each key, which gets the last one's value. Returns how many are left. */
+static uint32_t merge(att_pickle *pickle, pair *pairs, uint32_t count)
+{
+    uint32_t kept = 0;
+    att_pickle_cell *cells = pickle->cells;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept > 0 && compare_keys(pairs[kept - 1].key, pairs[i].key) == 0)
+            cells[cells[pairs[kept - 1].cell].next].value = cells[cells[pairs[i].cell].next].value;
+        else
+            pairs[kept++] = pairs[i];
+    }
+    return kept;
+}
+
+static void chain(att_pickle *pickle, att_pickle_value *dict, const pair *pairs, uint32_t count)
+{
+    dict->cells.first = pairs[0].cell;
+    dict->cells.last = pickle->cells[pairs[count - 1].cell].next;
+    dict->cells.count = 2 * count;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        pickle->cells[pickle->cells[pairs[i].cell].next].next = pairs[i + 1].cell;
+}
+
+static att_status settle(att_pickle *pickle, att_pickle_value *dict)
+{
+    uint32_t count = dict->cells.count / 2;
+    pair *pairs = att_allocate_array(pickle->context, count, sizeof *pairs);
+    if (!pairs)
+        return att_fail_memory(pickle->context, count * sizeof *pairs, pickle->path);
+    list_pairs(pickle, dict, pairs);
+    qsort(pairs, count, sizeof *pairs, compare_pairs);
+    uint32_t kept = merge(pickle, pairs, count);
+    if (kept < count) {
+        qsort(pairs, kept, sizeof *pairs, compare_numbers);
+        chain(pickle, dict, pairs, kept);
+    }
+    att_free(pickle->context, pairs);
+    return ATT_OK;
+}
+
+att_status att_pickle_settle_dicts(att_pickle *pickle, int first)
+{
+    for (int i = first; i < pickle->value_count; i++)
+        if (pickle->values[i].kind == ATT_PICKLE_DICT && pickle->values[i].cells.count > 2)
+            ATT_TRY(settle(pickle, &pickle->values[i]));
+    return ATT_OK;
+}
