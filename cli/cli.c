@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <attscope/file.h>
+
 #include "progress.h"
 
 int cli_flush(void)
@@ -98,45 +100,48 @@ int cli_file_check(const char *flag, const char *path)
     return cli_failure("%s %s could not be opened: %s", flag, path, strerror(errno));
 }
 
-/* Takes the path's place only once all of it is on the disk; pipes, devices and links are written to as they are. */
-static FILE *open_output(const char *path, char *temporary, size_t size)
+static bool is_regular_or_new(const char *path)
 {
     struct stat info;
-    *temporary = '\0';
-    if (strcmp(path, "-") == 0)
-        return stdout;
-    if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return fopen(path, "w");
-    if (snprintf(temporary, size, "%s.tmp", path) < (int)size)
-        return fopen(temporary, "w");
-    *temporary = '\0';
-    errno = ENAMETOOLONG;
-    return NULL;
+    return lstat(path, &info) != 0 || S_ISREG(info.st_mode);
 }
 
-int cli_file_write(const char *path, const char *text, size_t length)
+int cli_file_replace(cli_app *cli, const char *path, const char *text, size_t length)
 {
-    char temporary[4096];
-    FILE *out = open_output(path, temporary, sizeof temporary);
+    return cli_check(cli, att_file_replace(cli->context, path, text, length));
+}
+
+/* The one place where the command opens something for writing that may be a link: the user named it. */
+static int write_through(const char *path, const char *text, size_t length)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *out = standard ? stdout : fopen(path, "w");
     if (!out)
         return cli_failure("%s: %s", path, strerror(errno));
     bool fine = fwrite(text, 1, length, out) == length && fflush(out) == 0;
-    if (*temporary)
-        fine = fine && fsync(fileno(out)) == 0;
     int reason = errno;
-    if (!fine && out == stdout && reason == EPIPE)
+    if (!fine && standard && reason == EPIPE)
         return CLI_OK; /* nobody reads any more */
-    if (out != stdout && fclose(out) != 0 && fine) {
+    if (!standard && fclose(out) != 0 && fine) {
         fine = false;
         reason = errno;
     }
-    if (fine && *temporary && rename(temporary, path) != 0) {
-        fine = false;
-        reason = errno;
-    }
-    if (!fine && *temporary)
-        unlink(temporary);
     return fine ? CLI_OK : cli_failure("%s could not be written: %s", path, strerror(reason));
+}
+
+int cli_file_write(cli_app *cli, const char *path, const char *text, size_t length)
+{
+    if (strcmp(path, "-") != 0 && is_regular_or_new(path))
+        return cli_file_replace(cli, path, text, length);
+    return write_through(path, text, length);
+}
+
+const char *cli_file_target(const char *path, char target[CLI_PATH])
+{
+    char *resolved = is_regular_or_new(path) ? NULL : realpath(path, NULL);
+    bool fits = resolved && snprintf(target, CLI_PATH, "%s", resolved) < CLI_PATH;
+    free(resolved);
+    return fits ? target : path;
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
@@ -166,9 +171,8 @@ bool cli_prints(const char *json_path)
 
 int cli_output_check(const char *path)
 {
-    char folder[4096];
-    struct stat info;
-    if (!path || strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+    char folder[CLI_PATH];
+    if (!path || strcmp(path, "-") == 0 || !is_regular_or_new(path))
         return CLI_OK;
     const char *slash = strrchr(path, '/');
     int length = slash && slash > path ? (int)(slash - path) : 1;
@@ -176,7 +180,9 @@ int cli_output_check(const char *path)
     return access(folder, W_OK) == 0 ? CLI_OK : cli_failure("%s: %s", path, strerror(errno));
 }
 
-int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
+/* Writes what the writer holds, with a newline, and frees the writer. */
+static int finish_json(cli_app *cli, att_json_writer *writer, const char *path,
+                       int (*write)(cli_app *cli, const char *path, const char *text, size_t length))
 {
     const char *text;
     size_t length;
@@ -188,9 +194,19 @@ int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
     if (code == CLI_OK) {
         memcpy(lines, text, length);
         lines[length] = '\n';
-        code = cli_file_write(path, lines, length + 1);
+        code = write(cli, path, lines, length + 1);
     }
     free(lines);
     att_json_writer_destroy(&writer);
     return code;
+}
+
+int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
+{
+    return finish_json(cli, writer, path, cli_file_write);
+}
+
+int cli_json_replace(cli_app *cli, att_json_writer *writer, const char *path)
+{
+    return finish_json(cli, writer, path, cli_file_replace);
 }

@@ -7,6 +7,7 @@
 #include "options.h"
 
 /* Exit codes. */
+enum { CLI_PATH = 4096 };
 enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_STOPPED = 130 };
 
 typedef struct cli_app cli_app;
@@ -63,9 +64,15 @@ void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 /* Says of a file that cannot be read which flag ("--class-map") names it; path NULL: it is not given. CLI_OK or a code.
  */
 int cli_file_check(const char *flag, const char *path);
-/* Makes the file hold the text ("-": stdout). A regular file is replaced in one step: after a failure, which is said,
- * it is what it was. CLI_OK or a code. */
-int cli_file_write(const char *path, const char *text, size_t length);
+/* Makes the file that the user names hold the text ("-": stdout). A regular file is replaced in one step: after a
+ * failure, which is said, it is what it was. Pipes, devices and what a symbolic link leads to are written to as they
+ * are, as the shell does for "> FILE". CLI_OK or a code. */
+int cli_file_write(cli_app *cli, const char *path, const char *text, size_t length);
+/* The same for a file of a run's folder, which may be somebody else's: no symbolic link is followed. */
+int cli_file_replace(cli_app *cli, const char *path, const char *text, size_t length);
+/* The file that a path named by the user leads to, for a writer that follows no symbolic link: `path` itself where it
+ * is none, else what `target` then holds. */
+const char *cli_file_target(const char *path, char target[CLI_PATH]);
 
 /* A member of the object that is open. */
 void cli_json_text(att_json_writer *writer, const char *key, const char *text);
@@ -73,6 +80,8 @@ void cli_json_number(att_json_writer *writer, const char *key, double value);
 void cli_json_integer(att_json_writer *writer, const char *key, int64_t value);
 /* cli_file_write() to what --json names, with a newline; the writer is freed. CLI_OK or a code. */
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
+/* The same to a file of a run's folder, by cli_file_replace(). */
+int cli_json_replace(cli_app *cli, att_json_writer *writer, const char *path);
 /* Whether what --json or another flag names (NULL: nothing) lies in a folder that can be written to, before work
  * begins. CLI_OK or a code. */
 int cli_output_check(const char *path);

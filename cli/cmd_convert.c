@@ -202,8 +202,9 @@ static int write_file(job *j)
                                        .metadata_count = j->metadata_count,
                                        .fill = fill,
                                        .fill_user = j};
+    char target[CLI_PATH];
     if (code == CLI_OK)
-        code = cli_check(j->cli, att_safetensors_write(j->cli->context, j->out, &content));
+        code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(j->out, target), &content));
     if (code == CLI_OK && cli_prints(j->settings->output.json))
         print_result(j, origin);
     return code == CLI_OK && j->settings->output.json ? write_json(j, origin) : code;

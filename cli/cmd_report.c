@@ -88,7 +88,9 @@ static int run(cli_app *cli, void *user, const char *const *folders, int count)
     options.title = s->title;
     options.map_bytes = (size_t)s->map_bytes;
     att_report_result result;
-    code = cli_check(cli, att_report_write(cli->context, runs, count, &options, s->output, &result));
+    char target[CLI_PATH];
+    code = cli_check(
+        cli, att_report_write(cli->context, runs, count, &options, cli_file_target(s->output, target), &result));
     if (code != CLI_OK) {
         say_runs_below(cli, runs, count);
         return code;

@@ -109,7 +109,9 @@ static void write_texts(att_json_writer *writer, const char *key, const cli_text
     att_json_end_array(writer);
 }
 
-static int write_json(const job *j, const char *path)
+/* write: cli_json_replace() into the folder of the sweep, cli_json_write() to what the user names. */
+static int write_json(const job *j, const char *path,
+                      int (*write)(cli_app *cli, att_json_writer *writer, const char *path))
 {
     const sweep_asked *asked = &j->settings->asked;
     att_json_writer *writer;
@@ -128,7 +130,7 @@ static int write_json(const job *j, const char *path)
     write_runs(writer, j->plan);
     sweep_table_json(writer, j->sweep);
     att_json_end_object(writer);
-    return cli_json_write(j->cli, writer, path);
+    return write(j->cli, writer, path);
 }
 
 /* Before the first run and after each, so that the folder can be shown at any moment. */
@@ -136,7 +138,8 @@ static int write_sweep(job *j)
 {
     char path[CLI_PATH];
     int code = read_measured(j);
-    return code == CLI_OK ? write_json(j, cli_join(j->plan->folder, "sweep.json", path, sizeof path)) : code;
+    cli_join(j->plan->folder, "sweep.json", path, sizeof path);
+    return code == CLI_OK ? write_json(j, path, cli_json_replace) : code;
 }
 
 /* --- one run ------------------------------------------------------------------------------------------------------ */
@@ -384,7 +387,7 @@ static int sweep(job *j)
         print_failed(j->plan);
         printf("\n%s\n", j->plan->folder);
     }
-    int written = json ? write_json(j, json) : CLI_OK;
+    int written = json ? write_json(j, json, cli_json_write) : CLI_OK;
     say_failed(j->plan);
     return code != CLI_OK ? code : written;
 }

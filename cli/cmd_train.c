@@ -1,10 +1,11 @@
 /* attscope train: trains a network on images, and continues a training. */
-#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <attscope/bench.h>
+#include <attscope/file.h>
 #include <attscope/store.h>
 
 #include "cli.h"
@@ -106,17 +107,18 @@ static void settle_settings(job *j, const char *data)
 /* One name a line, for --labels and, where names are single words, --class-map. */
 static att_status write_classes(const job *j)
 {
-    char path[CLI_PATH];
+    char path[CLI_PATH], *text = NULL;
+    size_t length;
     cli_join(j->run.folder, "classes.txt", path, sizeof path);
-    FILE *out = fopen(path, "w");
+    FILE *out = open_memstream(&text, &length);
     bool fine = out;
     for (int c = 0; fine && c < att_dataset_class_count(j->train); c++)
         fine = fprintf(out, "%s\n", att_dataset_class_name(j->train, c)) > 0;
     if (out)
         fine = fclose(out) == 0 && fine;
-    if (!fine)
-        cli_say("%s: %s", path, strerror(errno));
-    return fine ? ATT_OK : ATT_ERR_IO;
+    att_status status = fine ? att_file_replace(j->cli->context, path, text, length) : ATT_ERR_MEMORY;
+    free(text);
+    return status;
 }
 
 /* The folder's files are made or cut where the training begins: one that is refused leaves them as they are. */

@@ -30,7 +30,7 @@ static int64_t parameters_of(const cli_loaded *loaded)
     return att_graph_parameter_elements(att_model_graph(loaded->model));
 }
 
-static int write_csv(const char *path, const cli_loaded *loaded, const att_evaluation *e)
+static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
 {
     const att_preprocess *p = &loaded->identity.preprocess;
     char text[512];
@@ -39,7 +39,7 @@ static int write_csv(const char *path, const cli_loaded *loaded, const att_evalu
                           "%s,%d,%.4f,%.4f,%.4f,%.4f,%.2f,%g,%s\n",
                           loaded->identity.name, p->img_size, e->top1, 100 - e->top1, e->top5, 100 - e->top5,
                           1e-6 * (double)parameters_of(loaded), p->crop_pct, p->interpolation);
-    return cli_file_write(path, text, (size_t)length);
+    return cli_file_write(cli, path, text, (size_t)length);
 }
 
 static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
@@ -78,7 +78,7 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     if (cli_prints(s->output.json))
         printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   %lld images\n", e.top1, e.top5, e.loss, (long long)e.count);
     if (s->results_file)
-        code = write_csv(s->results_file, loaded, &e);
+        code = write_csv(cli, s->results_file, loaded, &e);
     return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, loaded, &e) : code;
 }
 

@@ -4,8 +4,6 @@
 
 #include "cli.h"
 
-enum { CLI_PATH = 4096 };
-
 typedef struct cli_run_folder {
     char folder[CLI_PATH];
     char resume[CLI_PATH]; /* "": a new training */

@@ -9,6 +9,7 @@
 #include <attscope/data.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
+#include <attscope/file.h>
 #include <attscope/graph.h>
 #include <attscope/image.h>
 #include <attscope/json.h>

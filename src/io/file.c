@@ -33,6 +33,18 @@ static int open_retrying(const char *path, int flags)
     return descriptor;
 }
 
+/* Never opens what a symbolic link at `path` leads to. */
+static int open_for_writing(const char *path, int flags)
+{
+    return open_retrying(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags);
+}
+
+static bool is_link(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 /* 0, or the error's number. */
 static int write_all(int descriptor, const char *bytes, size_t size)
 {
@@ -307,24 +319,51 @@ static att_status lock_file(att_context *context, int descriptor, const char *pa
     return ATT_OK;
 }
 
-/* Opens and locks the temporary file. Between opening and locking, another writer may have renamed it to its final
- * name: then this is not a temporary any more, and must not be touched. */
+/* Whether the name still is that of the open file. */
+static bool is_named(int descriptor, const char *path)
+{
+    struct stat opened, named;
+    return fstat(descriptor, &opened) == 0 && lstat(path, &named) == 0 && opened.st_ino == named.st_ino &&
+           opened.st_dev == named.st_dev;
+}
+
+static att_status remove_temporary(const att_file_writer *writer)
+{
+    if (unlink(writer->temporary) == 0 || errno == ENOENT)
+        return ATT_OK;
+    return fail_system(writer->context, errno, writer->temporary, "removed");
+}
+
+/* Removes what lies under the temporary file's name: a killed process left it there, or somebody else put it there. Not
+ * the file of a writer at work, which holds its lock. */
+static att_status remove_leftover(const att_file_writer *writer)
+{
+    int descriptor = open_retrying(writer->temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0)
+        return remove_temporary(writer);
+    att_status status = lock_file(writer->context, descriptor, writer->path);
+    if (status == ATT_OK && is_named(descriptor, writer->temporary))
+        status = remove_temporary(writer);
+    close(descriptor);
+    return status;
+}
+
+/* Makes and locks the temporary file. Between both, another writer may have taken it for a leftover and removed it. */
 static att_status open_temporary(att_file_writer *writer)
 {
     for (;;) {
-        writer->descriptor = open_retrying(writer->temporary, O_WRONLY | O_CREAT | O_NOFOLLOW);
-        if (writer->descriptor < 0)
+        writer->descriptor = open_for_writing(writer->temporary, O_EXCL);
+        if (writer->descriptor < 0 && errno != EEXIST)
             return fail_system(writer->context, errno, writer->temporary, "made");
+        if (writer->descriptor < 0) {
+            ATT_TRY(remove_leftover(writer));
+            continue;
+        }
         ATT_TRY(lock_file(writer->context, writer->descriptor, writer->path));
-        struct stat opened, named;
-        if (fstat(writer->descriptor, &opened) == 0 && lstat(writer->temporary, &named) == 0 &&
-            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev)
-            break;
+        if (is_named(writer->descriptor, writer->temporary))
+            return ATT_OK;
         close(writer->descriptor);
     }
-    if (ftruncate(writer->descriptor, 0) != 0)
-        return fail_system(writer->context, errno, writer->temporary, "emptied");
-    return ATT_OK;
 }
 
 static att_status start_writer(att_file_writer *writer, const char *path)
@@ -450,8 +489,13 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
     appender->path = att_copy_string(context, path);
     if (appender->path == NULL)
         return att_fail_memory(context, strlen(path) + 1, path);
-    appender->descriptor = open_retrying(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
+    appender->descriptor = open_for_writing(path, O_APPEND | O_NONBLOCK);
     struct stat info;
+    if (appender->descriptor < 0 && is_link(path))
+        return att_fail(context, ATT_ERR_IO,
+                        "%s is a symbolic link, which is not followed for writing: remove it, or put the file that it "
+                        "leads to in its place",
+                        path);
     if (appender->descriptor < 0 || fstat(appender->descriptor, &info) != 0)
         return fail_system(context, errno, path, "opened for appending");
     if (!S_ISREG(info.st_mode))

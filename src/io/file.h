@@ -6,7 +6,7 @@
 #ifndef ATT_IO_FILE_H
 #define ATT_IO_FILE_H
 
-#include <attscope/context.h>
+#include <attscope/file.h>
 
 bool att_file_exists(const char *path);
 /* Makes the folder and those above it that are missing; an existing folder is fine. */
@@ -46,10 +46,12 @@ att_status att_file_window_line(att_file_window *window, uint64_t offset, size_t
                                 size_t *length, bool *whole);
 void att_file_window_free(att_file_window *window);
 
-/* Replaces a file in one step: bytes go to "<path>.tmp" in the same folder, which takes the path's place on commit.
- * Until then, and after any failure, the file at `path` is what it was. A leftover of a killed process is overwritten;
- * a second writer of the same path is refused with ERR_IO while the first is at work, as is a path that exists and is
- * not a regular file. */
+/* Writing, here and in what follows, is the only way in which the library makes or changes a file, but for the database
+ * (tools/check-writes). No symbolic link is followed in a path's last part: a folder of runs may come from somebody
+ * else, and its links may lead to any file of the user. */
+
+/* Replaces a file in one step, as att_file_replace() does with bytes that lie ready (attscope/file.h). A second writer
+ * of the same path is refused with ERR_IO while the first is at work. */
 typedef struct att_file_writer att_file_writer;
 att_status att_file_writer_open(att_context *context, const char *path, att_file_writer **writer);
 /* After a failure the writer is still to be aborted (or committed, which then fails). */
@@ -59,13 +61,11 @@ att_status att_file_writer_write(att_file_writer *writer, const void *bytes, siz
 att_status att_file_writer_commit(att_file_writer **writer);
 /* Removes the temporary file and frees; NULL and pointers to NULL are allowed. */
 void att_file_writer_abort(att_file_writer **writer);
-/* All of the above for bytes that lie ready. */
-att_status att_file_replace(att_context *context, const char *path, const void *bytes, size_t size);
 
 /* A log that grows by whole records. */
 typedef struct att_file_appender att_file_appender;
-/* Opens or makes the file, cut to its first `keep` bytes (ERR_ARGUMENT where it has fewer). A second appender of the
- * same file is refused with ERR_IO while the first is open. */
+/* Opens or makes the file, cut to its first `keep` bytes (ERR_ARGUMENT where it has fewer). Refused with ERR_IO: a
+ * symbolic link, and a second appender of the same file while the first is open. */
 att_status att_file_appender_open(att_context *context, const char *path, size_t keep, att_file_appender **appender);
 /* Appends one record, all of it or, after a failure, nothing of it. */
 att_status att_file_appender_write(att_file_appender *appender, const void *bytes, size_t size);

@@ -1,9 +1,15 @@
 #include "store/database.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/text.h"
 
 /* "atts": tells our files from those of others. */
 enum { APPLICATION = 0x61747473, VERSION = 1 };
@@ -215,14 +221,46 @@ static void distrust(sqlite3 *connection)
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 }
 
+/* The path with its folder's links resolved: SQLITE_OPEN_NOFOLLOW refuses links in any part of a path. */
+static att_status resolve_folder(const att_database *database, att_text *path)
+{
+    const char *slash = strrchr(database->path, '/'), *name = slash ? slash + 1 : database->path;
+    char folder[PATH_MAX], *resolved = NULL;
+    int length = slash ? (int)(slash - database->path) : 1;
+    snprintf(folder, sizeof folder, "%.*s/", length, slash ? database->path : ".");
+    resolved = realpath(folder, NULL);
+    if (!resolved)
+        return att_fail(database->context, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s could not be opened: %s",
+                        database->path, strerror(errno));
+    att_text_append(path, "%s/%s", resolved, name);
+    free(resolved);
+    return path->failed ? att_fail_memory(database->context, path->capacity, database->path) : ATT_OK;
+}
+
+/* SQLite itself follows no links to the files that it keeps beside the database. */
+static att_status open_file(att_database *database)
+{
+    att_text path = {.context = database->context};
+    att_status status = resolve_folder(database, &path);
+    int code = SQLITE_OK;
+    if (status == ATT_OK)
+        code = sqlite3_open_v2(path.data, &database->connection,
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL);
+    att_text_free(&path);
+    ATT_TRY(status);
+    if (!database->connection)
+        return att_fail(database->context, ATT_ERR_MEMORY, "%s: there is no memory for SQLite", database->path);
+    struct stat info;
+    if (code != SQLITE_OK && lstat(database->path, &info) == 0 && S_ISLNK(info.st_mode))
+        return att_fail(database->context, ATT_ERR_IO, "%s is a symbolic link, which is not followed for writing; %s",
+                        database->path, advice);
+    return code == SQLITE_OK ? ATT_OK : fail(database, code);
+}
+
 static att_status open_connection(att_database *database)
 {
     bool empty;
-    int code = sqlite3_open_v2(database->path, &database->connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    if (!database->connection)
-        return att_fail(database->context, ATT_ERR_MEMORY, "%s: there is no memory for SQLite", database->path);
-    if (code != SQLITE_OK)
-        return fail(database, code);
+    ATT_TRY(open_file(database));
     distrust(database->connection);
     ATT_TRY(find_owner(database, &empty));
     if (empty)

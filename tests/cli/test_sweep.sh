@@ -293,7 +293,7 @@ damage measured measure.jsonl '[]
 damage checkpoint last.safetensors 'not one' measure.jsonl
 # shellcheck disable=SC2086
 mkdir -p out/blocked/sweep.json && run 1 sweep tiny.yaml data $short --experiment blocked
-err_has 'out/blocked/sweep.json: Is a directory'
+err_has 'out/blocked/sweep.json exists and is not a regular file; it is not replaced'
 ! grep -q '^epoch' stderr || fail 'trained before it knew where to write'
 : >out/file
 # shellcheck disable=SC2086

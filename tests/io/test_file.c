@@ -213,6 +213,34 @@ static void test_leftover_is_overwritten(void **state)
     assert_int_equal(scratch_file_count(self), 1);
 }
 
+/* Nothing that is written goes to where a link leads. */
+static void test_links(void **state)
+{
+    scratch *self = *state;
+    char mine[200], temporary[200];
+    snprintf(mine, sizeof(mine), "%s/mine", self->folder);
+    snprintf(temporary, sizeof(temporary), "%s.tmp", self->path);
+    assert_int_equal(att_file_replace(self->context, mine, "mine", 4), ATT_OK);
+    assert_int_equal(symlink(mine, self->path), 0);
+    att_file_appender *appender = NULL;
+    assert_int_equal(att_file_appender_open(self->context, self->path, 0, &appender), ATT_ERR_IO);
+    assert_null(appender);
+    assert_message_has(self, self->path);
+    assert_message_has(self, "is a symbolic link, which is not followed for writing: remove it");
+    assert_int_equal(symlink(mine, temporary), 0);
+    assert_int_equal(att_file_replace(self->context, self->path, "theirs", 6), ATT_OK);
+    assert_text_file(self->path, "theirs");
+    assert_text_file(mine, "mine");
+    assert_int_equal(scratch_file_count(self), 2);
+    assert_int_equal(link(mine, temporary), 0);
+    assert_int_equal(att_file_replace(self->context, self->path, "again", 5), ATT_OK);
+    assert_text_file(mine, "mine");
+    assert_int_equal(mkdir(temporary, 0700), 0);
+    assert_int_equal(att_file_replace(self->context, self->path, "never", 5), ATT_ERR_IO);
+    assert_message_has(self, temporary);
+    assert_text_file(self->path, "again");
+}
+
 static void test_refused_targets(void **state)
 {
     scratch *self = *state;
@@ -386,6 +414,7 @@ int main(void)
         file_test(test_folders),
         file_test(test_replace),
         file_test(test_leftover_is_overwritten),
+        file_test(test_links),
         file_test(test_refused_targets),
         file_test(test_failing_flush_and_rename),
         file_test(test_full_disk),

@@ -364,11 +364,10 @@ static void test_escapes(void **state)
 {
     scratch *self = *state;
     write_file(self,
-               " {\"__metadata__\" : { \"k\\u00e9\\n\" : \"\\ud83d\\ude00 \\\\ \\\"\" , \"{[:,\": \"]}\"} ,\n"
+               "{\"__metadata__\" : { \"k\\u00e9\\n\" : \"\\ud83d\\ude00 \\\\ \\\"\" , \"{[:,\": \"]}\"} ,\n"
                "\"a\\\"b\" :"
                "{\"x\":[\"}\"],\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]} , "
-               "\"\xc3\xa9\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]} } " +
-                   1,
+               "\"\xc3\xa9\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]} } ",
                2);
     att_tensors *file = open_file(self);
     assert_int_equal(att_tensors_count(file), 2);

@@ -1,0 +1,74 @@
+#!/bin/bash
+# A run's folder from somebody else, whose files are links to the user's own: no command writes to what they lead to.
+# Links that the user names are followed.
+. "$(dirname "$0")/../cli/lib.sh"
+idx data
+# shellcheck disable=SC2086
+run 0 train data $network $recipe --epochs 2 --output out --experiment theirs
+mv out given
+printf 'mine' >saved
+cp saved precious
+untouched() { cmp -s saved precious || fail "$command_line: writes to what $1 leads to"; cp saved precious; }
+
+# linked NAME STATUS ARGUMENT...: the command on a copy of the folder in which NAME is a link.
+linked() {
+    local name=$1 status=$2
+    shift 2
+    rm -rf out
+    cp -r given out
+    cp "given/$name" saved 2>/dev/null || printf 'mine' >saved
+    cp saved precious
+    ln -sf "$work/precious" "out/$name"
+    run "$status" "$@"
+    untouched "$name"
+}
+
+resume='train --resume out/theirs/checkpoint-0.safetensors'
+folder=theirs
+for name in metrics.jsonl summary.csv events.out.tfevents.attscope; do
+    # shellcheck disable=SC2086
+    linked $folder/$name 1 $resume
+    err_has "out/$folder/$name is a symbolic link, which is not followed for writing: remove it"
+    [ "$(grep -c '^attscope: ' stderr)" -eq 1 ] || fail "$command_line: not one sentence: $(cat stderr)"
+done
+# shellcheck disable=SC2086
+linked runs.sqlite 1 $resume
+err_has 'out/runs.sqlite is a symbolic link, which is not followed for writing; move it away'
+for name in runs.sqlite-wal runs.sqlite-shm runs.sqlite-journal; do
+    # shellcheck disable=SC2086
+    rm -rf out && cp -r given out && ln -sf "$work/precious" out/$name
+    # shellcheck disable=SC2086
+    "$ATTSCOPE" $resume >/dev/null 2>&1
+    untouched $name
+done
+
+# What is replaced in one step takes the link's place.
+for name in args.yaml classes.txt last.safetensors model_best.safetensors args.yaml.tmp classes.txt.tmp \
+    last.safetensors.tmp model_best.safetensors.tmp; do
+    # shellcheck disable=SC2086
+    linked $folder/$name 0 $resume
+    [ ! -L "out/$folder/$name" ] || fail "$command_line: $name still is a link"
+done
+for name in measure.jsonl.tmp measure.previous.jsonl maps.safetensors maps.safetensors.tmp; do
+    linked $folder/$name 0 measure out/theirs/last.safetensors data --with entropy --maps 1 --threads 1
+done
+
+# Figures and pages that the user names.
+for file in figures.json results.csv; do ln -s "$work/precious" "$file.tmp"; done
+ln -s "$work/precious" page.html.tmp
+run 0 validate data --checkpoint given/theirs/last.safetensors --json figures.json --results-file results.csv
+untouched 'the temporary file'
+run 0 report given/theirs -o page.html
+untouched 'the temporary file'
+ln -s named.json link.json
+run 0 models 'vit_tiny*' --json link.json
+[ -L link.json ] && grep -q vit_tiny named.json || fail "$command_line: a link that the user named is not followed"
+touch named.html
+ln -s named.html link.html
+run 0 report given/theirs -o link.html
+[ -L link.html ] && grep -q '</html>' named.html || fail "$command_line: a link that the user named is not followed"
+run 0 models 'vit_tiny*' --json /dev/stdout
+out_has vit_tiny
+[ "$("$ATTSCOPE" models 'vit_tiny*' --json /dev/stdout | grep -c '"vit_tiny_patch16_224"')" -ge 1 ] ||
+    fail 'a pipe is not written to'
+finish
