@@ -749,6 +749,13 @@ def use_development(page):
             "[...document.querySelectorAll('#development .line')].filter(l => l.getAttribute('d')).length"
         )
         check(drawn >= len(NAMES), f"development {choice}: {drawn} lines")
+        dashed, captions, name = page.evaluate("""[
+            [...document.querySelectorAll("#development figure")].map(f =>
+                f.querySelectorAll(".line[stroke-dasharray]").length),
+            document.querySelectorAll("#development figure figcaption").length,
+            document.querySelectorAll("#development .choice input:checked")[0].parentElement.textContent]""")
+        check(dashed == len(NAMES) * [int(name == "NSI")], f"{name}: lines of what TNS leaves out: {dashed}")
+        check(captions == sum(dashed), f"{name}: {captions} captions explain {sum(dashed)} dashed lines")
 
 
 def use_theme(page, dark):
@@ -916,18 +923,19 @@ def take_file(where, seconds=30):
 
 
 def saved(page, where, selector):
-    """{file name: text} of what the buttons save."""
-    files = {}
-    for i in range(page.evaluate(f"document.querySelectorAll('{selector}').length")):
-        if i % 10 == 0:
-            time.sleep(1)  # Chromium drops what a page saves beyond ten files a second
-        page.click(f"document.querySelectorAll('{selector}')[{i}]")
-        file = take_file(where)
-        if not file:
-            check(False, f"button {i} of {selector} saves nothing")
-            break
-        files[file[0]] = file[1]
-    return files
+    """{file name: text} of what the buttons save; the first is pressed and its file read, which is slow."""
+    page.click(f"document.querySelector('{selector}')")
+    first = take_file(where)
+    files = page.evaluate(f"""(() => {{
+        const kept = [], real = save;
+        save = (name, type, text) => kept.push([name, text]);
+        for (const button of document.querySelectorAll("{selector}")) button.click();
+        save = real;
+        return kept;
+    }})()""")
+    check(first and list(first) == files[0], f"the first button of {selector} saves {first}, not {files[0][0]}")
+    check(len(dict(files)) == len(files), f"two files have one name: {sorted(name for name, _ in files)}")
+    return dict(files)
 
 
 def read_csv(text):
@@ -1254,6 +1262,11 @@ def read_sweep(browser):
     check(found["kinds"] == ["One stage"], f"stages {found['kinds']}")
     check([c[:3] for c in found["charts"]] == [["none, seed 1", 6, 2], ["cb, seed 1", 6, 2]], f"{found['charts']}")
     check("least and largest of the 6 images" in found["charts"][0][3], found["charts"][0][3])
+    hollow = page.evaluate("""[...document.querySelectorAll("#trajectories figure")].map(figure =>
+        [...figure.querySelectorAll(".series .mark")].map(mark => [mark.classList.contains("hollow"),
+            Number(mark.dataset.x)]))""")
+    check(hollow == 2 * [2 * [[True, -0.25]]], f"marks of what TNS leaves out along the network: {hollow}")
+    check("Hollow: the first step of its stage" in found["charts"][0][3], found["charts"][0][3])
     for reading, marks in zip(("attention", "unit"), found["scatter"]):
         pairs = [(figure_of(name, "tns", f"tns {reading}"), score) for name, score in zip(names, scores)]
         check(sorted(map(tuple, marks)) == sorted(pairs), f"scatter, {reading}: {marks}")
