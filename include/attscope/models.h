@@ -54,10 +54,10 @@ typedef struct att_model_options {
     int zero_init_last;    /* a branch's last norm starts at 0: 1, 0; -1: the variant's own */
     char attn[64];         /* module at a branch's end, before the addition: "none", "se", "se:ratio=8" (nn.h) */
     char attn_blocks[128]; /* where: "all", "none", "every:2", "0,2,5-7", "layer3:all", "layer2:0,layer3:every:2" */
-    char
-        attn_hidden[128]; /* the module's option `hidden` block by block, for the blocks that have the module, in order:
-                             "3x2,5x2,10" is 3, 3, 5, 5, 10; "": as attn says in all of them. att_model_identify()
-                             reads it from the tensors, so neither flags nor checkpoints' metadata hold it */
+    /* The module's option `hidden` block by block, for the blocks that have the module, in order: "3x2,5x2,10" is
+     * 3, 3, 5, 5, 10; "": as attn says in all of them. att_model_identify() reads it from the tensors, so neither flags
+     * nor a checkpoint's metadata hold it. */
+    char attn_hidden[128];
     /* Training */
     double drop_rate;      /* training: dropout before the head */
     double drop_path_rate; /* training: of the last block; rises linearly from 0 in the first */

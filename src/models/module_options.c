@@ -17,9 +17,9 @@ typedef struct search {
     double ratios[MOST_RATIOS]; /* that numbers may have, as far as tensors show them */
     int ratio_count;
     att_module_choice choice;
-    bool widths_are_free; /* each site has a hidden width of its own, */
-    bool keeps_ratio;     /* which is C / ratio but for the rounding */
-    int *hidden;          /* where those are written, site by site; NULL: nowhere */
+    bool widths_are_free; /* the hidden width of each site is the file's, not the choice's */
+    bool keeps_ratio;     /* such a width differs from C / ratio only by rounding */
+    int *hidden;          /* takes such a width for each site; NULL: they are not wanted */
 } search;
 
 /* The index of a module's option; -1: it has none of that name. */
@@ -238,6 +238,15 @@ static void write_choice(const att_module_choice *choice, char *text, size_t siz
         snprintf(text, size, "%s", module->name);
 }
 
+static bool says(const char *text, const char *option)
+{
+    size_t length = strlen(option);
+    for (const char *at = strpbrk(text, ":,"); at; at = strpbrk(at + 1, ","))
+        if (strncmp(at + 1, option, length) == 0 && at[1 + length] == '=')
+            return true;
+    return false;
+}
+
 att_status att_module_options_infer(att_context *context, const att_module_places *places, const att_module *module,
                                     char *text, size_t size)
 {
@@ -258,14 +267,11 @@ att_status att_module_options_infer(att_context *context, const att_module_place
 att_status att_module_options_fit(att_context *context, const att_module_places *places,
                                   const att_module_choice *choice, const char *text, int *hidden, bool *own)
 {
-    search s = {.context = context,
-                .at = places,
-                .choice = *choice,
-                .keeps_ratio = strstr(text, ":ratio=") || strstr(text, ",ratio="),
-                .hidden = hidden};
+    search s = {
+        .context = context, .at = places, .choice = *choice, .keeps_ratio = says(text, "ratio"), .hidden = hidden};
     bool fits;
     *own = false;
     ATT_TRY(fits_all(&s, &fits));
-    s.widths_are_free = option_of(choice->module, "hidden") >= 0;
+    s.widths_are_free = option_of(choice->module, "hidden") >= 0 && !says(text, "hidden");
     return fits || !s.widths_are_free ? ATT_OK : fits_all(&s, own);
 }

@@ -28,9 +28,9 @@ typedef struct att_module_places {
 att_status att_module_options_infer(att_context *context, const att_module_places *places, const att_module *module,
                                     char *text, size_t size);
 
-/* Whether options that are known, `choice` of `text`, give the file's shapes only with hidden widths of each site's
- * own: *own; then hidden[i] is that of site i. Where the text says a ratio, they differ from C / ratio by less than 1:
- * by rounding. Errors: ERR_MEMORY. */
+/* For a choice that is known, written as `text`. *own: whether it fits the file only with hidden widths of each site's
+ * own; hidden[i] is then that of site i. A width that the text says is kept. Where it says a ratio, the widths differ
+ * from C / ratio by less than 1, by rounding. Errors: ERR_MEMORY. */
 att_status att_module_options_fit(att_context *context, const att_module_places *places,
                                   const att_module_choice *choice, const char *text, int *hidden, bool *own);
 

@@ -247,18 +247,17 @@ att_status att_widths_parse(att_context *context, const char *text, const bool *
     return ATT_OK;
 }
 
-bool att_widths_format(const bool *chosen, int total, const int *widths, char *text, size_t size)
+bool att_widths_format(const int *widths, int count, char *text, size_t size)
 {
     size_t length = 0;
     text[0] = '\0';
-    for (int b = next_chosen(chosen, total, 0), width; b < total;) {
-        int count = 0;
-        for (width = widths[b]; b < total && widths[b] == width; b = next_chosen(chosen, total, b + 1))
-            count++;
+    for (int i = 0, run; i < count; i += run) {
+        for (run = 1; i + run < count && widths[i + run] == widths[i];)
+            run++;
         char times[16] = "";
-        if (count > 1)
-            snprintf(times, sizeof times, "x%d", count);
-        int wanted = snprintf(text + length, size - length, "%s%d%s", length ? "," : "", width, times);
+        if (run > 1)
+            snprintf(times, sizeof times, "x%d", run);
+        int wanted = snprintf(text + length, size - length, "%s%d%s", length ? "," : "", widths[i], times);
         if (wanted < 0 || (size_t)wanted >= size - length)
             return false;
         length += (size_t)wanted;

@@ -27,10 +27,11 @@ att_status att_placement_parse(att_context *context, const char *text, const att
 /* The shortest of the texts for it that name no stages; false where that has no room. */
 bool att_placement_format(const bool *chosen, const att_stages *stages, char *text, size_t size);
 
-/* Widths of the chosen blocks, in order, as runs of equal ones: "3x2,5x2,10" is 3, 3, 5, 5, 10. Other blocks have 0.
- * parse: ERR_ARGUMENT, saying what was expected. format: false where the text has no room. */
+/* Widths as runs of equal ones: "3x2,5x2,10" is 3, 3, 5, 5, 10. Parsing gives them to the chosen of `total` blocks in
+ * order, and 0 to the others; ERR_ARGUMENT, saying what was expected. */
 att_status att_widths_parse(att_context *context, const char *text, const bool *chosen, int total,
                             int widths[ATT_BLOCKS]);
-bool att_widths_format(const bool *chosen, int total, const int *widths, char *text, size_t size);
+/* Of `count` widths; false where the text has no room. */
+bool att_widths_format(const int *widths, int count, char *text, size_t size);
 
 #endif

@@ -364,14 +364,13 @@ static int list_sites(const seen *s, const att_stages *stages, att_module_site s
     return count;
 }
 
-/* chosen[b], b over the whole network: whether it has the module. Returns how many blocks there are. */
-static int list_blocks(const seen *s, const att_stages *stages, bool chosen[ATT_BLOCKS])
+/* chosen[b], b over the whole network: whether it has the module. */
+static void list_blocks(const seen *s, const att_stages *stages, bool chosen[ATT_BLOCKS])
 {
     int count = 0;
     for (int i = 0; i < stages->count; i++)
         for (int b = 0; b < stages->blocks[i]; b++)
             chosen[count++] = s->bears[i][b];
-    return count;
 }
 
 static att_status read_options(const seen *s, const att_stages *stages, att_model_options *found)
@@ -422,9 +421,7 @@ att_status att_resnet_recognise(att_context *context, const att_tensors *file, a
 /* hidden: of the sites, which are the blocks that have the module, in order. */
 static att_status write_hidden(const seen *s, const int *hidden, int count, att_model_options *options)
 {
-    bool all[ATT_BLOCKS];
-    memset(all, true, sizeof all);
-    if (att_widths_format(all, count, hidden, options->attn_hidden, sizeof options->attn_hidden))
+    if (att_widths_format(hidden, count, options->attn_hidden, sizeof options->attn_hidden))
         return ATT_OK;
     return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                     "%s: the hidden widths of its modules differ from block to block and take more than %zu bytes",

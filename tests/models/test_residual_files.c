@@ -505,13 +505,16 @@ static void hidden_widths_are_read_from_tensors(void **state)
     widths_are_kept(p, "resnet164", NULL, "cbam:kernel=3", "7,1,4x4");
     write_widths(p, "step:adaptor=bottleneck,input=x_t", "5,4x5", NULL);
     widths_are_kept(p, "resnet164", NULL, "step:adaptor=bottleneck,input=x_t", "5,4x5");
-    /* A ratio that is said is that of the file, but for the rounding. */
-    att_identity found;
-    strcpy(flags.attn, "se:ratio=8");
-    write_widths(p, "se", "3x2,5x2,10x2", NULL);
-    CHECK(p->context, identify(p, "resnet164", &flags, &found));
-    assert_int_equal(load_into(p, "resnet164", &found.options), ATT_ERR_MISMATCH);
-    says(att_context_message(p->context), "layer1.0.se.fc1.weight");
+    /* A ratio that is said must be that of the file, but for the rounding, and so must a width. */
+    static const char *const others[] = {"se:ratio=8", "se:hidden=4"};
+    for (int i = 0; i < 2; i++) {
+        att_identity found;
+        strcpy(flags.attn, others[i]);
+        write_widths(p, "se", "3x2,5x2,10x2", NULL);
+        CHECK(p->context, identify(p, "resnet164", &flags, &found));
+        assert_int_equal(load_into(p, "resnet164", &found.options), ATT_ERR_MISMATCH);
+        says(att_context_message(p->context), "layer1.0.se.fc1.weight");
+    }
 }
 
 static void hidden_widths_need_a_module_that_has_them(void **state)
