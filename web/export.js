@@ -1,11 +1,12 @@
 "use strict";
 /* Tables as CSV and charts as SVG: scrolling() and chart() add the buttons. */
 
-/* "runs-entropy-values" of texts from outside: letters, digits, dots, dashes and underscores only. */
+/* "4-runs-entropy-table" of texts from outside: letters, digits, dots, dashes and underscores only, and no more than 48
+   of each text. */
 function fileName(...parts) {
-  const name = parts.filter(Boolean).join("-").replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/-{2,}/g, "-")
-    .replace(/^[-.]+|-+$/g, "");
-  return [...name].slice(0, 100).join("") || "report";
+  const plain = parts.filter(Boolean).map((part) =>
+    [...part.replace(/[^\p{L}\p{N}._-]+/gu, "-")].slice(0, 48).join("").replace(/^[-.]+|-+$/g, ""));
+  return plain.filter(Boolean).join("-").replace(/-{2,}/g, "-") || "report";
 }
 
 function save(name, type, text) {

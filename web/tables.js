@@ -93,7 +93,7 @@ function settingTable() {
   return element("details", { open: rows.length < 12 },
     element("summary", {}, runs.length > 1 ? `Settings that differ, and how it was measured (${rows.length})`
       : "How it was measured"),
-    scrolling(table(["setting", ...columns.map(nameOfGroup)],
+    scrolling(table(["setting", ...columns.map(nameOfGroup).map((text) => ({ text, csv: [text] }))],
       rows.map(([key, values]) => [element("td", {}, key),
         ...columns.map((group) => element("td", {}, valuesIn(group, values)))]))));
 }

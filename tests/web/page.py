@@ -1070,6 +1070,8 @@ def save_files(browser):
         file.write(next(text for name, text in drawings.items() if "entropy" in name))
     opened = browser.open(alone)
     check(opened.evaluate("document.documentElement.getBBox().width") > 300, "an SVG alone shows nothing")
+    named = page.evaluate("fileName('n'.repeat(90) + '/../x', 'nsi', '<NSI>, %', '2')")
+    check(named == 48 * "n" + "-nsi-NSI-2", f"a file's name: {named}")
     quoted = page.evaluate("[`a`, `a,b`, `\"`, `a\\nb`, ``].map(csvField)")
     check(quoted == ["a", '"a,b"', '""""', '"a\nb"', ""], f"quoted: {quoted}")
 
