@@ -351,7 +351,7 @@ static void say_files(const att_class_tree *tree, const char *where)
     if (kinds.more > 0)
         snprintf(text + length, sizeof text - length, "%sothers %lld", length > 0 ? ", " : "", (long long)kinds.more);
     if (*text)
-        att_log(tree->context, ATT_LOG_WARNING, "%s: files that are no " ENDINGS ", left out: %s", where, text);
+        att_log(tree->context, ATT_LOG_WARNING, "%s: left out files that are not " ENDINGS ": %s", where, text);
 }
 
 /* All files, in order. */

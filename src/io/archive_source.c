@@ -13,12 +13,13 @@
 
 #include <attscope/status.h>
 
-int64_t att_unpack_limit(int64_t file_bytes)
+/* The largest unpacked size that is accepted of a file of `file_bytes`. */
+static int64_t unpack_limit(int64_t file_bytes)
 {
-    if (file_bytes > INT64_MAX / ATT_UNPACK_RATIO)
+    static const int64_t ratio = 100, least = (int64_t)1 << 30;
+    if (file_bytes > INT64_MAX / ratio)
         return INT64_MAX;
-    int64_t limit = file_bytes * ATT_UNPACK_RATIO;
-    return limit > ATT_UNPACK_FLOOR ? limit : ATT_UNPACK_FLOOR;
+    return file_bytes * ratio > least ? file_bytes * ratio : least;
 }
 
 /* NULL where the bytes begin with no compression that is known. */
@@ -78,7 +79,7 @@ static bool open_packed(att_archive_source *source, const char *path)
     la_ssize_t got = fstat(file, &info) == 0 ? pread(file, source->block, sizeof source->block, 0) : -1;
     const char *compression = got > 0 ? compression_of(source->block, (size_t)got) : NULL;
     bool gzipped = compression && strcmp(compression, "gzip") == 0;
-    source->limit = got < 0 ? 0 : att_unpack_limit(info.st_size);
+    source->limit = got < 0 ? 0 : unpack_limit(info.st_size);
     source->packed = gzipped ? gzdopen(file, "rb") : NULL;
     if (got < 0)
         fail_reading(source, "%s", strerror(errno));

@@ -72,19 +72,19 @@ cp "$images/lossy_rgb.webp" kinds/ant/3.webp && cp "$images/lossless_rgba.webp" 
 touch kinds/ant/2.gif kinds/ant/deep/3.BMP kinds/bee/4.gif kinds/bee/noending kinds/cow/.hidden kinds/list.txt
 run 0 validate kinds --checkpoint out/names/last.safetensors
 err_has 'kinds: 4 images, 2 classes'
-err_has 'kinds: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, others 1'
+err_has 'kinds: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, others 1'
 err_has 'kinds: without any .jpg, .jpeg, .png or .webp and so no class: "bee" and 1 more'
 rmdir kinds/empty && tar cf kinds.tar kinds
 run 0 validate kinds.tar --checkpoint out/names/last.safetensors
-err_has 'kinds.tar: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, others 1'
+err_has 'kinds.tar: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, others 1'
 err_has 'kinds.tar: without any .jpg, .jpeg, .png or .webp and so no class: "bee"'
 run 0 validate names --split train --checkpoint out/names/last.safetensors
 ! grep -q 'left out\|without any' stderr || fail "$command_line: what there is nothing of is left out"
 
 # predict counts what it passes over, too; a file of another format is named.
 run 0 predict $checkpoint kinds kinds.tar
-err_has 'kinds: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, .txt 1, others 1'
-err_has 'kinds.tar: files that are no .jpg, .jpeg, .png or .webp, left out: .gif 2, .bmp 1, .txt 1, others 1'
+err_has 'kinds: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
+err_has 'kinds.tar: left out files that are not .jpg, .jpeg, .png or .webp: .gif 2, .bmp 1, .txt 1, others 1'
 out_has 'kinds/cow/2.WebP'
 printf 'GIF89a' >kinds/ant/2.gif
 run 1 predict $checkpoint kinds/ant/2.gif
