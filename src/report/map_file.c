@@ -400,17 +400,19 @@ static void write_integer(att_json_writer *json, const char *key, int64_t value)
     att_json_integer(json, value);
 }
 
-/* top, probability: T of the image. */
-static void write_picture(att_json_writer *json, const att_map_file *maps, int64_t image, const int64_t *top,
+/* top, probability: T of each chosen image; NULL where the network has no classes. */
+static void write_picture(att_json_writer *json, const choice *chosen, int64_t index, const int64_t *top,
                           const float *probability)
 {
+    const att_map_file *maps = chosen->maps;
+    int64_t image = chosen->images[index], first = index * maps->top_count;
     att_json_begin_object(json);
     write_text(json, "name", att_map_file_name(maps, image));
     write_integer(json, "label", maps->labels[image]);
     write_text(json, "label_name", label_name(maps, image));
     att_json_key(json, "top");
     att_json_begin_array(json);
-    for (int64_t i = 0; i < maps->top_count; i++) {
+    for (int64_t i = first; i < first + maps->top_count; i++) {
         att_json_begin_object(json);
         write_integer(json, "class", top[i]);
         write_text(json, "name", class_name(maps, top[i]));
@@ -433,8 +435,7 @@ static att_status write_pictures(att_json_writer *json, const choice *chosen)
     att_json_key(json, "pictures");
     att_json_begin_array(json);
     for (int64_t i = 0; status == ATT_OK && i < chosen->count; i++)
-        write_picture(json, maps, chosen->images[i], (const int64_t *)top + i * maps->top_count,
-                      (const float *)probability + i * maps->top_count);
+        write_picture(json, chosen, i, (const int64_t *)top, (const float *)probability);
     att_json_end_array(json);
     att_free(maps->context, top);
     att_free(maps->context, probability);
