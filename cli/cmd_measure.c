@@ -433,8 +433,8 @@ static void leave_scores_out(char *with, size_t size)
 static int settle_instruments(job *j)
 {
     const instruments *i = &j->settings->instruments;
-    if (i->maps > 0 && att_model_tokens(j->loaded.model) == 0)
-        return cli_usage("--maps shows attention between tokens, and %s has none", j->loaded.identity.name);
+    if (wants_maps(j->settings) && att_model_tokens(j->loaded.model) == 0)
+        return cli_usage("maps show attention between tokens, and %s has none", j->loaded.identity.name);
     bool all = takes_all(i->with);
     snprintf(j->with, sizeof j->with, "%s", i->with);
     if (all && cli_classes_fit(j->loaded.identity.options.num_classes, j->dataset))

@@ -50,10 +50,11 @@ typedef struct mapper {
     int64_t most;
     int classes, top; /* of the network; how many of them are kept for an image */
     uint8_t *images;
-    int64_t *indices, *labels, *ranked; /* in the data set; [count], [count][top] */
-    float *probabilities;               /* [count][top] */
-    float *pixels, *rows, *logits;      /* of one image */
-    double *mean;                       /* a row of the mean over heads */
+    int64_t *indices, *labels;     /* of each image: its number in the data set, its class */
+    int64_t *ranked;               /* [count][top], the most probable classes, */
+    float *probabilities;          /* and how probable they are */
+    float *pixels, *rows, *logits; /* of one image: what the network takes, a node's maps, what it answers */
+    double *mean;                  /* a row of weights, of one head or the mean of all */
 } mapper;
 
 att_maps_options att_maps_options_defaults(void)

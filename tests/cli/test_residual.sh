@@ -47,8 +47,11 @@ done
 for fact in patch_size embed_dim num_heads broadcast tokens entropy_bound; do
     ! head -n 1 measured/alone/measure.jsonl | grep -qF "\"$fact\"" || fail "measure.jsonl has $fact of a residual network"
 done
-run 2 measure out/some/last.safetensors data --with accuracy --maps 1
-err_has 'attscope: --maps shows attention between tokens, and resnet29 has none'
+for maps in '--maps 1' '--map-images 0'; do
+    # shellcheck disable=SC2086
+    run 2 measure out/some/last.safetensors data --with accuracy $maps
+    err_has 'attscope: maps show attention between tokens, and resnet29 has none'
+done
 
 # A grey network goes on where it stood, though the means of a network for colours differ by channel; args.yaml, which
 # has one of them, gives the same run.
