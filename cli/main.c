@@ -126,6 +126,15 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return code;
 }
 
+/* NULL: there is no such command. */
+static const cli_command *find_command(const char *name)
+{
+    for (int i = 0; i < command_count(); i++)
+        if (strcmp(name, command_name(NULL, i)) == 0)
+            return cli_command_at(i);
+    return NULL;
+}
+
 static int run_named(int argc, char **argv)
 {
     if (argc < 2) {
@@ -133,6 +142,9 @@ static int run_named(int argc, char **argv)
         return CLI_USAGE;
     }
     const char *name = argv[1];
+    const cli_command *explained = strcmp(name, "help") == 0 && argc == 3 ? find_command(argv[2]) : NULL;
+    if (explained)
+        return run_command(explained, 1, (char *[]){"--help", NULL});
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_overview(stdout);
         return CLI_OK;
@@ -142,9 +154,9 @@ static int run_named(int argc, char **argv)
         return CLI_OK;
     }
     cli_stop_on_signals();
-    for (int i = 0; i < command_count(); i++)
-        if (strcmp(name, command_name(NULL, i)) == 0)
-            return run_command(cli_command_at(i), argc - 2, argv + 2);
+    const cli_command *command = find_command(name);
+    if (command)
+        return run_command(command, argc - 2, argv + 2);
     const char *nearest = att_text_nearest(name, command_name, NULL, command_count());
     if (nearest)
         return cli_usage("unknown command \"%s\"; did you mean %s?", name, nearest);

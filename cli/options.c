@@ -351,7 +351,8 @@ static bool store_flag(const cli_flag *flag, char **argv)
     if (!text)
         text = is_truth(option) ? "true" : flag->count > 0 ? argv[flag->begin] : NULL;
     if (!text) {
-        cli_say("%s needs a value: %s", shown, expected);
+        bool is_text = option->kind == CLI_TEXT || option->kind == CLI_WORD || option->kind == CLI_TEXTS;
+        cli_say("%s needs a value: %s", shown, is_text ? option->value : expected);
         return false;
     }
     if (!is_choice(option, shown, text))

@@ -9,6 +9,9 @@ out_has 'validate   evaluates a checkpoint on a data set'
 run 0 --version
 grep -qE '^attscope [0-9]+\.[0-9]+\.[0-9]+$' stdout || fail '--version'
 
+run 0 help train
+out_has 'Usage: attscope train DATA [options]'
+usage '--model needs a value: NAME' train data --model
 usage 'unknown command "trian"; did you mean train?' trian
 usage 'unknown command "xyzzyxyzzy"; see attscope --help' xyzzyxyzzy
 
