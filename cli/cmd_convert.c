@@ -105,7 +105,7 @@ static void say(job *j, const char *key, const char *value)
 /* What others said of the file stays, of ours what is true of weights alone. */
 static int choose_metadata(job *j, const char *origin, const char *identity)
 {
-    enum { OWN = 3 };
+    enum { OWN = 4 };
     int count = att_tensors_metadata_count(j->file);
     j->metadata = calloc((size_t)count + OWN, sizeof *j->metadata);
     if (!j->metadata)
@@ -120,6 +120,10 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     say(j, origin_key, origin);
     if (j->identified)
         say(j, ATT_IDENTITY_KEY, identity);
+    const att_known_classes *known =
+        j->identified ? att_checkpoint_known_classes(j->file, j->identity.options.num_classes) : NULL;
+    if (known)
+        say(j, ATT_CLASSES_KEY, known->name);
     return CLI_OK;
 }
 

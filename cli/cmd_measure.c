@@ -15,6 +15,7 @@
 typedef struct instruments {
     const char *with, *nodes, *map_images;
     int maps, samples;
+    const char *labels; /* NULL: not given */
 } instruments;
 
 typedef struct files {
@@ -60,6 +61,7 @@ static const cli_option instrument_options[] = {
     {"samples", .kind = CLI_INT, .value = "K",
      .help = "keep the NSI of each of the first K images as well: the report draws a line for each",
      CLI_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
+    {"labels", .kind = CLI_TEXT, .value = "NAME", .help = "of maps: " CLI_LABELS_HELP, CLI_AT(instruments, labels)},
 };
 
 static void instrument_defaults(void *values)
@@ -294,11 +296,11 @@ static int write_maps(const job *j)
     const settings *s = j->settings;
     int classes = j->loaded.identity.options.num_classes;
     char path[CLI_PATH];
-    cli_labels trained = {0};
-    int code = cli_labels_take(att_checkpoint_classes(j->loaded.file), classes, &trained);
+    cli_labels names = {0};
+    int code = cli_labels_choose(j->cli, s->instruments.labels, j->loaded.file, classes, &names);
     att_maps_options options = att_maps_options_defaults();
-    options.class_names = trained.count > 0 ? (const char *const *)trained.names : NULL;
-    options.class_count = trained.count;
+    options.class_names = names.count > 0 ? (const char *const *)names.names : NULL;
+    options.class_count = names.count;
     options.unlabelled = !cli_classes_fit(classes, j->dataset);
     options.nodes = s->instruments.nodes;
     options.images = j->chosen.images;
@@ -312,7 +314,7 @@ static int write_maps(const job *j)
     att_status status = ATT_OK;
     if (code == CLI_OK)
         status = att_maps_write(j->loaded.model, j->loaded.weights, j->dataset, &j->loaded.transform, &options, path);
-    cli_labels_free(&trained);
+    cli_labels_free(&names);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped; the records are written, maps are not");
         return CLI_STOPPED;
@@ -553,7 +555,7 @@ const cli_command cli_command_measure = {
         "  attscope measure output/first/model_best.safetensors \\\n"
         "      /usr/share/datasets/fashion-mnist --with entropy,nsi --maps 8\n"
         "  attscope measure deit_tiny_patch16_224.safetensors imagenet/val \\\n"
-        "      --model deit_tiny_patch16_224 --class-map synsets.txt --output output\n"
+        "      --model deit_tiny_patch16_224 --output output\n"
         "  attscope measure output/first/last.safetensors cat.jpg dogs/ --map-images cat.jpg",
     .explain = cli_figures_explain,
     .uses = uses,

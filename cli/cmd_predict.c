@@ -28,8 +28,7 @@ typedef struct settings {
 static const cli_option answer_options[] = {
     {"topk", .letter = 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(answer, topk), .low = 1,
      .high = 10000000},
-    {"labels", .kind = CLI_TEXT, .value = "FILE",
-     .help = "names of the classes, one a line from class 0; without it the training's", CLI_AT(answer, labels)},
+    {"labels", .kind = CLI_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, CLI_AT(answer, labels)},
     {"logits", .kind = CLI_FLAG, .help = "the network's outputs too; all of them in JSON", CLI_AT(answer, logits)},
     {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(answer, use_ema)},
 };
@@ -249,10 +248,7 @@ static int prepare(job *j, const cli_loaded *loaded)
     j->top = calloc(classes, sizeof *j->top);
     if (!j->logits || !j->top)
         return cli_failure("out of memory for %zu classes", classes);
-    if (s->answer.labels)
-        code = cli_labels_read(s->answer.labels, (int)classes, &j->labels);
-    else
-        code = cli_labels_take(att_checkpoint_classes(loaded->file), (int)classes, &j->labels);
+    code = cli_labels_choose(j->cli, s->answer.labels, loaded->file, (int)classes, &j->labels);
     if (code == CLI_OK && s->output.json)
         code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
     return code;

@@ -121,7 +121,7 @@ const cli_command cli_command_validate = {
     .about = CLI_DATA_HELP,
     .example =
         "  attscope validate imagenet/val --model deit_tiny_patch16_224 \\\n"
-        "      --checkpoint deit_tiny_patch16_224.safetensors --class-map synsets.txt",
+        "      --checkpoint deit_tiny_patch16_224.safetensors",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -46,6 +46,36 @@ static bool is_number(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
+static void warn_of_names(cli_app *cli, int number, const char *in_data, const char *in_network, int length)
+{
+    cli_note(cli,
+             "warning: class %d is \"%s\" in the data and \"%.*s\" in the network; the accuracy means something "
+             "only where both are the same",
+             number, in_data, length, in_network);
+}
+
+/* The number that a data set's class has in a list, by its label or synset; -1: none. */
+static int known_number(const att_known_classes *known, const char *name)
+{
+    int c = known->count - 1;
+    while (c >= 0 && strcmp(known->labels[c], name) != 0 && !(known->synsets && strcmp(known->synsets[c], name) == 0))
+        c--;
+    return c;
+}
+
+/* Says which class of the data has another number in the network's list. */
+static void compare_known(cli_app *cli, const att_known_classes *known, const att_dataset *dataset)
+{
+    for (int c = 0; c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c);
+        int number = known_number(known, name);
+        if (number >= 0 && number != c) {
+            warn_of_names(cli, c, name, known->labels[c], (int)strlen(known->labels[c]));
+            return;
+        }
+    }
+}
+
 /* Says which class has one name in the network's training and another in the data. Numbers are no names. */
 static void compare_names(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset)
 {
@@ -54,11 +84,7 @@ static void compare_names(cli_app *cli, const cli_loaded *loaded, const att_data
         const char *name = att_dataset_class_name(dataset, c);
         size_t length = strcspn(line, "\n");
         if (!is_number(name) && (strlen(name) != length || strncmp(name, line, length) != 0)) {
-            cli_note(
-                cli,
-                "warning: class %d is \"%s\" in the data and \"%.*s\" in the network; the accuracy means something "
-                "only where both are the same",
-                c, name, (int)length, line);
+            warn_of_names(cli, c, name, line, (int)length);
             return;
         }
         line += length + (line[length] != '\0');
@@ -104,7 +130,10 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
     int code = refuses ? cli_classes_check(network, dataset) : CLI_OK;
     if (code != CLI_OK || att_dataset_numbering(dataset) == ATT_NUMBERED_BY_TRAINING)
         return code;
-    if (network == found)
+    const att_known_classes *known = att_checkpoint_known_classes(loaded->file, network);
+    if (network == found && known)
+        compare_known(cli, known, dataset);
+    else if (network == found)
         compare_names(cli, loaded, dataset);
     else
         cli_note(cli,
@@ -154,6 +183,11 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     int code = cli_labels_take(att_checkpoint_classes(loaded->file), loaded->identity.options.num_classes, &trained);
     asked.trained = trained.count > 0 ? (const char *const *)trained.names : NULL;
     asked.trained_count = trained.count;
+    const att_known_classes *known = att_checkpoint_known_classes(loaded->file, loaded->identity.options.num_classes);
+    if (known && known->synsets) {
+        asked.trained = known->synsets;
+        asked.trained_count = known->count;
+    }
     if (code == CLI_OK)
         code = d->more_count > 0 ? open_images(cli, d, &asked, dataset)
                                  : cli_dataset_open(cli, d->data_dir, &asked, dataset);

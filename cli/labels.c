@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "cli.h"
+#include <unistd.h>
 
 void cli_labels_free(cli_labels *l)
 {
@@ -13,6 +12,8 @@ void cli_labels_free(cli_labels *l)
     free(l->names);
     *l = (cli_labels){0};
 }
+
+static const char known_names[] = "imagenet-1k, cifar10, cifar100, fashion-mnist";
 
 /* The whole file with a NUL behind it, NULL with a message where that cannot be. */
 static char *read_text(const char *path)
@@ -65,8 +66,12 @@ static int cut_lines(int classes, cli_labels *l)
     return lines;
 }
 
-int cli_labels_read(const char *path, int classes, cli_labels *l)
+/* A line is a class; a carriage return before its end is no part of it. */
+static int read_labels(const char *path, int classes, cli_labels *l)
 {
+    if (access(path, R_OK) != 0 && !strpbrk(path, "./"))
+        return cli_usage("--labels: \"%s\" is neither a file nor a data set whose classes are built in (%s)", path,
+                         known_names);
     l->text = read_text(path);
     if (!l->text)
         return CLI_FAILURE;
@@ -94,6 +99,56 @@ int cli_labels_take(const char *names, int classes, cli_labels *l)
     int lines = cut_lines(classes, l);
     l->count = lines <= classes ? lines : 0;
     return CLI_OK;
+}
+
+static int take_known(const att_known_classes *known, int classes, cli_labels *l)
+{
+    if (known->count != classes)
+        return cli_failure("--labels %s names %d classes, but the network has %d", known->name, known->count, classes);
+    size_t size = 1;
+    for (int c = 0; c < classes; c++)
+        size += strlen(known->labels[c]) + 1;
+    char *lines = malloc(size), *end = lines;
+    if (!lines)
+        return cli_failure("out of memory for the names of %d classes", classes);
+    for (int c = 0; c < classes; c++)
+        end += sprintf(end, "%s\n", known->labels[c]);
+    int code = cli_labels_take(lines, classes, l);
+    free(lines);
+    return code;
+}
+
+/* Puts the label behind every synset: "n01440764 tench". */
+static int explain_synsets(cli_labels *l)
+{
+    size_t size = 1;
+    for (int c = 0; c < l->count; c++) {
+        const char *label = att_synset_label(l->names[c]);
+        size += strlen(l->names[c]) + (label ? strlen(label) + 1 : 0) + 1;
+    }
+    char *text = malloc(size), *end = text;
+    if (!text)
+        return cli_failure("out of memory for the names of %d classes", l->count);
+    for (int c = 0; c < l->count; c++) {
+        const char *label = att_synset_label(l->names[c]);
+        int length = sprintf(end, "%s%s%s", l->names[c], label ? " " : "", label ? label : "");
+        l->names[c] = end;
+        end += length + 1;
+    }
+    free(l->text);
+    l->text = text;
+    return CLI_OK;
+}
+
+int cli_labels_choose(cli_app *cli, const char *said, const att_tensors *file, int classes, cli_labels *l)
+{
+    const att_known_classes *known = said ? att_known_classes_find(said) : att_checkpoint_known_classes(file, classes);
+    int code = known  ? take_known(known, classes, l)
+               : said ? read_labels(said, classes, l)
+                      : cli_labels_take(att_checkpoint_classes(file), classes, l);
+    if (code == CLI_OK && known && !said)
+        cli_note(cli, "the class names are those of %s; --labels NAME gives others", known->name);
+    return code == CLI_OK && l->count > 0 ? explain_synsets(l) : code;
 }
 
 const char *cli_label_of(const cli_labels *l, int class_number)

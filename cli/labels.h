@@ -1,6 +1,12 @@
-/* labels.h - the names of a network's classes, from a file with one a line. */
+/* labels.h - the names of a network's classes: from a file with one a line, a checkpoint, or built in. */
 #ifndef CLI_LABELS_H
 #define CLI_LABELS_H
+
+#include "cli.h"
+
+#define CLI_LABELS_HELP                                                                                          \
+    "names of the network's classes: those of a data set (imagenet-1k, cifar10, cifar100, fashion-mnist) or of " \
+    "a file, one a line from class 0; without it the training's, or ImageNet's where the file is of its networks"
 
 /* Zero-initialise. */
 typedef struct cli_labels {
@@ -9,11 +15,13 @@ typedef struct cli_labels {
     int count;
 } cli_labels;
 
-/* A line is a class; a carriage return before its end is no part of it. CLI_OK, or a code after a message; to be freed
- * in any case. */
-int cli_labels_read(const char *path, int classes, cli_labels *labels);
-/* From a checkpoint that keeps those of its training (NULL: it does not), likewise: not more than there are classes,
- * and without what would steer a terminal. */
+/* For people: what `said` (--labels; NULL: not given) names, a built-in data set or else a file; otherwise the names of
+ * the checkpoint's training, or those of the data set whose network it is known to be, which a note says. A name that
+ * is a synset of ImageNet has its label behind it. Names from a file or a data set must be as many as there are
+ * classes. CLI_OK, or a code after a message; to be freed in any case. */
+int cli_labels_choose(cli_app *cli, const char *said, const att_tensors *file, int classes, cli_labels *labels);
+/* As they are, those of a checkpoint's training (NULL: it keeps none): not more than there are classes, and without
+ * what would steer a terminal. Otherwise likewise. */
 int cli_labels_take(const char *names, int classes, cli_labels *labels);
 void cli_labels_free(cli_labels *labels);
 /* NULL where nothing names the class. */

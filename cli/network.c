@@ -213,8 +213,11 @@ int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *
     if (code != CLI_OK)
         return code;
     const char *found = att_dataset_split(*dataset);
+    const att_known_classes *imagenet = att_known_classes_find("imagenet-1k");
     const char *const numbered_by[] = {[ATT_NUMBERED_BY_FOLDERS] = "the sorted folder names",
-                                       [ATT_NUMBERED_BY_TRAINING] = "the training's names",
+                                       [ATT_NUMBERED_BY_TRAINING] = asked.trained == imagenet->synsets
+                                                                        ? "the synsets of imagenet-1k"
+                                                                        : "the training's names",
                                        [ATT_NUMBERED_BY_MAP] = asked.class_map,
                                        [ATT_NUMBERED_BY_LABELS] = "the labels"};
     cli_note(cli, "%s%s%s: %lld images, %d classes, numbered by %s", path, *found ? ", " : "", found,

@@ -9,6 +9,7 @@
 #define ATTSCOPE_CHECKPOINT_H
 
 #include <attscope/models.h>
+#include <attscope/names.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +37,16 @@ ATT_API bool att_checkpoint_owns(const att_tensors *file, const char *name);
 /* Names of the classes of the file's training, one a line from class 0; NULL where it keeps none, as where they were
  * the numbers. Lives as long as `file`. */
 ATT_API const char *att_checkpoint_classes(const att_tensors *file);
+
+/* The data set whose built-in class names are those of the network's outputs, where that is known; NULL: it is not, or
+ * the file is a checkpoint of a training of ours, which keeps its own names. It is known where the data set has as many
+ * classes as the network has outputs (`classes`), and where the metadata (ATT_CLASSES_KEY) give its name, or the name
+ * of the file or its folder contains it, ignoring case and punctuation. Files of 1,000 outputs whose metadata speak of
+ * no training, as timm and torchvision publish them, are taken for networks of ImageNet-1k. */
+ATT_API const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes);
+
+/* Key of the metadata of a file without a training that names the data set whose classes the network has. */
+#define ATT_CLASSES_KEY "attscope.classes"
 
 /* As att_model_load(), but takes the averaged weights. ERR_NOT_FOUND where the file has none. */
 ATT_API att_status att_checkpoint_load_ema(const att_model *model, const att_tensors *file, att_weights *weights);

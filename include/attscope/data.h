@@ -36,7 +36,8 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
 /* Opens what lies at `path`.
  *
  * "idx": a folder (or its subfolder "raw") with train-images-idx3-ubyte, train-labels-idx1-ubyte and the t10k- pair,
- * each plain or .gz. Splits other than train are t10k.
+ * each plain or .gz. Splits other than train are t10k. Classes are called by their numbers, but those of Fashion-MNIST,
+ * which its labels tell, by their names.
  *
  * "folder": a folder of class folders, or of split folders (train, val, validation, test) of such.
  *

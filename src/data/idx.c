@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <attscope/names.h>
+
 #include "core/error.h"
 #include "data/dataset.h"
 #include "io/file.h"
@@ -60,9 +62,25 @@ static att_status read_images(att_dataset *dataset, idx_source *source)
     return ATT_OK;
 }
 
-/* Names "0".."max label", or those of the class map. */
-static att_status name_classes(att_dataset *dataset, int highest, const char *map)
+/* By how many there are and the first of them. */
+static bool are_fashion_mnist(const att_idx *labels)
 {
+    enum { FIRST = 16 };
+    static const struct {
+        int64_t count;
+        uint8_t first[FIRST];
+    } files[] = {{60000, {9, 0, 0, 3, 0, 2, 7, 2, 5, 5, 0, 9, 5, 5, 7, 9}},
+                 {10000, {9, 2, 1, 1, 6, 1, 4, 6, 5, 7, 4, 5, 7, 3, 4, 1}}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (labels->shape.dims[0] == files[i].count && memcmp(labels->bytes, files[i].first, FIRST) == 0)
+            return true;
+    return false;
+}
+
+/* Names "0".."max label", or Fashion-MNIST's, or those of the class map. */
+static att_status name_classes(att_dataset *dataset, const att_idx *labels, int highest, const char *map)
+{
+    const att_known_classes *fashion = att_known_classes_find("fashion-mnist");
     enum { LABELS = 256, DIGITS = 4 };
     if (map)
         return att_class_list_read(dataset->context, map, &dataset->classes);
@@ -73,7 +91,9 @@ static att_status name_classes(att_dataset *dataset, int highest, const char *ma
         names[i] = digits[i];
     }
     dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
-    return att_class_list_make(dataset->context, dataset->path, names, highest + 1, &dataset->classes);
+    bool known = highest + 1 == fashion->count && are_fashion_mnist(labels);
+    return att_class_list_make(dataset->context, dataset->path, known ? fashion->labels : names, highest + 1,
+                               &dataset->classes);
 }
 
 static att_status take_labels(att_dataset *dataset, const char *path, const att_idx *labels, const char *map)
@@ -92,7 +112,7 @@ static att_status take_labels(att_dataset *dataset, const char *path, const att_
         dataset->labels[i] = labels->bytes[i];
         highest = labels->bytes[i] > highest ? labels->bytes[i] : highest;
     }
-    ATT_TRY(name_classes(dataset, highest, map));
+    ATT_TRY(name_classes(dataset, labels, highest, map));
     if (highest >= dataset->classes.count)
         return att_fail(context, ATT_ERR_MISMATCH, "%s: label %d, but the class map %s has %d classes", path, highest,
                         map, dataset->classes.count);

@@ -394,6 +394,15 @@ static void write_text(att_json_writer *json, const char *key, const char *text)
     att_json_string(json, text);
 }
 
+/* A synset with what it is called: "n01440764 tench". */
+static void write_class(att_json_writer *json, const char *key, const char *name)
+{
+    char both[128];
+    const char *label = name ? att_synset_label(name) : NULL;
+    snprintf(both, sizeof both, "%s %s", label ? name : "", label ? label : "");
+    write_text(json, key, label ? both : name);
+}
+
 static void write_integer(att_json_writer *json, const char *key, int64_t value)
 {
     att_json_key(json, key);
@@ -409,13 +418,13 @@ static void write_picture(att_json_writer *json, const choice *chosen, int64_t i
     att_json_begin_object(json);
     write_text(json, "name", att_map_file_name(maps, image));
     write_integer(json, "label", maps->labels[image]);
-    write_text(json, "label_name", label_name(maps, image));
+    write_class(json, "label_name", label_name(maps, image));
     att_json_key(json, "top");
     att_json_begin_array(json);
     for (int64_t i = first; i < first + maps->top_count; i++) {
         att_json_begin_object(json);
         write_integer(json, "class", top[i]);
-        write_text(json, "name", class_name(maps, top[i]));
+        write_class(json, "name", class_name(maps, top[i]));
         att_json_key(json, "probability");
         att_json_number(json, (double)probability[i]);
         att_json_end_object(json);

@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,56 @@ att_status att_checkpoint_describe(att_context *context, const att_tensors *file
 const char *att_checkpoint_classes(const att_tensors *file)
 {
     return att_metadata_text(file, "classes");
+}
+
+/* --- whose classes ------------------------------------------------------------------------------------------------ */
+
+enum { PATH_ENDING = 256 };
+
+/* Small letters and digits of the last `count` parts of a path or name. */
+static void plain_ending(const char *path, int count, char ending[PATH_ENDING])
+{
+    const char *from = path + strlen(path);
+    while (from > path && (from[-1] != '/' || --count > 0))
+        from--;
+    size_t length = 0;
+    for (; *from && length + 1 < PATH_ENDING; from++)
+        if (isalnum((unsigned char)*from))
+            ending[length++] = (char)tolower((unsigned char)*from);
+    ending[length] = '\0';
+}
+
+/* Whether file or folder are called after the data set: "cifar10" is not in "cifar100". */
+static bool is_called_after(const char *path, const char *data_set)
+{
+    char ending[PATH_ENDING], name[PATH_ENDING];
+    plain_ending(path, 2, ending);
+    plain_ending(data_set, 1, name);
+    for (const char *at = ending; (at = strstr(at, name)); at++)
+        if (!isdigit((unsigned char)at[strlen(name)]))
+            return true;
+    return false;
+}
+
+/* Neither ours nor what the script of a training wrote. */
+static bool is_foreign(const att_tensors *file)
+{
+    return !att_tensors_metadata(file, ATT_IDENTITY_KEY) && !att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE);
+}
+
+const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes)
+{
+    const char *said = att_tensors_metadata(file, ATT_CLASSES_KEY);
+    if (att_checkpoint_classes(file) || att_metadata_text(file, "version"))
+        return NULL;
+    for (int i = 0; i < att_known_classes_count(); i++) {
+        const att_known_classes *known = att_known_classes_at(i);
+        bool named = said ? strcmp(said, known->name) == 0 : is_called_after(att_tensors_path(file), known->name);
+        if (known->count == classes && named)
+            return known;
+    }
+    const att_known_classes *imagenet = att_known_classes_find("imagenet-1k");
+    return classes == imagenet->count && is_foreign(file) ? imagenet : NULL;
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ static att_status open_loader(att_trainer *trainer)
     loader.corrupt_user = trainer;
     ATT_TRY(att_loader_create(trainer->context, trainer->run.data->train, &loader, &trainer->loader));
     trainer->batches = att_loader_batches(trainer->loader);
-    if (trainer->batches < 1)
+    if (trainer->batches < 1 && options->epochs > 0)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                         "the training set has %lld images, fewer than one batch of %d",
                         (long long)att_dataset_count(trainer->run.data->train), options->batch_size);

@@ -86,6 +86,38 @@ static void texts_grow(void **state)
     assert_null(context);
 }
 
+static void classes_of_data_sets_have_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int count;
+        const char *first, *last;
+    } expected[] = {{"cifar10", 10, "airplane", "truck"},
+                    {"cifar100", 100, "apple", "worm"},
+                    {"fashion-mnist", 10, "T-shirt/top", "Ankle boot"},
+                    {"imagenet-1k", 1000, "tench", "toilet tissue"}};
+    assert_int_equal(att_known_classes_count(), 4);
+    for (int i = 0; i < 4; i++) {
+        const att_known_classes *known = att_known_classes_find(expected[i].name);
+        assert_non_null(known);
+        assert_ptr_equal(known, att_known_classes_at(i));
+        assert_int_equal(known->count, expected[i].count);
+        assert_string_equal(known->labels[0], expected[i].first);
+        assert_string_equal(known->labels[known->count - 1], expected[i].last);
+        for (int c = 0; c < known->count; c++)
+            for (int other = 0; other < c; other++)
+                assert_string_not_equal(known->labels[c], known->labels[other]);
+    }
+    assert_null(att_known_classes_find("cifar"));
+    assert_null(att_known_classes_find("cifar10")->synsets);
+    assert_string_equal(att_known_classes_find("imagenet-1k")->synsets[134], "n02012849");
+    assert_string_equal(att_synset_label("n02012849"), "crane bird");
+    assert_string_equal(att_synset_label("n03126707"), "crane");
+    assert_null(att_synset_label("n00000000"));
+    assert_null(att_synset_label("tench"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +127,7 @@ int main(void)
         cmocka_unit_test(numbers_take_the_whole_string),
         cmocka_unit_test(sizes_are_readable),
         cmocka_unit_test(texts_grow),
+        cmocka_unit_test(classes_of_data_sets_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

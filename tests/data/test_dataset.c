@@ -462,6 +462,8 @@ static void test_fashion_mnist(void **state)
         counts[att_dataset_label(dataset, i)]++;
     for (int c = 0; c < 10; c++)
         assert_int_equal(counts[c], 1000);
+    assert_string_equal(att_dataset_class_name(dataset, 0), "T-shirt/top");
+    assert_string_equal(att_dataset_class_name(dataset, 9), "Ankle boot");
     att_dataset_close(&dataset);
 }
 

@@ -1,0 +1,104 @@
+#!/bin/bash
+# Names of classes that are built in: for whose networks they are taken, what else gives names, and how folders called
+# by synsets are numbered.
+. "$(dirname "$0")/lib.sh"
+idx data
+picture=$here/../goldens/images/420.jpg
+small='--model vit_tiny_patch16_224 --img-size 8 --patch-size 8 --embed-dim 8 --depth 1 --num-heads 2'
+
+# drawn NAME CLASSES: an untrained network. foreign: the same as others write it, without a word about a training.
+drawn() {
+    # shellcheck disable=SC2086
+    run 0 train data $small --num-classes "$2" --in-chans 3 --epochs 0 --threads 1 --output out --experiment "$1"
+}
+foreign() {
+    mkdir -p "$(dirname "$2")"
+    run 0 convert "out/$1/last.safetensors" weights.safetensors
+    LC_ALL=C sed 's/"attscope/"xttscope/g' weights.safetensors >"$2"
+}
+# names: the words of the first answer behind its number. predict CODE ARGUMENT...: the best three of a foreign network.
+predict() {
+    local code=$1
+    shift
+    # shellcheck disable=SC2086
+    run "$code" predict "$@" --topk 3 --threads 1 $small
+}
+number() { awk 'NR == 2 { print $3 }' stdout; }
+names() { awk 'NR == 2 { $1 = $2 = $3 = ""; print }' stdout | sed 's/^ *//'; }
+expect() { # FILE: the class's name is that of its line
+    local line
+    line=$(($(number) + 1))
+    [ "$(names)" = "$(sed -n ${line}p "$1")" ] || fail "$command_line: class $(number) is \"$(names)\", expected $1's"
+}
+lists=$here/../../src/core/classes
+sed 's/^n[0-9]* //' "$lists/imagenet-1k.txt" >labels
+cut -d' ' -f1 "$lists/imagenet-1k.txt" >synsets
+: >nothing
+
+# A thousand classes of others are ImageNet's, and so after convert; of a training of ours nothing says so.
+drawn thousand 1000
+foreign thousand thousand.safetensors
+predict 0 thousand.safetensors "$picture"
+err_has 'the class names are those of imagenet-1k; --labels NAME gives others'
+expect labels
+# shellcheck disable=SC2086
+run 0 convert thousand.safetensors converted.safetensors $small
+predict 0 converted.safetensors "$picture"
+expect labels
+predict 0 out/thousand/last.safetensors "$picture"
+expect nothing
+# shellcheck disable=SC2086
+run 0 convert out/thousand/last.safetensors own.safetensors
+predict 0 own.safetensors "$picture"
+expect nothing
+predict 0 out/thousand/last.safetensors "$picture" --labels imagenet-1k
+expect labels
+! grep -q 'class names' stderr || fail "$command_line: a note about names that were asked for"
+predict 0 thousand.safetensors "$picture" --labels synsets
+expect "$lists/imagenet-1k.txt"
+
+# Ten classes are nobody's, unless the file or its folder is called after a data set.
+drawn ten 10
+foreign ten ten.safetensors
+foreign ten vit_CIFAR-10.safetensors
+foreign ten fashion_mnist/model.safetensors
+foreign ten vit_cifar100.safetensors
+predict 0 ten.safetensors "$picture"
+expect nothing
+predict 0 vit_cifar100.safetensors "$picture"
+expect nothing
+predict 0 vit_CIFAR-10.safetensors "$picture"
+expect "$lists/cifar10.txt"
+predict 0 fashion_mnist/model.safetensors "$picture"
+expect "$lists/fashion-mnist.txt"
+predict 0 ten.safetensors "$picture" --labels fashion-mnist --json -
+grep -qxF "$(sed -n 's/.*"label": "\(.*\)",*$/\1/p' stdout | head -n 1)" "$lists/fashion-mnist.txt" || fail 'no label in JSON'
+predict 1 ten.safetensors "$picture" --labels cifar100
+err_has '--labels cifar100 names 100 classes, but the network has 10'
+predict 2 ten.safetensors "$picture" --labels cifar-10
+err_has '--labels: "cifar-10" is neither a file nor a data set whose classes are built in'
+
+# Folders called by synsets: those of the network's classes, however few there are; their labels stand beside them.
+for synset in n01440764 n03126707; do
+    mkdir -p "photographs/$synset" && cp "$picture" "photographs/$synset/1.jpg"
+done
+# shellcheck disable=SC2086
+run 0 validate photographs --checkpoint thousand.safetensors $small --threads 1
+err_has 'photographs: 2 images, 1000 classes, numbered by the synsets of imagenet-1k'
+# shellcheck disable=SC2086
+run 0 train photographs $small --epochs 1 --batch-size 2 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment two
+predict 0 out/two/last.safetensors "$picture"
+[ "$(sed 1d stdout | awk '{ print $4, $5 }' | sort | tr '\n' ' ')" = 'n01440764 tench n03126707 crane ' ] ||
+    fail "$command_line: $(cat stdout)"
+run 0 measure out/two/last.safetensors photographs --with entropy --maps 2 --threads 1
+run 0 report out/two -o two.html
+grep -qF '"label_name":"n03126707 crane"' two.html || fail 'the page has no label beside a synset'
+
+# Folders called by labels whose sorted order is not the network's.
+sed 's|/|_|' "$lists/fashion-mnist.txt" | while read -r class; do
+    mkdir -p "called/$class" && cp "$picture" "called/$class/1.jpg"
+done
+# shellcheck disable=SC2086
+run 0 validate called --checkpoint fashion_mnist/model.safetensors $small --threads 1
+err_has 'warning: class 0 is "Ankle boot" in the data and "T-shirt/top" in the network'
+finish
