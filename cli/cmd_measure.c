@@ -545,8 +545,9 @@ const cli_command cli_command_measure = {
         "between images (n - 1), the number of images n, and the mean of each head; for\n"
         "accuracy the standard error of the mean, deviation / sqrt(n), instead.\n" CLI_DATA_HELP
         "\n\n"
-        "DATA can be an image file too, and there can be several: image files, folders and\n"
-        "archives. Their images are measured without classes, in the order of the paths.\n\n"
+        "DATA can be an image file too, and there can be several: image files, folders\n"
+        "and archives. Their images are measured without classes, in the order of the\n"
+        "paths.\n\n"
         "Instruments look on: the network's results are the same to the bit. The records\n"
         "go to measure.jsonl in the checkpoint's folder, where that is a run's, or in\n"
         "OUTPUT/EXPERIMENT, maps to maps.safetensors beside it, and the figures to the\n"
@@ -556,7 +557,8 @@ const cli_command cli_command_measure = {
         "      /usr/share/datasets/fashion-mnist --with entropy,nsi --maps 8\n"
         "  attscope measure deit_tiny_patch16_224.safetensors imagenet/val \\\n"
         "      --model deit_tiny_patch16_224 --output output\n"
-        "  attscope measure output/first/last.safetensors cat.jpg dogs/ --map-images cat.jpg",
+        "  attscope measure output/first/last.safetensors cat.jpg dogs/ \\\n"
+        "      --map-images cat.jpg",
     .explain = cli_figures_explain,
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
