@@ -228,6 +228,8 @@ static void make_archive(const char *name, const char *format, bool packed)
     fuzz_require(archive_write_open_filename(to, path) == ARCHIVE_OK, path);
     add_file(to, "train/cat/1.png", AE_IFREG, NULL, "\x89PNG\r\n\x1a\n and no picture");
     add_file(to, "train/dog/2.jpg", AE_IFREG, NULL, "\xff\xd8\xff and no picture");
+    add_file(to, "val/images/1.png", AE_IFREG, NULL, "\x89PNG\r\n\x1a\n and no picture");
+    add_file(to, "val/val_annotations.txt", AE_IFREG, NULL, "1.png\tcat\t0\t0\t1\t1\n");
     add_file(to, "../up.png", AE_IFREG, NULL, "outside");
     add_file(to, "train/dog/link.png", AE_IFLNK, "../../../etc/passwd", "");
     fuzz_require(archive_write_close(to) == ARCHIVE_OK, path);
