@@ -129,7 +129,9 @@ function describeRow(atlas, state, head, figures, query) {
 
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */
 
-function explorer(run) {
+/* chosen: the name of the image that is looked at, which all runs share. Gives the panel, and follow(), which shows that
+   image where the run has it. */
+function explorer(run, chosen) {
   const atlas = atlasOf(run), { maps } = atlas;
   const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, strength: 0.6,
     query: maps.prefix + Math.floor(maps.grid_h / 2) * maps.grid_w + Math.floor(maps.grid_w / 2) };
@@ -182,6 +184,7 @@ function explorer(run) {
 
   function chooseImage(image) {
     state.image = image;
+    chosen.name = maps.pictures[image].name;
     for (const [i, button] of [...strip.children].entries()) button.setAttribute("aria-pressed", String(i === image));
     caption.replaceChildren(...pictureWords(maps, image));
     show();
@@ -231,8 +234,11 @@ function explorer(run) {
     element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a " +
       "patch. Choose one to see it large."),
     grid, words, ramp, ends);
-  chooseImage(0);
-  return element("div", { class: "panel maps", "data-maps": run.index }, left, right);
+  function follow() {
+    const image = maps.pictures.findIndex((picture) => picture.name === chosen.name);
+    chooseImage(image < 0 ? state.image : image);
+  }
+  return { panel: element("div", { class: "panel maps", "data-maps": run.index }, left, right), follow };
 }
 
 /* What the page has no room for is said. */
@@ -247,10 +253,11 @@ function leftOut(run) {
 
 function mapSection() {
   const having = runs.filter((run) => run.maps), shown = having.filter((run) => run.maps.count);
-  const place = element("div"), made = new Map();
+  const place = element("div"), made = new Map(), chosen = {};
   function show(run) {
-    if (!made.has(run)) made.set(run, explorer(run));
-    place.replaceChildren(made.get(run));
+    if (!made.has(run)) made.set(run, explorer(run, chosen));
+    made.get(run).follow();
+    place.replaceChildren(made.get(run).panel);
   }
   const part = section("maps", "Attention maps",
     "Point at a patch to see where its query looks; click to keep it. Colours show weights in 255ths of the " +

@@ -634,7 +634,10 @@ def read_maps(page):
         page.evaluate(told) == "dog/<b>.png · <b>dog</b>, taken for cat (51.2 %). Next: <b>dog</b> 25 %.",
         f"names of image 2: {page.evaluate(told)}",
     )
+    page.evaluate("document.querySelectorAll('#maps .choice input')[1].click()")
+    check(page.evaluate(told).startswith("dog/<b>.png · "), f"the same image of another run: {page.evaluate(told)}")
     page.evaluate("document.querySelectorAll('#maps .strip button')[2].click()")
+    page.evaluate("document.querySelectorAll('#maps .choice input')[0].click()")
     check(
         page.evaluate(told) == "c.png · taken for class 6 (50 %). Next: cat 30 %.",
         f"an image without a class: {page.evaluate(told)}",
