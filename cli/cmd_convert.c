@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "flags.h"
+#include "network.h"
 
 static const char ema_prefix[] = "ema.", suffix[] = ".safetensors";
 static const char own_metadata[] = "attscope", classes_key[] = "attscope.train.classes",
@@ -216,7 +217,7 @@ static int write_file(job *j)
 
 static int convert(job *j)
 {
-    int code = cli_check(j->cli, att_tensors_open(j->cli->context, j->path, &j->file));
+    int code = cli_tensors_open(j->cli, j->path, &j->file);
     if (code == CLI_OK)
         code = choose_tensors(j);
     if (code == CLI_OK)

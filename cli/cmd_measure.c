@@ -437,16 +437,18 @@ static int settle_instruments(job *j)
     const instruments *i = &j->settings->instruments;
     if (wants_maps(j->settings) && att_model_tokens(j->loaded.model) == 0)
         return cli_usage("maps show attention between tokens, and %s has none", j->loaded.identity.name);
-    bool all = takes_all(i->with);
+    bool all = takes_all(i->with), has_classes = j->loaded.identity.options.num_classes > 0;
     snprintf(j->with, sizeof j->with, "%s", i->with);
     if (all && cli_classes_fit(j->loaded.identity.options.num_classes, j->dataset))
         j->settings->on.data.unlabelled = false;
     else if (all && !is_named(i->with, "-accuracy")) {
-        cli_note(j->cli, "accuracy is left out: the images have no classes, or others than the network");
+        cli_note(j->cli, "accuracy is left out: %s",
+                 has_classes ? "the images have no classes, or others than the network" : "the network has no classes");
         leave_scores_out(j->with, sizeof j->with);
     }
-    int code = CLI_OK;
-    if (!j->settings->on.data.unlabelled)
+    int code =
+        all || j->settings->on.data.unlabelled ? CLI_OK : cli_classes_need(&j->loaded, "accuracy cannot be told");
+    if (code == CLI_OK && !j->settings->on.data.unlabelled)
         code = cli_classes_compare(j->cli, &j->loaded, j->dataset, !all);
     if (code == CLI_OK)
         code = cli_instruments_make(j->cli, j->loaded.model, j->with, i->nodes, &j->measure);

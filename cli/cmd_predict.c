@@ -265,6 +265,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_load(cli, operands[0], &s->network, &s->preprocess, s->answer.use_ema, &loaded);
     if (code == CLI_OK)
+        code = cli_classes_need(&loaded, "it predicts nothing");
+    if (code == CLI_OK)
         code = prepare(&j, &loaded);
     if (j.writer)
         att_json_begin_array(j.writer);

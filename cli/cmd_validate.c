@@ -103,6 +103,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &loaded);
     if (code == CLI_OK)
+        code = cli_classes_need(&loaded, "accuracy cannot be told");
+    if (code == CLI_OK)
         code = cli_evaluation_open(cli, &s->on, &loaded, &dataset);
     if (code == CLI_OK)
         code = cli_classes_compare(cli, &loaded, dataset, true);

@@ -37,12 +37,20 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
+int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
+{
+    int code = cli_check(cli, att_tensors_open(cli->context, path, file));
+    if (code == CLI_OK && *att_tensors_skipped(*file))
+        cli_note(cli, "%s: skipped, because only training uses them: %s", path, att_tensors_skipped(*file));
+    return code;
+}
+
 int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file)
 {
     struct stat found;
     char last[CLI_PATH];
     if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
-        return cli_check(cli, att_tensors_open(cli->context, path, file));
+        return cli_tensors_open(cli, path, file);
     if (cli_exists(cli_join(path, "last.safetensors", last, sizeof last)))
         return cli_failure("%s is a folder; its last checkpoint is %s", path, last);
     return cli_failure("%s is a folder; a checkpoint is a .safetensors file, as last.safetensors in a run's folder",
@@ -73,9 +81,21 @@ static char *name_changes(const att_preprocess *own, const att_preprocess *taken
 void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken)
 {
     const att_preprocess *own = &identity->preprocess;
-    char changes[128];
-    cli_note(cli, "%s, %d x %d x %d, %d classes: %s%s", identity->name, own->img_size, own->img_size, own->in_chans,
-             identity->options.num_classes, identity->brief, name_changes(own, taken, changes, sizeof changes));
+    char changes[128], classes[32] = "no classes";
+    if (identity->options.num_classes > 0)
+        snprintf(classes, sizeof classes, "%d classes", identity->options.num_classes);
+    cli_note(cli, "%s, %d x %d x %d, %s: %s%s", identity->name, own->img_size, own->img_size, own->in_chans, classes,
+             identity->brief, name_changes(own, taken, changes, sizeof changes));
+}
+
+int cli_classes_need(const cli_loaded *loaded, const char *what)
+{
+    if (loaded->identity.options.num_classes > 0)
+        return CLI_OK;
+    return cli_failure(
+        "%s: the network has no head and so no classes: %s (attscope train --initial-checkpoint gives it "
+        "a head)",
+        att_tensors_path(loaded->file), what);
 }
 
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,

@@ -13,12 +13,18 @@ typedef struct cli_loaded {
     att_transform_options transform; /* evaluation's */
 } cli_loaded;
 
+/* Opens a checkpoint and says which of its tensors are skipped. CLI_OK or a code. */
+int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
+
 /* Opens a checkpoint; of a folder it says which file in it would be one. CLI_OK or a code. */
 int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file);
 
 /* att_model_identify() with what flags say; where nothing names the network, says how to. */
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
                  att_identity *identity);
+
+/* The failure of a network without a head; `what` says what therefore cannot be done. CLI_OK or a code. */
+int cli_classes_need(const cli_loaded *loaded, const char *what);
 
 /* Says on stderr in one line which network it is, who says so, and where its images are made otherwise (`taken`). */
 void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken);

@@ -33,8 +33,10 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
                  n->checkpoint);
     att_model_options training = network->options;
     network->options = n->identity.options;
-    if (!n->resumes)
+    if (!n->resumes) {
         network->options.num_classes = training.num_classes;
+        network->options.head = 1;
+    }
     network->options.drop_rate = training.drop_rate;
     network->options.drop_path_rate = training.drop_path_rate;
     network->options.smoothing = training.smoothing;

@@ -34,7 +34,7 @@ ATT_API att_evaluate_options att_evaluate_options_defaults(void);
 typedef struct att_evaluation {
     int64_t count;      /* images that figures are of */
     int64_t corrupt;    /* images left out */
-    int64_t not_finite; /* images that the network answers with NaN or infinity among its logits */
+    int64_t not_finite; /* images that the network answers with NaN or infinity among its logits or features */
     double top1, top5; /* per cent of images whose class is first, among the first five; of equal logits the lower class
                           number is first. Rows with NaN count as wrong */
     double loss;       /* mean of -ln softmax(logits)_class, without smoothing. All three NaN where unlabelled */
@@ -45,14 +45,14 @@ typedef struct att_evaluation {
 ATT_API att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
 
 /* Every image of the data set once. options: NULL means the defaults. *result is filled on success only. Errors:
- * ERR_STOPPED; ERR_MISMATCH where the transform's result does not fit the model, or a class is outside the model's;
- * what reading the images gives. */
+ * ERR_STOPPED; ERR_MISMATCH where the transform's result does not fit the model, or a class is outside the model's (a
+ * model without a head has none: `unlabelled` evaluates it); what reading the images gives. */
 ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                 const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);
 
 /* A network ready for one image after another. Model and weights must outlive it; the rest is copied. backend,
- * precision: as above. */
+ * precision: as above. ERR_ARGUMENT for a model without a head. */
 typedef struct att_classifier att_classifier;
 ATT_API ATT_MUST_CHECK att_status att_classifier_create(const att_model *model, att_weights *weights,
                                                         const att_transform_options *transform, const char *backend,

@@ -2,7 +2,9 @@
  *
  * A model is a graph with its preprocessing and its names. Inputs of the graph: "image" [img_size, img_size, in_chans]
  * of the graph's type and, in graphs with a loss, "target" (I32 scalar, or [num_classes] with soft_target). Outputs:
- * "logits" [num_classes] and, with a loss, "loss" (scalar).
+ * "logits" [num_classes] and, with a loss, "loss" (scalar). A network without a head, as self-supervised training
+ * leaves it, has no classes (num_classes 0): its only output is "features" [width], what its head would read, which is
+ * timm's output with num_classes=0. Whatever needs no classes works on it; the rest refuses it in a sentence.
  */
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
@@ -28,13 +30,16 @@ typedef struct att_preprocess {
 /* Dimensions and switches. 0, -1 (where said) or "" means the named variant's own. An option of another family than the
  * network's is refused (ERR_ARGUMENT). */
 typedef struct att_model_options {
-    int img_size, in_chans, num_classes;
+    int img_size, in_chans;
+    int num_classes;     /* outputs; 0 in the options of a network without a head */
+    int head;            /* linear classifier: 1, 0; -1: 1 where num_classes is given, else the variant's own */
     int depth;           /* of a ViT: blocks; of a residual network: layers with weights, shortcuts aside */
     char global_pool[8]; /* "token" (ViT); "avg": mean over the tokens that are no class token */
     /* ViTs */
     int patch_size, embed_dim, num_heads;
     double mlp_ratio;
-    int fc_norm;        /* last norm after the pooling instead of before it: 1, 0; -1: the variant's own */
+    int final_norm;     /* a norm after the last block: 1, 0; -1: the variant's own */
+    int fc_norm;        /* that norm after the pooling instead of before it: 1, 0; -1: the variant's own */
     int class_token;    /* 1, 0; -1: the variant's own */
     int embed_class;    /* position embedding has a row for the class token: 1, 0; -1: the variant's own */
     int qkv_bias;       /* 1, 0; -1: the variant's own */
@@ -116,9 +121,11 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * config.json beside the file (timm's on the HF hub), the file's own metadata (ours), then the tensors' names and
  * shapes for dimensions, and the variant's own values for the rest. A side file that names another architecture than
  * the caller is left out. On success fills *identity; `origin` and `brief` are one line each that say what was taken
- * from where. Errors: ERR_UNSUPPORTED where nothing names the architecture (the message lists the models that fit), for
- * tensors that no model here has (named), and where embed_dim is not the variant's and nothing says the number of
- * heads; ERR_FORMAT for side files that cannot be read; ERR_NOT_FOUND for unknown names. */
+ * from where. Whether there is a head is what the tensors say, unless `flags` gives num_classes or head: side files of
+ * networks without one often name the classes of another checkpoint. Errors: ERR_UNSUPPORTED where nothing names the
+ * architecture (the message lists the models that fit), for tensors that no model here has (named), and where embed_dim
+ * is not the variant's and nothing says the number of heads; ERR_FORMAT for side files that cannot be read;
+ * ERR_NOT_FOUND for unknown names. */
 ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                                       const att_model_options *flags, att_identity *identity);
 
@@ -138,9 +145,6 @@ typedef struct att_new_head {
     char names[128]; /* "head.weight, head.bias"; "": everything was loaded */
     int64_t classes; /* the file's; 0: it has no classifier */
 } att_new_head;
-
-/* Whether the file has a parameter of the model's classifier, of whatever shape. */
-ATT_API bool att_model_finds_head(const att_model *model, const att_tensors *file);
 
 /* As att_model_load(), to start another training from: where the file's classifier differs from the model's in nothing
  * but the number of classes, or the file has none, the model's keeps the values that `weights` has, as in timm; *head,

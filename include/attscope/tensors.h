@@ -15,6 +15,13 @@
  *
  * Such prefixes are taken off in safetensors, too.
  *
+ * Of self-supervised training, tensors that only the training uses are skipped, in both kinds: mask_token; MAE's
+ * decoder (decoder_embed., decoder_pos_embed, decoder_blocks., decoder_norm., decoder_pred.); the projection heads of
+ * DINO, iBOT and DINOv2 (head.mlp., head.last_layer, dino_head., ibot_head., ...); and where encoder_q. or
+ * base_encoder. precedes the names of the network, MoCo's projection (fc. or head. in it), its second encoder,
+ * predictor and queue. Blocks of a ViT that DINOv2 has split into chunks ("blocks.<chunk>.<block>.") get their usual
+ * names.
+ *
  * An average of the weights (state_dict_ema, model_ema, ...) is found in the same way. Where it lies beside them its
  * tensors are called "ema.<name>" and come after the others; where it is all there is, it is the weights.
  */
@@ -30,9 +37,9 @@ extern "C" {
 /* An open file. Reading is thread-safe except for the context's message. */
 typedef struct att_tensors att_tensors;
 
-/* Checks all of the file but the tensors' contents, and of a zip archive these too. The file stays open: a tensor is read
- * from it when it is asked for. The file must not be changed meanwhile; replacing it by renaming another one is harmless.
- * Nothing is mapped into memory, so that a file that another program shortens gives ERR_IO and no signal.
+/* Checks all of the file but the tensors' contents, and of a zip archive these too. The file stays open: a tensor is
+ * read from it when it is asked for. The file must not be changed meanwhile; replacing it by renaming another one is
+ * harmless. Nothing is mapped into memory, so that a file that another program shortens gives ERR_IO and no signal.
  *
  * Memory: for safetensors at most 5 times the length of the header, which may have 100,000,000 bytes as in the format's
  * reference implementation. For a checkpoint of PyTorch, until it is open, its pickles (at most 1 GiB) and about 100
@@ -52,6 +59,9 @@ ATT_API const char *att_tensors_path(const att_tensors *file);
  * prefix module.; left out: epoch, optimizer". Of safetensors, which tensors are all of: "", or "without the prefix
  * module.". Lives as long as `file`. */
 ATT_API const char *att_tensors_origin(const att_tensors *file);
+/* The tensors that were skipped, in words: "mask_token, decoder_blocks.* (96)"; "" where there are none. Lives as long
+ * as `file`. */
+ATT_API const char *att_tensors_skipped(const att_tensors *file);
 /* Whether the tensors "ema.<name>" are the average that a checkpoint of PyTorch keeps beside its weights. */
 ATT_API bool att_tensors_has_average(const att_tensors *file);
 

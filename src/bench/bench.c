@@ -37,11 +37,26 @@ att_status att_bench_check_repeats(att_context *context, int repeats, int warmup
     return ATT_OK;
 }
 
+/* A model that ends without a head is trained with as many classes as ImageNet has. */
+static att_status give_classes(att_context *context, const char *name, att_model_options *options)
+{
+    att_model *model;
+    att_model_options bare = *options;
+    bare.loss = false;
+    ATT_TRY(att_model_create(context, name, &bare, ATT_F32, &model));
+    if (att_model_options_of(model).num_classes == 0)
+        options->num_classes = 1000;
+    att_model_destroy(&model);
+    return ATT_OK;
+}
+
 static att_status make_network(att_bench *b)
 {
     const att_bench_options *options = &b->options;
     att_model_options network = options->network ? *options->network : att_model_options_defaults();
     network.loss = options->training;
+    if (options->training && network.num_classes == 0)
+        ATT_TRY(give_classes(b->context, options->model, &network));
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
     if (options->instruments)
         ATT_TRY(att_measure_create(att_model_graph(b->model), options->instruments, "*", &b->measure));

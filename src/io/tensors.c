@@ -82,70 +82,16 @@ static att_status sort_names(att_tensors *file)
     return ATT_OK;
 }
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-    size_t length = strlen(prefix);
-    return strncmp(name, prefix, length) == 0 && name[length] != '\0';
-}
-
-/* Whether a tensor from `first` on would be called `name` without the prefix. */
-static bool is_taken(const att_tensors *file, int first, const char *prefix, const char *name)
-{
-    for (int i = first; i < file->count; i++) {
-        const char *other = file->items[i].info.name;
-        if (has_prefix(other, prefix) && strcmp(other + strlen(prefix), name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* How many tensors from `first` on lack a prefix that is the others'; -1 where it is not: a few strangers, such as a
- * counter or a loss's weights, do not hide it, as long as no two names would be the same. */
-static int count_strangers(const att_tensors *file, int first, const char *prefix)
-{
-    enum { MOST_STRANGERS = 16, SHARE = 4 };
-    int strangers = 0, count = file->count - first;
-    for (int i = first; i < file->count; i++) {
-        const char *name = file->items[i].info.name;
-        if (has_prefix(name, prefix))
-            continue;
-        if (++strangers > MOST_STRANGERS || strangers > count / SHARE || is_taken(file, first, prefix, name))
-            return -1;
-    }
-    return count > 0 ? strangers : -1;
-}
-
-void att_tensors_strip(att_tensors *file, int first, att_text *said)
-{
-    static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", "backbone.", "net.", "network."};
-    const char *word = " without the prefix ";
-    int strangers = 0;
-    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
-        int lacking = count_strangers(file, first, prefixes[p]);
-        if (lacking < 0)
-            continue;
-        for (int i = first; i < file->count; i++)
-            if (has_prefix(file->items[i].info.name, prefixes[p]))
-                file->items[i].info.name += strlen(prefixes[p]);
-        att_text_append(said, "%s%s", word, prefixes[p]);
-        word = "";
-        strangers = lacking;
-        p = (size_t)-1;
-    }
-    if (strangers > 0)
-        att_text_append(said, " (%d other tensor%s)", strangers, strangers > 1 ? "s" : "");
-}
-
 static att_status read_safetensors(att_tensors *file)
 {
     att_text said = {.context = file->context};
     ATT_TRY(att_tensors_read_safetensors(file));
-    att_tensors_strip(file, 0, &said);
+    att_status status = att_tensors_tidy(file, 0, &said);
     if (said.length > 0)
         file->origin = att_arena_string(&file->arena, said.data + 1);
     bool failed = said.failed || !file->origin;
     att_text_free(&said);
-    return failed ? att_fail_memory(file->context, 256, file->path) : ATT_OK;
+    return status == ATT_OK && failed ? att_fail_memory(file->context, 256, file->path) : status;
 }
 
 static att_status open_file(att_tensors *file, const char *path)
@@ -178,7 +124,7 @@ att_status att_tensors_open(att_context *context, const char *path, att_tensors 
     if (!made)
         return att_fail_memory(context, sizeof *made, path);
     made->context = made->arena.context = context;
-    made->origin = "";
+    made->origin = made->skipped = "";
     att_status status = open_file(made, path);
     if (status != ATT_OK)
         att_tensors_close(&made);
@@ -212,6 +158,11 @@ const char *att_tensors_path(const att_tensors *file)
 const char *att_tensors_origin(const att_tensors *file)
 {
     return file->origin;
+}
+
+const char *att_tensors_skipped(const att_tensors *file)
+{
+    return file->skipped;
 }
 
 bool att_tensors_has_average(const att_tensors *file)

@@ -25,7 +25,7 @@ struct att_tensors {
     struct att_tensors_name *names; /* by name; made by the opener */
     att_safetensors_pair *metadata;
     int metadata_count;
-    const char *origin;
+    const char *origin, *skipped;
     bool has_average;
 };
 
@@ -37,8 +37,10 @@ att_status att_tensors_read_safetensors(att_tensors *file);
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
 
-/* Takes prefixes that codes put before all names ("module.") off those from item `first` on, for as long as they have
- * one, and appends to `said` which. A few strangers keep their names: at most 16, and a quarter of all. */
-void att_tensors_strip(att_tensors *file, int first, att_text *said);
+/* Gives the tensors from item `first` on the names that their network has, as attscope/tensors.h says: takes prefixes
+ * off ("module."), removes what only a self-supervised training uses and adds it to file->skipped, and joins chunks of
+ * blocks. Appends to `said` what was changed. A few tensors without a prefix keep their names: at most 16, and a
+ * quarter of all. Errors: ERR_MEMORY. */
+att_status att_tensors_tidy(att_tensors *file, int first, att_text *said);
 
 #endif

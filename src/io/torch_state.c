@@ -343,8 +343,7 @@ static att_status take_weights(taking *t, att_pickle_ref root, const char *key)
     bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
     t->name.length = 0;
     ATT_TRY(single ? take_named(t, (att_pickle_text){"tensor", 6}, root, 0) : take(t, root, 0));
-    att_tensors_strip(t->file, first, &t->origin);
-    return ATT_OK;
+    return att_tensors_tidy(t->file, first, &t->origin);
 }
 
 static att_status name_average(taking *t, int first)

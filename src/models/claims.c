@@ -33,13 +33,15 @@ static const char VIT[] = "vit", RESNET[] = "resnet";
 static const field fields[] = {
     FIELD(img_size, WHOLE, false, NULL, 1, 65536),
     FIELD(in_chans, WHOLE, true, NULL, 1, 3),
-    FIELD(num_classes, WHOLE, true, NULL, 1, 10000000),
+    FIELD(num_classes, WHOLE, true, NULL, 0, 10000000),
+    FIELD(head, SWITCH, true, NULL, 0, 1),
     FIELD(depth, WHOLE, false, NULL, 1, 1024),
     FIELD(global_pool, WORD, false, NULL, 0, 0),
     FIELD(patch_size, WHOLE, false, VIT, 1, 65536),
     FIELD(embed_dim, WHOLE, false, VIT, 1, 65536),
     FIELD(num_heads, WHOLE, false, VIT, 1, 65536),
     FIELD(mlp_ratio, RATIO, false, VIT, 1e-3, 64),
+    FIELD(final_norm, SWITCH, false, VIT, 0, 1),
     FIELD(fc_norm, SWITCH, false, VIT, 0, 1),
     FIELD(class_token, SWITCH, false, VIT, 0, 1),
     FIELD(embed_class, SWITCH, false, VIT, 0, 1),
@@ -127,6 +129,14 @@ void att_options_fill(att_model_options *to, const att_model_options *from)
             memcpy((char *)to + fields[i].offset, (const char *)from + fields[i].offset, fields[i].size);
 }
 
+void att_options_settle_head(const att_model_options *own, att_model_options *options)
+{
+    if (options->head == -1)
+        options->head = options->num_classes > 0 ? 1 : own->head;
+    if (options->head == 0)
+        options->num_classes = 0;
+}
+
 void att_claims_fill(att_claims *to, const att_claims *from)
 {
     att_options_fill(&to->options, &from->options);
@@ -197,7 +207,8 @@ bool att_options_differences(att_text *text, const att_model_options *options, c
     const char *comma = "";
     for (int i = 0; i < FIELD_COUNT; i++) {
         const field *f = &fields[i];
-        if (is_same(options, own, f))
+        bool is_head = f->offset == offsetof(att_model_options, head); /* num_classes tells */
+        if (is_head || is_same(options, own, f))
             continue;
         if (f->kind == WORD)
             att_text_append(text, "%s%s %s", comma, f->key, (const char *)options + f->offset);

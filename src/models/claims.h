@@ -21,6 +21,9 @@ att_claims att_claims_none(void);
 /* Takes over from `from` what `to` leaves open; a depth is not open where layers are said, which have one. */
 void att_claims_fill(att_claims *to, const att_claims *from);
 void att_options_fill(att_model_options *to, const att_model_options *from);
+/* Whether there is a head, where `options` leave it open: where they give a number of classes, else as in `own`.
+ * Without one there are no classes. To be called before options are filled from `own`, and after. */
+void att_options_settle_head(const att_model_options *own, att_model_options *options);
 /* ERR_ARGUMENT where an option that is said lies outside its range, or is one of another family. */
 att_status att_options_check(att_context *context, const char *family, const att_model_options *options);
 

@@ -20,7 +20,7 @@ typedef struct att_family {
     void (*defaults)(int index, const att_model_options *said, att_model_options *options, att_preprocess *preprocess);
     /* Sets what follows from other options, and checks that they go together. */
     att_status (*complete)(att_context *context, att_model_options *options);
-    /* Adds input "image", the network, and output "logits"; returns the logits. */
+    /* Adds input "image", the network, and output "logits", without a head "features"; returns that output. */
     att_value (*build)(att_graph *graph, const att_model_options *options);
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */

@@ -20,6 +20,7 @@ typedef struct search {
     att_claims claims;
     const char *name_from, *look_from; /* NULL: nobody has said */
     att_text left_out;                 /* "; config.json, which names deit_tiny, was left out" */
+    bool caller_says_head;             /* with or without one, or the number of its classes */
     const char *unknown;               /* what the file calls its architecture, where no network here is called so */
 } search;
 
@@ -82,6 +83,7 @@ static att_status take_all(search *s, const char *name, const att_model_options 
     att_claims said = att_claims_none();
     if (flags)
         said.options = *flags;
+    s->caller_says_head = said.options.num_classes > 0 || said.options.head != -1;
     if (name) {
         size_t length = strcspn(name, "."); /* timm's "architecture.pretrained_tag" */
         snprintf(said.name, sizeof said.name, "%.*s", (int)(length < 64 ? length : 64), name);
@@ -259,6 +261,9 @@ static att_status settle_options(const search *s, att_variant variant, att_model
     if (found.init_values > 0 && own->init_values > 0)
         found.init_values = own->init_values;
     *options = s->claims.options;
+    if (!s->caller_says_head)
+        options->head = found.head;
+    att_options_settle_head(own, options);
     ATT_TRY(att_options_check(s->context, variant.family->name, options));
     ATT_TRY(att_options_check_attn(s->context, options, &found));
     if (!strchr(options->attn, ':') && is_same_module(found.attn, options->attn))
@@ -270,6 +275,7 @@ static att_status settle_options(const search *s, att_variant variant, att_model
                         "tensors, so it must be said (num_heads)",
                         s->path, options->embed_dim, s->claims.name, own->embed_dim);
     att_options_fill(options, own);
+    att_options_settle_head(own, options);
     options->loss = false;
     options->smoothing = options->drop_rate = options->drop_path_rate = 0;
     /* What tensors say is from outside as well. */

@@ -440,12 +440,6 @@ att_status att_model_load(const att_model *model, const att_tensors *file, att_w
     return att_model_load_prefixed(model, file, "", weights);
 }
 
-bool att_model_finds_head(const att_model *model, const att_tensors *file)
-{
-    loading l = loading_of(model, file, "");
-    return !lacks(&l, is_classifier);
-}
-
 att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                      att_new_head *head)
 {

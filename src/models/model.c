@@ -102,6 +102,22 @@ static att_status check_training(att_context *context, const att_model_options *
     return ATT_OK;
 }
 
+/* Settles what the options leave open. */
+static att_status fill_options(att_context *context, const att_model_options *own, att_model_options *options)
+{
+    if (options->head == 0 && options->num_classes > 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "num_classes %d: a network without a head has no classes",
+                        options->num_classes);
+    att_options_settle_head(own, options);
+    att_options_fill(options, own);
+    att_options_settle_head(own, options);
+    if (options->head == 1 && options->num_classes == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the model has no classes of its own; num_classes must be given");
+    if (options->head == 0 && options->loss)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a network without a head has no loss; num_classes gives it a head");
+    return ATT_OK;
+}
+
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
     bool soft = model->options.soft_target;
@@ -128,7 +144,7 @@ static att_status settle(att_model *model, att_variant variant, const att_model_
     ATT_TRY(att_options_check(model->context, model->family->name, &model->options));
     ATT_TRY(check_training(model->context, &model->options));
     ATT_TRY(att_options_check_attn(model->context, &model->options, &own));
-    att_options_fill(&model->options, &own);
+    ATT_TRY(fill_options(model->context, &own, &model->options));
     ATT_TRY(variant.family->complete(model->context, &model->options));
     model->preprocess.img_size = model->options.img_size;
     model->preprocess.in_chans = model->options.in_chans;

@@ -157,6 +157,7 @@ static void resnet_defaults(int index, const att_model_options *said, att_model_
     options->img_size = preprocess->img_size;
     options->in_chans = 3;
     options->num_classes = variant->layers ? 1000 : 10;
+    options->head = 1;
     options->depth = variant->depth;
     options->width = style->width;
     options->cardinality = variant->cardinality;

@@ -191,7 +191,12 @@ att_value att_resnet_build(att_graph *graph, const att_model_options *options)
         x = relu_in(&build.root, "act", 1, norm_in(&build.root, "bn", x));
     att_scope pool = att_scope_in(&build.root, "global_pool");
     att_scope_enter(&pool);
-    x = att_dropout(graph, att_global_mean(graph, x), options->drop_rate);
+    x = att_global_mean(graph, x);
+    if (!options->head) {
+        att_graph_output(graph, "features", x);
+        return x;
+    }
+    x = att_dropout(graph, x, options->drop_rate);
     att_scope head = att_scope_in(&build.root, "%s", att_resnet_classifier(options));
     x = att_nn_classifier(&head, x, options->num_classes);
     att_graph_output(graph, "logits", x);

@@ -404,6 +404,7 @@ static att_status read_network(seen *s, att_model_options *found, att_stages *st
     ATT_TRY(read_blocks(s, found));
     read_shortcut(s, found);
     ATT_TRY(read_stages(s, found, stages));
+    found->head = has(s, "fc.weight") || has(s, "fc.bias") || has(s, "linear.weight") || has(s, "linear.bias");
     att_shape head = shape_of(s, has(s, "fc.weight") ? "fc.weight" : "linear.weight", 2);
     if (head.rank)
         found->num_classes = (int)head.dims[0];

@@ -104,8 +104,8 @@ static att_status note_model_args(att_context *context, const char *what, const 
 static att_status note_config(att_context *context, const char *what, const json_t *root, att_claims *claims)
 {
     static const char *const own[] = {"architecture", "num_classes", "global_pool", NULL};
-    static const char *const pretrained[] = {"input_size", "num_classes", "mean",          "std",
-                                             "crop_pct",   "crop_mode",   "interpolation", NULL};
+    static const char *const pretrained[] = {"num_classes", "input_size", "mean",          "std",
+                                             "crop_pct",    "crop_mode",  "interpolation", NULL};
     if (!json_is_object(root))
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
     const json_t *arguments = json_object_get(root, "model_args");
@@ -116,7 +116,9 @@ static att_status note_config(att_context *context, const char *what, const json
     const json_t *config = json_object_get(root, "pretrained_cfg");
     if (!json_is_object(config))
         config = root;
-    return note_members(context, what, config, pretrained, claims);
+    /* A network without a head has num_classes 0, beside the classes that its training had. */
+    bool says_classes = json_is_number(json_object_get(root, "num_classes"));
+    return note_members(context, what, config, pretrained + says_classes, claims);
 }
 
 att_status att_claims_read_config(att_context *context, const char *path, att_claims *claims)

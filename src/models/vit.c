@@ -50,12 +50,14 @@ static const vit_look half = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "center", "bicub
 
 static const char VIT[] = "Vision Transformer (Dosovitskiy et al., ICLR 2021)";
 static const char FLEXIVIT[] = "FlexiViT (Beyer et al., CVPR 2023)";
+static const char DINOV2[] = "DINOv2 (Oquab et al., TMLR 2024)";
 static const char DEIT[] = "DeiT (Touvron et al., ICML 2021)";
 static const char DEIT3[] = "DeiT III (Touvron et al., ECCV 2022)";
 
 static const struct vit_variant {
     const char *name, *summary;
-    int patch_size, img_size, num_classes;
+    int patch_size, img_size;
+    int num_classes; /* 0: without a head */
     const vit_size *size;
     const vit_style *style;
     const vit_look *look;
@@ -94,6 +96,9 @@ static const struct vit_variant {
     {"flexivit_small", FLEXIVIT, 16, 240, 1000, &small, &flexi, &half, 0.95},
     {"flexivit_base", FLEXIVIT, 16, 240, 1000, &base, &flexi, &half, 0.95},
     {"flexivit_large", FLEXIVIT, 16, 240, 1000, &large, &flexi, &half, 0.95},
+    {"vit_small_patch14_dinov2", DINOV2, 14, 518, 0, &small, &scaled, &imagenet, 1},
+    {"vit_base_patch14_dinov2", DINOV2, 14, 518, 0, &base, &scaled, &imagenet, 1},
+    {"vit_large_patch14_dinov2", DINOV2, 14, 518, 0, &large, &scaled, &imagenet, 1},
     {"deit_tiny_patch16_224", DEIT, 16, 224, 1000, &tiny, &plain, &imagenet, 0.9},
     {"deit_small_patch16_224", DEIT, 16, 224, 1000, &small, &plain, &imagenet, 0.9},
     {"deit_base_patch16_224", DEIT, 16, 224, 1000, &base, &plain, &imagenet, 0.9},
@@ -124,6 +129,8 @@ static void vit_defaults(int index, const att_model_options *said, att_model_opt
     options->img_size = variant->img_size;
     options->in_chans = 3;
     options->num_classes = variant->num_classes;
+    options->head = variant->num_classes > 0;
+    options->final_norm = 1;
     options->patch_size = variant->patch_size;
     options->embed_dim = variant->size->embed_dim;
     options->depth = variant->size->depth;
@@ -266,22 +273,30 @@ static att_value build_embedding(const vit_build *build)
     return options->embed_class ? add_positions(build, x, positions) : x;
 }
 
+static att_value normalise(const vit_build *build, att_value x)
+{
+    const att_model_options *options = build->options;
+    if (!options->final_norm)
+        return x;
+    att_scope norm = att_scope_in(&build->root, options->fc_norm ? "fc_norm" : "norm");
+    return att_nn_layer_norm(&norm, x, NORM_EPS);
+}
+
 /* [N, C] -> [C]. Pooling a token comes before the norm, which then works on that token only. */
 static att_value build_pool(const vit_build *build, att_value x)
 {
     const att_model_options *options = build->options;
-    att_scope norm = att_scope_in(&build->root, options->fc_norm ? "fc_norm" : "norm");
     att_scope pool = att_scope_in(&build->root, "pool");
     if (!pools_mean(options)) {
         att_scope_enter(&pool);
         x = att_token_mean(build->graph, att_slice_tokens(build->graph, x, 0, 1), 0);
-        return att_nn_layer_norm(&norm, x, NORM_EPS);
+        return normalise(build, x);
     }
     if (!options->fc_norm)
-        x = att_nn_layer_norm(&norm, x, NORM_EPS);
+        x = normalise(build, x);
     att_scope_enter(&pool);
     x = att_token_mean(build->graph, x, options->class_token);
-    return options->fc_norm ? att_nn_layer_norm(&norm, x, NORM_EPS) : x;
+    return options->fc_norm ? normalise(build, x) : x;
 }
 
 static att_value vit_build_network(att_graph *graph, const att_model_options *options)
@@ -293,6 +308,10 @@ static att_value vit_build_network(att_graph *graph, const att_model_options *op
     for (int i = 0; i < options->depth; i++)
         x = build_block(&build, i, x);
     x = build_pool(&build, x);
+    if (!options->head) {
+        att_graph_output(graph, "features", x);
+        return x;
+    }
     att_scope head = att_scope_in(&build.root, "head");
     att_scope_enter(&head);
     x = att_nn_linear(&head, att_dropout(graph, x, options->drop_rate), options->num_classes, true);

@@ -16,6 +16,7 @@ static const struct sign {
     {"dist_token", "a distilled DeiT (a second token with its own head)"},
     {"head_dist.*", "a distilled DeiT (a second token with its own head)"},
     {"reg_token", "register tokens"},
+    {"register_tokens", "register tokens"},
     {"norm_pre.*", "a norm before the blocks, as in CLIP"},
     {"*.attn.q_norm.*", "normalised queries and keys"},
     {"*.attn.k_norm.*", "normalised queries and keys"},
@@ -208,8 +209,11 @@ static void read_switches(const att_tensors *file, att_model_options *found)
     found->class_token = has(file, "cls_token");
     found->qkv_bias = has(file, "blocks.0.attn.qkv.bias");
     found->init_values = has(file, "blocks.0.ls1.gamma") ? unknown_start : 0;
+    found->head = has(file, "head.weight") || has(file, "head.bias");
     if (has(file, "norm.weight") || has(file, "fc_norm.weight"))
         found->fc_norm = has(file, "fc_norm.weight");
+    else if (!found->head) /* a backbone may end in its last block; with a head the norm is missing */
+        found->final_norm = has(file, "norm.bias") || has(file, "fc_norm.bias");
     if (!found->class_token || found->fc_norm == 1)
         snprintf(found->global_pool, sizeof found->global_pool, "avg");
 }
@@ -229,10 +233,27 @@ static void read_widths(const att_tensors *file, att_model_options *found)
         found->mlp_ratio = ((double)dims[0] + 0.5) / found->embed_dim;
 }
 
+/* The gated MLP of DINOv2's largest network has timm's names for others, but its second layer reads half of what the
+ * first one gives. */
+static att_status check_gate(att_context *context, const att_tensors *file)
+{
+    att_shape first, second;
+    const int64_t *in = dims_of(file, "blocks.0.mlp.fc1.weight", 2, &first);
+    const int64_t *out = dims_of(file, "blocks.0.mlp.fc2.weight", 2, &second);
+    if (!in || !out || 2 * out[1] != in[0])
+        return ATT_OK;
+    return att_fail(
+        context, ATT_ERR_UNSUPPORTED,
+        "%s: tensor \"blocks.0.mlp.fc2.weight\" reads %d of the %d channels that \"blocks.0.mlp.fc1.weight\" "
+        "gives: it is a sign of a gated MLP (SwiGLU), which no model here has",
+        att_tensors_path(file), (int)out[1], (int)in[0]);
+}
+
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_model_options *found)
 {
     ATT_TRY(read_names(context, file, found));
     ATT_TRY(read_patches(context, file, found));
+    ATT_TRY(check_gate(context, file));
     read_switches(file, found);
     read_widths(file, found);
     return read_grid(context, file, found);

@@ -15,6 +15,9 @@ static att_status fill(att_classifier *classifier, const att_model *model, att_w
                        att_precision precision)
 {
     const att_transform_options *transform = &classifier->transform;
+    if (att_model_options_of(model).num_classes == 0)
+        return att_fail(classifier->context, ATT_ERR_ARGUMENT, "%s has no head and so no classes to tell",
+                        att_model_name(model));
     ATT_TRY(att_network_check_images(model, transform));
     ATT_TRY(att_network_create(model, weights, backend, precision, 1, &classifier->network));
     size_t count = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;

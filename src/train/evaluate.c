@@ -36,10 +36,10 @@ typedef struct evaluator {
     const att_evaluate_options *options;
     att_network network;
     att_loader *loader;
-    float *logits; /* [batch_size][classes] */
+    float *outputs; /* [batch_size][network.width] */
     double started;
     int64_t count, first, among_five; /* images; those whose class came first, among the first five */
-    int64_t not_finite;               /* those with a logit that is NaN or infinite */
+    int64_t not_finite;               /* those with an output that is NaN or infinite */
     double loss;
 } evaluator;
 
@@ -53,10 +53,10 @@ static bool all_finite(const float *values, int count)
 
 static void tally(evaluator *e, const att_batch *batch)
 {
-    int classes = e->network.classes;
+    int classes = e->network.classes, width = e->network.width;
     for (int i = 0; i < batch->count; i++) {
-        const float *row = e->logits + (size_t)i * (size_t)classes;
-        e->not_finite += !all_finite(row, classes);
+        const float *row = e->outputs + (size_t)i * (size_t)width;
+        e->not_finite += !all_finite(row, width);
         if (e->options->unlabelled)
             continue;
         int rank = att_score_rank(row, classes, batch->labels[i]);
@@ -95,7 +95,7 @@ static att_status run(evaluator *e)
         ATT_TRY(att_loader_next(e->loader, &batch));
         if (batch.count == 0)
             return ATT_OK;
-        ATT_TRY(att_network_run(&e->network, batch.images, batch.count, e->logits));
+        ATT_TRY(att_network_run(&e->network, batch.images, batch.count, e->outputs));
         if (e->options->measure)
             ATT_TRY(att_measure_observe(e->options->measure, e->network.session, batch.count,
                                         e->options->unlabelled ? NULL : batch.labels));
@@ -114,10 +114,10 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
                                &e->network));
     if (!e->options->unlabelled)
         ATT_TRY(att_network_check_labels(e->context, dataset, e->network.classes));
-    size_t count = (size_t)e->options->batch_size * (size_t)e->network.classes;
-    e->logits = att_allocate_array(e->context, count, sizeof *e->logits);
-    if (!e->logits)
-        return att_fail_memory(e->context, count * sizeof *e->logits, "the logits");
+    size_t count = (size_t)e->options->batch_size * (size_t)e->network.width;
+    e->outputs = att_allocate_array(e->context, count, sizeof *e->outputs);
+    if (!e->outputs)
+        return att_fail_memory(e->context, count * sizeof *e->outputs, "the outputs");
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
     loader.batch_size = e->options->batch_size;
@@ -160,7 +160,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (status == ATT_OK)
         *result = figures(&e);
     att_loader_destroy(&e.loader);
-    att_free(e.context, e.logits);
+    att_free(e.context, e.outputs);
     att_network_free(&e.network);
     return status;
 }

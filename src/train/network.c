@@ -1,5 +1,7 @@
 #include "train/network.h"
 
+#include <string.h>
+
 #include "core/error.h"
 #include "core/memory.h"
 #include "graph/session.h"
@@ -17,6 +19,20 @@ static att_status bare_graph(const att_model *model, att_network *network, const
     return ATT_OK;
 }
 
+static const char *output_of(const att_network *network)
+{
+    return network->classes > 0 ? "logits" : "features";
+}
+
+/* How many a network without a head gives. */
+static int features_of(const att_graph *graph)
+{
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (strcmp(graph->outputs.items[i].name, "features") == 0)
+            return (int)att_shape_count(att_value_shape(graph, graph->outputs.items[i].value));
+    return 0;
+}
+
 static att_status compile(const att_model *model, const char *backend, att_precision precision, att_network *network)
 {
     const att_graph *graph = att_model_graph(model);
@@ -25,6 +41,7 @@ static att_status compile(const att_model *model, const char *backend, att_preci
         return att_fail(network->context, ATT_ERR_UNSUPPORTED, "the model computes in %s, expected F32",
                         att_dtype_name(att_graph_dtype(graph)));
     ATT_TRY(bare_graph(model, network, &graph));
+    network->width = network->classes > 0 ? network->classes : features_of(graph);
     att_plan_options options = att_plan_options_defaults();
     options.backend = backend;
     options.precision = precision;
@@ -49,7 +66,7 @@ att_status att_network_bytes(const att_model *model, const att_weights *weights,
     att_status status = compile(model, backend, precision, &network);
     if (status == ATT_OK)
         *bytes = att_size_sum(att_session_bytes(network.plan, weights, max_batch),
-                              att_size_product((size_t)max_batch, (size_t)network.classes * sizeof(float)));
+                              att_size_product((size_t)max_batch, (size_t)network.width * sizeof(float)));
     att_network_free(&network);
     return status;
 }
@@ -62,11 +79,11 @@ void att_network_free(att_network *network)
     *network = (att_network){0};
 }
 
-att_status att_network_run(att_network *network, const float *images, int batch, float *logits)
+att_status att_network_run(att_network *network, const float *images, int batch, float *out)
 {
     ATT_TRY(att_session_bind(network->session, "image", images));
     ATT_TRY(att_session_run(network->session, batch));
-    return att_session_output(network->session, "logits", 0, batch, logits);
+    return att_session_output(network->session, output_of(network), 0, batch, out);
 }
 
 att_status att_network_check_images(const att_model *model, const att_transform_options *transform)
@@ -85,6 +102,8 @@ att_status att_network_check_labels(att_context *context, const att_dataset *dat
 {
     char name[256];
     int64_t count = att_dataset_count(dataset);
+    if (classes == 0)
+        return att_fail(context, ATT_ERR_MISMATCH, "the model has no head and so no classes to compare with labels");
     for (int64_t i = 0; i < count; i++) {
         int32_t label = att_dataset_label(dataset, i);
         if (label < 0 || label >= classes)

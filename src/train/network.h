@@ -11,7 +11,7 @@ typedef struct att_network {
     att_model *bare; /* the model without its loss; NULL: it has none */
     att_plan *plan;
     att_session *session;
-    int classes;
+    int classes, width; /* numbers of the output; classes 0: of features instead of logits */
 } att_network;
 
 /* Zero on failure. Errors: ERR_UNSUPPORTED for models not in f32; those of compiling. */
@@ -23,12 +23,12 @@ void att_network_free(att_network *network);
 att_status att_network_bytes(const att_model *model, const att_weights *weights, const char *backend,
                              att_precision precision, int max_batch, size_t *bytes);
 
-/* images: one row a sample; logits: batch * classes values. */
-att_status att_network_run(att_network *network, const float *images, int batch, float *logits);
+/* images: one row a sample; out: batch * width values, logits or, without a head, features. */
+att_status att_network_run(att_network *network, const float *images, int batch, float *out);
 
 /* ERR_MISMATCH where the transform's images do not fit the model's input. */
 att_status att_network_check_images(const att_model *model, const att_transform_options *transform);
-/* ERR_MISMATCH where an image of the data set has a class outside 0..classes-1. */
+/* ERR_MISMATCH where the model has no classes, or where an image of the data set has a class outside 0..classes-1. */
 att_status att_network_check_labels(att_context *context, const att_dataset *dataset, int classes);
 
 #endif

@@ -351,6 +351,34 @@ for classes in 4 5; do
     ! grep -q 'has 6 classes' stderr || fail "$command_line: advice on classes that the file does not have"
 done
 
+# What needs no classes works on such a file; what does says so in a sentence.
+run 0 measure headless.safetensors data --with entropy
+err_has ', no classes: '
+run 0 measure headless.safetensors data --maps 1 --output out --experiment headless
+err_has 'accuracy is left out: the network has no classes'
+run 0 report out/headless -o headless.html
+run 1 measure headless.safetensors data --with accuracy
+err_has 'attscope: headless.safetensors: the network has no head and so no classes: accuracy cannot be told (attscope train --initial-checkpoint gives it a head)'
+run 1 validate data --checkpoint headless.safetensors
+err_has 'attscope: headless.safetensors: the network has no head and so no classes: accuracy cannot be told'
+run 1 predict headless.safetensors "$here/../goldens/images/rgb.png"
+err_has 'attscope: headless.safetensors: the network has no head and so no classes: it predicts nothing'
+run 0 inspect headless.safetensors
+out_has 'heads 2, classes 0'
+run 0 convert headless.safetensors bare.safetensors
+run 0 measure bare.safetensors data --with entropy
+! grep -q skipped stderr || fail "$command_line: nothing was skipped"
+
+# Tensors that only training used are named by each command that reads the file.
+LC_ALL=C sed 's/"ema\.xweight"/"head.mlp.00"/' headless.safetensors >projection.safetensors
+cmp -s headless.safetensors projection.safetensors && fail 'the names were not replaced'
+run 0 measure projection.safetensors data --with entropy
+err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.*'
+run 0 inspect projection.safetensors
+err_has 'head.mlp.*'
+run 0 convert projection.safetensors bare.safetensors
+err_has 'head.mlp.*'
+
 # Without --num-classes a network that is fine-tuned gets as many classes as the data has, or the class map.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epochs 1 --output out --experiment fitted

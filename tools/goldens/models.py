@@ -16,7 +16,7 @@ TENSOR = re.compile(r"(cls_token|pos_embed|patch_embed\.proj\.(weight|bias)|(fc_
                     r"|blocks\.\d+\.(norm[12]\.(weight|bias)|attn\.(qkv|proj)\.(weight|bias)|ls[12]\.gamma"
                     r"|mlp\.fc[12]\.(weight|bias)))")
 # Plain, but without a classifier in timm, or not under a ViT's or DeiT's name.
-OTHERS = re.compile(r".*(siglip|dinov2|intern|eva|_gap_448|giant_patch16_gap|huge_patch14_gap)")
+OTHERS = re.compile(r".*(siglip|reg4_dinov2|giant_patch14_dinov2|intern|eva|_gap_448|giant_patch16_gap|huge_patch14_gap)")
 
 
 # Blurred or averaged strides, other norms, stems and widths.
@@ -36,7 +36,7 @@ def is_plain(model):
 
 def line(name):
     config = timm.get_pretrained_cfg(name)
-    classes = config.num_classes or 1000
+    classes = config.num_classes or (0 if "dinov2" in name else 1000)
     model = timm.create_model(name, device="meta", num_classes=classes)
     if hasattr(model, "blocks"):
         if not is_plain(model):

@@ -1,0 +1,216 @@
+/* From the names that codes give tensors to those that their network has. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "io/tensors.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* --- what only a self-supervised training uses -------------------------------------------------------------------- */
+
+/* contrastive: only where an encoder's prefix says that there are two encoders, as in MoCo: elsewhere such a tensor may
+ * be a network's own. The first pattern that matches is taken. */
+static const struct leftover {
+    const char *pattern;
+    bool contrastive;
+} leftovers[] = {
+    {"mask_token", false},
+    {"decoder_pos_embed", false},
+    {"decoder_embed.*", false},
+    {"decoder_blocks.*", false},
+    {"decoder_norm.*", false},
+    {"decoder_pred.*", false},
+    {"head.mlp.*", false},
+    {"head.last_layer*", false},
+    {"dino_head.*", false},
+    {"ibot_head.*", false},
+    {"dino_loss.*", false},
+    {"ibot_patch_loss.*", false},
+    {"encoder_k.*", true},
+    {"momentum_encoder.*", true},
+    {"predictor.*", true},
+    {"queue*", true},
+    {"fc.*", true},
+    {"head.*", true},
+};
+
+static const struct prefix {
+    const char *text;
+    bool contrastive; /* of the encoder that is kept, beside another */
+} prefixes[] = {{"module.", false}, {"_orig_mod.", false}, {"model.", false},    {"backbone.", false},
+                {"net.", false},    {"network.", false},   {"encoder_q.", true}, {"base_encoder.", true}};
+
+/* Index of the pattern of tensors to skip, -1 for others. */
+static int leftover_of(const char *name, bool contrastive)
+{
+    for (size_t i = 0; i < COUNT(leftovers); i++)
+        if ((contrastive || !leftovers[i].contrastive) && att_text_matches(leftovers[i].pattern, name))
+            return (int)i;
+    return -1;
+}
+
+/* Adds "mask_token, decoder_blocks.* (96)" to what was skipped before. */
+static att_status say_skipped(att_tensors *file, const int counts[COUNT(leftovers)])
+{
+    att_text text = {.context = file->context};
+    att_text_append(&text, "%s", file->skipped);
+    for (size_t i = 0; i < COUNT(leftovers); i++) {
+        if (counts[i] == 0)
+            continue;
+        att_text_append(&text, "%s%s", text.length ? ", " : "", leftovers[i].pattern);
+        if (counts[i] > 1)
+            att_text_append(&text, " (%d)", counts[i]);
+    }
+    const char *said = text.failed ? NULL : att_arena_string(&file->arena, text.data ? text.data : "");
+    if (said)
+        file->skipped = said;
+    att_text_free(&text);
+    return said ? ATT_OK : att_fail_memory(file->context, 256, file->path);
+}
+
+static att_status skip_leftovers(att_tensors *file, int first, bool contrastive)
+{
+    int counts[COUNT(leftovers)] = {0}, kept = first;
+    for (int i = first; i < file->count; i++) {
+        int pattern = leftover_of(file->items[i].info.name, contrastive);
+        if (pattern < 0)
+            file->items[kept++] = file->items[i];
+        else
+            counts[pattern]++;
+    }
+    if (kept == file->count)
+        return ATT_OK;
+    file->count = kept;
+    return say_skipped(file, counts);
+}
+
+/* --- prefixes ----------------------------------------------------------------------------------------------------- */
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(name, prefix, length) == 0 && name[length] != '\0';
+}
+
+/* Whether a tensor from `first` on would be called `name` without the prefix. */
+static bool is_taken(const att_tensors *file, int first, const char *prefix, const char *name)
+{
+    for (int i = first; i < file->count; i++) {
+        const char *other = file->items[i].info.name;
+        if (has_prefix(other, prefix) && strcmp(other + strlen(prefix), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many tensors from `first` on lack a prefix that is the others'; -1 where it is not: a few strangers, such as a
+ * counter or a loss's weights, do not hide it, as long as no two names would be the same. Tensors to skip are none. */
+static int count_strangers(const att_tensors *file, int first, const struct prefix *prefix)
+{
+    enum { MOST_STRANGERS = 16, SHARE = 4 };
+    int strangers = 0, bearers = 0;
+    for (int i = first; i < file->count; i++) {
+        const char *name = file->items[i].info.name;
+        if (has_prefix(name, prefix->text))
+            bearers++;
+        else if (leftover_of(name, prefix->contrastive) < 0) {
+            if (++strangers > MOST_STRANGERS || is_taken(file, first, prefix->text, name))
+                return -1;
+        }
+    }
+    return bearers > 0 && strangers <= (bearers + strangers) / SHARE ? strangers : -1;
+}
+
+enum { MOST_PREFIXES = 8 }; /* one in front of the other */
+
+/* *contrastive: whether a prefix was one of two encoders. */
+static void strip(att_tensors *file, int first, att_text *said, bool *contrastive)
+{
+    const char *word = " without the prefix ";
+    int strangers = 0, stripped = 0;
+    for (size_t p = 0; p < COUNT(prefixes) && stripped < MOST_PREFIXES; p++) {
+        int lacking = count_strangers(file, first, &prefixes[p]);
+        if (lacking < 0)
+            continue;
+        for (int i = first; i < file->count; i++)
+            if (has_prefix(file->items[i].info.name, prefixes[p].text))
+                file->items[i].info.name += strlen(prefixes[p].text);
+        att_text_append(said, "%s%s", word, prefixes[p].text);
+        word = "";
+        strangers = lacking;
+        stripped++;
+        *contrastive |= prefixes[p].contrastive;
+        p = (size_t)-1;
+    }
+    if (strangers > 0)
+        att_text_append(said, " (%d other tensor%s)", strangers, strangers > 1 ? "s" : "");
+}
+
+/* --- blocks in chunks --------------------------------------------------------------------------------------------- */
+
+enum { MOST_BLOCKS = 1024 };
+
+/* "blocks.<chunk>.<block>.<rest>": what follows the chunk; NULL for other names. */
+static const char *behind_chunk(const char *name, int *chunk, int *block)
+{
+    int end = 0;
+    if (sscanf(name, "blocks.%4d.%n", chunk, &end) != 1 || end == 0 || *chunk < 0)
+        return NULL;
+    const char *rest = name + end;
+    end = 0;
+    return isdigit((unsigned char)*rest) && sscanf(rest, "%4d.%n", block, &end) == 1 && end > 0 && *block < MOST_BLOCKS
+               ? rest
+               : NULL;
+}
+
+/* Whether blocks are numbered through all chunks, as in DINOv2, each of them in one. */
+static bool has_chunks(const att_tensors *file, int first)
+{
+    int16_t chunk_of[MOST_BLOCKS];
+    bool found = false, embeds = false;
+    memset(chunk_of, -1, sizeof chunk_of);
+    for (int i = first; i < file->count; i++) {
+        const char *name = file->items[i].info.name;
+        int chunk, block;
+        embeds |= strcmp(name, "patch_embed.proj.weight") == 0;
+        if (!has_prefix(name, "blocks."))
+            continue;
+        if (!behind_chunk(name, &chunk, &block) || (chunk_of[block] >= 0 && chunk_of[block] != chunk))
+            return false;
+        chunk_of[block] = (int16_t)chunk;
+        found = true;
+    }
+    return found && embeds;
+}
+
+static att_status join_chunks(att_tensors *file, int first, att_text *said)
+{
+    if (!has_chunks(file, first))
+        return ATT_OK;
+    for (int i = first; i < file->count; i++) {
+        int chunk, block;
+        const char *rest = behind_chunk(file->items[i].info.name, &chunk, &block);
+        if (!rest)
+            continue;
+        char *name = att_arena_allocate(&file->arena, strlen(rest) + sizeof "blocks.");
+        if (!name)
+            return att_fail_memory(file->context, strlen(rest) + sizeof "blocks.", file->path);
+        memcpy(name, "blocks.", sizeof "blocks." - 1);
+        strcpy(name + sizeof "blocks." - 1, rest);
+        file->items[i].info.name = name;
+    }
+    att_text_append(said, " with its chunks of blocks joined");
+    return ATT_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+att_status att_tensors_tidy(att_tensors *file, int first, att_text *said)
+{
+    bool contrastive = false;
+    strip(file, first, said, &contrastive);
+    ATT_TRY(skip_leftovers(file, first, contrastive));
+    return join_chunks(file, first, said);
+}

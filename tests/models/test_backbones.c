@@ -1,0 +1,326 @@
+/* Networks without a head, and what self-supervised training leaves in files beside them. */
+#include <attscope/plan.h>
+
+#include "models/made.h"
+
+enum { WIDTH = 64, CLASSES = 7 };
+
+static att_tensors *open_file(const place *p)
+{
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    return file;
+}
+
+/* The output `name` of the network in the file for an image by the formula. */
+static int run_file(const place *p, const char *model_name, const att_model_options *flags, const char *name,
+                    float *out)
+{
+    att_identity identity;
+    att_tensors *file = open_file(p);
+    CHECK(p->context, att_model_identify(p->context, file, p->weights, model_name, flags, &identity));
+    att_model *model = make(p, identity.name, &identity.options);
+    att_weights *weights;
+    att_plan *plan;
+    att_session *session;
+    att_plan_options options = att_plan_options_defaults();
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_model_load(model, file, weights));
+    CHECK(p->context, att_plan_compile(att_model_graph(model), &options, &plan));
+    CHECK(p->context, att_session_create(plan, weights, 1, &session));
+    int size = identity.options.img_size, count = size * size * identity.options.in_chans;
+    float *image = malloc((size_t)count * sizeof *image);
+    for (int i = 0; i < count; i++)
+        image[i] = (float)formula("image", (uint32_t)i);
+    CHECK(p->context, att_session_bind(session, "image", image));
+    CHECK(p->context, att_session_run(session, 1));
+    CHECK(p->context, att_session_output(session, name, 0, 1, out));
+    free(image);
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    att_tensors_close(&file);
+    return identity.options.num_classes;
+}
+
+/* By the formula, variances positive. */
+static att_status fill(void *user, int index, void *out, size_t bytes)
+{
+    const att_safetensors_tensor *tensor = &((const tensors *)user)->items[index];
+    float *values = out;
+    for (size_t i = 0; i < bytes / sizeof *values; i++)
+        values[i] = (float)formula(tensor->name, (uint32_t)i) + (strstr(tensor->name, "running_var") ? 1 : 0);
+    return ATT_OK;
+}
+
+static bool begins(const char *name, const char *start)
+{
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+/* Writes the model's tensors but those whose names begin with `left_out`. */
+static void write_without(const place *p, const char *name, const att_model_options *options, const char *left_out)
+{
+    att_model *model = make(p, name, options);
+    tensors all = tensors_of(model), kept = {0};
+    for (int i = 0; i < all.count; i++)
+        if (!begins(all.items[i].name, left_out))
+            kept.items[kept.count++] = all.items[i];
+    att_safetensors_content content = {
+        .tensors = kept.items, .tensor_count = kept.count, .fill = fill, .fill_user = &kept};
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    att_model_destroy(&model);
+}
+
+/* A head by hand on the features is the network with its head. */
+static void check_features(const place *p, const char *name, const att_model_options *options, const char *head,
+                           int width)
+{
+    float logits[CLASSES], features[WIDTH];
+    char weight[32], bias[32], prefix[32];
+    att_model_options heads = att_model_options_defaults();
+    heads.img_size = options->img_size;
+    heads.num_heads = options->num_heads;
+    snprintf(weight, sizeof weight, "%s.weight", head);
+    snprintf(bias, sizeof bias, "%s.bias", head);
+    snprintf(prefix, sizeof prefix, "%s.", head);
+    write_without(p, name, options, "nothing");
+    assert_int_equal(run_file(p, name, &heads, "logits", logits), CLASSES);
+    write_without(p, name, options, prefix);
+    assert_int_equal(run_file(p, name, &heads, "features", features), 0);
+    for (int c = 0; c < CLASSES; c++) {
+        double expected = (float)formula(bias, (uint32_t)c);
+        for (int i = 0; i < width; i++)
+            expected += (double)features[i] * (float)formula(weight, (uint32_t)(c * width + i));
+        if (!(fabs(logits[c] - expected) <= 2e-5 * (1 + fabs(expected)))) /* measured: 7e-8 */
+            fail_msg("%s: logit %d is %g, by the features %g", name, c, (double)logits[c], expected);
+    }
+}
+
+static void features_are_what_a_head_reads(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    check_features(p, "vit_tiny_patch16_224", &options, "head", 32);
+    strcpy(options.global_pool, "avg");
+    check_features(p, "vit_tiny_patch16_224", &options, "head", 32);
+    options = att_model_options_defaults();
+    options.img_size = 8, options.depth = 11, options.width = 4, options.num_classes = CLASSES;
+    check_features(p, "resnet29", &options, "fc", 64);
+}
+
+/* The norm by hand on the features of a network without it. */
+static void the_last_norm_may_be_missing(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small(), heads = att_model_options_defaults();
+    options.num_classes = 0, options.head = 0, heads.num_heads = options.num_heads;
+    float normalised[WIDTH], plain[WIDTH];
+    double mean = 0, variance = 0;
+    write_without(p, "vit_tiny_patch16_224", &options, "nothing");
+    run_file(p, "vit_tiny_patch16_224", &heads, "features", normalised);
+    write_without(p, "vit_tiny_patch16_224", &options, "norm.");
+    run_file(p, "vit_tiny_patch16_224", &heads, "features", plain);
+    for (int i = 0; i < 32; i++)
+        mean += (double)plain[i] / 32;
+    for (int i = 0; i < 32; i++)
+        variance += ((double)plain[i] - mean) * ((double)plain[i] - mean) / 32;
+    for (int i = 0; i < 32; i++) {
+        double expected =
+            ((double)plain[i] - mean) / sqrt(variance + 1e-6) * (float)formula("norm.weight", (uint32_t)i) +
+            (float)formula("norm.bias", (uint32_t)i);
+        assert_true(fabs(expected - (double)normalised[i]) <= 1e-5); /* measured: 7e-8 */
+    }
+    /* With a head it is missing. */
+    options.num_classes = CLASSES, options.head = -1;
+    write_without(p, "vit_tiny_patch16_224", &options, "norm.");
+    att_identity identity;
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));
+    assert_int_equal(identity.options.final_norm, 1);
+}
+
+/* Side files of such networks name the classes of others; the caller decides. */
+static void tensors_tell_whether_there_is_a_head(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small(), flags = att_model_options_defaults();
+    att_identity identity;
+    write_without(p, "vit_tiny_patch16_224", &options, "head.");
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 0, \"model_args\": {\"num_heads\": 2}, "
+                 "\"pretrained_cfg\": {\"num_classes\": 1000}}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_int_equal(identity.options.num_classes, 0);
+    assert_int_equal(identity.options.head, 0);
+    flags.num_classes = 5;
+    CHECK(p->context, identify(p, NULL, &flags, &identity));
+    assert_int_equal(identity.options.num_classes, 5);
+    assert_int_equal(identity.options.head, 1);
+
+    att_model *model = make(p, identity.name, &identity.options);
+    att_weights *weights;
+    att_new_head head;
+    att_tensors *file = open_file(p);
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    assert_int_equal(att_model_load(model, file, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "2 missing: head.weight, head.bias");
+    CHECK(p->context, att_model_load_pretrained(model, file, weights, &head));
+    assert_string_equal(head.names, "head.weight, head.bias");
+    assert_int_equal(head.classes, 0);
+    att_tensors_close(&file);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_int_equal(identity.options.num_classes, CLASSES);
+}
+
+static void a_checkpoint_of_ours_keeps_it(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    options.num_classes = 0, options.head = 0;
+    write_model(p, "vit_tiny_patch16_224", &options, true);
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_int_equal(identity.options.num_classes, 0);
+    assert_int_equal(identity.options.head, 0);
+    att_model *model = make(p, identity.name, &identity.options);
+    assert_int_equal(att_model_options_of(model).num_classes, 0);
+    att_model_destroy(&model);
+}
+
+static void without_a_head_there_is_no_loss(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    att_model *model = NULL;
+    options.head = 0;
+    assert_int_equal(att_model_create(p->context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "num_classes 7");
+    options.num_classes = 0, options.loss = true;
+    assert_int_equal(att_model_create(p->context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "no loss");
+    options = att_model_options_defaults();
+    options.head = 1;
+    assert_int_equal(att_model_create(p->context, "vit_small_patch14_dinov2", &options, ATT_F32, &model),
+                     ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "num_classes must be given");
+}
+
+/* --- what training leaves ----------------------------------------------------------------------------------------- */
+
+/* The tensors of a small network without its head, called "<prefix><name>", in chunks of one block where asked for. */
+static tensors backbone(const att_model *model, const char *prefix, bool chunks, char names[][64])
+{
+    tensors made = tensors_of(model);
+    for (int i = 0; i < made.count; i++) {
+        const char *name = made.items[i].name;
+        if (chunks && begins(name, "blocks."))
+            snprintf(names[i], 64, "%sblocks.%c.%s", prefix, name[7], name + 7);
+        else
+            snprintf(names[i], 64, "%s%s", prefix, name);
+        made.items[i].name = names[i];
+    }
+    return made;
+}
+
+static void check_skipped(const place *p, const char *model_name, const att_model_options *options, const char *prefix,
+                          bool chunks, const char *const *left, const char *skipped)
+{
+    static char names[MOST][64];
+    att_model_options flags = att_model_options_defaults();
+    att_identity identity;
+    att_model *model = make(p, model_name, options);
+    tensors t = backbone(model, prefix, chunks, names);
+    int count = t.count;
+    for (; *left; left++)
+        add_tensor(&t, *left, att_shape_of(3));
+    write_tensors(p, &t, NULL);
+    att_tensors *file = open_file(p);
+    assert_string_equal(att_tensors_skipped(file), skipped);
+    assert_int_equal(att_tensors_count(file), count);
+    flags.num_heads = options->num_heads;
+    flags.img_size = options->img_size;
+    CHECK(p->context, att_model_identify(p->context, file, p->weights, model_name, &flags, &identity));
+    att_weights *weights;
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_model_load(model, file, weights));
+    att_weights_destroy(&weights);
+    att_tensors_close(&file);
+    att_model_destroy(&model);
+}
+
+static void leftovers_of_training_are_skipped(void **state)
+{
+    const place *p = *state;
+    static const char *const none[] = {NULL},
+                             *const mae[] = {"mask_token",
+                                             "decoder_pos_embed",
+                                             "decoder_embed.weight",
+                                             "decoder_blocks.0.norm1.weight",
+                                             "decoder_blocks.1.norm1.weight",
+                                             NULL},
+                             *const dino[] = {"head.mlp.0.weight", "head.mlp.0.bias", "head.last_layer.weight_g", NULL},
+                             *const dinov2[] = {"backbone.mask_token", "dino_head.mlp.0.weight",
+                                                "ibot_head.last_layer.weight_v", NULL},
+                             *const moco[] = {"module.encoder_q.fc.0.weight",
+                                              "module.encoder_q.fc.2.weight",
+                                              "module.encoder_k.conv1.weight",
+                                              "module.queue",
+                                              "module.queue_ptr",
+                                              NULL};
+    att_model_options options = small(), residual = att_model_options_defaults();
+    options.num_classes = residual.num_classes = 0, options.head = residual.head = 0;
+    residual.img_size = 8, residual.depth = 11, residual.width = 4;
+    check_skipped(p, "vit_tiny_patch16_224", &options, "", false, none, "");
+    check_skipped(p, "vit_tiny_patch16_224", &options, "", false, mae,
+                  "mask_token, decoder_pos_embed, decoder_embed.*, decoder_blocks.* (2)");
+    check_skipped(p, "vit_tiny_patch16_224", &options, "backbone.", false, dino, "head.mlp.* (2), head.last_layer*");
+    check_skipped(p, "vit_tiny_patch16_224", &options, "backbone.", true, dinov2,
+                  "mask_token, dino_head.*, ibot_head.*");
+    check_skipped(p, "resnet29", &residual, "module.encoder_q.", false, moco, "encoder_k.*, queue* (2), fc.* (2)");
+    check_skipped(p, "resnet29", &residual, "backbone.", false, dino, "head.mlp.* (2), head.last_layer*");
+}
+
+/* What a network computes with is never skipped. */
+static void parts_of_a_network_are_not_skipped(void **state)
+{
+    const place *p = *state;
+    static const char *const parts[] = {
+        "reg_token",   "register_tokens", "blocks.0.attn.q_norm.weight", "blocks.0.mlp.w12.weight",
+        "fc.0.weight", "queue",           "predictor.0.weight"};
+    static char names[MOST][64];
+    att_model_options options = small();
+    att_identity identity;
+    options.num_classes = 0, options.head = 0;
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        tensors t = backbone(model, "", false, names);
+        add_tensor(&t, parts[i], att_shape_of(3));
+        write_tensors(p, &t, NULL);
+        assert_int_equal(identify(p, "vit_tiny_patch16_224", NULL, &identity), ATT_ERR_UNSUPPORTED);
+        says(att_context_message(p->context), parts[i]);
+    }
+    tensors t = backbone(model, "", false, names);
+    for (int i = 0; i < t.count; i++)
+        if (strcmp(t.items[i].name, "blocks.0.mlp.fc2.weight") == 0)
+            t.items[i].shape.dims[1] /= 2;
+    write_tensors(p, &t, NULL);
+    assert_int_equal(identify(p, "vit_tiny_patch16_224", NULL, &identity), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context), "a gated MLP");
+    att_model_destroy(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(features_are_what_a_head_reads),       TEST(the_last_norm_may_be_missing),
+        TEST(tensors_tell_whether_there_is_a_head), TEST(a_checkpoint_of_ours_keeps_it),
+        TEST(without_a_head_there_is_no_loss),      TEST(leftovers_of_training_are_skipped),
+        TEST(parts_of_a_network_are_not_skipped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
