@@ -13,8 +13,6 @@ void cli_labels_free(cli_labels *l)
     *l = (cli_labels){0};
 }
 
-static const char known_names[] = "imagenet-1k, cifar10, cifar100, fashion-mnist";
-
 /* The whole file with a NUL behind it, NULL with a message where that cannot be. */
 static char *read_text(const char *path)
 {
@@ -66,12 +64,20 @@ static int cut_lines(int classes, cli_labels *l)
     return lines;
 }
 
+static int refuse_name(const char *name)
+{
+    char known[256] = "";
+    for (int i = 0, length = 0; i < att_known_classes_count() && length + 64 < (int)sizeof known; i++)
+        length += snprintf(known + length, sizeof known - (size_t)length, "%s%s", i ? ", " : "",
+                           att_known_classes_at(i)->name);
+    return cli_usage("--labels: \"%s\" is neither a file nor a data set whose classes are built in (%s)", name, known);
+}
+
 /* A line is a class; a carriage return before its end is no part of it. */
 static int read_labels(const char *path, int classes, cli_labels *l)
 {
-    if (access(path, R_OK) != 0 && !strpbrk(path, "./"))
-        return cli_usage("--labels: \"%s\" is neither a file nor a data set whose classes are built in (%s)", path,
-                         known_names);
+    if (access(path, F_OK) != 0 && !strpbrk(path, "./"))
+        return refuse_name(path);
     l->text = read_text(path);
     if (!l->text)
         return CLI_FAILURE;

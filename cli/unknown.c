@@ -60,29 +60,38 @@ static void give_reason(const cli_table *table, const char *shown, bool in_file,
         snprintf(reason, REASON, "unknown option %s; see attscope %s --help", shown, table->command);
 }
 
-bool cli_unknown_none(const cli_table *table, const cli_unknown *unknown)
+static void say_one(const cli_table *table, const cli_unknown *unknown)
 {
-    char reason[REASON], list[CLI_MOST_UNKNOWN * (REASON + 24)];
-    const char *file = unknown->file ? unknown->file : "", *colon = unknown->file ? ": " : "";
-    int length = 0;
-    if (unknown->count == 0)
-        return true;
+    char reason[REASON];
     give_reason(table, unknown->items[0].name, unknown->file, reason);
-    if (unknown->count == 1 && unknown->file)
-        cli_say("%.400s, line %d: %s", file, unknown->items[0].line, reason);
-    else if (unknown->count == 1)
+    if (unknown->file)
+        cli_say("%.400s, line %d: %s", unknown->file, unknown->items[0].line, reason);
+    else
         cli_say("%s", reason);
-    if (unknown->count == 1)
-        return false;
-    for (int i = 0; i < unknown->count && i < CLI_MOST_UNKNOWN; i++) {
+}
+
+static void say_all(const cli_table *table, const cli_unknown *unknown)
+{
+    char reason[REASON], list[CLI_MOST_UNKNOWN * (REASON + 24)] = "";
+    for (int i = 0, length = 0; i < unknown->count && i < CLI_MOST_UNKNOWN; i++) {
         char line[24] = "";
         if (unknown->file)
             snprintf(line, sizeof line, "line %d: ", unknown->items[i].line);
         give_reason(table, unknown->items[i].name, unknown->file, reason);
         length += snprintf(list + length, sizeof list - (size_t)length, "\n  %s%s", line, reason);
     }
+    char rest[32] = "";
     if (unknown->count > CLI_MOST_UNKNOWN)
-        snprintf(list + length, sizeof list - (size_t)length, "\n  and %d more", unknown->count - CLI_MOST_UNKNOWN);
-    cli_say("%.400s%s%d options are not known:%s", file, colon, unknown->count, list);
-    return false;
+        snprintf(rest, sizeof rest, "\n  and %d more", unknown->count - CLI_MOST_UNKNOWN);
+    cli_say("%.400s%s%d options are not known:%s%s", unknown->file ? unknown->file : "", unknown->file ? ": " : "",
+            unknown->count, list, rest);
+}
+
+bool cli_unknown_none(const cli_table *table, const cli_unknown *unknown)
+{
+    if (unknown->count == 1)
+        say_one(table, unknown);
+    else if (unknown->count > 1)
+        say_all(table, unknown);
+    return unknown->count == 0;
 }
