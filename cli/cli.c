@@ -10,6 +10,7 @@
 #include <attscope/file.h>
 
 #include "progress.h"
+#include "stop.h"
 
 int cli_flush(void)
 {
@@ -62,7 +63,7 @@ int cli_check(cli_app *cli, att_status status)
     cli_bar_clear(cli);
     const char *message = att_context_message(cli->context);
     cli_say("%s", *message ? message : att_status_meaning(status));
-    return status == ATT_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILURE;
+    return status == ATT_ERR_STOPPED ? CLI_STOPPED : status == ATT_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILURE;
 }
 
 void cli_note(cli_app *cli, const char *format, ...)
@@ -81,12 +82,20 @@ static void log_line(void *user, att_log_level level, const char *line)
     cli_note(user, "%s%s", level == ATT_LOG_WARNING ? "warning: " : "", line);
 }
 
+static bool asked_to_stop(void *user)
+{
+    const cli_app *cli = user;
+    return cli_stop_asked() && !cli->finishing;
+}
+
 int cli_open(cli_app *cli, int threads)
 {
     att_settings settings = att_settings_defaults();
     settings.threads = threads;
     settings.log = log_line;
     settings.log_user = cli;
+    settings.stop = asked_to_stop;
+    settings.stop_user = cli;
     att_status status = att_context_create(&settings, &cli->context);
     return status == ATT_OK ? CLI_OK : cli_failure("the library could not be started: %s", att_status_meaning(status));
 }

@@ -42,6 +42,7 @@ struct cli_app {
     att_context *context; /* made by cli_open() */
     cli_table table;      /* the command's options with their values */
     bool drawn;           /* a progress bar stands on the terminal's last line */
+    bool finishing;       /* the library reads on although a signal asked to stop */
 };
 
 /* Makes cli->context with `threads` threads (0: all); warnings of the library go to stderr. CLI_OK or a code. */
@@ -56,7 +57,7 @@ void cli_say(const char *format, ...) ATT_PRINTF(1, 2);
 int cli_usage(const char *format, ...) ATT_PRINTF(1, 2);   /* says it, returns CLI_USAGE */
 int cli_failure(const char *format, ...) ATT_PRINTF(1, 2); /* says it, returns CLI_FAILURE */
 /* CLI_OK for ATT_OK; otherwise says the context's message and returns CLI_USAGE where the caller asked for what cannot
- * be, else CLI_FAILURE. */
+ * be, CLI_STOPPED where a signal asked to stop, else CLI_FAILURE. */
 int cli_check(cli_app *cli, att_status status);
 /* A remark on stderr, without a prefix; takes a progress bar away first. */
 void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);

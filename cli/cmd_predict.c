@@ -136,7 +136,7 @@ static int answer_image(job *j, const char *name, att_status status)
     const settings *s = j->settings;
     int classes = att_classifier_classes(j->classifier);
     j->seen++;
-    if (status == ATT_ERR_MEMORY)
+    if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
         return cli_check(j->cli, status);
     if (status != ATT_OK) {
         miss_image(j, name);

@@ -70,6 +70,7 @@ static const char *measure_of(const settings *s)
 
 /* --- the records -------------------------------------------------------------------------------------------------- */
 
+/* Not interrupted: sweep.json is written after a stop, too. */
 static int read_measured(job *j)
 {
     att_sweep_run runs[ATT_SWEEP_MOST_RUNS];
@@ -80,7 +81,10 @@ static int read_measured(job *j)
             runs[count++] = (att_sweep_run){run->folder, run->setting, run->seed};
     }
     att_sweep_destroy(&j->sweep);
-    return cli_check(j->cli, att_sweep_read(j->cli->context, runs, count, 0, &j->sweep));
+    j->cli->finishing = true;
+    int code = cli_check(j->cli, att_sweep_read(j->cli->context, runs, count, 0, &j->sweep));
+    j->cli->finishing = false;
+    return code;
 }
 
 static void write_runs(att_json_writer *writer, const sweep_plan *plan)

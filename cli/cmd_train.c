@@ -327,7 +327,7 @@ static int train(job *j)
     options.progress = cli_progress_show;
     options.progress_user = &progress;
     att_train_data data = data_of(j);
-    att_train_result result;
+    att_train_result result = {0};
     att_status status = att_train(j->network.model, j->network.weights, &data, &options, &result);
     if (j->log.close)
         j->log.close(j->log.user);

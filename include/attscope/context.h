@@ -37,6 +37,11 @@ typedef struct att_settings {
     void *allocate_user;
     att_log_fn log; /* NULL: no log */
     void *log_user;
+    /* Asked now and then while a data set is opened and while checkpoints and records are read, from any thread: true
+     * ends the call with ERR_STOPPED. Calls that run networks have callbacks of their own (attscope/progress.h). NULL:
+     * nothing asks to stop. */
+    bool (*stop)(void *user);
+    void *stop_user;
     size_t memory_limit; /* bytes to have at once: what would lead beyond fails with ERR_MEMORY; 0: 15/16 of what the
                             machine (and the control groups the process is in) can spare when the context is made */
 } att_settings;

@@ -48,7 +48,7 @@ typedef struct att_tensors att_tensors;
  * On success *file is the caller's, freed by att_tensors_close(). Errors, each naming the file, and the tensor where
  * there is one: ERR_FORMAT (what was found and what was expected; what would have to be called to read a pickle);
  * ERR_UNSUPPORTED (a tensor of more than ATT_MAX_RANK dims, quantised or sparse, a compressed archive, a program);
- * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY.
+ * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
  */
 ATT_API ATT_MUST_CHECK att_status att_tensors_open(att_context *context, const char *path, att_tensors **file);
 ATT_API void att_tensors_close(att_tensors **file);
@@ -88,7 +88,7 @@ ATT_API const char *att_tensors_metadata_key(const att_tensors *file, int index)
 
 /* Copies tensor `index`, row-major, to out[0..count-1], from F32, F16, BF16 or F64 (rounded to nearest). Errors:
  * ERR_ARGUMENT where the tensor does not have `count` elements; ERR_UNSUPPORTED where it has another type; ERR_IO where
- * the file cannot be read, or has become shorter since it was opened; ERR_MEMORY (of tensors with strides). */
+ * the file cannot be read, or has become shorter since it was opened; ERR_MEMORY (of tensors with strides); ERR_STOPPED. */
 ATT_API att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count);
 /* Copies tensor `index`, row-major, which must be of type `dtype` (ERR_MISMATCH), unchanged. */
 ATT_API att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_dtype dtype, void *out,

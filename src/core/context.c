@@ -226,6 +226,18 @@ void att_log(att_context *context, att_log_level level, const char *format, ...)
     context->settings.log(context->settings.log_user, level, line);
 }
 
+bool att_stop_asked(const att_context *context)
+{
+    return context->settings.stop && context->settings.stop(context->settings.stop_user);
+}
+
+att_status att_check_stop(att_context *context, const char *what)
+{
+    if (!att_stop_asked(context))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_STOPPED, "%s: asked to stop while it was being read", what);
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
 static void count_bytes(att_context *context, size_t more, size_t less)

@@ -14,6 +14,11 @@ void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3
 att_status att_fail_memory(att_context *context, size_t bytes, const char *what);
 void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);
 
+/* Whether the settings' `stop` asks to end the call. */
+bool att_stop_asked(const att_context *context);
+/* ERR_STOPPED where it does; what: the file or folder that is being read. */
+att_status att_check_stop(att_context *context, const char *what);
+
 /* Returns from the enclosing function where `call` failed. */
 #define ATT_TRY(call)                    \
     do {                                 \

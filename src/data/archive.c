@@ -13,10 +13,10 @@ typedef struct archive_source {
     att_class_tree tree;
 } archive_source;
 
-static bool accepts(const char *path)
+static bool accepts(const att_dataset *dataset)
 {
     struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return stat(dataset->path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 /* Of images that are too large the reader will say so; so will that of a list of classes. */

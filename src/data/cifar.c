@@ -43,9 +43,9 @@ static const att_packed_layout cifar100_coarse = {
     .label_bytes = 2,
 };
 
-static bool accepts_cifar10(const char *path)
+static bool accepts_cifar10(const att_dataset *dataset)
 {
-    return att_packed_accepts(&cifar10, path);
+    return att_packed_accepts(&cifar10, dataset);
 }
 
 static att_status open_cifar10(att_dataset *dataset, const att_dataset_options *options)
@@ -53,9 +53,9 @@ static att_status open_cifar10(att_dataset *dataset, const att_dataset_options *
     return att_packed_open(&cifar10, dataset, options);
 }
 
-static bool accepts_cifar100(const char *path)
+static bool accepts_cifar100(const att_dataset *dataset)
 {
-    return att_packed_accepts(&cifar100, path);
+    return att_packed_accepts(&cifar100, dataset);
 }
 
 static att_status open_cifar100(att_dataset *dataset, const att_dataset_options *options)

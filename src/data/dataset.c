@@ -51,7 +51,9 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
     if (!att_file_exists(dataset->path))
         return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s does not exist", dataset->path);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!formats[i]->accepts(dataset->path))
+        bool accepted = formats[i]->accepts(dataset);
+        ATT_TRY(att_check_stop(dataset->context, dataset->path));
+        if (!accepted)
             continue;
         dataset->format = formats[i];
         if (options->coarse && formats[i] != &att_data_cifar100)

@@ -10,8 +10,9 @@
 
 /* One format: a file that ends in one of these. */
 typedef struct att_data_format {
-    /* Whether `path`, which exists, is of this format; the first that says so opens it. */
-    bool (*accepts)(const char *path);
+    /* Whether what the data set's path names, which exists, is of this format; the first that says so opens it. The
+     * data set has its context and path. */
+    bool (*accepts)(const att_dataset *dataset);
     /* Fills kind, source, classes, labels, count and split of a data set that has its context, path and limits. What it
      * leaves in `source` after a failure is given to close. */
     att_status (*open)(att_dataset *dataset, const att_dataset_options *options);

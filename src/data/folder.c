@@ -29,6 +29,11 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+static bool accepts(const att_dataset *dataset)
+{
+    return is_folder(dataset->path);
+}
+
 /* A link that leads nowhere counts: reading says so. A pipe does not: reading would wait. */
 static bool is_file(const char *path)
 {
@@ -86,6 +91,7 @@ static att_status visit(const folder_walk *walk, const char *inner, const struct
 {
     att_context *context = walk->dataset->context;
     char path[ATT_DATA_MAX_NAME], full[ATT_DATA_MAX_NAME];
+    ATT_TRY(att_check_stop(context, walk->dataset->path));
     if (!join(path, sizeof path, inner, entry->d_name) || !join(full, sizeof full, walk->dataset->path, path))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: paths in it are too long", walk->dataset->path, inner);
     if (entry->d_type == DT_REG || (entry->d_type != DT_DIR && is_file(full)))
@@ -162,4 +168,4 @@ static att_status read_image(const att_dataset *dataset, att_context *context, i
 }
 
 const att_data_format att_data_folder = {
-    .accepts = is_folder, .open = open_folder, .close = close_folder, .name = name, .read = read_image};
+    .accepts = accepts, .open = open_folder, .close = close_folder, .name = name, .read = read_image};

@@ -35,8 +35,9 @@ static bool find_images(const char *folder, const char *split, char *path, size_
     return find_file(folder, split, "images-idx3-ubyte", path, size);
 }
 
-static bool accepts(const char *path)
+static bool accepts(const att_dataset *dataset)
 {
+    const char *path = dataset->path;
     char file[ATT_DATA_MAX_NAME];
     return find_images(path, "train", file, sizeof file) || find_images(path, "t10k", file, sizeof file);
 }

@@ -19,8 +19,9 @@ static bool begins_as_image(const char *path)
 }
 
 /* By its name, else by its contents. */
-static bool is_image_file(const char *path)
+static bool is_image_file(const att_dataset *dataset)
 {
+    const char *path = dataset->path;
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && (att_class_tree_is_image(path) || begins_as_image(path));
 }

@@ -123,11 +123,12 @@ static bool holds_archive(const att_packed_layout *layout, int version, const ch
     return layout->versions[version].archive && holds(path, layout->versions[version].archive);
 }
 
-bool att_packed_accepts(const att_packed_layout *layout, const char *path)
+bool att_packed_accepts(const att_packed_layout *layout, const att_dataset *dataset)
 {
+    const char *path = dataset->path;
     char folder[ATT_DATA_MAX_NAME];
     if (is_file(path))
-        return att_archive_begins_with(path, FIRST_FILES, is_of_layout, (void *)(uintptr_t)layout);
+        return att_archive_begins_with(dataset->context, path, FIRST_FILES, is_of_layout, (void *)(uintptr_t)layout);
     for (int version = 0; version < ATT_PACKED_VERSIONS; version++)
         if (find_folder(layout, version, path, folder, sizeof folder) ||
             (holds_archive(layout, version, path) && !att_holds_folder(path)))
@@ -406,6 +407,7 @@ static att_status read_images(att_dataset *dataset, packed_source *source)
         char *bytes, name[MAX_FILE_NAME];
         size_t size;
         name_in(source->version, source->split->files[i], name);
+        ATT_TRY(att_check_stop(dataset->context, dataset->path));
         ATT_TRY(read_either(dataset, source, name, att_packed_unpickle_batch, &bytes, &size));
         source->begins[i] = source->count;
         att_status status = take_records(dataset, source, name, (const uint8_t *)bytes, size);

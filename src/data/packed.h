@@ -42,7 +42,7 @@ typedef struct att_packed_layout {
 
 /* What an att_data_format needs, for one layout. Files whose length is no multiple of a record's are refused, as are
  * labels that are no classes. */
-bool att_packed_accepts(const att_packed_layout *layout, const char *path);
+bool att_packed_accepts(const att_packed_layout *layout, const att_dataset *dataset);
 att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset, const att_dataset_options *options);
 void att_packed_close(att_dataset *dataset);
 void att_packed_name(const att_dataset *dataset, int64_t index, char *text, size_t size);

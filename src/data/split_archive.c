@@ -29,8 +29,9 @@ static const char *find_split(const char *folder, const char *const *splits, cha
 }
 
 /* Beside folders archives are taken for what the folders were unpacked from. */
-static bool accepts(const char *folder)
+static bool accepts(const att_dataset *dataset)
 {
+    const char *folder = dataset->path;
     char path[ATT_DATA_MAX_NAME];
     return !att_holds_folder(folder) && find_split(folder, att_split_names(NULL), path, sizeof path) != NULL;
 }

@@ -12,9 +12,9 @@ static const att_packed_layout stl10 = {
     .by_columns = true,
 };
 
-static bool accepts(const char *path)
+static bool accepts(const att_dataset *dataset)
 {
-    return att_packed_accepts(&stl10, path);
+    return att_packed_accepts(&stl10, dataset);
 }
 
 static att_status open_stl10(att_dataset *dataset, const att_dataset_options *options)

@@ -54,6 +54,7 @@ typedef struct archive_walk {
 
 static att_status fail_walk(const archive_walk *walk)
 {
+    ATT_TRY(att_check_stop(walk->archive->context, walk->archive->path));
     const char *own = walk->source.reason, *reason = *own ? own : archive_error_string(walk->reader);
     int code = *own ? 0 : archive_errno(walk->reader);
     return att_fail(walk->archive->context, code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT,
@@ -241,6 +242,7 @@ static att_status walk_members(archive_walk *walk)
         if (!archive->kind)
             ATT_TRY(settle_kind(walk));
         ATT_TRY(add_member(walk));
+        ATT_TRY(att_check_stop(archive->context, archive->path));
     }
     if (!archive->kind)
         return att_fail(archive->context, ATT_ERR_FORMAT, "%s: an archive without files", archive->path);
@@ -301,7 +303,8 @@ att_status att_archive_open_some(att_context *context, const char *path, size_t 
     archive->names.context = context;
     archive->descriptor = -1;
     archive->path = att_copy_string(context, path);
-    archive_walk walk = {.archive = archive, .cache_bytes = cache_bytes, .choose = choose, .user = user};
+    archive_walk walk = {
+        .archive = archive, .cache_bytes = cache_bytes, .choose = choose, .user = user, .source.context = context};
     att_status status = archive->path ? walk_in_utf8(&walk) : att_fail_memory(context, strlen(path) + 1, path);
     if (status == ATT_OK)
         *out = archive;
@@ -326,11 +329,12 @@ void att_archive_close(att_archive **archive)
     *archive = NULL;
 }
 
-bool att_archive_begins_with(const char *path, int most, bool (*fits)(void *user, const char *name), void *user)
+bool att_archive_begins_with(att_context *context, const char *path, int most,
+                             bool (*fits)(void *user, const char *name), void *user)
 {
     struct archive *reader = make_reader();
     struct archive_entry *entry;
-    att_archive_source source = {.limit = 0};
+    att_archive_source source = {.context = context};
     bool found = false;
     if (reader && att_archive_source_open(&source, reader, path))
         for (int files = 0; files < most && !found && archive_read_next_header(reader, &entry) == ARCHIVE_OK;) {

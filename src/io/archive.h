@@ -33,7 +33,8 @@ void att_archive_close(att_archive **archive);
 
 /* Whether `fits` is true of one of the first `most` files' paths, in the archive's order; false where there is no
  * archive. Reads no further than it must. */
-bool att_archive_begins_with(const char *path, int most, bool (*fits)(void *user, const char *name), void *user);
+bool att_archive_begins_with(att_context *context, const char *path, int most,
+                             bool (*fits)(void *user, const char *name), void *user);
 
 /* "tar", "tar.gz" or "zip". */
 const char *att_archive_kind(const att_archive *archive);

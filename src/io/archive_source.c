@@ -11,7 +11,7 @@
 #include <archive.h>
 #include <zlib.h>
 
-#include <attscope/status.h>
+#include "core/error.h"
 
 /* The largest unpacked size that is accepted of a file of `file_bytes`. */
 static int64_t unpack_limit(int64_t file_bytes)
@@ -50,6 +50,8 @@ static la_ssize_t read_unpacked(struct archive *reader, void *user, const void *
 {
     att_archive_source *source = user;
     (void)reader;
+    if (att_stop_asked(source->context))
+        return fail_reading(source, "asked to stop");
     int code, got = gzread(source->packed, source->block, sizeof source->block);
     const char *reason = gzerror(source->packed, &code);
     if (got <= 0 && code == Z_BUF_ERROR)

@@ -7,8 +7,7 @@
 #ifndef ATT_IO_ARCHIVE_SOURCE_H
 #define ATT_IO_ARCHIVE_SOURCE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <attscope/context.h>
 
 /* The end of a message, with the limit as long long. */
 #define ATT_UNPACK_TOO_MUCH                                                                         \
@@ -17,8 +16,9 @@
 
 struct archive;
 
-/* Zero-initialise; must outlive the reader. */
+/* Zero-initialise and set the context, which may ask to stop; must outlive the reader. */
 typedef struct att_archive_source {
+    const att_context *context;
     struct gzFile_s *packed; /* NULL: libarchive reads the file itself */
     int64_t unpacked, limit; /* bytes; the limit is set of any file */
     char reason[256];        /* of a failure that libarchive does not know of; else "" */

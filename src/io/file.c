@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 
-enum { FIRST_READ = 1 << 16 };
+enum { FIRST_READ = 1 << 16, MOST_READ = 1 << 22 };
 
 /* Fails with the system's own words for `code`. */
 static att_status fail_system(att_context *context, int code, const char *path, const char *deed)
@@ -212,7 +212,9 @@ uint64_t att_file_reader_size(const att_file_reader *reader)
 att_status att_file_reader_read(const att_file_reader *reader, uint64_t offset, void *out, size_t size)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t got = pread(reader->descriptor, (char *)out + done, size - done, (off_t)(offset + done));
+        size_t some = size - done < MOST_READ ? size - done : MOST_READ;
+        ATT_TRY(att_check_stop(reader->context, reader->path));
+        ssize_t got = pread(reader->descriptor, (char *)out + done, some, (off_t)(offset + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)

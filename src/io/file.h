@@ -22,7 +22,9 @@ typedef struct att_file_reader att_file_reader;
 att_status att_file_reader_open(att_context *context, const char *path, att_file_reader **reader);
 /* Bytes in the file when it was opened. */
 uint64_t att_file_reader_size(const att_file_reader *reader);
-/* Copies `size` bytes from `offset` on; ERR_IO where the file has fewer. Thread-safe except for the message. */
+/* Copies `size` bytes from `offset` on; ERR_IO where the file has fewer; ERR_STOPPED. Thread-safe except for the
+ * message.
+ */
 att_status att_file_reader_read(const att_file_reader *reader, uint64_t offset, void *out, size_t size);
 /* Closes and frees; NULL and pointers to NULL are allowed. */
 void att_file_reader_close(att_file_reader **reader);

@@ -618,6 +618,39 @@ static void test_lack_of_memory(void **state)
     assert_survives_lack_of_memory(self, use_folder);
 }
 
+/* Opening a data set asks whether to stop for each file, and after each block that is unpacked. */
+static void test_stop(void **state)
+{
+    scratch *self = *state;
+    enum { IMAGES = 10, NOISE = 1 << 18 };
+    static char noise[NOISE];
+    const char *names[IMAGES];
+    char texts[IMAGES][16];
+    for (int i = 0; i < IMAGES; i++) {
+        snprintf(texts[i], sizeof texts[i], "cat/%d.png", i);
+        names[i] = texts[i];
+        picture_write(self, names[i], i);
+    }
+    assert_true(assert_stops(self, use_folder) >= IMAGES);
+    static const char *const kinds[] = {"ustar", "zip", "ustar.gz"};
+    for (int i = 0; i < 3; i++) {
+        pictures_pack(self->path, kinds[i], names, IMAGES);
+        assert_true(assert_stops(self, use_file) >= IMAGES);
+    }
+    /* One large file that no image is. */
+    for (int i = 0; i < NOISE; i++)
+        noise[i] = (char)(i * i >> 7);
+    pack made = pack_open(self->path, "ustar.gz");
+    pack_entry(&made, "cat/notes.txt", AE_IFREG, NULL, noise, sizeof noise);
+    pack_entry(&made, "cat/1.png", AE_IFREG, NULL, noise, 1);
+    pack_close(&made);
+    self->questions_left = 3;
+    assert_int_equal(use_file(self), ATT_ERR_STOPPED);
+    self->questions_left = -1;
+    idx_write(self, "train", 20, 20);
+    assert_true(assert_stops(self, use_folder) >= 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -636,6 +669,7 @@ int main(void)
         scratch_test(test_fashion_mnist),
         scratch_test(test_photographs),
         scratch_test(test_lack_of_memory),
+        scratch_test(test_stop),
         scratch_test(test_what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

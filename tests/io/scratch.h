@@ -22,6 +22,7 @@ typedef struct scratch {
     att_context *context;
     char folder[64], path[128]; /* path: "<folder>/file", for the test's main file */
     long allocations_left;      /* -1: no limit; 0: the next fails */
+    long questions_left;        /* whether to stop, until the answer is yes for good; -1: never */
 } scratch;
 
 static inline void *scratch_allocate(void *user, void *old, size_t old_size, size_t size)
@@ -44,10 +45,20 @@ static inline void *scratch_allocate(void *user, void *old, size_t old_size, siz
     return block;
 }
 
+static inline bool scratch_stop(void *user)
+{
+    scratch *self = user;
+    if (self->questions_left > 0)
+        self->questions_left--;
+    else
+        return self->questions_left == 0;
+    return false;
+}
+
 static inline int scratch_setup(void **state)
 {
     scratch *self = calloc(1, sizeof(*self));
-    self->allocations_left = -1;
+    self->allocations_left = self->questions_left = -1;
     strcpy(self->folder, "/tmp/att_test_XXXXXX");
     if (mkdtemp(self->folder) == NULL)
         return -1;
@@ -56,6 +67,8 @@ static inline int scratch_setup(void **state)
     settings.threads = 1;
     settings.allocate = scratch_allocate;
     settings.allocate_user = self;
+    settings.stop = scratch_stop;
+    settings.stop_user = self;
     *state = self;
     return att_context_create_with(&settings, NULL, &self->context) == ATT_OK ? 0 : -1;
 }
@@ -132,6 +145,25 @@ static inline void assert_survives_lack_of_memory(scratch *self, att_status (*ca
         assert_int_equal(status, ATT_ERR_MEMORY);
     }
     fail_msg("the call never succeeded");
+}
+
+/* Runs `call` with the 1st, 2nd ... question whether to stop answered by yes until it succeeds; each time before it
+ * must be ERR_STOPPED with a sentence and leave no memory behind. Returns how many questions there are. */
+static inline long assert_stops(scratch *self, att_status (*call)(scratch *self))
+{
+    for (long allowed = 0; allowed < 10000; allowed++) {
+        size_t before = att_context_allocations(self->context).bytes_now;
+        self->questions_left = allowed;
+        att_status status = call(self);
+        self->questions_left = -1;
+        assert_int_equal(att_context_allocations(self->context).bytes_now, before);
+        if (status == ATT_OK)
+            return allowed;
+        assert_int_equal(status, ATT_ERR_STOPPED);
+        assert_message_has(self, "asked to stop while it was being read");
+    }
+    fail_msg("the call never succeeded");
+    return 0;
 }
 
 #define scratch_test(function) cmocka_unit_test_setup_teardown(function, scratch_setup, scratch_teardown)

@@ -486,6 +486,18 @@ static att_status open_path_of(scratch *self)
     return status;
 }
 
+static void test_stop(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        uint8_t *data = read_golden(golden_names[i], &size);
+        scratch_write(self, data, size);
+        free(data);
+        assert_true(assert_stops(self, open_path_of) > 3);
+    }
+}
+
 static void test_lack_of_memory(void **state)
 {
     scratch *self = *state;
@@ -515,6 +527,7 @@ int main(void)
         scratch_test(test_lack_of_memory),
         scratch_test(test_shortened_while_read),
         scratch_test(test_long_pickles),
+        scratch_test(test_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,14 @@ interrupted '1000000 images' validate many --checkpoint out/cut/last.safetensors
 err_has 'stopped before every image was seen; there is no result'
 [ "$(cat figures.json)" = before ] || fail "$command_line: wrote a result"
 
+# An archive that takes seconds to unpack before it is open: a file of 960 MB of zeros, in gzip members of 32 MB.
+head -c 33554432 /dev/zero | gzip -1 >zeros
+truncate -s 1006632960 a.txt # sparse
+{ tar -cf - --format=ustar a.txt 2>/dev/null | head -c 512 | gzip -1; for _ in {1..30}; do cat zeros; done; } >large.tar.gz
+rm a.txt
+interrupted '4 classes: ' validate large.tar.gz --checkpoint out/cut/last.safetensors --threads 1
+err_has 'attscope: large.tar.gz: asked to stop while it was being read'
+
 picture=$here/../goldens/images/422.jpg
 for _ in {1..20000}; do printf '%s\n' p.jpg; done >names
 cp "$picture" p.jpg
