@@ -8,12 +8,14 @@
 
 /* --- which cases there are ---------------------------------------------------------------------------------------- */
 
+/* Names with a pretrained tag and deprecated ones are of networks for ImageNet. */
 static int img_size_of(const char *model)
 {
+    enum { IMAGENET = 224 };
     for (int i = 0; i < att_model_count(); i++)
         if (strcmp(att_model_at(i).name, model) == 0)
             return att_model_at(i).img_size;
-    return 0;
+    return IMAGENET;
 }
 
 void bench_case_of(const bench_settings *s, const char *model, const char *attn, bool training, bench_case *made)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "network.h"
 
 static const cli_option measure_options[] = {
     {"filter", .kind = CLI_TEXT, .value = "PATTERN", .help = "cases by name, * and ? allowed: 'vit_tiny*/train'",
@@ -76,6 +77,8 @@ static int run_parent(bench_call *call, const bench_what *what)
     int code = cli_output_check(json);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &call->settings->engine);
+    if (code == CLI_OK && call->settings->network.model)
+        code = cli_model_check(cli, call->settings->network.model);
     if (code == CLI_OK && json)
         code = cli_check(cli, att_json_writer_create(cli->context, true, &call->writer));
     if (call->writer)

@@ -154,7 +154,7 @@ static int identify(job *j)
         status = try_network(j);
     j->identified = status == ATT_OK;
     if (network->model || j->identified)
-        return cli_check(j->cli, status);
+        return cli_identity_check(j->cli, network->model, status);
     cli_note(j->cli, "which network it is will not be said in %s: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
 }

@@ -1,95 +1,197 @@
 /* attscope models: which networks there are. */
 #include <fnmatch.h>
+#include <string.h>
 
 #include "cli.h"
 #include "flags.h"
 
+typedef struct choice {
+    bool tags;
+} choice;
+
 typedef struct settings {
+    choice choice;
     cli_output output;
 } settings;
 
-static const cli_use uses[] = {{&cli_group_output, offsetof(settings, output)}};
+static const cli_option choice_options[] = {
+    {"tags", .kind = CLI_FLAG, .help = "with timm's pretrained tags, and how each one's images are made",
+     CLI_AT(choice, tags)},
+};
+static const cli_group group_choice = {.title = "Models", .options = choice_options, .count = 1};
 
-static const char *model_name(const void *user, int index)
-{
-    (void)user;
-    return att_model_at(index).name;
-}
+static const cli_use uses[] = {{&group_choice, offsetof(settings, choice)},
+                               {&cli_group_output, offsetof(settings, output)}};
 
-static bool is_wanted(const char *name, const char *const *patterns, int count)
+enum { MOST_PATTERNS = 64 };
+
+typedef struct listing {
+    cli_app *cli;
+    const settings *settings;
+    att_json_writer *writer; /* NULL: none */
+    const char *names[MOST_PATTERNS];
+    att_network_name found[MOST_PATTERNS]; /* of a name with a tag and of a deprecated one, which the list lacks */
+    int count;
+} listing;
+
+static bool is_wanted(const listing *l, const char *name)
 {
-    bool wanted = count == 0;
-    for (int i = 0; i < count; i++)
-        wanted = wanted || fnmatch(patterns[i], name, 0) == 0;
+    bool wanted = l->count == 0;
+    for (int i = 0; i < l->count; i++)
+        wanted = wanted || fnmatch(l->names[i], name, 0) == 0;
     return wanted;
 }
 
-static int refuse_idle_patterns(const char *const *patterns, int count)
+static bool matches_any(const char *pattern)
+{
+    for (int i = 0; i < att_model_count(); i++)
+        if (fnmatch(pattern, att_model_at(i).name, 0) == 0)
+            return true;
+    return false;
+}
+
+static int read_patterns(listing *l, const char *const *patterns, int count)
 {
     for (int i = 0; i < count; i++) {
-        bool matches = false;
-        for (int m = 0; !matches && m < att_model_count(); m++)
-            matches = is_wanted(att_model_at(m).name, &patterns[i], 1);
-        if (matches)
+        l->names[i] = patterns[i];
+        if (matches_any(patterns[i]))
             continue;
-        const char *nearest = att_text_nearest(patterns[i], model_name, NULL, att_model_count());
-        if (nearest)
-            return cli_failure("no model is called \"%s\"; did you mean %s?", patterns[i], nearest);
-        return cli_failure("no model is called \"%s\"; attscope models lists all, '*' stands for any letters",
-                           patterns[i]);
-    }
-    return CLI_OK;
-}
-
-static void write_model(att_json_writer *writer, const att_model_info *info)
-{
-    att_json_begin_object(writer);
-    cli_json_text(writer, "model", info->name);
-    cli_json_integer(writer, "img_size", info->img_size);
-    cli_json_integer(writer, "param_count", info->parameters);
-    cli_json_number(writer, "infer_gmacs", info->gmacs);
-    cli_json_text(writer, "summary", info->summary);
-    att_json_end_object(writer);
-}
-
-static int list_models(cli_app *cli, att_json_writer *writer, bool prints, const char *const *patterns, int count)
-{
-    if (prints)
-        printf("%-28s %8s %8s %5s\n", "model", "params M", "GMACs", "size");
-    for (int i = 0; i < att_model_count(); i++) {
-        att_model_info info = att_model_at(i);
-        if (!is_wanted(info.name, patterns, count))
-            continue;
-        int code = cli_check(cli, att_model_measure(cli->context, &info));
+        if (strpbrk(patterns[i], "*?["))
+            return cli_failure("no model is called \"%s\"; attscope models lists all, '*' stands for any letters",
+                               patterns[i]);
+        int code = cli_check(l->cli, att_model_resolve(l->cli->context, patterns[i], &l->found[i]));
         if (code != CLI_OK)
             return code;
-        if (prints)
-            printf("%-28s %8.2f %8.2f %5d  %s\n", info.name, 1e-6 * (double)info.parameters, info.gmacs, info.img_size,
-                   info.summary);
-        if (writer)
-            write_model(writer, &info);
+        l->names[i] = l->found[i].network;
     }
+    l->count = count;
     return CLI_OK;
+}
+
+/* --- tags --------------------------------------------------------------------------------------------------------- */
+
+static void print_channels(const char *title, const double *values)
+{
+    printf("  %s", title);
+    for (int i = 0; i < 3; i++)
+        printf("%c%g", i ? ',' : ' ', values[i]);
+}
+
+static void print_tag(const att_model_tag *tag)
+{
+    const att_preprocess *p = &tag->preprocess;
+    char classes[16] = "no";
+    if (tag->num_classes)
+        snprintf(classes, sizeof classes, "%d", tag->num_classes);
+    printf("  .%-24s %6s classes  size %3d  crop %g %s  %s", tag->name, classes, p->img_size, p->crop_pct, p->crop_mode,
+           p->interpolation);
+    print_channels("mean", p->mean);
+    print_channels("std", p->std);
+    printf("\n");
+}
+
+static void write_channels(att_json_writer *w, const char *key, const double *values)
+{
+    att_json_key(w, key);
+    att_json_begin_array(w);
+    for (int i = 0; i < 3; i++)
+        att_json_number(w, values[i]);
+    att_json_end_array(w);
+}
+
+static void write_tag(att_json_writer *w, const att_model_tag *tag)
+{
+    const att_preprocess *p = &tag->preprocess;
+    att_json_begin_object(w);
+    cli_json_text(w, "tag", tag->name);
+    cli_json_integer(w, "num_classes", tag->num_classes);
+    cli_json_integer(w, "img_size", p->img_size);
+    cli_json_number(w, "crop_pct", p->crop_pct);
+    cli_json_text(w, "crop_mode", p->crop_mode);
+    cli_json_text(w, "interpolation", p->interpolation);
+    write_channels(w, "mean", p->mean);
+    write_channels(w, "std", p->std);
+    att_json_end_object(w);
+}
+
+static int list_tags(const listing *l, const char *network)
+{
+    att_model_tag tag = {.name = "-"};
+    int code = CLI_OK;
+    if (l->writer) {
+        att_json_key(l->writer, "tags");
+        att_json_begin_array(l->writer);
+    }
+    for (int i = 0; code == CLI_OK; i++) {
+        code = cli_check(l->cli, att_model_tag_at(l->cli->context, network, i, &tag));
+        if (code != CLI_OK || !*tag.name)
+            break;
+        if (l->writer)
+            write_tag(l->writer, &tag);
+        if (cli_prints(l->settings->output.json))
+            print_tag(&tag);
+    }
+    if (l->writer)
+        att_json_end_array(l->writer);
+    return code;
+}
+
+/* --- the list ----------------------------------------------------------------------------------------------------- */
+
+static int list_model(const listing *l, att_model_info *info)
+{
+    int code = cli_check(l->cli, att_model_measure(l->cli->context, info));
+    if (code != CLI_OK)
+        return code;
+    if (cli_prints(l->settings->output.json))
+        printf("%-28s %8.2f %8.2f %5d  %s\n", info->name, 1e-6 * (double)info->parameters, info->gmacs, info->img_size,
+               info->summary);
+    if (l->writer) {
+        att_json_begin_object(l->writer);
+        cli_json_text(l->writer, "model", info->name);
+        cli_json_integer(l->writer, "img_size", info->img_size);
+        cli_json_integer(l->writer, "param_count", info->parameters);
+        cli_json_number(l->writer, "infer_gmacs", info->gmacs);
+        cli_json_text(l->writer, "summary", info->summary);
+    }
+    if (l->settings->choice.tags)
+        code = list_tags(l, info->name);
+    if (l->writer)
+        att_json_end_object(l->writer);
+    return code;
+}
+
+static int list_models(const listing *l)
+{
+    int code = CLI_OK;
+    if (cli_prints(l->settings->output.json))
+        printf("%-28s %8s %8s %5s\n", "model", "params M", "GMACs", "size");
+    for (int i = 0; code == CLI_OK && i < att_model_count(); i++) {
+        att_model_info info = att_model_at(i);
+        if (is_wanted(l, info.name))
+            code = list_model(l, &info);
+    }
+    return code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *patterns, int count)
 {
     const settings *s = user;
-    int code = refuse_idle_patterns(patterns, count);
+    listing l = {.cli = cli, .settings = s};
+    int code = cli_open(cli, 1);
     if (code == CLI_OK)
-        code = cli_open(cli, 1);
-    att_json_writer *writer = NULL;
+        code = read_patterns(&l, patterns, count);
     if (code == CLI_OK && s->output.json)
-        code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
-    if (writer)
-        att_json_begin_array(writer);
+        code = cli_check(cli, att_json_writer_create(cli->context, true, &l.writer));
+    if (l.writer)
+        att_json_begin_array(l.writer);
     if (code == CLI_OK)
-        code = list_models(cli, writer, cli_prints(s->output.json), patterns, count);
-    if (writer)
-        att_json_end_array(writer);
-    if (code == CLI_OK && writer)
-        return cli_json_write(cli, writer, s->output.json);
-    att_json_writer_destroy(&writer);
+        code = list_models(&l);
+    if (l.writer)
+        att_json_end_array(l.writer);
+    if (code == CLI_OK && l.writer)
+        return cli_json_write(cli, l.writer, s->output.json);
+    att_json_writer_destroy(&l.writer);
     return code;
 }
 
@@ -97,9 +199,11 @@ const cli_command cli_command_models = {
     .name = "models",
     .summary = "lists the networks there are",
     .operands = "[PATTERN...]",
-    .most_operands = 64,
+    .most_operands = MOST_PATTERNS,
     .about = "PATTERN: a name, * and ? allowed. Without one: all.",
-    .example = "  attscope models 'vit*'",
+    .example =
+        "  attscope models 'vit*'\n"
+        "  attscope models --tags resnet50",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

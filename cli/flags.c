@@ -99,8 +99,9 @@ static const char *choose_model(int index)
 /* --- the network -------------------------------------------------------------------------------------------------- */
 
 static const cli_option network_options[] = {
-    {"model", .letter = 'm', .kind = CLI_TEXT, .value = "NAME", .help = "timm's name; attscope models lists them",
-     .choice = choose_model, CLI_AT(cli_network, model)},
+    {"model", .letter = 'm', .kind = CLI_TEXT, .value = "NAME",
+     .help = "timm's name, with or without a pretrained tag; attscope models lists them", .choice = choose_model,
+     .advisory = true, CLI_AT(cli_network, model)},
     {"img-size", .kind = CLI_INT, .value = "N", .help = "pixels of a side", CLI_AT(cli_network, options.img_size),
      .low = 1, .high = 65536, .open = true},
     {"in-chans", .kind = CLI_INT, .value = "N", .help = "channels of an image: 1 or 3",

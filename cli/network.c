@@ -98,11 +98,27 @@ int cli_classes_need(const cli_loaded *loaded, const char *what)
         att_tensors_path(loaded->file), what);
 }
 
+int cli_model_check(cli_app *cli, const char *name)
+{
+    att_network_name found;
+    int code = cli_check(cli, att_model_resolve(cli->context, name, &found));
+    if (code == CLI_OK && found.deprecated)
+        cli_note(cli, "%s is timm's deprecated name of %s%s%s", name, found.network, *found.tag ? "." : "", found.tag);
+    return code == CLI_OK ? CLI_OK : CLI_USAGE;
+}
+
+int cli_identity_check(cli_app *cli, const char *name, att_status status)
+{
+    att_network_name found;
+    int code = cli_check(cli, status);
+    return code != CLI_OK && name && att_model_resolve(cli->context, name, &found) != ATT_OK ? CLI_USAGE : code;
+}
+
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
                  att_identity *identity)
 {
     att_status status = att_model_identify(cli->context, file, path, network->model, &network->options, identity);
-    int code = cli_check(cli, status);
+    int code = cli_identity_check(cli, network->model, status);
     if (status == ATT_ERR_UNSUPPORTED && !network->model)
         cli_say("--model NAME says which network a file holds; attscope models lists them");
     return code;

@@ -19,6 +19,10 @@ int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
 /* Opens a checkpoint; of a folder it says which file in it would be one. CLI_OK or a code. */
 int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file);
 
+/* Whether --model names a network; says so where not, and which one a deprecated name means. CLI_OK or a code. */
+int cli_model_check(cli_app *cli, const char *name);
+/* cli_check() of att_model_identify(), which was given --model (NULL: none): a name of no network is a wrong usage. */
+int cli_identity_check(cli_app *cli, const char *name, att_status status);
 /* att_model_identify() with what flags say; where nothing names the network, says how to. */
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
                  att_identity *identity);

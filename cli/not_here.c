@@ -141,11 +141,12 @@ static const struct {
 };
 enum { IGNORED = sizeof ignored / sizeof *ignored };
 
+/* "model_kwargs.img_size" is a part of model_kwargs. */
 static bool same_name(const char *name, const char *own)
 {
     while (*name && (*name == *own || (*name == '_' && *own == '-')))
         name++, own++;
-    return !*name && !*own;
+    return (!*name || *name == '.') && !*own;
 }
 
 static int find_refused(const char *name)

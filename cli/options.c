@@ -244,7 +244,7 @@ static bool is_choice(const cli_option *option, const char *where, const char *t
     for (int i = 0; i < count; i++)
         if (strncmp(text, option->choice(i), named) == 0 && !option->choice(i)[named])
             return true;
-    if (count == 0 || !*text)
+    if (count == 0 || !*text || option->advisory)
         return true;
     const char *nearest = att_text_nearest(text, choice_name, option, count);
     if (nearest)

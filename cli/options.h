@@ -49,6 +49,7 @@ typedef struct cli_option {
     bool open;     /* numbers: the default says "not given" and is not shown */
     bool empty;    /* texts: "" is a value of its own */
     bool detailed; /* texts: one of the choices may be followed by a colon and more */
+    bool advisory; /* texts: the choices are for help and completion; what uses a value judges it */
     bool once;     /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
 } cli_option;
 

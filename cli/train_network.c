@@ -94,6 +94,8 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
     code = n->checkpoint ? read_checkpoint(cli, s, n) : CLI_OK;
     if (code == CLI_OK && !n->name)
         return cli_usage("train needs --model NAME; attscope models lists them");
+    if (code == CLI_OK && !n->checkpoint)
+        code = cli_model_check(cli, n->name);
     s->network.options.loss = true;
     return code == CLI_OK ? cli_train_network_try(cli, s, n, m->with, m->nodes) : code;
 }

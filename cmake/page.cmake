@@ -4,6 +4,7 @@ cmake_minimum_required(VERSION 3.22)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   # -DWEB=folder -DD3=file -DOUT=file
+  include(${CMAKE_CURRENT_LIST_DIR}/bytes.cmake)
   file(READ ${WEB}/page.html page)
   file(READ ${WEB}/report.css css)
   file(READ ${WEB}/d3.notice.txt notice)
@@ -24,12 +25,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
 
   set(c "#include \"report/page.h\"\n")
   foreach(part before after)
-    string(LENGTH "${${part}}" size)
-    string(HEX "${${part}}" hex)
-    string(REGEX REPLACE "(................................................................)" "\\1\n" hex "${hex}")
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
-    string(APPEND c "const unsigned char att_page_${part}[] = {\n${hex}};\n"
-           "const size_t att_page_${part}_size = sizeof(att_page_${part});\n")
+    att_append_bytes(c att_page_${part} "${${part}}")
   endforeach()
   file(WRITE ${OUT} "${c}")
   return()
@@ -44,6 +40,6 @@ set(page ${PROJECT_BINARY_DIR}/page.c)
 add_custom_command(
   OUTPUT ${page}
   COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web -DD3=${ATT_D3} -DOUT=${page} -P ${CMAKE_CURRENT_LIST_FILE}
-  DEPENDS ${ATT_WEB_FILES} ${ATT_D3} ${CMAKE_CURRENT_LIST_FILE}
+  DEPENDS ${ATT_WEB_FILES} ${ATT_D3} ${CMAKE_CURRENT_LIST_FILE} ${PROJECT_SOURCE_DIR}/cmake/bytes.cmake
   VERBATIM)
 target_sources(att_report PRIVATE ${page})

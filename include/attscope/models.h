@@ -86,8 +86,31 @@ ATT_API int att_model_count(void);
 ATT_API att_model_info att_model_at(int index);
 ATT_API att_status att_model_measure(att_context *context, att_model_info *info);
 
+/* The network that a name means. */
+typedef struct att_network_name {
+    char network[64]; /* one of the list's */
+    char tag[64];     /* timm's pretrained tag: "fb_in1k"; "": none was named */
+    bool deprecated;  /* the name was one that timm has replaced by this one */
+} att_network_name;
+/* Wherever this library takes a network's name, it takes these: a name of the list ("resnet50"); with one of timm's
+ * pretrained tags ("resnet50.tv_in1k"), which gives the preprocessing, the image size and the number of classes of
+ * that tag's weights, where nothing else says them; a name that timm has deprecated ("tv_resnet50"); each with
+ * "hf-hub:timm/" before it. Errors, *name unchanged: ERR_UNSUPPORTED where timm has the network and attscope has not
+ * (the message says what attscope lacks); ERR_NOT_FOUND for other names, with the name that was meant where it is sure,
+ * and for unknown tags, with the known ones. */
+ATT_API att_status att_model_resolve(att_context *context, const char *text, att_network_name *name);
+/* One of timm's pretrained tags of a network. */
+typedef struct att_model_tag {
+    char name[64];   /* "fb_in1k"; "": there is none */
+    int num_classes; /* of its weights; 0: they have no classifier */
+    att_preprocess preprocess;
+} att_model_tag;
+/* Tag `index` of a network of the list; the first one's preprocessing is the network's own. Past the last, and for
+ * other networks, *tag is all zero. */
+ATT_API att_status att_model_tag_at(att_context *context, const char *network, int index, att_model_tag *tag);
+
 /* Builds variant `name` changed by `options` (NULL: none) in `dtype`. On success *model is the caller's. Errors:
- * ERR_NOT_FOUND with the nearest name; ERR_ARGUMENT (embed_dim not a multiple of num_heads, img_size not one of
+ * those of att_model_resolve(); ERR_ARGUMENT (embed_dim not a multiple of num_heads, img_size not one of
  * patch_size, ...), in a sentence. */
 ATT_API ATT_MUST_CHECK att_status att_model_create(att_context *context, const char *name,
                                                    const att_model_options *options, att_dtype dtype,
@@ -118,14 +141,20 @@ ATT_API att_identity att_model_identity(const att_model *model);
 
 /* Which network is this file? Every fact is taken from the first that says it: the caller (`name`, may be NULL;
  * `flags`, may be NULL, only fields that are not 0, -1 or "" count), args.yaml beside the file (a run folder's),
- * config.json beside the file (timm's on the HF hub), the file's own metadata (ours), then the tensors' names and
- * shapes for dimensions, and the variant's own values for the rest. A side file that names another architecture than
- * the caller is left out. On success fills *identity; `origin` and `brief` are one line each that say what was taken
- * from where. Whether there is a head is what the tensors say, unless `flags` gives num_classes or head: side files of
- * networks without one often name the classes of another checkpoint. Errors: ERR_UNSUPPORTED where nothing names the
- * architecture (the message lists the models that fit), for tensors that no model here has (named), and where embed_dim
- * is not the variant's and nothing says the number of heads; ERR_FORMAT for side files that cannot be read;
- * ERR_NOT_FOUND for unknown names. */
+ * config.json beside the file (timm's on the HF hub), the file's own metadata (attscope's; else the architecture and
+ * the options that training scripts keep), then the tensors' names and shapes for dimensions, and the variant's own
+ * values for the rest. Names are those of att_model_resolve(); what a pretrained tag says of images counts as said by
+ * the source that names it. A source that names another network, or another tag, than one before it is left out. On
+ * success fills *identity; `origin` and `brief` are one line each that say what was taken from where. Whether there is a
+ * head is what the tensors say, unless `flags` gives num_classes or head: side files of networks without one often name
+ * the classes of another checkpoint.
+ *
+ * A file is refused (ERR_UNSUPPORTED), whatever the caller says, where any source names a network that timm has and
+ * attscope has not, or an argument of timm's constructors with which the same tensors compute something else
+ * (act_layer, output_stride, ...), and where config.json is of the transformers library. Other errors: ERR_UNSUPPORTED
+ * where nothing names the network (the message lists the models that fit), for tensors that no model here has (named),
+ * and where embed_dim is not the variant's and nothing says the number of heads; ERR_FORMAT for side files that cannot
+ * be read; those of att_model_resolve(). */
 ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                                       const att_model_options *flags, att_identity *identity);
 

@@ -78,9 +78,11 @@ ATT_API att_tensors_info att_tensors_at(const att_tensors *file, int index);
 /* Index of a name, -1 where there is none. */
 ATT_API int att_tensors_find(const att_tensors *file, const char *name);
 
-/* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have at most the
- * architecture's name, as training scripts write it beside the weights. */
+/* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have at most what
+ * training scripts write beside the weights: the architecture's name, and their options, which are given as a JSON
+ * object with those whose values are texts, numbers, or lists of them; "model_kwargs.<key>" for a dictionary's. */
 #define ATT_TENSORS_ARCHITECTURE "arch"
+#define ATT_TENSORS_OPTIONS "args"
 ATT_API const char *att_tensors_metadata(const att_tensors *file, const char *key);
 ATT_API int att_tensors_metadata_count(const att_tensors *file);
 /* Key `index` in the header's order. */

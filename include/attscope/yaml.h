@@ -1,6 +1,7 @@
 /* attscope/yaml.h - flat YAML files of options, as timm's args.yaml: `key: value`, or `key:` with a list of values.
  *
- * Nested mappings, lists in lists, anchors, aliases, tags and second documents are refused, as is a key given twice.
+ * A mapping as a value gives one entry for each of its keys, called "model_kwargs.img_size". Mappings in such mappings,
+ * lists in lists, anchors, aliases, tags and second documents are refused, as is a key given twice.
  * "batch_size" and "batch-size" are the same key, and given back as the file has it.
  */
 #ifndef ATTSCOPE_YAML_H

@@ -248,7 +248,12 @@ static att_status op_binfloat(att_pickle *pickle)
 {
     const uint8_t *bytes;
     ATT_TRY(take(pickle, 8, &bytes));
-    return push_value(pickle, (att_pickle_value){.kind = ATT_PICKLE_REAL});
+    uint64_t bits = 0;
+    for (int i = 0; i < 8; i++)
+        bits = bits << 8 | bytes[i];
+    att_pickle_value value = {.kind = ATT_PICKLE_REAL};
+    memcpy(&value.real, &bits, sizeof value.real);
+    return push_value(pickle, value);
 }
 
 /* A text whose length comes first, in `bytes` bytes. */

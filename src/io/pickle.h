@@ -22,7 +22,7 @@ typedef enum att_pickle_kind {
     ATT_PICKLE_BOOL,
     ATT_PICKLE_INT,
     ATT_PICKLE_LONG, /* of more than 64 bits */
-    ATT_PICKLE_REAL, /* its value is not kept */
+    ATT_PICKLE_REAL,
     ATT_PICKLE_TEXT, /* str and bytes */
     ATT_PICKLE_TUPLE,
     ATT_PICKLE_LIST,
@@ -45,6 +45,7 @@ typedef struct att_pickle_value {
     bool is_bytes; /* TEXT: bytes, not str */
     union {
         int64_t number;       /* BOOL, INT */
+        double real;          /* REAL */
         att_pickle_text text; /* TEXT, LONG (little-endian) */
         struct {
             uint32_t first, last, count; /* cells; first and last count where count > 0 */

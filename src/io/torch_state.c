@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "io/json.h"
+#include "io/torch_options.h"
 
 enum { MOST_DEPTH = 16, MOST_OBJECT_DEPTH = 64, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };
 
@@ -102,26 +103,48 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
     }
 }
 
-/* Keeps as metadata the architecture's name, where the checkpoint of a training script gives it. A name that is no text
- * in UTF-8 is refused: no metadata can hold it. */
-static att_status take_architecture(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+/* A name that is no text in UTF-8 is refused: no metadata can hold it. NULL: there is none. */
+static att_status find_architecture(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char **name)
 {
     att_pickle_ref found;
+    *name = NULL;
     if (!att_pickle_find(pickle, root, ATT_TENSORS_ARCHITECTURE, &found))
         return ATT_OK;
     const att_pickle_value *said = att_pickle_at(pickle, found);
     if (said->kind != ATT_PICKLE_TEXT)
         return ATT_OK;
-    char *name = att_arena_allocate(&file->arena, said->text.length + 1);
-    file->metadata = att_allocate(file->context, sizeof *file->metadata);
-    if (!name || !file->metadata)
+    char *copy = att_arena_allocate(&file->arena, said->text.length + 1);
+    if (!copy)
         return att_fail_memory(file->context, said->text.length + 1, file->path);
-    memcpy(name, said->text.bytes, said->text.length);
-    if (strlen(name) != said->text.length || !att_utf8_valid(name))
+    memcpy(copy, said->text.bytes, said->text.length);
+    if (strlen(copy) != said->text.length || !att_utf8_valid(copy))
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: %s, the name of the architecture, is no text in UTF-8; the file is damaged", file->path,
                         ATT_TENSORS_ARCHITECTURE);
-    file->metadata[file->metadata_count++] = (att_safetensors_pair){ATT_TENSORS_ARCHITECTURE, name};
+    *name = copy;
+    return ATT_OK;
+}
+
+static void keep(att_tensors *file, const char *key, const char *value)
+{
+    if (value)
+        file->metadata[file->metadata_count++] = (att_safetensors_pair){key, value};
+}
+
+/* Keeps as metadata what the checkpoint of a training script says of its network. */
+static att_status take_metadata(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+{
+    enum { MOST = 2 };
+    const char *name, *options;
+    ATT_TRY(find_architecture(file, pickle, root, &name));
+    ATT_TRY(att_torch_options(file, pickle, root, &options));
+    if (!name && !options)
+        return ATT_OK;
+    file->metadata = att_allocate_array(file->context, MOST, sizeof *file->metadata);
+    if (!file->metadata)
+        return att_fail_memory(file->context, MOST * sizeof *file->metadata, file->path);
+    keep(file, ATT_TENSORS_ARCHITECTURE, name);
+    keep(file, ATT_TENSORS_OPTIONS, options);
     return ATT_OK;
 }
 
@@ -409,7 +432,7 @@ att_status att_torch_state_take(att_tensors *file, const att_pickle *pickle, att
     att_text_append(&t.origin, "PyTorch's ");
     att_status status = take_all(&t, root);
     if (status == ATT_OK)
-        status = take_architecture(file, pickle, root);
+        status = take_metadata(file, pickle, root);
     if (status == ATT_OK)
         status = finish(&t);
     att_text_free(&t.name);

@@ -144,24 +144,15 @@ static att_status read_list(struct reader *reader, struct entry *entry)
     }
 }
 
+/* Of the current event, which is no mapping's start. */
 static att_status read_value(struct reader *reader, struct entry *entry)
 {
-    ATT_TRY(next(reader));
-    switch (reader->event.type) {
-    case YAML_SCALAR_EVENT:
-        if (!is_quoted(reader) && att_yaml_is_null((const char *)reader->event.data.scalar.value))
-            return ATT_OK;
-        entry->kind = ATT_YAML_SCALAR;
-        return add_value(reader, entry);
-    case YAML_SEQUENCE_START_EVENT:
+    if (reader->event.type == YAML_SEQUENCE_START_EVENT)
         return read_list(reader, entry);
-    default:
-        /* timm writes `model_kwargs: {}` where none were given. */
-        ATT_TRY(next(reader));
-        if (reader->event.type == YAML_MAPPING_END_EVENT)
-            return ATT_OK;
-        return refuse(reader, "nested `key: value` lines are not supported; expected one value or a list of values");
-    }
+    if (!is_quoted(reader) && att_yaml_is_null((const char *)reader->event.data.scalar.value))
+        return ATT_OK;
+    entry->kind = ATT_YAML_SCALAR;
+    return add_value(reader, entry);
 }
 
 static bool same_key(const char *a, const char *b)
@@ -171,12 +162,27 @@ static bool same_key(const char *a, const char *b)
     return !*a && !*b;
 }
 
-static att_status read_key(struct reader *reader, struct entry *entry)
+/* "outer.key", or the key alone where outer is NULL. */
+static att_status copy_key(const struct reader *reader, const char *outer, char **key)
+{
+    ATT_TRY(copy_scalar(reader, key));
+    if (!outer)
+        return ATT_OK;
+    size_t size = strlen(outer) + strlen(*key) + 2;
+    char *nested = att_arena_allocate(&reader->yaml->arena, size);
+    if (!nested)
+        return att_fail_memory(reader->yaml->context, size, reader->what);
+    snprintf(nested, size, "%s.%s", outer, *key);
+    *key = nested;
+    return ATT_OK;
+}
+
+static att_status read_key(struct reader *reader, const char *outer, struct entry *entry)
 {
     if (reader->event.type != YAML_SCALAR_EVENT)
         return refuse(reader, "a key must be a plain name");
     char *key = NULL;
-    ATT_TRY(copy_scalar(reader, &key));
+    ATT_TRY(copy_key(reader, outer, &key));
     const att_yaml *yaml = reader->yaml;
     for (int i = 0; i < yaml->entry_count; i++)
         if (same_key(yaml->entries[i].key, key))
@@ -187,23 +193,45 @@ static att_status read_key(struct reader *reader, struct entry *entry)
     return ATT_OK;
 }
 
-/* The current event is a mapping's start; afterwards its end. */
-static att_status read_entries(struct reader *reader)
+static att_status add_entry(struct reader *reader, const struct entry *entry)
 {
     att_yaml *yaml = reader->yaml;
+    void *array = yaml->entries;
+    if (yaml->entry_count == MAX_ENTRIES)
+        return refuse(reader, "more keys than a file of options may have");
+    ATT_TRY(grow(yaml->context, &array, yaml->entry_count, &yaml->entry_capacity, sizeof(*yaml->entries)));
+    yaml->entries = array;
+    yaml->entries[yaml->entry_count++] = *entry;
+    return ATT_OK;
+}
+
+static att_status skip_empty_mapping(struct reader *reader)
+{
+    ATT_TRY(next(reader));
+    if (reader->event.type == YAML_MAPPING_END_EVENT)
+        return ATT_OK;
+    return refuse(reader, "`key: value` lines nested twice are not supported; expected one value or a list");
+}
+
+/* The current event is a mapping's start; afterwards its end. outer: the key whose value it is, NULL: the file's own.
+ */
+static att_status read_entries(struct reader *reader, const char *outer)
+{
     for (;;) {
         ATT_TRY(next(reader));
         if (reader->event.type == YAML_MAPPING_END_EVENT)
             return ATT_OK;
-        if (yaml->entry_count == MAX_ENTRIES)
-            return refuse(reader, "more keys than a file of options may have");
-        struct entry entry = {.kind = ATT_YAML_NULL, .first = yaml->value_count};
-        ATT_TRY(read_key(reader, &entry));
-        ATT_TRY(read_value(reader, &entry));
-        void *array = yaml->entries;
-        ATT_TRY(grow(yaml->context, &array, yaml->entry_count, &yaml->entry_capacity, sizeof(*yaml->entries)));
-        yaml->entries = array;
-        yaml->entries[yaml->entry_count++] = entry;
+        struct entry entry = {.kind = ATT_YAML_NULL, .first = reader->yaml->value_count};
+        int before = reader->yaml->entry_count;
+        ATT_TRY(read_key(reader, outer, &entry));
+        ATT_TRY(next(reader));
+        bool nested = reader->event.type == YAML_MAPPING_START_EVENT;
+        if (nested && outer)
+            ATT_TRY(skip_empty_mapping(reader));
+        else
+            ATT_TRY(nested ? read_entries(reader, entry.key) : read_value(reader, &entry));
+        if (!nested || reader->yaml->entry_count == before)
+            ATT_TRY(add_entry(reader, &entry));
     }
 }
 
@@ -215,7 +243,7 @@ static att_status read_stream(struct reader *reader)
         return ATT_OK;
     ATT_TRY(next(reader)); /* what the document holds */
     if (reader->event.type == YAML_MAPPING_START_EVENT)
-        ATT_TRY(read_entries(reader));
+        ATT_TRY(read_entries(reader, NULL));
     else if (reader->event.type != YAML_SCALAR_EVENT || reader->event.data.scalar.length > 0)
         return refuse(reader, "expected lines of `key: value`");
     ATT_TRY(next(reader)); /* document end */

@@ -156,6 +156,20 @@ void att_claims_fill(att_claims *to, const att_claims *from)
         memcpy(to->interpolation, from->interpolation, sizeof to->interpolation);
 }
 
+void att_claims_lay_over(const att_claims *claims, att_preprocess *preprocess)
+{
+    if (claims->has_mean)
+        memcpy(preprocess->mean, claims->mean, sizeof preprocess->mean);
+    if (claims->has_std)
+        memcpy(preprocess->std, claims->std, sizeof preprocess->std);
+    if (claims->crop_pct != 0)
+        preprocess->crop_pct = claims->crop_pct;
+    if (claims->crop_mode[0])
+        memcpy(preprocess->crop_mode, claims->crop_mode, sizeof preprocess->crop_mode);
+    if (claims->interpolation[0])
+        memcpy(preprocess->interpolation, claims->interpolation, sizeof preprocess->interpolation);
+}
+
 att_status att_options_check(att_context *context, const char *family, const att_model_options *options)
 {
     if (options->in_chans == 2)
@@ -257,14 +271,18 @@ static att_status note_word(const note *n, char *to, size_t size)
     return ATT_OK;
 }
 
-/* A list of blocks or layers may be one number. */
+/* A list of blocks or layers may be one number or, as timm has it, a list of numbers. */
 static att_status note_field_word(const note *n, const field *f, char *to)
 {
     const att_fact *fact = n->fact;
-    if (fact->kind != ATT_FACT_NUMBERS || fact->count != 1 || !(fabs(fact->numbers[0]) <= 1e6))
+    char text[64] = "";
+    bool numbers = fact->kind == ATT_FACT_NUMBERS;
+    for (int i = 0; numbers && i < fact->count; i++) {
+        numbers = fabs(fact->numbers[i]) <= 1e6;
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.7g", i ? "," : "", fact->numbers[i]);
+    }
+    if (!numbers)
         return note_word(n, to, f->size);
-    char text[32];
-    snprintf(text, sizeof text, "%g", fact->numbers[0]);
     att_fact word = {.kind = ATT_FACT_TEXT, .text = text};
     note as_word = {n->context, n->what, n->key, &word};
     return note_word(&as_word, to, f->size);
@@ -289,13 +307,7 @@ static att_status note_field(const note *n, const field *f, att_model_options *o
 
 static att_status note_name(const note *n, att_claims *claims)
 {
-    if (claims->name[0])
-        return ATT_OK;
-    ATT_TRY(note_word(n, claims->name, sizeof claims->name));
-    char *tag = strchr(claims->name, '.'); /* timm's "architecture.pretrained_tag" */
-    if (tag)
-        *tag = '\0';
-    return ATT_OK;
+    return note_word(n, claims->name, sizeof claims->name);
 }
 
 /* [channels, height, width] */

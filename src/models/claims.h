@@ -9,7 +9,7 @@
 #include "core/text.h"
 
 typedef struct att_claims {
-    char name[64];             /* "": not said */
+    char name[128];            /* of the network, with its tag, as the source has it; "": not said */
     att_model_options options; /* 0, -1 or "": not said */
     double mean[3], std[3];
     bool has_mean, has_std;
@@ -20,6 +20,8 @@ typedef struct att_claims {
 att_claims att_claims_none(void);
 /* Takes over from `from` what `to` leaves open; a depth is not open where layers are said, which have one. */
 void att_claims_fill(att_claims *to, const att_claims *from);
+/* Puts what the claims say of images into *preprocess; img_size and in_chans are options and stay. */
+void att_claims_lay_over(const att_claims *claims, att_preprocess *preprocess);
 void att_options_fill(att_model_options *to, const att_model_options *from);
 /* Whether there is a head, where `options` leave it open: where they give a number of classes, else as in `own`.
  * Without one there are no classes. To be called before options are filled from `own`, and after. */
@@ -36,8 +38,8 @@ att_status att_options_check_attn(att_context *context, const att_model_options 
 typedef struct att_fact {
     enum { ATT_FACT_TEXT, ATT_FACT_NUMBERS, ATT_FACT_OTHER } kind;
     const char *text;
-    double numbers[3]; /* truth values are 0 and 1 */
-    int count;         /* of the numbers in the file; at most 3 are kept */
+    double numbers[4]; /* truth values are 0 and 1 */
+    int count;         /* of the numbers; more than 4 are no fact of this kind */
 } att_fact;
 /* Notes what `key` says, unless the claims know it already. Returns ERR_NOT_FOUND, without a message, for keys that
  * mean nothing here; ERR_FORMAT where the value is not of its key's kind or out of range. what: the source's name. */
@@ -48,6 +50,13 @@ att_status att_claims_note(att_context *context, const char *what, const char *k
 att_status att_claims_read_config(att_context *context, const char *path, att_claims *claims);
 att_status att_claims_read_args(att_context *context, const char *path, att_claims *claims);
 att_status att_claims_parse(att_context *context, const char *what, const char *text, att_claims *claims);
+/* The name of the network in metadata other than attscope's, NULL: there is none. */
+const char *att_claims_architecture(const att_tensors *file);
+/* What such metadata says beside the name: timm's config or arguments, a training script's options. */
+att_status att_claims_read_metadata(att_context *context, const char *what, const att_tensors *file,
+                                    att_claims *claims);
+/* A pretrained tag's "key=value key=value", values of channels joined by commas. */
+att_status att_claims_read_tag(att_context *context, const char *values, size_t length, att_claims *claims);
 
 /* Whether everything that `found`, what tensors say, says of a network is so in `own`; what any variant may have
  * otherwise (channels, classes, modules, the value LayerScale started at) aside. */

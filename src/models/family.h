@@ -4,6 +4,7 @@
 
 #include <attscope/models.h>
 
+#include "models/claims.h"
 #include "models/regrid.h"
 
 typedef struct att_family {
@@ -43,10 +44,15 @@ const att_family *att_model_family(const att_model *model);
 typedef struct att_variant {
     const att_family *family;
     int index; /* within the family */
+    att_claims
+        tag; /* what the pretrained tag in its name has otherwise than the variant; nothing where there is none */
 } att_variant;
 int att_variant_count(void);
 att_variant att_variant_at(int index);
-/* ERR_NOT_FOUND, with the nearest name, where there is none. */
-att_status att_variant_find(att_context *context, const char *name, att_variant *variant);
+/* text: as att_model_resolve() takes it, with the same errors. */
+att_status att_variant_find(att_context *context, const char *text, att_variant *variant);
+/* As att_family.defaults, with what the pretrained tag says laid over. */
+void att_variant_defaults(const att_variant *variant, const att_model_options *said, att_model_options *options,
+                          att_preprocess *preprocess);
 
 #endif

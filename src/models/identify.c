@@ -7,24 +7,35 @@
 #include "io/file.h"
 #include "models/claims.h"
 #include "models/family.h"
+#include "models/timm.h"
 
 static const char METADATA[] = "the file's metadata";
 static const char ARCHITECTURE[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECTURE "\"";
+static const char DESCRIPTION[] = "the checkpoint's description of its training";
 static const char CALLER[] = "as asked for";
+static const char ARGUMENTS[] = "args.yaml", CONFIG[] = "config.json";
 static const char VARIANT[] = "the model's defaults";
 
 typedef struct search {
     att_context *context;
     const att_tensors *file;
     const char *path;
-    att_claims claims;
+    att_claims claims;                 /* claims.name: of the network, without a tag */
     const char *name_from, *look_from; /* NULL: nobody has said */
-    att_text left_out;                 /* "; config.json, which names deit_tiny, was left out" */
+    att_network_name named;            /* by name_from */
+    att_variant variant;               /* of that name */
+    att_text notes;                    /* "; config.json, which names deit_tiny, was left out" */
     bool caller_says_head;             /* with or without one, or the number of its classes */
-    const char *unknown;               /* what the file calls its architecture, where no network here is called so */
+    char unknown[128]; /* what the file calls its network, where no network here is called so; "": nothing */
+    const char *unknown_from;
 } search;
 
 /* --- sources ----------------------------------------------------------------------------------------------------- */
+
+static void leave_out(search *s, const char *from, const char *name)
+{
+    att_text_append(&s->notes, "; %s, which names %s, was left out", from, name);
+}
 
 static bool says_look(const att_claims *claims)
 {
@@ -32,17 +43,97 @@ static bool says_look(const att_claims *claims)
            claims->interpolation[0];
 }
 
-static void take(search *s, const char *from, const att_claims *said)
+/* The family whose mark the file bears, else the list's first, which says what the tensors look like. */
+static const att_family *family_of(const att_tensors *file)
 {
-    if (s->claims.name[0] && said->name[0] && strcmp(s->claims.name, said->name) != 0) {
-        att_text_append(&s->left_out, "; %s, which names %s, was left out", from, said->name);
-        return;
+    for (int i = 0; i < att_variant_count(); i++)
+        if (att_tensors_find(file, att_variant_at(i).family->mark) >= 0)
+            return att_variant_at(i).family;
+    return att_variant_at(0).family;
+}
+
+/* The sentence of the context's last error, and what the tensors show where they fit no network here. */
+static att_status fail_with_tensors(const search *s, att_status status)
+{
+    att_text why = {.context = s->context};
+    att_model_options found = att_model_options_defaults();
+    att_text_append(&why, "%s", att_context_message(s->context));
+    att_status seen = family_of(s->file)->recognise(s->context, s->file, &found);
+    if (seen != ATT_OK)
+        att_text_append(&why, "; %s", att_context_message(s->context));
+    if (why.failed || seen == ATT_ERR_MEMORY)
+        status = att_fail_memory(s->context, 1024, "a message");
+    else
+        att_fail_say(s->context, "%s", why.data);
+    att_text_free(&why);
+    return status;
+}
+
+/* What a source's name means no network here for. Where timm has such a network, the file's weights are made for
+ * another computation, whatever the tensors fit; other names are passed over where the network is known already. */
+static att_status refuse_name(search *s, const char *from, const att_claims *said, att_status status)
+{
+    bool beside = strcmp(from, ARGUMENTS) == 0 || strcmp(from, CONFIG) == 0;
+    if (status == ATT_ERR_MEMORY)
+        return status;
+    if (strcmp(from, CALLER) == 0)
+        return fail_with_tensors(s, status);
+    if (status == ATT_ERR_NOT_FOUND && s->name_from) {
+        leave_out(s, from, said->name);
+        return ATT_OK;
     }
-    if (!s->name_from && said->name[0])
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s names the network \"%s\": %s%s%s%s", s->path, from,
+                    said->name, att_context_message(s->context), beside ? " (where " : "", beside ? from : "",
+                    beside ? " belongs to another file, move that file to a folder of its own)" : "");
+}
+
+static bool is_same_name(const att_network_name *a, const att_network_name *b)
+{
+    return strcmp(a->network, b->network) == 0 && (!a->tag[0] || !b->tag[0] || strcmp(a->tag, b->tag) == 0);
+}
+
+/* Takes over the network that a source names, and in *said what the tag says of images. False where another one is
+ * known already. */
+static bool take_name(search *s, const char *from, const att_network_name *name, const att_variant *variant,
+                      att_claims *said)
+{
+    if (s->name_from && !is_same_name(&s->named, name)) {
+        leave_out(s, from, said->name);
+        return false;
+    }
+    if (name->deprecated)
+        att_text_append(&s->notes, "; %s is timm's deprecated name of %s%s%s", said->name, name->network,
+                        name->tag[0] ? "." : "", name->tag);
+    if (!s->name_from)
         s->name_from = from;
+    if (!s->named.tag[0]) {
+        s->named = *name;
+        s->variant = *variant;
+    }
+    att_claims images = variant->tag;
+    images.options = att_model_options_defaults();
+    att_claims_fill(said, &images);
+    snprintf(said->name, sizeof said->name, "%s", name->network);
+    return true;
+}
+
+static att_status take(search *s, const char *from, att_claims *said)
+{
+    att_network_name name;
+    att_variant variant;
+    if (said->name[0]) {
+        att_status status = att_model_resolve(s->context, said->name, &name);
+        if (status == ATT_OK)
+            status = att_variant_find(s->context, said->name, &variant);
+        if (status != ATT_OK)
+            return refuse_name(s, from, said, status);
+        if (!take_name(s, from, &name, &variant, said))
+            return ATT_OK;
+    }
     if (!s->look_from && says_look(said))
         s->look_from = from;
     att_claims_fill(&s->claims, said);
+    return ATT_OK;
 }
 
 /* Reads the file `name` in the folder of the weights, where there is one. */
@@ -58,24 +149,30 @@ static att_status take_beside(search *s, const char *name,
     if (status == ATT_OK && att_file_exists(path.data)) {
         status = read(s->context, path.data, &said);
         if (status == ATT_OK)
-            take(s, name, &said);
+            status = take(s, name, &said);
     }
     att_text_free(&path);
     return status;
 }
 
-/* Of a training script's checkpoint; codes of their own have names of their own, which say nothing here. */
-static void take_architecture(search *s)
+/* What other codes write into a file. Names that only they know say nothing here. */
+static att_status take_metadata(search *s)
 {
-    const char *name = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE);
+    const char *name = att_claims_architecture(s->file);
+    att_network_name resolved;
     att_claims said = att_claims_none();
-    for (int i = 0; name && i < att_variant_count(); i++)
-        if (strcmp(att_model_at(i).name, name) == 0)
-            snprintf(said.name, sizeof said.name, "%s", name);
-    if (said.name[0])
-        take(s, ARCHITECTURE, &said);
-    else
-        s->unknown = name;
+    const char *from = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE) ? ARCHITECTURE : DESCRIPTION;
+    char what[512];
+    snprintf(what, sizeof what, "%s: its metadata", s->path);
+    if (name)
+        snprintf(said.name, sizeof said.name, "%s", name);
+    ATT_TRY(att_claims_read_metadata(s->context, what, s->file, &said));
+    if (said.name[0] && att_model_resolve(s->context, said.name, &resolved) == ATT_ERR_NOT_FOUND) {
+        memcpy(s->unknown, said.name, sizeof s->unknown);
+        s->unknown_from = from;
+        said.name[0] = '\0';
+    }
+    return take(s, from, &said);
 }
 
 static att_status take_all(search *s, const char *name, const att_model_options *flags)
@@ -84,24 +181,19 @@ static att_status take_all(search *s, const char *name, const att_model_options 
     if (flags)
         said.options = *flags;
     s->caller_says_head = said.options.num_classes > 0 || said.options.head != -1;
-    if (name) {
-        size_t length = strcspn(name, "."); /* timm's "architecture.pretrained_tag" */
-        snprintf(said.name, sizeof said.name, "%.*s", (int)(length < 64 ? length : 64), name);
-    }
-    take(s, CALLER, &said);
-    ATT_TRY(take_beside(s, "args.yaml", att_claims_read_args));
-    ATT_TRY(take_beside(s, "config.json", att_claims_read_config));
+    if (name)
+        snprintf(said.name, sizeof said.name, "%s", name);
+    ATT_TRY(take(s, CALLER, &said));
+    ATT_TRY(take_beside(s, ARGUMENTS, att_claims_read_args));
+    ATT_TRY(take_beside(s, CONFIG, att_claims_read_config));
     const char *text = att_tensors_metadata(s->file, ATT_IDENTITY_KEY);
-    if (!text) {
-        take_architecture(s);
-        return ATT_OK;
-    }
+    if (!text)
+        return take_metadata(s);
     said = att_claims_none();
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
     ATT_TRY(att_claims_parse(s->context, what, text, &said));
-    take(s, METADATA, &said);
-    return ATT_OK;
+    return take(s, METADATA, &said);
 }
 
 /* --- without a name ---------------------------------------------------------------------------------------------- */
@@ -119,19 +211,10 @@ static bool fits(att_context *context, att_variant variant, const att_model_opti
 {
     att_model_options own, changed = changes ? *changes : att_model_options_defaults();
     att_preprocess preprocess;
-    variant.family->defaults(variant.index, changes, &own, &preprocess);
+    att_variant_defaults(&variant, changes, &own, &preprocess);
     att_options_fill(&changed, &own);
     return variant.family->complete(context, &changed) == ATT_OK && att_options_agree(found, &changed) &&
            is_same_module(found->attn, changed.attn);
-}
-
-/* The family whose mark the file bears, else the list's first, which says what the tensors look like. */
-static const att_family *family_of(const att_tensors *file)
-{
-    for (int i = 0; i < att_variant_count(); i++)
-        if (att_tensors_find(file, att_variant_at(i).family->mark) >= 0)
-            return att_variant_at(i).family;
-    return att_variant_at(0).family;
 }
 
 /* Appends the names of the variants that fit when changed so. */
@@ -179,13 +262,31 @@ static att_status find_nearest(const search *s, nearest *n)
     return ATT_OK;
 }
 
-static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen)
+/* Appends timm's networks whose tensors are those of one of `names`, and which attscope lacks. */
+static void list_twins(const char *names, att_text *twins)
+{
+    att_timm_name timm;
+    for (size_t at = 0; att_timm_next_name(&at, &timm);) {
+        char twin[64];
+        snprintf(twin, sizeof twin, "%.*s", (int)timm.twin.length, timm.twin.bytes);
+        const char *found = twin[0] ? strstr(names, twin) : NULL;
+        if (found && (found == names || found[-1] == ' ') && strchr(",", found[strlen(twin)]))
+            att_text_append(twins, "%s%.*s",
+                            twins->length ? ", "
+                                          : ". timm's networks with the same tensors, which "
+                                            "attscope does not support: ",
+                            (int)timm.name.length, timm.name.bytes);
+    }
+}
+
+static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen, const char *twins)
 {
     const char *names = n->names.data;
     if (n->exact)
-        return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s", s->path, why, names,
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s%s", s->path, why, names,
                         strchr(names, ',') ? ", which may differ in what images they expect; name one of them"
-                                           : "; name it, or another that takes other images");
+                                           : "; name it, or another that takes other images",
+                        twins);
     if (n->names.length)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                         "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why, seen,
@@ -197,18 +298,23 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
 
 static att_status fail_nameless(const search *s)
 {
-    att_text seen = {.context = s->context}, why = {.context = s->context};
+    att_text seen = {.context = s->context}, why = {.context = s->context}, twins = {.context = s->context};
     att_model_options open = att_model_options_defaults();
     nearest n;
     att_status status = find_nearest(s, &n);
-    att_text_append(&why, s->unknown ? "%s names the network \"%s\", which is unknown here" : "%s%s",
-                    s->unknown ? ARCHITECTURE : "nothing says which network this is", s->unknown ? s->unknown : "");
+    if (s->unknown[0])
+        att_text_append(&why, "%s names the network \"%s\", which is unknown here", s->unknown_from, s->unknown);
+    else
+        att_text_append(&why, "nothing says which network this is");
     if (status == ATT_OK)
         att_options_differences(&seen, &n.found, &open);
-    if (status == ATT_OK && (n.names.failed || seen.failed || why.failed))
+    if (status == ATT_OK && n.exact && !n.names.failed)
+        list_twins(n.names.data, &twins);
+    if (status == ATT_OK && (twins.failed || n.names.failed || seen.failed || why.failed))
         status = att_fail_memory(s->context, 1024, "a message");
     else if (status == ATT_OK)
-        status = tell_nearest(s, &n, why.data, seen.data);
+        status = tell_nearest(s, &n, why.data, seen.data, twins.data ? twins.data : "");
+    att_text_free(&twins);
     att_text_free(&n.names);
     att_text_free(&seen);
     att_text_free(&why);
@@ -216,16 +322,6 @@ static att_status fail_nameless(const search *s)
 }
 
 /* --- with a name ------------------------------------------------------------------------------------------------- */
-
-static att_status find_variant(const search *s, att_variant *variant)
-{
-    att_status status = att_variant_find(s->context, s->claims.name, variant);
-    if (status == ATT_ERR_NOT_FOUND && s->name_from != CALLER)
-        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                        "%s: %s names the architecture \"%s\", which is not built here", s->path, s->name_from,
-                        s->claims.name);
-    return status;
-}
 
 /* A name that the caller gave stands where no name fits, and for images of any size; not where the tensors are those of
  * another network. What fits nothing is told later, for the family that was named. */
@@ -251,7 +347,7 @@ static att_status ask_variant(const search *s, att_variant variant, att_model_op
 {
     *found = att_model_options_defaults();
     ATT_TRY(variant.family->recognise(s->context, s->file, found));
-    variant.family->defaults(variant.index, found, own, look);
+    att_variant_defaults(&variant, found, own, look);
     return ATT_OK;
 }
 
@@ -288,39 +384,29 @@ static att_status settle_options(const search *s, att_variant variant, att_model
 
 static void settle_look(const search *s, att_preprocess *look, const att_model_options *options)
 {
-    const att_claims *claims = &s->claims;
     look->img_size = options->img_size;
     look->in_chans = options->in_chans;
-    if (claims->has_mean)
-        memcpy(look->mean, claims->mean, sizeof look->mean);
-    if (claims->has_std)
-        memcpy(look->std, claims->std, sizeof look->std);
-    if (claims->crop_pct != 0)
-        look->crop_pct = claims->crop_pct;
-    if (claims->crop_mode[0])
-        memcpy(look->crop_mode, claims->crop_mode, sizeof look->crop_mode);
-    if (claims->interpolation[0])
-        memcpy(look->interpolation, claims->interpolation, sizeof look->interpolation);
+    att_claims_lay_over(&s->claims, look);
 }
 
 static att_status describe(const search *s, const att_model_options *own, att_identity *identity)
 {
     att_text text = {.context = s->context}, other = {.context = s->context}, brief = {.context = s->context};
     const char *look_from = s->look_from ? s->look_from : VARIANT;
-    const char *left_out = s->left_out.data ? s->left_out.data : "";
-    att_text_append(&text, "architecture: %s (%s)", s->name_from, identity->name);
+    const char *notes = s->notes.data ? s->notes.data : "", *tag = s->named.tag;
+    att_text_append(&text, "architecture: %s (%s%s%s)", s->name_from, identity->name, *tag ? "." : "", tag);
     if (att_options_differences(&other, &identity->options, own))
         att_text_append(&text, " with %s", other.data ? other.data : "");
-    att_text_append(&text, "; preprocessing: %s%s", look_from, left_out);
+    att_text_append(&text, "; preprocessing: %s%s", look_from, notes);
     if (*att_tensors_origin(s->file))
         att_text_append(&text, "; weights: %s", att_tensors_origin(s->file));
-    att_text_append(&brief, "%s", s->name_from);
+    att_text_append(&brief, "%s%s%s", s->name_from, *tag ? ", pretrained tag " : "", tag);
     if (strcmp(look_from, s->name_from) != 0)
         att_text_append(&brief, "; preprocessing: %s", look_from);
     if (*att_tensors_origin(s->file))
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
-    att_text_append(&brief, "%s", left_out);
-    bool failed = text.failed || other.failed || brief.failed || s->left_out.failed;
+    att_text_append(&brief, "%s", notes);
+    bool failed = text.failed || other.failed || brief.failed || s->notes.failed;
     if (!failed) {
         snprintf(identity->origin, sizeof identity->origin, "%s", text.data);
         snprintf(identity->brief, sizeof identity->brief, "%s", brief.data);
@@ -336,13 +422,12 @@ static att_status identify(search *s, const char *name, const att_model_options 
     ATT_TRY(take_all(s, name, flags));
     if (!s->claims.name[0])
         return fail_nameless(s);
-    att_variant variant;
-    ATT_TRY(find_variant(s, &variant));
+    att_variant variant = s->variant;
     if (s->name_from == CALLER)
         ATT_TRY(check_name(s, variant));
     att_identity made = {0};
     att_model_options found, own;
-    snprintf(made.name, sizeof made.name, "%s", s->claims.name);
+    snprintf(made.name, sizeof made.name, "%s", s->named.network);
     ATT_TRY(ask_variant(s, variant, &found, &own, &made.preprocess));
     ATT_TRY(settle_options(s, variant, found, &own, &made.options));
     settle_look(s, &made.preprocess, &made.options);
@@ -359,9 +444,9 @@ att_status att_model_identify(att_context *context, const att_tensors *file, con
                 .file = file,
                 .path = path ? path : att_tensors_path(file),
                 .claims = att_claims_none(),
-                .left_out.context = context};
+                .notes.context = context};
     att_status status = identify(&s, name, flags, identity);
-    att_text_free(&s.left_out);
+    att_text_free(&s.notes);
     return status;
 }
 

@@ -41,7 +41,7 @@ att_variant att_variant_at(int index)
     int f = 0;
     while (f < FAMILY_COUNT - 1 && index >= families[f]->variant_count)
         index -= families[f++]->variant_count;
-    return (att_variant){.family = families[f], .index = index};
+    return (att_variant){.family = families[f], .index = index, .tag = att_claims_none()};
 }
 
 int att_model_count(void)
@@ -55,24 +55,17 @@ att_model_info att_model_at(int index)
     return variant.family->variant(variant.index);
 }
 
-static const char *name_at(const void *user, int index)
+void att_variant_defaults(const att_variant *variant, const att_model_options *said, att_model_options *options,
+                          att_preprocess *preprocess)
 {
-    (void)user;
-    return att_model_at(index).name;
-}
-
-att_status att_variant_find(att_context *context, const char *name, att_variant *variant)
-{
-    int count = att_variant_count();
-    for (int i = 0; i < count; i++)
-        if (strcmp(name_at(NULL, i), name) == 0) {
-            *variant = att_variant_at(i);
-            return ATT_OK;
-        }
-    const char *nearest = att_text_nearest(name, name_at, NULL, count);
-    if (nearest)
-        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%s\"; did you mean \"%s\"?", name, nearest);
-    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%s\"", name);
+    variant->family->defaults(variant->index, said, options, preprocess);
+    if (preprocess->img_size != variant->family->variant(variant->index).img_size)
+        return; /* made for other images than the tag's weights */
+    att_model_options tagged = variant->tag.options;
+    att_options_fill(&tagged, options);
+    *options = tagged;
+    att_claims_lay_over(&variant->tag, preprocess);
+    preprocess->img_size = options->img_size;
 }
 
 att_status att_model_measure(att_context *context, att_model_info *info)
@@ -137,7 +130,7 @@ static att_status build_graph(att_model *model, att_dtype dtype)
 static att_status settle(att_model *model, att_variant variant, const att_model_options *options)
 {
     att_model_options own;
-    variant.family->defaults(variant.index, options, &own, &model->preprocess);
+    att_variant_defaults(&variant, options, &own, &model->preprocess);
     model->options = options ? *options : att_model_options_defaults();
     model->name = variant.family->variant(variant.index).name;
     model->family = variant.family;

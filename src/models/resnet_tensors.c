@@ -7,6 +7,7 @@
 #include "models/checkpoint.h"
 #include "models/module_options.h"
 #include "models/resnet.h"
+#include "models/signs.h"
 
 /* The scope that modules have in the public codes of residual networks for CIFAR. */
 static const char OTHER_SCOPE[] = "attention_module";
@@ -210,18 +211,13 @@ bool att_resnet_alias(const char *name, int index, char *other, size_t size)
 typedef struct seen {
     att_context *context;
     const att_tensors *file;
+    const char
+        *alien; /* of the tensors that no residual network here has, the one that says most; NULL: there is none */
     int blocks[ATT_STAGES];
     const att_module *module;
     bool bears[ATT_STAGES][ATT_BLOCKS];         /* blocks with the module */
     int module_tensors[ATT_STAGES][ATT_BLOCKS]; /* in the module's scope */
 } seen;
-
-static att_status refuse(const seen *s, const char *name)
-{
-    bool prefixed = att_text_matches("module.*", name) || att_text_matches("backbone.*", name);
-    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no residual network here%s",
-                    att_tensors_path(s->file), name, prefixed ? ": its names bear a prefix" : "");
-}
 
 static att_status read_name(seen *s, const char *name)
 {
@@ -229,8 +225,11 @@ static att_status read_name(seen *s, const char *name)
     const char *rest;
     if (att_checkpoint_passes_over(s->file, name) || is_outer(name))
         return ATT_OK;
-    if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(rest)))
-        return refuse(s, name);
+    if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(rest))) {
+        if (!s->alien || att_sign_rank(name) < att_sign_rank(s->alien))
+            s->alien = name;
+        return ATT_OK;
+    }
     if (block >= s->blocks[stage - 1])
         s->blocks[stage - 1] = block + 1;
     s->module_tensors[stage - 1][block] += is_in_module(rest);
@@ -395,11 +394,31 @@ static att_status read_module(const seen *s, const att_stages *stages, att_model
     return ATT_OK;
 }
 
+/* Group norm keeps nothing, layer norm and others neither. */
+static att_status check_norms(const seen *s)
+{
+    static const char *const norms[] = {"bn1", "layer1.0.bn1"};
+    for (int i = 0; i < COUNT(norms); i++) {
+        char weight[32], statistics[32];
+        snprintf(weight, sizeof weight, "%s.weight", norms[i]);
+        snprintf(statistics, sizeof statistics, "%s.running_mean", norms[i]);
+        if (has(s, weight) && !has(s, statistics))
+            return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                            "%s: \"%s\" has no running statistics, as in networks with group norm; those here have "
+                            "batch norm",
+                            att_tensors_path(s->file), norms[i]);
+    }
+    return ATT_OK;
+}
+
 /* All but the module's options. */
 static att_status read_network(seen *s, att_model_options *found, att_stages *stages)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
         ATT_TRY(read_name(s, att_tensors_at(s->file, i).name));
+    if (s->alien)
+        return att_sign_refuse(s->context, s->file, s->alien, "residual network here");
+    ATT_TRY(check_norms(s));
     ATT_TRY(read_stem(s, found));
     ATT_TRY(read_blocks(s, found));
     read_shortcut(s, found);

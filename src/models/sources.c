@@ -1,4 +1,5 @@
 /* Reading what side files and metadata claim. */
+#include <stdio.h>
 #include <string.h>
 
 #include <attscope/yaml.h>
@@ -9,8 +10,23 @@
 #include "io/file.h"
 #include "io/json.h"
 #include "models/claims.h"
+#include "models/family.h"
+#include "models/timm.h"
 
-enum { CONFIG_BYTES = 1 << 20 };
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+
+enum { CONFIG_BYTES = 1 << 20, MOST_NUMBERS = sizeof((att_fact *)0)->numbers / sizeof(double) };
+
+static bool as_number(const char *text, double *number)
+{
+    static const char *const truths[] = {"false", "true"};
+    for (int i = 0; i < 2; i++)
+        if (strcmp(text, truths[i]) == 0) {
+            *number = i;
+            return true;
+        }
+    return att_text_to_f64(text, number);
+}
 
 /* --- JSON -------------------------------------------------------------------------------------------------------- */
 
@@ -34,7 +50,7 @@ static att_fact json_fact(const json_t *value)
     } else if (json_number(value, &fact.numbers[0])) {
         fact.kind = ATT_FACT_NUMBERS;
         fact.count = 1;
-    } else if (json_is_array(value) && json_array_size(value) <= 3) {
+    } else if (json_is_array(value) && json_array_size(value) <= MOST_NUMBERS) {
         fact.kind = ATT_FACT_NUMBERS;
         fact.count = (int)json_array_size(value);
         for (int i = 0; i < fact.count; i++)
@@ -44,12 +60,18 @@ static att_fact json_fact(const json_t *value)
     return fact;
 }
 
+static bool says_nothing(const json_t *value)
+{
+    return !value || json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
 /* Notes member `key` where it is there and says something. */
 static att_status note_member(att_context *context, const char *what, const json_t *object, const char *key,
                               att_claims *claims)
 {
     const json_t *value = json_object_get(object, key);
-    if (!value || json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0))
+    if (says_nothing(value))
         return ATT_OK;
     att_fact fact = json_fact(value);
     return att_claims_note(context, what, key, &fact, claims);
@@ -63,59 +85,161 @@ static att_status note_members(att_context *context, const char *what, const jso
     return ATT_OK;
 }
 
-/* Arguments of timm's constructor that leave an inference as it is. */
-static bool is_harmless(const char *key, const json_t *value)
+/* --- arguments of timm's constructors ------------------------------------------------------------------------------
+ */
+
+static const char ANY[] = "*", VIT[] = "vit", RESNET[] = "resnet";
+
+/* Arguments that attscope's networks do not have as options, and the value for which timm computes what they compute.
+ */
+static const struct argument {
+    const char *key, *idle; /* ANY: whatever its value */
+    const char *family;     /* NULL: all */
+} arguments[] = {
+    {"drop_rate", ANY, NULL},
+    {"pos_drop_rate", ANY, VIT},
+    {"patch_drop_rate", ANY, VIT},
+    {"proj_drop_rate", ANY, VIT},
+    {"attn_drop_rate", ANY, VIT},
+    {"drop_path_rate", ANY, NULL},
+    {"drop_block_rate", ANY, RESNET},
+    {"weight_init", ANY, VIT},
+    {"fix_init", ANY, VIT},
+    {"dynamic_img_size", ANY, VIT},
+    {"dynamic_img_pad", ANY, VIT},
+    {"qk_norm", "false", VIT},
+    {"scale_attn_norm", "false", VIT},
+    {"scale_mlp_norm", "false", VIT},
+    {"proj_bias", "true", VIT},
+    {"pos_embed", "learn", VIT},
+    {"reg_tokens", "0", VIT},
+    {"pre_norm", "false", VIT},
+
+    {"act_layer", "gelu", VIT},
+    {"pool_include_prefix", "false", VIT},
+    {"norm_layer", "layernorm", VIT},
+    {"output_stride", "32", RESNET},
+    {"block_reduce_first", "1", RESNET},
+    {"down_kernel_size", "1", RESNET},
+    {"act_layer", "relu", RESNET},
+    {"replace_stem_pool", "false", RESNET},
+    {"norm_layer", "batchnorm", RESNET},
+    {"norm_layer", "batchnorm2d", RESNET},
+    /* Tensors show these. */
+    {"stem_width", ANY, RESNET},
+    {"avg_down", ANY, RESNET},
+    /* Of timm's scripts. */
+    {"bn_eps", "1e-5", NULL},
+    {"bn_tf", "false", NULL},
+};
+
+static bool is_value(const att_fact *fact, const char *text)
 {
-    static const char *const training[] = {"drop_rate",
-                                           "pos_drop_rate",
-                                           "patch_drop_rate",
-                                           "proj_drop_rate",
-                                           "attn_drop_rate",
-                                           "drop_path_rate",
-                                           "weight_init",
-                                           "fix_init",
-                                           "dynamic_img_size",
-                                           "dynamic_img_pad",
-                                           NULL};
-    for (const char *const *known = training; *known; known++)
-        if (strcmp(key, *known) == 0)
-            return true;
     double number;
-    return json_is_null(value) || (json_number(value, &number) && number == 0);
+    if (fact->kind == ATT_FACT_TEXT)
+        return strcmp(fact->text, text) == 0;
+    return fact->kind == ATT_FACT_NUMBERS && fact->count == 1 && as_number(text, &number) && fact->numbers[0] == number;
 }
 
-static att_status note_model_args(att_context *context, const char *what, const json_t *arguments, att_claims *claims)
+/* Refuses an argument, of a network of the named family (NULL: unknown), with which timm computes something else. */
+static att_status check_argument(att_context *context, const char *what, const char *family, const char *key,
+                                 const att_fact *fact)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)arguments, key, value)
-    {
-        att_status status = note_member(context, what, arguments, key, claims);
-        if (status == ATT_ERR_NOT_FOUND && is_harmless(key, value))
+    bool known = false, idle = false;
+    for (int i = 0; i < COUNT(arguments); i++) {
+        const struct argument *a = &arguments[i];
+        if (strcmp(a->key, key) != 0)
             continue;
-        if (status == ATT_ERR_NOT_FOUND)
-            return att_fail(context, ATT_ERR_UNSUPPORTED,
-                            "%s: the network was made with \"%.64s\", which no model here has", what, key);
-        ATT_TRY(status);
+        known = true;
+        idle |= (!a->family || !family || strcmp(a->family, family) == 0) &&
+                (strcmp(a->idle, ANY) == 0 || is_value(fact, a->idle));
+    }
+    if (idle || (!known && is_value(fact, "0")))
+        return ATT_OK;
+    char value[48] = "";
+    if (fact->kind == ATT_FACT_TEXT)
+        snprintf(value, sizeof value, " \"%.32s\"", fact->text);
+    else if (fact->kind == ATT_FACT_NUMBERS && fact->count == 1)
+        snprintf(value, sizeof value, " %g", fact->numbers[0]);
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the network was made with %.64s%s, which attscope does not have",
+                    what, key, value);
+}
+
+/* The family of the network that the claims name; NULL where they name none. */
+static const char *family_named(att_context *context, const att_claims *claims)
+{
+    att_variant variant;
+    if (!claims->name[0] || att_variant_find(context, claims->name, &variant) != ATT_OK)
+        return NULL;
+    return variant.family->name;
+}
+
+/* Notes an argument of the constructor of a network of that family (NULL: unknown). */
+static att_status note_argument(att_context *context, const char *what, const char *family, const char *key,
+                                const att_fact *fact, att_claims *claims)
+{
+    att_status status = att_claims_note(context, what, key, fact, claims);
+    return status == ATT_ERR_NOT_FOUND ? check_argument(context, what, family, key, fact) : status;
+}
+
+static att_status note_model_args(att_context *context, const char *what, const json_t *args, att_claims *claims)
+{
+    const char *key, *family = family_named(context, claims);
+    json_t *value;
+    json_object_foreach((json_t *)args, key, value)
+    {
+        att_fact fact = json_fact(value);
+        if (!says_nothing(value))
+            ATT_TRY(note_argument(context, what, family, key, &fact, claims));
     }
     return ATT_OK;
 }
 
+/* Puts the pretrained tag behind the network's name. Tags of others than timm say nothing here. */
+static void note_tag(att_context *context, const json_t *config, att_claims *claims)
+{
+    const char *tag = json_string_value(json_object_get(config, "tag"));
+    att_network_name name;
+    att_timm_tag found;
+    if (!tag || !claims->name[0] || att_model_resolve(context, claims->name, &name) != ATT_OK ||
+        strchr(claims->name, '.') || !att_timm_find_tag(name.network, tag, &found))
+        return;
+    size_t length = strlen(claims->name);
+    snprintf(claims->name + length, sizeof claims->name - length, ".%s", tag);
+}
+
+/* The transformers library's networks differ from timm's where tensors do not show it (eps, activations). Its wrapper
+ * of timm's networks writes timm's config. */
+static att_status refuse_transformers(att_context *context, const char *what, const json_t *root)
+{
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    if (!type || strcmp(type, "timm_wrapper") == 0 || json_object_get(root, "architecture"))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: describes a network of the transformers library (model_type \"%.64s\"); attscope has timm's. "
+                    "If it belongs to another file, move that file to a folder of its own",
+                    what, type);
+}
+
 static att_status note_config(att_context *context, const char *what, const json_t *root, att_claims *claims)
 {
-    static const char *const own[] = {"architecture", "num_classes", "global_pool", NULL};
+    static const char *const name[] = {"architecture", NULL};
+    static const char *const own[] = {"num_classes", "global_pool", NULL};
     static const char *const pretrained[] = {"num_classes", "input_size", "mean",          "std",
                                              "crop_pct",    "crop_mode",  "interpolation", NULL};
     if (!json_is_object(root))
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
-    const json_t *arguments = json_object_get(root, "model_args");
-    if (json_is_object(arguments))
-        ATT_TRY(note_model_args(context, what, arguments, claims));
+    ATT_TRY(refuse_transformers(context, what, root));
+    ATT_TRY(note_members(context, what, root, name, claims));
+    const json_t *args = json_object_get(root, "model_args");
+    if (json_is_object(args))
+        ATT_TRY(note_model_args(context, what, args, claims));
     ATT_TRY(note_members(context, what, root, own, claims));
     /* Before timm 0.9 what is now in pretrained_cfg lay beside the architecture. */
     const json_t *config = json_object_get(root, "pretrained_cfg");
     if (!json_is_object(config))
         config = root;
+    note_tag(context, config, claims);
     /* A network without a head has num_classes 0, beside the classes that its training had. */
     bool says_classes = json_is_number(json_object_get(root, "num_classes"));
     return note_members(context, what, config, pretrained + says_classes, claims);
@@ -157,26 +281,15 @@ att_status att_claims_parse(att_context *context, const char *what, const char *
 
 /* --- YAML -------------------------------------------------------------------------------------------------------- */
 
-static bool yaml_number(const char *text, double *number)
-{
-    static const char *const truths[] = {"false", "true"};
-    for (int i = 0; i < 2; i++)
-        if (strcmp(text, truths[i]) == 0) {
-            *number = i;
-            return true;
-        }
-    return att_text_to_f64(text, number);
-}
-
 static att_fact yaml_fact(const att_yaml_entry *entry)
 {
     att_fact fact = {.kind = ATT_FACT_OTHER};
-    if (entry->value_count < 1 || entry->value_count > 3)
+    if (entry->value_count < 1 || entry->value_count > MOST_NUMBERS)
         return fact;
     fact.kind = ATT_FACT_NUMBERS;
     fact.count = entry->value_count;
     for (int i = 0; i < fact.count; i++)
-        if (!yaml_number(entry->values[i], &fact.numbers[i]))
+        if (!as_number(entry->values[i], &fact.numbers[i]))
             fact.kind = ATT_FACT_OTHER;
     if (fact.kind == ATT_FACT_OTHER && fact.count == 1) {
         fact.kind = ATT_FACT_TEXT;
@@ -194,23 +307,153 @@ static void own_key(const char *key, char *own, size_t size)
     own[length] = '\0';
 }
 
-/* args.yaml holds every option of a training; those that say nothing of the network are passed over. */
+static const char MODEL_KWARGS[] = "model_kwargs.";
+
+/* Options of timm's scripts that say nothing of the network are passed over. */
+static att_status note_option(att_context *context, const char *what, const char *key, const att_fact *fact,
+                              att_claims *claims)
+{
+    static const char *const norms[] = {"bn_eps", "bn_tf"};
+    size_t length = strlen(MODEL_KWARGS);
+    if (strncmp(key, MODEL_KWARGS, length) == 0)
+        return note_argument(context, what, family_named(context, claims), key + length, fact, claims);
+    for (int i = 0; i < COUNT(norms); i++)
+        if (strcmp(key, norms[i]) == 0)
+            return check_argument(context, what, NULL, key, fact);
+    att_status status = att_claims_note(context, what, key, fact, claims);
+    return status == ATT_ERR_NOT_FOUND ? ATT_OK : status;
+}
+
+static bool is_given(const att_yaml_entry *entry)
+{
+    return entry->kind != ATT_YAML_NULL && !(entry->value_count == 1 && entry->values[0][0] == '\0');
+}
+
+static att_status note_entries(att_context *context, const char *path, const att_yaml *yaml, bool names_only,
+                               att_claims *claims)
+{
+    for (int i = 0; i < att_yaml_count(yaml); i++) {
+        att_yaml_entry entry = att_yaml_at(yaml, i);
+        char key[64];
+        own_key(entry.key, key, sizeof key);
+        if (!is_given(&entry) || (names_only && strcmp(key, "model") != 0))
+            continue;
+        att_fact fact = yaml_fact(&entry);
+        ATT_TRY(note_option(context, path, key, &fact, claims));
+    }
+    return ATT_OK;
+}
+
+/* The name first, by which an argument's meaning is known. */
 att_status att_claims_read_args(att_context *context, const char *path, att_claims *claims)
 {
     att_yaml *yaml;
     ATT_TRY(att_yaml_read(context, path, &yaml));
-    att_status status = ATT_OK;
-    for (int i = 0; status == ATT_OK && i < att_yaml_count(yaml); i++) {
-        att_yaml_entry entry = att_yaml_at(yaml, i);
-        if (entry.kind == ATT_YAML_NULL || (entry.value_count == 1 && entry.values[0][0] == '\0'))
-            continue;
-        att_fact fact = yaml_fact(&entry);
-        char key[64];
-        own_key(entry.key, key, sizeof key);
-        status = att_claims_note(context, path, key, &fact, claims);
-        if (status == ATT_ERR_NOT_FOUND)
-            status = ATT_OK;
-    }
+    att_status status = note_entries(context, path, yaml, true, claims);
+    if (status == ATT_OK)
+        status = note_entries(context, path, yaml, false, claims);
     att_yaml_destroy(&yaml);
     return status;
+}
+
+/* --- other codes' metadata ---------------------------------------------------------------------------------------- */
+
+/* The object that a text holds; NULL where it is none. */
+static json_t *parse_object(att_context *context, const char *what, const char *text)
+{
+    json_t *value = NULL;
+    if (!text || text[0] != '{' || att_json_parse(context, what, text, strlen(text), &value) != ATT_OK)
+        return NULL;
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return NULL;
+    }
+    return value;
+}
+
+/* A training script's options. Those of other scripts than timm's have other meanings, but for the network's name. */
+static att_status note_options(att_context *context, const char *what, const json_t *options, att_claims *claims)
+{
+    const char *key;
+    json_t *value;
+    ATT_TRY(note_member(context, what, options, "model", claims));
+    if (!json_object_get(options, "gp"))
+        return ATT_OK;
+    json_object_foreach((json_t *)options, key, value)
+    {
+        att_fact fact = json_fact(value);
+        if (!says_nothing(value))
+            ATT_TRY(note_option(context, what, key, &fact, claims));
+    }
+    return ATT_OK;
+}
+
+static const char *find_text(const att_tensors *file, const char *const *keys, int count)
+{
+    const char *text = NULL;
+    for (int i = 0; i < count && !text; i++)
+        text = att_tensors_metadata(file, keys[i]);
+    return text;
+}
+
+const char *att_claims_architecture(const att_tensors *file)
+{
+    static const char *const keys[] = {ATT_TENSORS_ARCHITECTURE, "architecture", "model_name", "model"};
+    return find_text(file, keys, COUNT(keys));
+}
+
+att_status att_claims_read_metadata(att_context *context, const char *what, const att_tensors *file, att_claims *claims)
+{
+    static const char *const argument_keys[] = {"model_args", "model_kwargs"};
+    static const char *const config_keys[] = {"config", "pretrained_cfg"};
+    json_t *config = parse_object(context, what, find_text(file, config_keys, COUNT(config_keys)));
+    json_t *args = parse_object(context, what, find_text(file, argument_keys, COUNT(argument_keys)));
+    json_t *options = parse_object(context, what, att_tensors_metadata(file, ATT_TENSORS_OPTIONS));
+    att_status status = ATT_OK;
+    if (args)
+        status = note_model_args(context, what, args, claims);
+    if (options && status == ATT_OK)
+        status = note_options(context, what, options, claims);
+    if (config && status == ATT_OK)
+        status = note_config(context, what, config, claims);
+    json_decref(config);
+    json_decref(args);
+    json_decref(options);
+    return status;
+}
+
+/* --- a pretrained tag -------------------------------------------------------------------------------------------- */
+
+static const char NUM_CLASSES[] = "num_classes";
+
+/* "key=value,value", which is cut apart. */
+static att_status note_assignment(att_context *context, char *key, att_claims *claims)
+{
+    char *value = strchr(key, '=');
+    if (!value)
+        return att_fail(context, ATT_ERR_INTERNAL, "the list of pretrained tags has \"%s\"", key);
+    *value++ = '\0';
+    if (strcmp(key, NUM_CLASSES) == 0 && strcmp(value, "0") == 0)
+        return ATT_OK; /* weights without a classifier, which their tensors show */
+    const char *values[3] = {value};
+    att_yaml_entry entry = {.key = key, .values = values, .value_count = 1};
+    for (char *comma = value; (comma = strchr(comma, ',')) && entry.value_count < 3;) {
+        *comma++ = '\0';
+        values[entry.value_count++] = comma;
+    }
+    att_fact fact = yaml_fact(&entry);
+    return att_claims_note(context, "a pretrained tag", key, &fact, claims);
+}
+
+att_status att_claims_read_tag(att_context *context, const char *values, size_t length, att_claims *claims)
+{
+    char copy[256];
+    snprintf(copy, sizeof copy, "%.*s", (int)length, values);
+    for (char *at = copy, *space; at && *at; at = space) {
+        space = strchr(at, ' ');
+        if (space)
+            *space++ = '\0';
+        ATT_TRY(note_assignment(context, at, claims));
+    }
+    return ATT_OK;
 }

@@ -7,47 +7,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/checkpoint.h"
+#include "models/signs.h"
 #include "models/vit.h"
-
-/* What tensors that no plain ViT has are a sign of. The first pattern that matches is taken. */
-static const struct sign {
-    const char *pattern, *of;
-} signs[] = {
-    {"dist_token", "a distilled DeiT (a second token with its own head)"},
-    {"head_dist.*", "a distilled DeiT (a second token with its own head)"},
-    {"reg_token", "register tokens"},
-    {"register_tokens", "register tokens"},
-    {"norm_pre.*", "a norm before the blocks, as in CLIP"},
-    {"*.attn.q_norm.*", "normalised queries and keys"},
-    {"*.attn.k_norm.*", "normalised queries and keys"},
-    {"*.attn.norm.*", "a norm inside the attention"},
-    {"*.mlp.norm.*", "a norm inside the MLP"},
-    {"*.mlp.w12.*", "a gated MLP"},
-    {"*.mlp.fc1_g.*", "a gated MLP"},
-    {"*.mlp.gate*", "a gated MLP"},
-    {"*.attn.q_proj.*", "separate query, key and value layers, as in EVA"},
-    {"*.attn.rel_pos*", "relative positions"},
-    {"*relative_position*", "relative positions"},
-    {"*rope*", "rotary positions"},
-    {"blocks.*.attns.*", "parallel branches"},
-    {"blocks.*.ffns.*", "parallel branches"},
-    {"attn_pool.*", "pooling by attention"},
-    {"patch_embed.backbone.*", "a convolutional network before the patches (a hybrid ViT)"},
-    {"patch_embed.norm.*", "a norm after the patch embedding"},
-    {"cls_token_*", "several class tokens"},
-    {"fc_norm.*.*", "an unknown norm"},
-    {"vit.*", "the transformers library's names; only timm's are read"},
-    {"deit.*", "the transformers library's names; only timm's are read"},
-    {"embeddings.*", "the transformers library's names; only timm's are read"},
-    {"visual.*", "CLIP"},
-    {"layers.*", "a hierarchical transformer (Swin and the like)"},
-    {"stages.*", "a network of stages (ConvNeXt and the like)"},
-    {"layer?.*", "a ResNet"},
-    {"conv1.*", "a convolutional network"},
-    {"module.*", "names with the prefix \"module.\", left by parallel training"},
-    {"backbone.*", "names with the prefix \"backbone.\""},
-    {"model.*", "names with the prefix \"model.\""},
-};
 
 static const char *const outer_names[] = {
     "cls_token",   "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias",
@@ -99,23 +60,7 @@ static int block_of(const char *name, const char **rest)
     return number;
 }
 
-static const struct sign *sign_of(const char *name)
-{
-    for (int i = 0; i < COUNT(signs); i++)
-        if (att_text_matches(signs[i].pattern, name))
-            return &signs[i];
-    return NULL;
-}
-
-static att_status refuse(att_context *context, const att_tensors *file, const char *name)
-{
-    const struct sign *sign = sign_of(name);
-    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no plain ViT, DeiT or ResNet%s%s",
-                    att_tensors_path(file), name, sign ? ": it is a sign of " : "", sign ? sign->of : "");
-}
-
-/* Reads every name: depth and module, or the refusal of a name that is not a plain ViT's (one whose meaning is known
- * before others). */
+/* Reads every name: depth and module, or the refusal of a name that is not a plain ViT's, the one that says most. */
 static att_status read_names(att_context *context, const att_tensors *file, att_model_options *found)
 {
     const char *alien = NULL;
@@ -129,11 +74,11 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
             found->depth = block + 1 > found->depth ? block + 1 : found->depth;
             if (module)
                 snprintf(found->broadcast, sizeof found->broadcast, "%s", module->name);
-        } else if (!alien || (!sign_of(alien) && sign_of(name))) {
+        } else if (!alien || att_sign_rank(name) < att_sign_rank(alien)) {
             alien = name;
         }
     }
-    return alien ? refuse(context, file, alien) : ATT_OK;
+    return alien ? att_sign_refuse(context, file, alien, "plain ViT, DeiT or ResNet") : ATT_OK;
 }
 
 static bool has(const att_tensors *file, const char *name)

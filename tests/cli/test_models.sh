@@ -26,6 +26,30 @@ out_has 'vit_tiny_patch16_224'
 
 run 1 models vit_tini_patch16_224
 err_is <<'TEXT'
-attscope: no model is called "vit_tini_patch16_224"; did you mean vit_tiny_patch16_224?
+attscope: there is no model "vit_tini_patch16_224"; did you mean "vit_tiny_patch16_224"?
 TEXT
+run 1 models resnetaa50
+err_is <<'TEXT'
+attscope: timm has resnetaa50 (anti-aliased downsampling); attscope does not support it
+TEXT
+run 1 models 'resnetaa*'
+err_is <<'TEXT'
+attscope: no model is called "resnetaa*"; attscope models lists all, '*' stands for any letters
+TEXT
+
+# A deprecated name and one with a tag are of a network in the list; --tags lists a network's tags.
+run 0 models tv_resnet34 resnet34.a1_in1k
+out_has 'resnet34 '
+run 0 models --tags vit_small_patch8_224 deit3_small_patch16_224
+out_is <<'TEXT'
+model                        params M    GMACs  size
+vit_small_patch8_224            22.06    22.41   224  Vision Transformer (Dosovitskiy et al., ICLR 2021)
+  .dino                         no classes  size 224  crop 0.9 center  bicubic  mean 0.485,0.456,0.406  std 0.229,0.224,0.225
+deit3_small_patch16_224         22.06     4.60   224  DeiT III (Touvron et al., ECCV 2022)
+  .fb_in1k                    1000 classes  size 224  crop 0.9 center  bicubic  mean 0.485,0.456,0.406  std 0.229,0.224,0.225
+  .fb_in22k_ft_in1k           1000 classes  size 224  crop 1 center  bicubic  mean 0.485,0.456,0.406  std 0.229,0.224,0.225
+TEXT
+run 0 models --tags deit3_small_patch16_224 --json -
+out_has '"tag": "fb_in22k_ft_in1k"'
+out_has '"crop_pct": 1'
 finish

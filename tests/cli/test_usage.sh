@@ -94,7 +94,7 @@ usage '--opt: there is no "adam"; did you mean adamw?' train data --opt adam
 usage '--broadcast: there is no "cbs"; did you mean cb?' train data --broadcast cbs
 usage '--crop-mode: there is no "middle", only center, squash, border' train data --crop-mode middle
 usage '--interpolation: there is no "lanczos", only bicubic, bilinear' train data --interpolation lanczos
-usage '--model: there is no "vit_tiny_patch16_244"; did you mean vit_tiny_patch16_224?' \
+usage 'there is no model "vit_tiny_patch16_244"; did you mean "vit_tiny_patch16_224"?' \
     train data --model vit_tiny_patch16_244
 
 usage 'train needs DATA; see attscope train --help' train
@@ -120,7 +120,10 @@ done
 
 usage '--seed: "-1" is not a whole number from 0 to 2^64 - 1' train data --seed -1
 usage '--checkpoint-hist: "0" is not a whole number from 1 to 1000' train data --checkpoint-hist 0
-usage "-m: there is no \"foo\" (timm's name; attscope models lists them)" train data -m foo
+usage 'there is no model "foo"' train data -m foo
+usage 'timm has resnetaa50 (anti-aliased downsampling); attscope does not support it' train data -m resnetaa50
+usage 'deit_tiny_patch16_224 has no pretrained tag "in1k"; its tags are fb_in1k' \
+    train data -m deit_tiny_patch16_224.in1k
 run 1 inspect missing.safetensors
 printf 'attscope: missing.safetensors could not be opened: No such file or directory\n' | err_is
 

@@ -79,8 +79,9 @@ static void test_refused(void **state)
     const struct {
         const char *text, *reason;
     } cases[] = {
-        {"a: 1\nb:\n  c: 2\n", "line 3: nested"},
-        {"a: 1\nb: {c: 2}\n", "line 2: nested"},
+        {"a: 1\nb:\n  c:\n    d: 2\n", "line 4: `key: value` lines nested twice"},
+        {"a: 1\nb: {c: {d: 2}}\n", "line 2: `key: value` lines nested twice"},
+        {"b: {c: 1, c: 2}\n", "line 1: b.c was given in line 1 already"},
         {"a: [[1]]\n", "line 1: only plain"},
         {"a:\n- b: 1\n", "line 2: only plain"},
         {"a: [1, null]\n", "line 1: an empty value"},

@@ -138,8 +138,8 @@ static void hub_config_is_read(void **state)
     assert_true(identity.preprocess.crop_pct == 0.75);
     assert_string_equal(identity.preprocess.interpolation, "bilinear");
     assert_string_equal(identity.preprocess.crop_mode, "squash");
-    says(identity.origin, "architecture: config.json (deit_tiny_patch16_224)");
-    assert_string_equal(identity.brief, "config.json");
+    says(identity.origin, "architecture: config.json (deit_tiny_patch16_224.fb_in1k)");
+    assert_string_equal(identity.brief, "config.json, pretrained tag fb_in1k");
     says(identity.origin, "preprocessing: config.json");
 }
 
@@ -160,7 +160,7 @@ static void run_folder_goes_before_config(void **state)
     assert_string_equal(identity.preprocess.crop_mode, "border");
     assert_true(identity.preprocess.std[0] == 0.5); /* the variant's: nobody who names it says more */
     says(identity.origin, "architecture: args.yaml");
-    says(identity.origin, "config.json, which names deit_tiny_patch16_224, was left out");
+    says(identity.origin, "config.json, which names deit_tiny_patch16_224.fb_in1k, was left out");
     says(identity.origin, "metadata, which names deit_tiny_patch16_224, was left out");
 }
 
@@ -235,7 +235,7 @@ static void the_caller_goes_before_all(void **state)
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", NULL, &identity));
     assert_true(identity.preprocess.mean[0] == 0.5);
     assert_int_equal(identity.options.num_heads, 2); /* from the metadata, which agrees */
-    says(identity.origin, "config.json, which names deit_tiny_patch16_224, was left out");
+    says(identity.origin, "config.json, which names deit_tiny_patch16_224.fb_in1k, was left out");
 }
 
 /* --- what is refused --------------------------------------------------------------------------------------------- */

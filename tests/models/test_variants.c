@@ -309,7 +309,7 @@ static void what_cannot_be_built_is_said(void **state)
     const char *tiny = "vit_tiny_patch16_224";
     att_model_options o = att_model_options_defaults();
     refuses(*state, "vit_tiny_patch16_225", NULL, ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
-    refuses(*state, "resnet51", NULL, ATT_ERR_NOT_FOUND, "resnet50");
+    refuses(*state, "resnet51", NULL, ATT_ERR_NOT_FOUND, "there is no model \"resnet51\"");
     o.num_heads = 5;
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "embed_dim 192 is not a multiple of num_heads 5");
     o = att_model_options_defaults(), o.img_size = 225;

@@ -1,0 +1,72 @@
+#include "models/timm.h"
+
+#include <string.h>
+
+bool att_timm_text_is(att_timm_text text, const char *other)
+{
+    return strlen(other) == text.length && memcmp(text.bytes, other, text.length) == 0;
+}
+
+/* The line that begins at *at, comments and empty lines passed over; false at the list's end. */
+static bool next_line(const unsigned char *list, size_t size, size_t *at, att_timm_text *line)
+{
+    while (*at < size) {
+        const char *begin = (const char *)list + *at, *end = memchr(begin, '\n', size - *at);
+        size_t length = end ? (size_t)(end - begin) : size - *at;
+        *at += length + 1;
+        *line = (att_timm_text){begin, length};
+        if (length > 0 && begin[0] != '#')
+            return true;
+    }
+    return false;
+}
+
+/* Cuts *line before `separator` and returns what stands behind it; empty, and *line unchanged, where it is missing. */
+static att_timm_text cut(att_timm_text *line, const char *separator)
+{
+    size_t length = strlen(separator);
+    for (size_t i = 0; i + length <= line->length; i++)
+        if (memcmp(line->bytes + i, separator, length) == 0) {
+            att_timm_text rest = {line->bytes + i + length, line->length - i - length};
+            line->length = i;
+            return rest;
+        }
+    return (att_timm_text){line->bytes, 0};
+}
+
+bool att_timm_next_name(size_t *at, att_timm_name *name)
+{
+    if (!next_line(att_timm_names, att_timm_names_size, at, &name->name))
+        return false;
+    name->lacks = cut(&name->name, ": ");
+    name->current = cut(&name->name, " -> ");
+    name->twin = cut(&name->name, " = ");
+    return true;
+}
+
+bool att_timm_find_name(const char *text, att_timm_name *name)
+{
+    for (size_t at = 0; att_timm_next_name(&at, name);)
+        if (att_timm_text_is(name->name, text))
+            return true;
+    return false;
+}
+
+bool att_timm_next_tag(const char *network, size_t *at, att_timm_tag *tag)
+{
+    while (next_line(att_timm_tags, att_timm_tags_size, at, &tag->network)) {
+        tag->values = cut(&tag->network, " ");
+        tag->tag = cut(&tag->network, ".");
+        if (att_timm_text_is(tag->network, network))
+            return true;
+    }
+    return false;
+}
+
+bool att_timm_find_tag(const char *network, const char *text, att_timm_tag *tag)
+{
+    for (size_t at = 0; att_timm_next_tag(network, &at, tag);)
+        if (att_timm_text_is(tag->tag, text))
+            return true;
+    return false;
+}

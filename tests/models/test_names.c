@@ -1,0 +1,475 @@
+/* Which network a name means: timm's list, deprecated names, pretrained tags, slips. */
+#include "models/made.h"
+
+#include "models/timm.h"
+
+static void resolves(const place *p, const char *text, const char *network, const char *tag, bool deprecated)
+{
+    att_network_name name;
+    CHECK(p->context, att_model_resolve(p->context, text, &name));
+    assert_string_equal(name.network, network);
+    assert_string_equal(name.tag, tag);
+    assert_int_equal(name.deprecated, deprecated);
+}
+
+static void does_not_resolve(const place *p, const char *text, att_status status, const char *words)
+{
+    att_network_name name = {.network = "untouched"};
+    assert_int_equal(att_model_resolve(p->context, text, &name), status);
+    assert_string_equal(name.network, "untouched");
+    says(att_context_message(p->context), words);
+}
+
+static bool is_listed(const char *name)
+{
+    for (int i = 0; i < att_model_count(); i++)
+        if (strcmp(att_model_at(i).name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Every name of timm's is one of the list, or refused with what attscope lacks; none is taken for a slip. */
+static void every_name_of_timm_is_known(void **state)
+{
+    const place *p = *state;
+    att_timm_name timm;
+    int names = 0, deprecated = 0, listed = 0;
+    for (size_t at = 0; att_timm_next_name(&at, &timm);) {
+        char text[128];
+        att_network_name name;
+        snprintf(text, sizeof text, "%.*s", (int)timm.name.length, timm.name.bytes);
+        att_status status = att_model_resolve(p->context, text, &name);
+        deprecated += timm.current.length > 0;
+        names += timm.current.length == 0;
+        if (status == ATT_OK) {
+            assert_true(is_listed(name.network));
+            listed += !name.deprecated;
+            continue;
+        }
+        assert_int_equal(status, ATT_ERR_UNSUPPORTED);
+        says(att_context_message(p->context), "timm has ");
+        says(att_context_message(p->context), "; attscope does not support it");
+        assert_true(timm.current.length > 0 || timm.lacks.length > 0);
+        assert_null(strstr(att_context_message(p->context), "did you mean"));
+    }
+    assert_true(names > 1300 && deprecated > 150 && listed >= 100);
+}
+
+static void what_is_lacking_is_said(void **state)
+{
+    const place *p = *state;
+    static const char *const lacking[][2] = {
+        {"resnetaa50", "timm has resnetaa50 (anti-aliased downsampling); attscope does not support it"},
+        {"resnetaa50.a1h_in1k", "timm has resnetaa50 (anti-aliased downsampling)"},
+        {"resnetblur18", "by a blur"},
+        {"vit_base_patch16_rpn_224", "norms after the branches"},
+        {"vit_base_patch16_reg4_gap_256", "register tokens"},
+        {"resnet50_gn", "group norm"},
+        {"convnext_tiny", "ConvNeXt"},
+        {"convnext_tiny_in22ft1k", "timm has convnext_tiny (ConvNeXt), formerly convnext_tiny_in22ft1k"},
+        {"ig_resnext101_32x48d", "another width"},
+    };
+    for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
+        does_not_resolve(p, lacking[i][0], ATT_ERR_UNSUPPORTED, lacking[i][1]);
+}
+
+static void deprecated_names_are_replaced(void **state)
+{
+    const place *p = *state;
+    resolves(p, "tv_resnet50", "resnet50", "tv_in1k", true);
+    resolves(p, "vit_base_patch16_224_in21k", "vit_base_patch16_224", "augreg_in21k", true);
+    resolves(p, "seresnext26tn_32x4d", "seresnext26t_32x4d", "", true);
+    resolves(p, "tv_resnet50.a1_in1k", "resnet50", "a1_in1k", true);
+    resolves(p, "resnet50", "resnet50", "", false);
+    resolves(p, "hf-hub:timm/resnet50.a1_in1k", "resnet50", "a1_in1k", false);
+}
+
+static void only_sure_slips_are_suggested(void **state)
+{
+    const place *p = *state;
+    static const char *const slips[][2] = {
+        {"resnt50", "resnet50"},
+        {"renset50d", "resnet50d"},
+        {"ResNet-50", "resnet50"},
+        {"vit_tny_patch16_224", "vit_tiny_patch16_224"},
+        {"vit_tini_patch16_224", "vit_tiny_patch16_224"},
+        {"vit_tiny_patch16_244", "vit_tiny_patch16_224"},
+        {"deit_small_pacth16_224", "deit_small_patch16_224"},
+
+    };
+    static const char *const others[] = {"resnet51",
+                                         "resnet49",
+                                         "xresnet50",
+                                         "rednet50",
+                                         "resnetx50",
+                                         "resnet50b",
+                                         "seresnet26",
+                                         "ecaresnet34",
+                                         "resnetab50",
+                                         "resnetaa51",
+                                         "resnetblr50",
+                                         "resnext50_32x8d",
+                                         "wide_resnet50_3",
+                                         "vit_base_patch14_224",
+                                         "dit_base_patch16_224",
+                                         "pit_tiny_patch16_224",
+                                         "vit_small_patch16_gap_224",
+                                         "vit_base_patch16_rpm_224",
+                                         "nothing_of_the_kind",
+                                         ""};
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
+        char words[96];
+        snprintf(words, sizeof words, "did you mean \"%s\"?", slips[i][1]);
+        does_not_resolve(p, slips[i][0], ATT_ERR_NOT_FOUND, words);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        does_not_resolve(p, others[i], ATT_ERR_NOT_FOUND, "there is no model");
+        if (strstr(att_context_message(p->context), "did you mean"))
+            fail_msg("%s: %s", others[i], att_context_message(p->context));
+    }
+}
+
+/* --- pretrained tags --------------------------------------------------------------------------------------------- */
+
+static void check_tag(const place *p, const char *network, int index, FILE *golden)
+{
+    char name[64], tag[64], mode[16], interpolation[16];
+    int size, classes;
+    double mean[3], std[3], crop;
+    att_model_tag found;
+    assert_int_equal(fscanf(golden, "%63s %63s %d %d %lf %lf %lf %lf %lf %lf %lf %15s %15s", name, tag, &size, &classes,
+                            &mean[0], &mean[1], &mean[2], &std[0], &std[1], &std[2], &crop, mode, interpolation),
+                     13);
+    assert_string_equal(name, network);
+    CHECK(p->context, att_model_tag_at(p->context, network, index, &found));
+    assert_string_equal(found.name, tag);
+    assert_int_equal(found.num_classes, classes);
+    assert_int_equal(found.preprocess.img_size, size);
+    assert_memory_equal(found.preprocess.mean, mean, sizeof mean);
+    assert_memory_equal(found.preprocess.std, std, sizeof std);
+    assert_true(found.preprocess.crop_pct == crop);
+    assert_string_equal(found.preprocess.crop_mode, mode);
+    assert_string_equal(found.preprocess.interpolation, interpolation);
+}
+
+/* All values of all tags, in the order of the goldens: of networks by name, of tags as timm has them. */
+static void tags_have_timms_values(void **state)
+{
+    const place *p = *state;
+    FILE *golden = golden_open("tags.txt");
+    char network[64], last[64] = "";
+    int index = 0, tags = 0;
+    for (long at = ftell(golden); fscanf(golden, "%63s", network) == 1; at = ftell(golden)) {
+        assert_int_equal(fseek(golden, at, SEEK_SET), 0);
+        index = strcmp(network, last) == 0 ? index + 1 : 0;
+        memcpy(last, network, sizeof last);
+        check_tag(p, network, index, golden);
+        tags++;
+        assert_int_equal(fgetc(golden), '\n');
+    }
+    assert_true(tags >= 230);
+    fclose(golden);
+    att_model_tag none;
+    CHECK(p->context, att_model_tag_at(p->context, "resnet20", 0, &none));
+    assert_string_equal(none.name, "");
+    CHECK(p->context, att_model_tag_at(p->context, "resnet50", 1000, &none));
+    assert_string_equal(none.name, "");
+}
+
+static void a_tag_gives_a_new_network_its_images_and_classes(void **state)
+{
+    const place *p = *state;
+    att_model *model = make(p, "resnet50.tv2_in1k", NULL);
+    assert_string_equal(att_model_name(model), "resnet50");
+    assert_int_equal(att_model_preprocess(model).img_size, 176);
+    assert_true(att_model_preprocess(model).crop_pct == 0.875);
+    assert_string_equal(att_model_preprocess(model).interpolation, "bilinear");
+    att_model_destroy(&model);
+    att_model_options options = att_model_options_defaults();
+    options.img_size = 64;
+    strcpy(options.stem_type, "conv3"); /* a network for small images, which the tag's are not */
+    model = make(p, "resnet50.tv2_in1k", &options);
+    assert_int_equal(att_model_preprocess(model).img_size, 64);
+    assert_true(att_model_preprocess(model).crop_pct == 1);
+    att_model_destroy(&model);
+    model = make(p, "vit_tiny_patch16_224_in21k", NULL);
+    assert_int_equal(att_model_options_of(model).num_classes, 21843);
+    att_model_destroy(&model);
+}
+
+static void unknown_tags_are_refused(void **state)
+{
+    const place *p = *state;
+    does_not_resolve(p, "deit_tiny_patch16_224.fb_in22k", ATT_ERR_NOT_FOUND,
+                     "deit_tiny_patch16_224 has no pretrained tag \"fb_in22k\"; its tags are fb_in1k");
+    does_not_resolve(p, "resnet20.a1_in1k", ATT_ERR_NOT_FOUND, "resnet20 has no pretrained tags");
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------- */
+
+static const char tagged[] = "{\"architecture\": \"vit_tiny_patch16_224\", \"pretrained_cfg\": {\"tag\": \"%s\"%s}}";
+
+static void a_file_takes_the_tags_images(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    options.depth = 1, options.num_classes = 7;
+    write_model(p, "deit3_small_patch16_224", &options, false);
+    att_identity identity;
+    CHECK(p->context, identify(p, "deit3_small_patch16_224.fb_in22k_ft_in1k", NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 1);
+    assert_int_equal(identity.options.num_classes, 7); /* tensors go before the tag */
+    says(identity.origin, "architecture: as asked for (deit3_small_patch16_224.fb_in22k_ft_in1k)");
+    CHECK(p->context, identify(p, "deit3_small_patch16_224_in21ft1k", NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 1);
+    says(identity.brief,
+         "deit3_small_patch16_224_in21ft1k is timm's deprecated name of "
+         "deit3_small_patch16_224.fb_in22k_ft_in1k");
+    CHECK(p->context, identify(p, "deit3_small_patch16_224", NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 0.9);
+    write_beside(
+        p, "config.json",
+        "{\"architecture\": \"deit3_small_patch16_224\", \"pretrained_cfg\": {\"tag\": \"fb_in22k_ft_in1k\"}}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 1);
+    CHECK(p->context, identify(p, "deit3_small_patch16_224", NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 1);
+    CHECK(p->context, identify(p, "deit3_small_patch16_224.fb_in1k", NULL, &identity)); /* another one's config */
+    assert_true(identity.preprocess.crop_pct == 0.9);
+    says(identity.brief, "config.json, which names deit3_small_patch16_224.fb_in22k_ft_in1k, was left out");
+    write_beside(p, "args.yaml", "model: deit3_small_patch16_224.fb_in22k_ft_in1k\ncrop_pct: 0.5\n");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 0.5); /* what the file says goes before its tag's */
+}
+
+static void tags_of_others_than_timm_say_nothing(void **state)
+{
+    const place *p = *state;
+    char config[256];
+    write_model(p, "vit_tiny_patch16_224", NULL, false);
+    snprintf(config, sizeof config, tagged, "mine", ", \"crop_pct\": 0.5");
+    write_beside(p, "config.json", config);
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 0.5);
+}
+
+static void refused(const place *p, const char *name, att_status status, const char *words)
+{
+    att_identity identity;
+    assert_int_equal(identify(p, name, NULL, &identity), status);
+    says(att_context_message(p->context), words);
+}
+
+/* Their tensors are those of a network here, what they compute is not. */
+static void networks_with_the_same_tensors_are_refused(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    strcpy(options.layers, "1,1,1,1");
+    options.width = 8;
+    write_model(p, "resnet50", &options, false);
+    refused(p, "resnetaa50", ATT_ERR_UNSUPPORTED, "timm has resnetaa50 (anti-aliased downsampling)");
+    write_model(p, "resnet50", NULL, false);
+    refused(p, NULL, ATT_ERR_UNSUPPORTED,
+            "its tensors fit resnet50; name it, or another that takes other images. timm's networks with the same "
+            "tensors, which attscope does not support: resnetaa50, resnetblur50");
+    static const char *const files[][2] = {
+        {"config.json", "{\"architecture\": \"resnetaa50\"}"},
+        {"config.json", "{\"architecture\": \"resnetaa50\", \"pretrained_cfg\": {\"tag\": \"a1h_in1k\"}}"},
+        {"args.yaml", "model: resnetaa50\n"},
+        {"args.yaml", "model: resnetaa50.a1h_in1k\n"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[128];
+        write_beside(p, files[i][0], files[i][1]);
+        refused(p, NULL, ATT_ERR_UNSUPPORTED, "timm has resnetaa50 (anti-aliased downsampling)");
+        refused(p, "resnet50", ATT_ERR_UNSUPPORTED, files[i][0]); /* the caller does not make it another one */
+        path_in(p, files[i][0], path);
+        unlink(path);
+    }
+    att_identity identity;
+    write_beside(p, "config.json", "{\"architecture\": \"my_own_network\"}");
+    CHECK(p->context, identify(p, "resnet50", NULL, &identity));
+    says(identity.brief, "config.json, which names my_own_network, was left out");
+}
+
+/* What shows in tensors only is said beside what the name means. */
+static void a_lacking_name_and_the_tensors_are_explained(void **state)
+{
+    const place *p = *state;
+    att_model_options options = small();
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    tensors t = tensors_of(model);
+    add_tensor(&t, "reg_token", att_shape_of(1, 4, 32));
+    write_tensors(p, &t, NULL);
+    att_model_destroy(&model);
+    static const char *const names[] = {"vit_base_patch16_dinov3", "vit_base_patch16_reg4_gap_256", "no_such_name"};
+    for (int i = 0; i < 3; i++) {
+        att_status status = i < 2 ? ATT_ERR_UNSUPPORTED : ATT_ERR_NOT_FOUND;
+        refused(p, names[i], status, names[i]);
+        refused(p, names[i], status, "tensor \"reg_token\"");
+        refused(p, names[i], status, "register tokens");
+    }
+}
+
+/* --- arguments --------------------------------------------------------------------------------------------------- */
+
+typedef struct argument {
+    const char *json, *yaml;
+    const char *refusal; /* NULL: harmless */
+} argument;
+
+static void takes_arguments(const place *p, const char *network, const argument *arguments, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const argument *a = &arguments[i];
+        for (int form = 0; form < 2; form++) {
+            char config[256], args[256], *text = form ? args : config;
+            const char *const files[] = {"config.json", "args.yaml"};
+            snprintf(config, sizeof config, "{\"architecture\": \"%s\", \"model_args\": {%s}}", network, a->json);
+            snprintf(args, sizeof args, "model: %s\nmodel_kwargs:\n  %s\n", network, a->yaml);
+            write_beside(p, files[form], text);
+            att_identity identity;
+            att_status status = identify(p, NULL, NULL, &identity);
+            if ((status == ATT_OK) != !a->refusal)
+                fail_msg("%s: %s", text, status == ATT_OK ? "is taken" : att_context_message(p->context));
+            if (a->refusal) {
+                assert_int_equal(status, ATT_ERR_UNSUPPORTED);
+                says(att_context_message(p->context), a->refusal);
+                refused(p, network, ATT_ERR_UNSUPPORTED, a->refusal);
+            }
+            char path[128];
+            path_in(p, files[form], path);
+            unlink(path);
+        }
+    }
+}
+
+static void arguments_that_change_a_vit_are_refused(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    options.depth = 1;
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    static const argument arguments[] = {
+        {"\"act_layer\": \"silu\"", "act_layer: silu", "made with act_layer \"silu\""},
+        {"\"act_layer\": \"relu\"", "act_layer: relu", "act_layer"},
+        {"\"act_layer\": \"gelu\"", "act_layer: gelu", NULL},
+        {"\"norm_layer\": \"rmsnorm\"", "norm_layer: rmsnorm", "norm_layer"},
+        {"\"norm_layer\": \"layernorm\"", "norm_layer: layernorm", NULL},
+        {"\"qk_norm\": true", "qk_norm: true", "qk_norm"},
+        {"\"qk_norm\": false", "qk_norm: false", NULL},
+        {"\"pool_include_prefix\": true", "pool_include_prefix: true", "pool_include_prefix 1"},
+        {"\"reg_tokens\": 4", "reg_tokens: 4", "reg_tokens 4"},
+        {"\"drop_rate\": 0.5", "drop_rate: 0.5", NULL},
+        {"\"drop_path_rate\": 0.1", "drop_path_rate: 0.1", NULL},
+        {"\"dynamic_img_size\": true", "dynamic_img_size: true", NULL},
+        {"\"a_later_switch\": false", "a_later_switch: false", NULL},
+        {"\"a_later_switch\": true", "a_later_switch: true", "a_later_switch 1"},
+        {"\"a_later_one\": {\"x\": 1}", "a_later_one: [a, b]", "a_later_one"},
+    };
+    takes_arguments(p, "vit_tiny_patch16_224", arguments, sizeof arguments / sizeof *arguments);
+}
+
+static void arguments_that_change_a_resnet_are_refused(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    strcpy(options.layers, "1,1,1,1");
+    options.width = 8;
+    write_model(p, "resnet50", &options, false);
+    static const argument arguments[] = {
+        {"\"aa_layer\": \"avg\"", "aa_layer: avg", "made with aa_layer \"avg\""},
+        {"\"output_stride\": 8", "output_stride: 8", "output_stride 8"},
+        {"\"output_stride\": 32", "output_stride: 32", NULL},
+        {"\"act_layer\": \"gelu\"", "act_layer: gelu", "act_layer"},
+        {"\"act_layer\": \"relu\"", "act_layer: relu", NULL},
+        {"\"norm_layer\": \"groupnorm\"", "norm_layer: groupnorm", "norm_layer"},
+        {"\"drop_block_rate\": 0.1", "drop_block_rate: 0.1", NULL},
+        {"\"layers\": [1, 1, 1, 1]", "layers: [1, 1, 1, 1]", NULL},
+        {"\"block_args\": {}", "block_args: {}", NULL},
+        {"\"block_args\": {\"attn_layer\": \"se\"}", "block_args: [se]", "block_args"},
+    };
+    takes_arguments(p, "resnet50", arguments, sizeof arguments / sizeof *arguments);
+    write_beside(p, "args.yaml", "model: resnet50\nbn_eps: 0.001\n");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "bn_eps 0.001");
+    write_beside(p, "args.yaml", "model: resnet50\nbn_eps: 1.0e-05\nbn_tf: false\ngp: max\n");
+    refused(p, NULL, ATT_ERR_ARGUMENT, "global_pool must be \"avg\"");
+}
+
+static void other_librarys_configs_are_refused(void **state)
+{
+    const place *p = *state;
+    att_identity identity;
+    write_model(p, "vit_tiny_patch16_224", NULL, false);
+    write_beside(p, "config.json", "{\"model_type\": \"vit\", \"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\"}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "transformers library (model_type \"vit\")");
+    write_beside(
+        p, "config.json",
+        "{\"architecture\": \"vit_tiny_patch16_224\", \"model_type\": \"timm_wrapper\", \"num_classes\": 1000}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+}
+
+/* As other codes write them into safetensors. */
+static void write_described(const place *p, const char *key, const char *value)
+{
+    att_model_options options = att_model_options_defaults();
+    options.depth = 1;
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    tensors t = tensors_of(model);
+    att_safetensors_pair metadata[] = {{"arch", "vit_tiny_patch16_224"}, {key, value}};
+    bool names = strcmp(key, "arch") == 0;
+    att_safetensors_content content = {.tensors = t.items,
+                                       .tensor_count = t.count,
+                                       .metadata = metadata + names,
+                                       .metadata_count = 2 - names,
+                                       .fill = fill_formula,
+                                       .fill_user = &t};
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    att_model_destroy(&model);
+}
+
+static void metadata_of_others_is_read(void **state)
+{
+    const place *p = *state;
+    att_identity identity;
+    write_described(p, "arch", "vit_base_patch16_rpn_224");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "norms after the branches");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "norms after the branches");
+    write_described(p, "model_args", "{\"act_layer\": \"silu\"}");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "act_layer");
+    write_described(p, "config", "{\"model_type\": \"vit\"}");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "transformers library");
+    write_described(p, "args", "{\"model\": \"vit_tiny_patch16_224\", \"gp\": null, \"model_kwargs.qk_norm\": true}");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "qk_norm");
+    write_described(p, "args", "{\"patch_size\": 7, \"input_size\": 224}"); /* not timm's: other meanings */
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    write_described(p, "model_args", "no object");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    write_described(p, "pretrained_cfg", "{\"crop_pct\": 0.5}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 0.5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_name_of_timm_is_known),
+        TEST(what_is_lacking_is_said),
+        TEST(deprecated_names_are_replaced),
+        TEST(only_sure_slips_are_suggested),
+        TEST(tags_have_timms_values),
+        TEST(a_tag_gives_a_new_network_its_images_and_classes),
+        TEST(unknown_tags_are_refused),
+        TEST(a_file_takes_the_tags_images),
+        TEST(tags_of_others_than_timm_say_nothing),
+        TEST(networks_with_the_same_tensors_are_refused),
+        TEST(a_lacking_name_and_the_tensors_are_explained),
+        TEST(arguments_that_change_a_vit_are_refused),
+        TEST(arguments_that_change_a_resnet_are_refused),
+        TEST(other_librarys_configs_are_refused),
+        TEST(metadata_of_others_is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

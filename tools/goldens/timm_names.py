@@ -1,0 +1,261 @@
+"""src/models/timm: which networks timm has, for messages and for pretrained tags. The build compiles both files in.
+
+names.txt, one line for each name in timm's registry:
+    resnet50                                  attscope has it
+    resnetaa50: anti-aliased downsampling     attscope does not; the text says what it lacks
+    resnetaa50 = resnet50: anti-aliased ...   nor this one, and its tensors are those of a network that attscope has
+    tv_resnet50 -> resnet50.tv_in1k           timm's deprecated name of another one
+tags.txt, one line for each pretrained tag of a network that attscope has:
+    resnet50.tv_in1k crop_pct=0.875 interpolation=bilinear
+with the values that differ from those of the network's first tag, which are the network's own; num_classes=0: the
+weights have no classifier. tests/goldens/tags.txt has all values of every tag.
+
+A network is one that attscope has where tests/goldens/models.txt lists it. What the others lack follows from their
+modules: from the Python module where it defines another architecture, else from rules on the layers.
+"""
+import functools
+import pathlib
+import re
+import sys
+import warnings
+
+import timm
+import torch
+from timm.models import _registry, resnet, vision_transformer
+
+warnings.filterwarnings("ignore")
+goldens = pathlib.Path(sys.argv[1])
+folder = goldens.parent.parent / "src/models/timm"
+supported = {line.split()[0] for line in (goldens / "models.txt").open()}
+
+# What defines a whole Python module of timm.
+ARCHITECTURES = {
+    "beit": "BEiT: relative positions",
+    "byoanet": "a network of configurable blocks with attention",
+    "byobnet": "a network of configurable blocks",
+    "cait": "CaiT: talking heads, class attention",
+    "coat": "CoaT", "convit": "ConViT", "convmixer": "ConvMixer", "convnext": "ConvNeXt", "cpubone": "CPUBone",
+    "crossvit": "CrossViT", "csatv2": "CSATv2", "cspnet": "cross stage partial network",
+    "cspnext": "CSPNeXt", "davit": "DaViT", "deepseek_vit": "DeepSeek's vision encoder", "densenet": "DenseNet",
+    "dla": "deep layer aggregation", "dpn": "dual path network", "edgenext": "EdgeNeXt",
+    "efficientformer": "EfficientFormer", "efficientformer_v2": "EfficientFormerV2",
+    "efficientnet": "EfficientNet and its relatives", "efficientvim": "EfficientViM",
+    "efficientvit_mit": "EfficientViT", "efficientvit_msra": "EfficientViT", "eva": "EVA's blocks, rotary positions",
+    "fasternet": "FasterNet", "fastvit": "FastViT", "focalnet": "FocalNet", "gcvit": "GCViT",
+    "gemma4_vit": "Gemma's vision encoder", "ghostnet": "GhostNet", "hardcorenas": "HardCoRe-NAS", "hgnet": "HGNet",
+    "hiera": "Hiera", "hieradet_sam2": "Hiera of Segment Anything 2", "hrnet": "HRNet", "iformer": "iFormer",
+    "inception_next": "InceptionNeXt", "inception_resnet_v2": "Inception-ResNet", "inception_v3": "Inception",
+    "inception_v4": "Inception", "lcnetv2": "LCNetV2", "levit": "LeViT", "lowformer": "LowFormer",
+    "mambaout": "MambaOut", "maxxvit": "MaxViT and CoAtNet", "metaformer": "MetaFormer", "mlp_mixer": "MLP-Mixer",
+    "mobilenetv3": "MobileNetV3 and its relatives", "mobilenetv5": "MobileNetV5", "mobilevit": "MobileViT",
+    "mvitv2": "MViTv2", "naflexvit": "NaFlexViT", "nasnet": "NASNet", "nest": "nested transformer",
+    "nextvit": "Next-ViT", "nfnet": "normaliser-free network", "pit": "PiT", "pnasnet": "PNASNet", "pvt_v2": "PVTv2",
+    "qwen3_vit": "Qwen's vision encoder", "rdnet": "RDNet", "regnet": "RegNet", "repghost": "RepGhost",
+    "repvit": "RepViT", "res2net": "Res2Net: convolutions at several scales in a block",
+    "resnest": "ResNeSt: split attention", "resnetv2": "ResNetV2: pre-activation blocks, as in BiT",
+    "rexnet": "ReXNet", "selecsls": "SelecSLS", "senet": "the older code's SE networks", "sequencer": "Sequencer",
+    "shvit": "SHViT", "sknet": "selective kernels", "starnet": "StarNet", "swiftformer": "SwiftFormer",
+    "swin_transformer": "Swin: attention in shifted windows",
+    "swin_transformer_v2": "Swin V2: attention in shifted windows",
+    "swin_transformer_v2_cr": "Swin V2: attention in shifted windows", "tiny_vit": "TinyViT", "tnt": "TNT",
+    "tresnet": "TResNet", "twins": "Twins", "vgg": "VGG", "visformer": "Visformer",
+    "vision_transformer_hybrid": "a convolutional network before the patches",
+    "vision_transformer_relpos": "relative positions", "vision_transformer_sam": "Segment Anything's ViT: window "
+    "attention, relative positions", "vitamin": "ViTamin", "volo": "VOLO", "vovnet": "VoVNet", "xception": "Xception",
+    "xception_aligned": "Xception", "xcit": "XCiT",
+}
+BLOCKS = {
+    "LayerScaleBlock": None,
+    "ResPostBlock": "norms after the branches",
+    "ParallelScalingBlock": "attention and MLP in parallel",
+    "DiffParallelScalingBlock": "differential attention in parallel with the MLP",
+    "ParallelThingsBlock": "parallel branches",
+}
+ACTIVATIONS = {"QuickGELU": "the activation QuickGELU", "GELUTanh": "GELU by its tanh approximation",
+               "SiLU": "the activation SiLU"}
+UNLISTED = "dimensions that attscope does not list"
+
+
+def of_type(model, *names):
+    return any(type(m).__name__ in names for m in model.modules())
+
+
+def activation(model, own):
+    """In words, the first activation that is none of `own`."""
+    for module in model.modules():
+        name = type(module).__name__
+        if name == "GELU" and getattr(module, "approximate", "none") != "none":
+            name = "GELUTanh"
+        known = name in own or name in ("Sigmoid", "Softmax")
+        if not known and (name in ACTIVATIONS or type(module).__module__.endswith("activation")):
+            return ACTIVATIONS.get(name, f"the activation {name}")
+    return None
+
+
+def lacks_of_vit(model):
+    block = type(model.blocks[0]).__name__
+    if block != "Block":
+        yield BLOCKS.get(block) or f"blocks of the kind {block}"
+    names = set(model.state_dict())
+    if hasattr(model, "head_dist"):
+        yield "a distillation token"
+    if "reg_token" in names:
+        yield "register tokens"
+    if getattr(model, "attn_pool", None) is not None:
+        yield "pooling by attention"
+    if not isinstance(model.norm_pre, torch.nn.Identity):
+        yield "a norm before the blocks"
+    if not isinstance(model.patch_embed.norm, torch.nn.Identity):
+        yield "a norm after the patch embedding"
+    if any(".q_norm." in name for name in names):
+        yield "normalised queries and keys"
+    if any(".attn.norm." in name or ".mlp.norm." in name for name in names):
+        yield "norms inside attention or MLP"
+    if of_type(model, "DiffAttention"):
+        yield "differential attention"
+    if of_type(model, "GluMlp", "SwiGLU", "SwiGLUPacked"):
+        yield "a gated MLP"
+    elif not all(type(b.mlp).__name__ == "Mlp" for b in model.blocks if hasattr(b, "mlp")):
+        yield "another MLP"
+    if activation(model, ("GELU",)):
+        yield activation(model, ("GELU",))
+    if "pos_embed" not in names:
+        yield "no position embedding"
+    if getattr(model, "pool_include_prefix", False) and model.global_pool == "avg":
+        yield "a mean over the class token too"
+    if model.global_pool not in ("avg", "token", "map"):
+        yield f"pooling \"{model.global_pool}\""
+    norms = [m for m in model.modules() if "Norm" in type(m).__name__]
+    if any("Rms" in type(m).__name__ or "RMS" in type(m).__name__ for m in norms):
+        yield "RMS norms"
+    eps = {m.eps for m in norms if isinstance(m, torch.nn.LayerNorm)} - {1e-6}
+    if eps:
+        yield f"layer norms with an eps of {min(eps):g}"
+
+
+def is_pruned(model):
+    """Whether the channels of a residual network's blocks do not follow from its first stage."""
+    first = model.layer1[0]
+    widths = [stage[-1].conv1.out_channels / (first.conv1.out_channels * 2**s)
+              for s, stage in enumerate((model.layer1, model.layer2, model.layer3, model.layer4))]
+    return any(w != 1 for w in widths)
+
+
+def has_aa(model):
+    return any(not isinstance(getattr(m, "aa", None), (type(None), torch.nn.Identity)) for m in model.modules())
+
+
+def lacks_of_resnet(model):
+    names = {n: t.shape for n, t in model.state_dict().items()}
+    if of_type(model, "BlurPool2d"):
+        yield "anti-aliased downsampling by a blur"
+    elif has_aa(model):
+        yield "anti-aliased downsampling"
+    if of_type(model, "GroupNorm"):
+        yield "group norm"
+    stem = [names[n][0] for n in ("conv1.0.weight", "conv1.3.weight", "conv1.6.weight") if n in names]
+    if stem and stem not in ([32, 32, 64], [24, 32, 64]):
+        yield "a stem of " + ", ".join(map(str, stem)) + " channels"
+    if any(n.startswith("maxpool.") for n in names):
+        yield "a convolution in place of the stem's pooling"
+    elif not has_aa(model) and not isinstance(model.maxpool, torch.nn.MaxPool2d):
+        yield "another pooling in the stem"
+    shortcuts = [s for n, s in names.items() if re.search(r"downsample\.\d\.weight", n) and len(s) == 4]
+    if any(s[2] > 1 for s in shortcuts):
+        yield "shortcuts by 3 x 3 convolutions"
+    if activation(model, ("ReLU",)):
+        yield activation(model, ("ReLU",))
+    first = model.layer1[0]
+    if hasattr(first, "conv3") and first.conv2.groups > 1 and first.conv1.out_channels != first.conv2.out_channels:
+        yield "first convolutions of half the width"
+    elif is_pruned(model):
+        yield "channels that were pruned, or are other multiples"
+
+
+def signature(model):
+    """Names and shapes of the tensors, those of the classifier aside."""
+    return frozenset((n, tuple(t.shape)) for n, t in model.state_dict().items() if not n.startswith(("head.", "fc.")))
+
+
+@functools.cache
+def signatures():
+    """Of the networks that attscope has: one of those with the same tensors for each."""
+    return {signature(timm.create_model(name, device="meta")): name for name in sorted(supported, reverse=True)}
+
+
+def twin(model):
+    """" = resnet50", or nothing."""
+    name = signatures().get(signature(model))
+    return f" = {name}" if name else ""
+
+
+def reason(name):
+    """": register tokens", after the twin."""
+    module = _registry._model_to_module[name]
+    if module in ARCHITECTURES:
+        return f": {ARCHITECTURES[module]}"
+    model = timm.create_model(name, device="meta")
+    if isinstance(model, resnet.ResNet):
+        lacks = lacks_of_resnet(model)
+    elif isinstance(model, vision_transformer.VisionTransformer):
+        lacks = lacks_of_vit(model)
+    else:
+        raise SystemExit(f"{name}: there is no rule for the module {module}")
+    return f"{twin(model)}: {', '.join(lacks) or UNLISTED}"
+
+
+def is_other_width(old, current):
+    """timm maps ig_resnext101_32x48d to resnext101_32x8d."""
+    widths = [re.findall(r"\d+x\d+d", name) for name in (old, current)]
+    return all(widths) and widths[0] != widths[1]
+
+
+def names():
+    for name in timm.list_models():
+        yield name if name in supported else name + reason(name)
+    for old, current in _registry._deprecated_models.items():
+        if current is None:
+            yield f"{old}: removed from timm"
+        elif is_other_width(old, current):
+            yield f"{old}: timm replaces it by {current}, which has another width"
+        else:
+            known = current in _registry._model_pretrained_cfgs  # some of timm's tags there do not exist
+            yield f"{old} -> {current if known else _registry.get_arch_name(current)}"
+
+
+def values(config):
+    one = {
+        "img_size": config.input_size[1],
+        "num_classes": config.num_classes,
+        "mean": ",".join(f"{m:.9g}" for m in config.mean),
+        "std": ",".join(f"{s:.9g}" for s in config.std),
+        "crop_pct": config.crop_pct,
+        "crop_mode": config.crop_mode,
+        "interpolation": config.interpolation,
+    }
+    assert config.input_size[0] == 3 and config.input_size[1] == config.input_size[2]
+    return one
+
+
+def tags():
+    for name in sorted(supported):
+        default = _registry._model_default_cfgs[name]
+        own = values(default.cfgs[default.tags[0]])
+        for tag in filter(None, default.tags):
+            other = values(default.cfgs[tag])
+            differs = [f"{key}={value}" for key, value in other.items() if value != own[key] or value == 0]
+            yield " ".join([f"{name}.{tag}"] + differs)
+
+
+def all_values():
+    for name in sorted(supported):
+        default = _registry._model_default_cfgs[name]
+        for tag in filter(None, default.tags):
+            yield f"{name} {tag} " + " ".join(str(v).replace(",", " ") for v in values(default.cfgs[tag]).values())
+
+
+folder.mkdir(exist_ok=True)
+for file, lines in (("names.txt", names()), ("tags.txt", tags())):
+    head = f"# Written by tools/goldens/timm_names.py from timm {timm.__version__}.\n"
+    (folder / file).write_text(head + "".join(f"{line}\n" for line in lines))
+(goldens / "tags.txt").write_text("".join(f"{line}\n" for line in all_values()))
