@@ -5,6 +5,7 @@
 
 #include "graph/plan.h"
 #include "models/fixture.h"
+#include "sanitized.h"
 
 enum { CLASSES = 10 };
 
@@ -142,14 +143,6 @@ static void a_residual_network_learns_as_in_f32(void **state)
     learns_as_in_f32(&residual_network, 0.5, 0.05);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = true };
-#elif defined(__has_feature)
-enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
-#else
-enum { SANITIZED = false };
-#endif
-
 enum { LONG = 200, LAST = 20 };
 
 static double mean_of_last(const double *losses)
@@ -166,7 +159,7 @@ static void the_loss_after_200_steps_is_that_of_f32(void **state)
 {
     (void)state;
     static double full[LONG], mixed[LONG];
-    if (SANITIZED) {
+    if (is_sanitized()) {
         print_message("skipped: two trainings of 200 steps are too slow under sanitizers\n");
         skip();
     }
