@@ -143,7 +143,7 @@ static void a_residual_network_learns_as_in_f32(void **state)
     learns_as_in_f32(&residual_network, 0.5, 0.05);
 }
 
-enum { LONG = 200, LAST = 20 };
+enum { LONG = 80, LAST = 20 };
 
 static double mean_of_last(const double *losses)
 {
@@ -154,13 +154,13 @@ static double mean_of_last(const double *losses)
 }
 
 /* ViT-Ti's width, 2 deep, 49 patches. The losses of single steps are noisy: what is compared is the mean of the last
- * twenty of two hundred, on the same images in the same order. Measured: 2.9e-4. */
-static void the_loss_after_200_steps_is_that_of_f32(void **state)
+ * twenty of eighty, on the same images in the same order. Measured: 9.5e-5. */
+static void the_loss_after_80_steps_is_that_of_f32(void **state)
 {
     (void)state;
     static double full[LONG], mixed[LONG];
     if (is_sanitized()) {
-        print_message("skipped: two trainings of 200 steps are too slow under sanitizers\n");
+        print_message("skipped: two trainings of 80 steps are too slow under sanitizers\n");
         skip();
     }
     att_context *context = create_with_bf16();
@@ -169,10 +169,10 @@ static void the_loss_after_200_steps_is_that_of_f32(void **state)
     train(context, &fresh_images, ATT_FULL, LONG, full);
     train(context, &fresh_images, ATT_MIXED, LONG, mixed);
     double expected = mean_of_last(full), found = mean_of_last(mixed), difference = fabs(found / expected - 1);
-    print_message("loss from %g to %g, in mixed precision to %g: difference %.2g, at most 0.01\n", full[0], expected,
+    print_message("loss from %g to %g, in mixed precision to %g: difference %.2g, at most 0.005\n", full[0], expected,
                   found, difference);
     assert_true(expected < 0.8 * full[0]);
-    assert_true(difference > 0 && difference <= 0.01);
+    assert_true(difference > 0 && difference <= 0.005);
     att_context_destroy(&context);
 }
 
@@ -320,7 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_transformer_learns_as_in_f32),
-        cmocka_unit_test(the_loss_after_200_steps_is_that_of_f32),
+        cmocka_unit_test(the_loss_after_80_steps_is_that_of_f32),
         cmocka_unit_test(lower_tiers_widen),
         cmocka_unit_test(a_residual_network_learns_as_in_f32),
         cmocka_unit_test(groups_are_those_of_f32_and_memory_is_less),
