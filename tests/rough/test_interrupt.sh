@@ -3,21 +3,27 @@
 . "$(dirname "$0")/../cli/lib.sh"
 idx data
 
-# interrupted MARK ARGUMENT...: SIGINT reaches the command after its stderr or stdout had MARK; it then ends with 130.
+# Whether the command in the background has printed a text, or has a file open.
+says() { grep -qsF -- "$1" stdout stderr; }
+opens() { find "/proc/$child/fd" -lname "*/$1" 2>/dev/null | grep -q .; }
+
+# interrupted says|opens MARK ARGUMENT...: SIGINT reaches the command once it says MARK, or has opened the file MARK; it
+# then ends with 130.
 interrupted() {
-    local mark=$1 status=0
-    shift
+    local condition=$1 mark=$2 status=0 child
+    shift 2
     command_line="attscope $*"
+    rm -f stdout stderr # the mark may stand in those of the command before
     "$ATTSCOPE" "$@" >stdout 2>stderr &
-    local child=$!
-    until grep -qsF -- "$mark" stdout stderr || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+    child=$!
+    until $condition "$mark" || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
     kill -INT $child 2>/dev/null || fail "$command_line: ended before it could be interrupted: $(tail -n 3 stderr)"
     wait $child || status=$?
     [ $status -eq 130 ] || fail "$command_line: exit status $status instead of 130"
 }
 
 # shellcheck disable=SC2086
-interrupted 'train 1/' train data $network $recipe --epochs 100000 --log-interval 1 --output out --experiment cut
+interrupted says 'train 1/' train data $network $recipe --epochs 100000 --log-interval 1 --output out --experiment cut
 err_has 'to go on: attscope train --resume out/cut/last.safetensors'
 run 0 inspect out/cut/last.safetensors
 
@@ -26,7 +32,7 @@ mkdir many
 { printf '\0\0\10\3\0\17\102\100\0\0\0\10\0\0\0\10'; head -c 64000000 /dev/zero; } >many/t10k-images-idx3-ubyte
 { printf '\0\0\10\1\0\17\102\100'; head -c 1000000 /dev/zero; } >many/t10k-labels-idx1-ubyte
 printf 'before' >figures.json
-interrupted '1000000 images' validate many --checkpoint out/cut/last.safetensors --json figures.json --threads 1
+interrupted says '1000000 images' validate many --checkpoint out/cut/last.safetensors --json figures.json --threads 1
 err_has 'stopped before every image was seen; there is no result'
 [ "$(cat figures.json)" = before ] || fail "$command_line: wrote a result"
 
@@ -35,14 +41,14 @@ head -c 33554432 /dev/zero | gzip -1 >zeros
 truncate -s 1006632960 a.txt # sparse
 { tar -cf - --format=ustar a.txt 2>/dev/null | head -c 512 | gzip -1; for _ in {1..30}; do cat zeros; done; } >large.tar.gz
 rm a.txt
-interrupted '4 classes: ' validate large.tar.gz --checkpoint out/cut/last.safetensors --threads 1
+interrupted opens large.tar.gz validate large.tar.gz --checkpoint out/cut/last.safetensors --threads 1
 err_has 'attscope: large.tar.gz: asked to stop while it was being read'
 
 picture=$here/../goldens/images/422.jpg
 for _ in {1..20000}; do printf '%s\n' p.jpg; done >names
 cp "$picture" p.jpg
 # shellcheck disable=SC2046
-interrupted 'p.jpg' predict out/cut/last.safetensors $(cat names) --json figures.json --threads 1 </dev/null
+interrupted says 'p.jpg' predict out/cut/last.safetensors $(cat names) --json figures.json --threads 1 </dev/null
 [ "$(cat figures.json)" = before ] || fail 'predict: wrote a result'
 
 # bench waits for processes of its own: none may be left.
