@@ -639,7 +639,7 @@ static void test_stop(void **state)
     }
     /* One large file that no image is. */
     for (int i = 0; i < NOISE; i++)
-        noise[i] = (char)(i * i >> 7);
+        noise[i] = (char)((unsigned)i * (unsigned)i >> 7);
     pack made = pack_open(self->path, "ustar.gz");
     pack_entry(&made, "cat/notes.txt", AE_IFREG, NULL, noise, sizeof noise);
     pack_entry(&made, "cat/1.png", AE_IFREG, NULL, noise, 1);
