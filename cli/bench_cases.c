@@ -133,9 +133,9 @@ typedef struct found {
 static void print_head(const bench_call *call, int threads)
 {
     const bench_measure *m = &call->settings->measure;
-    printf("%d threads, %s, median of %d\n\n", threads,
-           att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
-    printf("%-28s %5s %9s %9s %7s %9s %9s\n", "case", "batch", "images/s", "GEMM", "share", "memory", "peak");
+    cli_print("%d threads, %s, median of %d\n\n", threads,
+              att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
+    cli_print("%-28s %5s %9s %9s %7s %9s %9s\n", "case", "batch", "images/s", "GEMM", "share", "memory", "peak");
 }
 
 static void print_row(const found *f, const bench_row *row)
@@ -143,30 +143,30 @@ static void print_row(const found *f, const bench_row *row)
     const att_profile_row *r = &row->figures;
     double ms = 1e3 * r->seconds / f->threads / f->repeats, floor = 1e3 * att_bench_floor(f->result, r) / f->repeats;
     bool computes = r->flops / f->result->gemm_rate > r->bytes / f->result->memory_rate;
-    printf("  %-20s %-8s %7lld %9.2f %5.1f %% %9.2f %-6s %6.2f\n", row->op, row->kernel, (long long)r->calls, ms,
-           100 * r->seconds / f->threads / f->result->all_seconds, floor, computes ? "flops" : "bytes",
-           floor > 0 ? ms / floor : 0);
+    cli_print("  %-20s %-8s %7lld %9.2f %5.1f %% %9.2f %-6s %6.2f\n", row->op, row->kernel, (long long)r->calls, ms,
+              100 * r->seconds / f->threads / f->result->all_seconds, floor, computes ? "flops" : "bytes",
+              floor > 0 ? ms / floor : 0);
 }
 
 static void print_profile(const found *f)
 {
     double seconds = 0, floor = 0, all = 1e3 * f->result->all_seconds / f->repeats;
-    printf("  %-20s %-8s %7s %9s %7s %9s %-6s %6s\n", "op", "kernel", "calls", "ms", "", "floor", "of", "ratio");
+    cli_print("  %-20s %-8s %7s %9s %7s %9s %-6s %6s\n", "op", "kernel", "calls", "ms", "", "floor", "of", "ratio");
     for (int i = 0; i < f->row_count; i++) {
         print_row(f, &f->rows[i].of.row);
         seconds += f->rows[i].of.row.figures.seconds;
         floor += 1e3 * att_bench_floor(f->result, &f->rows[i].of.row.figures) / f->repeats;
     }
     double outside = all - 1e3 * seconds / f->threads / f->repeats;
-    printf("  %-37s %9.2f %5.1f %%\n", "outside of kernels", outside, 100 * outside / all);
-    printf("  %-37s %9.2f %5.1f %% %9.2f %-6s %6.2f\n", "together", all, 100.0, floor, "", all / floor);
+    cli_print("  %-37s %9.2f %5.1f %%\n", "outside of kernels", outside, 100 * outside / all);
+    cli_print("  %-37s %9.2f %5.1f %% %9.2f %-6s %6.2f\n", "together", all, 100.0, floor, "", all / floor);
 }
 
 static void print_case(const found *f)
 {
     const att_bench_result *r = f->result;
-    printf("%-28s %5d %9.2f %9.1f %5.1f %% %9.1f %5.0f MiB\n", f->c->name, f->c->batch_size, r->images_per_second,
-           1e-9 * r->gemm_rate, 100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
+    cli_print("%-28s %5d %9.2f %9.1f %5.1f %% %9.1f %5.0f MiB\n", f->c->name, f->c->batch_size, r->images_per_second,
+              1e-9 * r->gemm_rate, 100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
     if (f->row_count > 0)
         print_profile(f);
     fflush(stdout);

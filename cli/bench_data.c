@@ -7,7 +7,7 @@ static void show(const bench_call *call, const att_bench_data_case *c, const att
                  double rate)
 {
     if (call->prints) {
-        printf("%-20s %9.1f\n", c->name, rate);
+        cli_print("%-20s %9.1f\n", c->name, rate);
         fflush(stdout);
     }
     att_json_writer *w = call->writer;
@@ -47,8 +47,8 @@ static int run(const bench_call *call)
         if (!bench_wants(call->settings, NULL, c.name))
             continue;
         if (call->prints && shown == 0)
-            printf("median of %d passes over all images\n\n%-20s %9s\n", call->settings->measure.repeats, "case",
-                   "images/s");
+            cli_print("median of %d passes over all images\n\n%-20s %9s\n", call->settings->measure.repeats, "case",
+                      "images/s");
         shown++;
         code = cli_stop_asked() ? CLI_STOPPED : run_case(call, dataset, &c);
     }

@@ -61,7 +61,7 @@ double bench_beside(const int *points, const double *rates, int count, int i)
 void bench_print_beside(double beside)
 {
     if (beside == 0)
-        printf("%8s", "");
+        cli_print("%8s", "");
     else
-        printf(" %5.2f %c", beside, beside < 0.8 ? '<' : ' ');
+        cli_print(" %5.2f %c", beside, beside < 0.8 ? '<' : ' ');
 }

@@ -87,9 +87,9 @@ static void show_watch(const bench_call *call, const bench_case *c, int index, d
 {
     double rate = c->batch_size / seconds;
     if (call->prints) {
-        printf("  %-28s %5d %-10s %9.2f", index == 0 ? c->name : "", c->batch_size, watches[index].name, rate);
+        cli_print("  %-28s %5d %-10s %9.2f", index == 0 ? c->name : "", c->batch_size, watches[index].name, rate);
         if (index > 0)
-            printf(" %+8.1f %%", 100 * (over - 1));
+            cli_print(" %+8.1f %%", 100 * (over - 1));
         putchar('\n');
     }
     att_json_writer *w = call->writer;
@@ -106,10 +106,10 @@ static void show_watch(const bench_call *call, const bench_case *c, int index, d
 static void print_head(const bench_call *call)
 {
     const bench_measure *m = &call->settings->measure;
-    printf("%d threads, %s, medians of %d turns\n", att_context_threads(call->cli->context),
-           att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
-    printf("attention: %s; time more than alone, turn by turn\n\n", watches[1].instruments);
-    printf("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "watched by", "images/s", "time");
+    cli_print("%d threads, %s, medians of %d turns\n", att_context_threads(call->cli->context),
+              att_precision_name(cli_engine_precision(&call->settings->engine)), m->repeats);
+    cli_print("attention: %s; time more than alone, turn by turn\n\n", watches[1].instruments);
+    cli_print("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "watched by", "images/s", "time");
 }
 
 static int run(const bench_call *call)

@@ -16,13 +16,13 @@ static bool wants(void *user, const char *op, const char *name)
 static void print_row(list *l, const att_bench_kernel_row *r)
 {
     if (l->shown == 0)
-        printf("one thread, %s, median of %d; * is what plans take\n\n  %-38s %-8s %-12s %10s %8s %8s\n",
-               att_precision_name(cli_engine_precision(&l->call->settings->engine)), l->call->settings->measure.repeats,
-               "case", "kernel", "tier", "us", "GFLOP/s", "GB/s");
+        cli_print("one thread, %s, median of %d; * is what plans take\n\n  %-38s %-8s %-12s %10s %8s %8s\n",
+                  att_precision_name(cli_engine_precision(&l->call->settings->engine)),
+                  l->call->settings->measure.repeats, "case", "kernel", "tier", "us", "GFLOP/s", "GB/s");
     char whole[96];
     snprintf(whole, sizeof whole, "%s/%s", r->op, r->name);
-    printf("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', whole, r->kernel, att_tier_name(r->tier),
-           1e6 * r->seconds, 1e-9 * r->flops / r->seconds, 1e-9 * r->bytes / r->seconds);
+    cli_print("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', whole, r->kernel,
+              att_tier_name(r->tier), 1e6 * r->seconds, 1e-9 * r->flops / r->seconds, 1e-9 * r->bytes / r->seconds);
     fflush(stdout);
 }
 

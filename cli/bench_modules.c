@@ -131,10 +131,10 @@ static int run_job(const bench_call *call, const char *job)
 
 static void print_head(const bench_call *call, const priced *p)
 {
-    printf("%s, batch %d, %d threads, %s, medians of %d turns\n\n", p->with.model, p->with.batch_size,
-           att_context_threads(call->cli->context), att_precision_name(cli_engine_precision(&call->settings->engine)),
-           call->settings->measure.repeats);
-    printf("%-22s %9s %9s %16s %12s %9s\n", "module", "images/s", "price", "of turns", "parameters", "peak");
+    cli_print("%s, batch %d, %d threads, %s, medians of %d turns\n\n", p->with.model, p->with.batch_size,
+              att_context_threads(call->cli->context),
+              att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats);
+    cli_print("%-22s %9s %9s %16s %12s %9s\n", "module", "images/s", "price", "of turns", "parameters", "peak");
 }
 
 static void show(const bench_call *call, const priced *p, const bench_price *found)
@@ -142,9 +142,9 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
     double rate = p->with.batch_size / found->seconds;
     int64_t more = found->size.parameters - found->none_parameters;
     if (call->prints) {
-        printf("%-22s %9.2f %+7.1f %% %+7.1f to %+5.1f %+12lld %5.0f MiB\n", p->name, rate, 100 * (found->over - 1),
-               100 * (found->least - 1), 100 * (found->most - 1), (long long)more,
-               (double)found->size.peak_bytes / (1 << 20));
+        cli_print("%-22s %9.2f %+7.1f %% %+7.1f to %+5.1f %+12lld %5.0f MiB\n", p->name, rate, 100 * (found->over - 1),
+                  100 * (found->least - 1), 100 * (found->most - 1), (long long)more,
+                  (double)found->size.peak_bytes / (1 << 20));
         fflush(stdout);
     }
     att_json_writer *w = call->writer;

@@ -124,8 +124,8 @@ static void show(const bench_call *call, times *t)
     att_json_writer *w = call->writer;
     int threads = att_context_threads(call->cli->context);
     if (call->prints)
-        printf("%s, %d threads, %s, median of %d processes\n%8s\n", call->operands[0], threads,
-               att_precision_name(cli_engine_precision(&s->engine)), s->measure.repeats, "ms");
+        cli_print("%s, %d threads, %s, median of %d processes\n%8s\n", call->operands[0], threads,
+                  att_precision_name(cli_engine_precision(&s->engine)), s->measure.repeats, "ms");
     if (w) {
         att_json_begin_object(w);
         cli_json_text(w, "case", "start");
@@ -136,7 +136,7 @@ static void show(const bench_call *call, times *t)
     for (int i = 0; i < STAGE_COUNT; i++) {
         double ms = 1e3 * bench_median(t->of[i], s->measure.repeats);
         if (call->prints)
-            printf("%8.2f  %s\n", ms, stages[i].text);
+            cli_print("%8.2f  %s\n", ms, stages[i].text);
         if (w)
             cli_json_number(w, stages[i].key, ms);
     }

@@ -123,7 +123,7 @@ static int batch_job(const bench_call *call, const char *job)
 static void show_size(const bench_call *call, const bench_case *c, int batch, double seconds, double beside)
 {
     if (call->prints) {
-        printf("%8d %11.2f %11.2f", batch, 1e3 * seconds, batch / seconds);
+        cli_print("%8d %11.2f %11.2f", batch, 1e3 * seconds, batch / seconds);
         bench_print_beside(beside);
         putchar('\n');
     }
@@ -149,10 +149,10 @@ static int show_batch(const bench_call *call, const bench_case *c, const bench_r
     if (count != records->count)
         return cli_failure("%s gave %d results instead of %d", c->name, records->count, count);
     if (call->prints)
-        printf("%s, %d threads, %s, median of %d\n%8s %11s %11s  beside\n", c->name,
-               att_context_threads(call->cli->context),
-               att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
-               "batch", "ms", "images/s");
+        cli_print("%s, %d threads, %s, median of %d\n%8s %11s %11s  beside\n", c->name,
+                  att_context_threads(call->cli->context),
+                  att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
+                  "batch", "ms", "images/s");
     for (int i = 0; i < count; i++)
         rates[i] = sizes[i] / records->items[i].of.seconds;
     for (int i = 0; i < count; i++)
@@ -227,9 +227,9 @@ static void show_threads(const bench_call *call, const bench_case *c, int thread
 {
     int batch = c->batch_size;
     if (call->prints) {
-        printf("%8d %11.2f %8.2f", threads, batch / seconds.batch, first.batch / seconds.batch);
+        cli_print("%8d %11.2f %8.2f", threads, batch / seconds.batch, first.batch / seconds.batch);
         bench_print_beside(beside);
-        printf(" %12.2f %8.2f\n", 1e3 * seconds.one, seconds.one / first.one);
+        cli_print(" %12.2f %8.2f\n", 1e3 * seconds.one, seconds.one / first.one);
     }
     att_json_writer *w = call->writer;
     if (!w)
@@ -256,9 +256,9 @@ static int show_all_threads(const bench_call *call, const bench_case *c, const b
     if (2 * count != records->count)
         return cli_failure("%s gave %d results instead of %d", c->name, records->count, 2 * count);
     if (call->prints)
-        printf("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name, c->batch_size,
-               att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
-               "threads", "images/s", "times", "one image/ms", "times");
+        cli_print("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name, c->batch_size,
+                  att_precision_name(cli_engine_precision(&call->settings->engine)), call->settings->measure.repeats,
+                  "threads", "images/s", "times", "one image/ms", "times");
     for (int i = 0; i < count; i++) {
         seconds[i] = (pair){records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds};
         rates[i] = 1 / seconds[i].batch;

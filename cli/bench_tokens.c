@@ -72,8 +72,8 @@ static int run_job(const bench_call *call, const char *job)
 static void print_head(const bench_call *call)
 {
     att_bench_attention_options options = options_of(call->settings);
-    printf("attention, %d heads of %d, %d threads, %s, median of %d\n\n", options.heads, options.width,
-           att_context_threads(call->cli->context), att_precision_name(options.precision), options.repeats);
+    cli_print("attention, %d heads of %d, %d threads, %s, median of %d\n\n", options.heads, options.width,
+              att_context_threads(call->cli->context), att_precision_name(options.precision), options.repeats);
 }
 
 static void print_formula(void)
@@ -87,10 +87,10 @@ static void print_formula(void)
 
 static void print_point(int tokens, const att_bench_attention_result *r, double beside)
 {
-    printf("%8d %7d %12.3f %9.1f %6.1f %%", tokens, r->images, 1e3 * r->image_seconds,
-           1e-9 * r->flops / r->image_seconds, 100 * r->share);
+    cli_print("%8d %7d %12.3f %9.1f %6.1f %%", tokens, r->images, 1e3 * r->image_seconds,
+              1e-9 * r->flops / r->image_seconds, 100 * r->share);
     bench_print_beside(beside);
-    printf(" %6.0f MiB\n", (double)r->peak_bytes / (1 << 20));
+    cli_print(" %6.0f MiB\n", (double)r->peak_bytes / (1 << 20));
 }
 
 static void write_point(const bench_call *call, const pass *p, int tokens, const att_bench_attention_result *r,
@@ -140,8 +140,8 @@ static int run_pass(const bench_call *call, const pass *p, const int *points, in
     if (code != CLI_OK)
         return code;
     if (call->prints)
-        printf("%s\n%8s %7s %12s %9s %8s  beside %8s\n", p->name, "tokens", "images", "ms an image", "GFLOP/s", "share",
-               "peak");
+        cli_print("%s\n%8s %7s %12s %9s %8s  beside %8s\n", p->name, "tokens", "images", "ms an image", "GFLOP/s",
+                  "share", "peak");
     for (int i = 0; i < count; i++)
         rates[i] = results[i].flops / results[i].image_seconds;
     for (int i = 0; i < count; i++) {

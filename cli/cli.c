@@ -22,12 +22,45 @@ int cli_flush(void)
     return first;
 }
 
+/* Everything that the command prints about what came from outside passes through here. */
+static void put(FILE *out, bool keep_lines, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (!text)
+        return;
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    fputs(att_text_printable(text, keep_lines), out);
+    free(text);
+}
+
+void cli_print(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    put(stdout, true, format, arguments);
+    va_end(arguments);
+}
+
 static void say(const char *format, va_list arguments)
 {
     cli_flush();
     fputs("attscope: ", stderr);
-    vfprintf(stderr, format, arguments);
+    put(stderr, false, format, arguments);
     fputc('\n', stderr);
+}
+
+void cli_say_item(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("  ", stderr);
+    put(stderr, false, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
 }
 
 void cli_say(const char *format, ...)
@@ -72,7 +105,7 @@ void cli_note(cli_app *cli, const char *format, ...)
     cli_flush();
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    put(stderr, false, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
 }

@@ -52,8 +52,14 @@ int cli_open(cli_app *cli, int threads);
  * this failed, 0 where it never did. */
 int cli_flush(void);
 
+/* What is printed here and below passes through att_text_printable(): it may name what came from outside. */
+
+/* Like printf(); newlines stay. */
+void cli_print(const char *format, ...) ATT_PRINTF(1, 2);
 /* One sentence on stderr, after "attscope: ". */
 void cli_say(const char *format, ...) ATT_PRINTF(1, 2);
+/* One indented line below such a sentence that ends in a colon. */
+void cli_say_item(const char *format, ...) ATT_PRINTF(1, 2);
 int cli_usage(const char *format, ...) ATT_PRINTF(1, 2);   /* says it, returns CLI_USAGE */
 int cli_failure(const char *format, ...) ATT_PRINTF(1, 2); /* says it, returns CLI_FAILURE */
 /* CLI_OK for ATT_OK; otherwise says the context's message and returns CLI_USAGE where the caller asked for what cannot

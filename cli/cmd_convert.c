@@ -163,12 +163,12 @@ static int identify(job *j)
 
 static void print_result(const job *j, const char *origin)
 {
-    printf("from         %s\n", origin);
-    printf("tensors      %d, %d left out\n", j->count, j->dropped);
-    printf("elements     %lld\n", (long long)j->elements);
-    printf("bytes        %lld\n", (long long)j->bytes);
-    printf("network      %s\n", j->identified ? j->identity.name : "not said");
-    printf("written      %s\n", j->out);
+    cli_print("from         %s\n", origin);
+    cli_print("tensors      %d, %d left out\n", j->count, j->dropped);
+    cli_print("elements     %lld\n", (long long)j->elements);
+    cli_print("bytes        %lld\n", (long long)j->bytes);
+    cli_print("network      %s\n", j->identified ? j->identity.name : "not said");
+    cli_print("written      %s\n", j->out);
 }
 
 static int write_json(const job *j, const char *origin)

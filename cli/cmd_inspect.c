@@ -1,5 +1,4 @@
 /* attscope inspect: what a checkpoint holds. */
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,10 +35,7 @@ static bool has_prefix(const char *text, const char *prefix)
 static char *plain(const char *text, char shown[SHOWN])
 {
     snprintf(shown, SHOWN, "%.*s", SHOWN - 1, text);
-    for (char *at = shown; *at; at++)
-        if (iscntrl((unsigned char)*at))
-            *at = '?';
-    return shown;
+    return att_text_printable(shown, false);
 }
 
 /* Neither part of a training nor what a batch norm has counted up. */
@@ -71,24 +67,25 @@ static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 
 static void print_vit(const att_model_options *o, const att_preprocess *p)
 {
-    printf("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n", p->img_size,
-           p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, o->num_classes);
-    printf("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
-    printf("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
+    cli_print("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n",
+              p->img_size, p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads,
+              o->num_classes);
+    cli_print("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
+    cli_print("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
 }
 
 static void print_residual(const att_model_options *o, const att_preprocess *p)
 {
-    printf("dimensions   %d x %d x %d pixels, width %d, depth %d, classes %d\n", p->img_size, p->img_size, p->in_chans,
-           o->width, o->depth, o->num_classes);
-    printf("blocks       %s (%s), stem %s, shortcuts %s", o->layers, o->block, o->stem_type, o->shortcut);
+    cli_print("dimensions   %d x %d x %d pixels, width %d, depth %d, classes %d\n", p->img_size, p->img_size,
+              p->in_chans, o->width, o->depth, o->num_classes);
+    cli_print("blocks       %s (%s), stem %s, shortcuts %s", o->layers, o->block, o->stem_type, o->shortcut);
     if (o->cardinality > 1 || o->base_width != 64)
-        printf(", %d groups of %d channels", o->cardinality, o->base_width);
+        cli_print(", %d groups of %d channels", o->cardinality, o->base_width);
     if (strcmp(o->attn, "none") == 0)
-        printf("\nattention    none\n");
+        cli_print("\nattention    none\n");
     else
-        printf("\nattention    %s in %s%s%s\n", o->attn, o->attn_blocks, *o->attn_hidden ? ", hidden widths " : "",
-               o->attn_hidden);
+        cli_print("\nattention    %s in %s%s%s\n", o->attn, o->attn_blocks, *o->attn_hidden ? ", hidden widths " : "",
+                  o->attn_hidden);
 }
 
 static void print_network(const facts *f)
@@ -96,19 +93,19 @@ static void print_network(const facts *f)
     const att_model_options *o = &f->identity.options;
     const att_preprocess *p = &f->identity.preprocess;
     char shown[SHOWN];
-    printf("network      %s\n", f->identity.name);
-    printf("known from   %s\n", plain(f->identity.origin, shown));
+    cli_print("network      %s\n", f->identity.name);
+    cli_print("known from   %s\n", plain(f->identity.origin, shown));
     if (*o->block)
         print_residual(o, p);
     else
         print_vit(o, p);
-    printf("images       mean");
+    cli_print("images       mean");
     for (int i = 0; i < p->in_chans && i < 3; i++)
-        printf(" %g", p->mean[i]);
-    printf(", std");
+        cli_print(" %g", p->mean[i]);
+    cli_print(", std");
     for (int i = 0; i < p->in_chans && i < 3; i++)
-        printf(" %g", p->std[i]);
-    printf(", crop %g %s, %s\n", p->crop_pct, p->crop_mode, p->interpolation);
+        cli_print(" %g", p->std[i]);
+    cli_print(", crop %g %s, %s\n", p->crop_pct, p->crop_mode, p->interpolation);
 }
 
 static const char train_prefix[] = "attscope.train.";
@@ -127,28 +124,28 @@ static bool is_internal(const char *what)
 static void print_training(const facts *f)
 {
     const att_checkpoint_info *t = &f->training;
-    printf("training     %d epoch%s and %lld batches, %lld updates, seed %llu%s\n", t->epoch, t->epoch == 1 ? "" : "s",
-           (long long)t->batch, (long long)t->update, (unsigned long long)t->seed,
-           t->ema ? ", with averaged weights" : "");
+    cli_print("training     %d epoch%s and %lld batches, %lld updates, seed %llu%s\n", t->epoch,
+              t->epoch == 1 ? "" : "s", (long long)t->batch, (long long)t->update, (unsigned long long)t->seed,
+              t->ema ? ", with averaged weights" : "");
     if (isfinite(t->metric))
-        printf("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
+        cli_print("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i);
         char name[SHOWN], value[SHOWN];
         if (has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
-            printf("  %-22s %.200s\n", plain(key + strlen(train_prefix), name),
-                   plain(att_tensors_metadata(f->file, key), value));
+            cli_print("  %-22s %.200s\n", plain(key + strlen(train_prefix), name),
+                      plain(att_tensors_metadata(f->file, key), value));
     }
 }
 
 static void print_tensors(const facts *f)
 {
-    printf("\n%-48s %-5s shape\n", "tensor", "type");
+    cli_print("\n%-48s %-5s shape\n", "tensor", "type");
     for (int i = 0; i < att_tensors_count(f->file); i++) {
         att_tensors_info t = att_tensors_at(f->file, i);
         char name[SHOWN], shape[96];
-        printf("%-48s %-5s %s\n", plain(t.name, name), att_safetensors_dtype_name(t.dtype),
-               att_shape_format(t.shape, shape, sizeof shape));
+        cli_print("%-48s %-5s %s\n", plain(t.name, name), att_safetensors_dtype_name(t.dtype),
+                  att_shape_format(t.shape, shape, sizeof shape));
     }
 }
 
@@ -270,12 +267,12 @@ static int show(cli_app *cli, const settings *s, const facts *f)
 {
     if (cli_prints(s->output.json)) {
         char shown[SHOWN];
-        printf("file         %s\n", att_tensors_path(f->file));
+        cli_print("file         %s\n", att_tensors_path(f->file));
         if (*att_tensors_origin(f->file))
-            printf("tensors      %s\n", plain(att_tensors_origin(f->file), shown));
+            cli_print("tensors      %s\n", plain(att_tensors_origin(f->file), shown));
         if (f->identified)
             print_network(f);
-        printf("parameters   %lld\n", (long long)f->parameters);
+        cli_print("parameters   %lld\n", (long long)f->parameters);
         if (f->training.training)
             print_training(f);
         print_tensors(f);

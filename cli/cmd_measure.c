@@ -383,7 +383,7 @@ static int write_everything(const job *j, const att_evaluation *e)
     if (cli_prints(json)) {
         cli_figures_print(j->loaded.model, j->measure);
         if (*j->folder && code == CLI_OK)
-            printf("\n%s\n", j->folder);
+            cli_print("\n%s\n", j->folder);
     }
     return code != CLI_OK ? code : told;
 }

@@ -72,9 +72,9 @@ static int read_patterns(listing *l, const char *const *patterns, int count)
 
 static void print_channels(const char *title, const double *values)
 {
-    printf("  %s", title);
+    cli_print("  %s", title);
     for (int i = 0; i < 3; i++)
-        printf("%c%g", i ? ',' : ' ', values[i]);
+        cli_print("%c%g", i ? ',' : ' ', values[i]);
 }
 
 static void print_tag(const att_model_tag *tag)
@@ -83,11 +83,11 @@ static void print_tag(const att_model_tag *tag)
     char classes[16] = "no";
     if (tag->num_classes)
         snprintf(classes, sizeof classes, "%d", tag->num_classes);
-    printf("  .%-24s %6s classes  size %3d  crop %g %s  %s", tag->name, classes, p->img_size, p->crop_pct, p->crop_mode,
-           p->interpolation);
+    cli_print("  .%-24s %6s classes  size %3d  crop %g %s  %s", tag->name, classes, p->img_size, p->crop_pct,
+              p->crop_mode, p->interpolation);
     print_channels("mean", p->mean);
     print_channels("std", p->std);
-    printf("\n");
+    cli_print("\n");
 }
 
 static void write_channels(att_json_writer *w, const char *key, const double *values)
@@ -144,8 +144,8 @@ static int list_model(const listing *l, att_model_info *info)
     if (code != CLI_OK)
         return code;
     if (cli_prints(l->settings->output.json))
-        printf("%-28s %8.2f %8.2f %5d  %s\n", info->name, 1e-6 * (double)info->parameters, info->gmacs, info->img_size,
-               info->summary);
+        cli_print("%-28s %8.2f %8.2f %5d  %s\n", info->name, 1e-6 * (double)info->parameters, info->gmacs,
+                  info->img_size, info->summary);
     if (l->writer) {
         att_json_begin_object(l->writer);
         cli_json_text(l->writer, "model", info->name);
@@ -165,7 +165,7 @@ static int list_models(const listing *l)
 {
     int code = CLI_OK;
     if (cli_prints(l->settings->output.json))
-        printf("%-28s %8s %8s %5s\n", "model", "params M", "GMACs", "size");
+        cli_print("%-28s %8s %8s %5s\n", "model", "params M", "GMACs", "size");
     for (int i = 0; code == CLI_OK && i < att_model_count(); i++) {
         att_model_info info = att_model_at(i);
         if (is_wanted(l, info.name))

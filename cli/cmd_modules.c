@@ -19,18 +19,18 @@ static const char *const places[] = {
 static void print_option(const att_module_option *option)
 {
     if (option->choices) {
-        printf("    %s=%s (", option->name, option->choices[(int)option->start]);
+        cli_print("    %s=%s (", option->name, option->choices[(int)option->start]);
         for (int i = 0; option->choices[i]; i++)
-            printf("%s%s", i ? ", " : "", option->choices[i]);
+            cli_print("%s%s", i ? ", " : "", option->choices[i]);
     } else {
-        printf("    %s=%g (%g..%g", option->name, option->start, option->low, option->high);
+        cli_print("    %s=%g (%g..%g", option->name, option->start, option->low, option->high);
     }
-    printf(")  %s\n", option->meaning);
+    cli_print(")  %s\n", option->meaning);
 }
 
 static void print_module(const att_module *module)
 {
-    printf("%-6s %-22s  %s\n", module->name, places[module->place], module->meaning);
+    cli_print("%-6s %-22s  %s\n", module->name, places[module->place], module->meaning);
     for (int i = 0; i < module->option_count; i++)
         print_option(&module->options[i]);
 }

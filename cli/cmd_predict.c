@@ -66,14 +66,14 @@ typedef struct job {
 
 static void print_answer(const job *j, const char *path, int count)
 {
-    printf("%s\n", path);
+    cli_print("%s\n", path);
     for (int i = 0; i < count; i++) {
         const att_ranked *r = &j->top[i];
         const char *label = cli_label_of(&j->labels, r->class_number);
-        printf("  %6.2f %%", 100 * r->probability);
+        cli_print("  %6.2f %%", 100 * r->probability);
         if (j->settings->answer.logits)
-            printf("  %9.4f", (double)r->logit);
-        printf("  %6d%s%s\n", r->class_number, label ? "  " : "", label ? label : "");
+            cli_print("  %9.4f", (double)r->logit);
+        cli_print("  %6d%s%s\n", r->class_number, label ? "  " : "", label ? label : "");
     }
 }
 

@@ -277,7 +277,7 @@ static void say_failed(const sweep_plan *plan)
         failed, plan->run_count);
     for (int i = 0; i < plan->run_count; i++)
         if (strcmp(plan->runs[i].status, "failed") == 0)
-            fprintf(stderr, "  %s\n", plan->runs[i].folder);
+            cli_say_item("%s", plan->runs[i].folder);
 }
 
 /* Settings with failed runs, which the table lacks or has fewer of. */
@@ -291,8 +291,8 @@ static void print_failed(const sweep_plan *plan)
             reason = *reason ? reason : plan->runs[i].failure;
         }
         if (failed > 0)
-            printf("\n%s: %d of %d runs failed%s%s\n", plan->runs[first].setting, failed, plan->seed_count,
-                   *reason ? ": " : "", reason);
+            cli_print("\n%s: %d of %d runs failed%s%s\n", plan->runs[first].setting, failed, plan->seed_count,
+                      *reason ? ": " : "", reason);
     }
 }
 
@@ -389,7 +389,7 @@ static int sweep(job *j)
         int printed = sweep_table_print(j->sweep, j->plan->folder);
         code = code != CLI_OK ? code : printed;
         print_failed(j->plan);
-        printf("\n%s\n", j->plan->folder);
+        cli_print("\n%s\n", j->plan->folder);
     }
     int written = json ? write_json(j, json, cli_json_write) : CLI_OK;
     say_failed(j->plan);

@@ -184,17 +184,17 @@ static att_status hear(void *user, const att_event *event)
 
 static void print_result(const job *j, const att_train_result *r)
 {
-    printf("%s: %d epoch%s, %lld updates\n", att_model_name(j->network.model), r->epochs, r->epochs == 1 ? "" : "s",
-           (long long)r->updates);
+    cli_print("%s: %d epoch%s, %lld updates\n", att_model_name(j->network.model), r->epochs, r->epochs == 1 ? "" : "s",
+              (long long)r->updates);
     if (isfinite(r->train_loss))
-        printf("training loss %.4f\n", r->train_loss);
+        cli_print("training loss %.4f\n", r->train_loss);
     if (isfinite(r->eval_top1))
-        printf("top-1 %.2f %%   top-5 %.2f %%   loss %.4f%s\n", r->eval_top1, r->eval_top5, r->eval_loss,
-               whose_weights(j));
+        cli_print("top-1 %.2f %%   top-5 %.2f %%   loss %.4f%s\n", r->eval_top1, r->eval_top5, r->eval_loss,
+                  whose_weights(j));
     if (r->best_epoch >= 0)
-        printf("best %s %.4g in epoch %d%s\n", j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1,
-               whose_weights(j));
-    printf("%s\n", j->run.folder);
+        cli_print("best %s %.4g in epoch %d%s\n", j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1,
+                  whose_weights(j));
+    cli_print("%s\n", j->run.folder);
 }
 
 static int write_json(const job *j, const att_train_result *r)

@@ -51,16 +51,16 @@ double cli_entropy_bound(const att_model *model)
 
 static void print_instrument(const att_model *model, const att_instrument_info *info, bool first)
 {
-    printf("%s%s: %s", first ? "" : "\n", info->name, info->summary);
+    cli_print("%s%s: %s", first ? "" : "\n", info->name, info->summary);
     if (strcmp(info->unit, "1") != 0)
-        printf(" [%s]", info->unit);
+        cli_print(" [%s]", info->unit);
     putchar('\n');
     explain_line(stdout, "formula", info->formula);
     explain_line(stdout, "source", info->source);
     explain_line(stdout, "reading", info->reading);
     if (strcmp(info->name, "entropy") == 0)
-        printf("  %-11sln N = %.4f, N = %lld tokens\n", "bound", cli_entropy_bound(model),
-               (long long)att_model_tokens(model));
+        cli_print("  %-11sln N = %.4f, N = %lld tokens\n", "bound", cli_entropy_bound(model),
+                  (long long)att_model_tokens(model));
 }
 
 enum { LABEL = 256 };
@@ -123,18 +123,18 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     }
     char text[24], label[LABEL];
     if (m.undefined > 0) {
-        printf("  %-*s  not defined in %lld of %lld images\n", width, label_of(&m, label), (long long)m.undefined,
-               (long long)m.count);
+        cli_print("  %-*s  not defined in %lld of %lld images\n", width, label_of(&m, label), (long long)m.undefined,
+                  (long long)m.count);
         return;
     }
-    printf("  %-*s  %10s ", width, label_of(&m, label), digits_of(m.mean, text));
+    cli_print("  %-*s  %10s ", width, label_of(&m, label), digits_of(m.mean, text));
     if (isnan(m.deviation))
-        printf("%11s", "");
+        cli_print("%11s", "");
     else
-        printf("± %-9s", digits_of(spread_of(info, &m), text));
-    printf(" %6lld", (long long)m.count);
+        cli_print("± %-9s", digits_of(spread_of(info, &m), text));
+    cli_print(" %6lld", (long long)m.count);
     for (int i = first; i < index; i++)
-        printf("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
+        cli_print("%s%s", i == first ? "  " : " ", digits_of(att_measure_at(measure, i).mean, text));
     putchar('\n');
 }
 
@@ -144,7 +144,7 @@ static void print_note(const att_measure *measure, const char *instrument)
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
         if (m.excluded && strcmp(m.instrument, instrument) == 0) {
-            printf("\n  %s\n", CLI_EXCLUDED_NOTE);
+            cli_print("\n  %s\n", CLI_EXCLUDED_NOTE);
             return;
         }
     }
@@ -165,8 +165,8 @@ void cli_figures_print(const att_model *model, const att_measure *measure)
             width = label_width(measure, m.instrument);
         }
         if (new_instrument || (*m.node && !in_one_table(&m, &before)))
-            printf("\n  %-*s  %10s ± %-9s %6s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
-                   info.scores ? "std error" : "deviation", "n", m.head >= 0 ? "  of each head" : "");
+            cli_print("\n  %-*s  %10s ± %-9s %6s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
+                      info.scores ? "std error" : "deviation", "n", m.head >= 0 ? "  of each head" : "");
         if (m.head < 0)
             print_line(measure, &info, i, width);
         before = m;

@@ -1,6 +1,5 @@
 #include "labels.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,9 +98,6 @@ int cli_labels_take(const char *names, int classes, cli_labels *l)
     l->names = calloc((size_t)classes, sizeof *l->names);
     if (!l->text || !l->names)
         return cli_failure("out of memory for the names of %d classes", classes);
-    for (char *at = l->text; *at; at++)
-        if (*at != '\n' && iscntrl((unsigned char)*at))
-            *at = '?';
     int lines = cut_lines(classes, l);
     l->count = lines <= classes ? lines : 0;
     return CLI_OK;

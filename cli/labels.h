@@ -20,8 +20,8 @@ typedef struct cli_labels {
  * is a synset of ImageNet has its label behind it. Names from a file or a data set must be as many as there are
  * classes. CLI_OK, or a code after a message; to be freed in any case. */
 int cli_labels_choose(cli_app *cli, const char *said, const att_tensors *file, int classes, cli_labels *labels);
-/* As they are, those of a checkpoint's training (NULL: it keeps none): not more than there are classes, and without
- * what would steer a terminal. Otherwise likewise. */
+/* Those of a checkpoint's training as they are (NULL: it keeps none); none where they are more than the classes.
+ * Otherwise likewise. */
 int cli_labels_take(const char *names, int classes, cli_labels *labels);
 void cli_labels_free(cli_labels *labels);
 /* NULL where nothing names the class. */

@@ -35,13 +35,13 @@ static int wider(int width, const char *text)
 static void print_left(const char *text, int width)
 {
     int used = width_of(text);
-    printf("  %s%*s", text, used < width ? width - used : 0, "");
+    cli_print("  %s%*s", text, used < width ? width - used : 0, "");
 }
 
 static void print_right(const char *text, int width)
 {
     int used = width_of(text);
-    printf("  %*s%s", used < width ? width - used : 0, "", text);
+    cli_print("  %*s%s", used < width ? width - used : 0, "", text);
 }
 
 static void format_number(double value, char *text, size_t size)
@@ -93,7 +93,7 @@ static const char *heading_of(const att_sweep *sweep, int setting, char number[1
 
 static void explain(const char *what, const char *text)
 {
-    printf("  %-*s", EXPLAIN - 2, what);
+    cli_print("  %-*s", EXPLAIN - 2, what);
     cli_print_wrapped(stdout, text, EXPLAIN);
 }
 
@@ -296,7 +296,7 @@ static void print_rows(const att_sweep *sweep, const row *rows, int count, char 
         putchar('\n');
     }
     if (excluded)
-        printf("\n  %s\n", CLI_EXCLUDED_NOTE);
+        cli_print("\n  %s\n", CLI_EXCLUDED_NOTE);
 }
 
 static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, char (*cells)[CELL])
@@ -306,7 +306,7 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
         count = merge_rows(sweep, i, info->name, rows, count);
     if (count == 0)
         return;
-    printf("\n%s: %s [%s]\n", info->name, info->summary, info->unit);
+    cli_print("\n%s: %s [%s]\n", info->name, info->summary, info->unit);
     explain("formula", info->formula);
     explain("source", info->source);
     explain("reading", info->reading);
@@ -353,7 +353,7 @@ static bool leaves_out(const att_sweep *sweep)
 static void say_rest(const att_sweep *sweep, const char *folder)
 {
     if (leaves_out(sweep))
-        printf(
+        cli_print(
             "\nnot in this table: gate (all but the mean). All of it is in %s/sweep.json; attscope report %s draws "
             "it.\n",
             folder, folder);
@@ -368,9 +368,9 @@ static void print_ranks(const att_rank_correlation *c)
     putchar(' ');
     for (int i = 0; i < 4; i++)
         if (isnan(values[i]))
-            printf(" %*s", widths[i], "-");
+            cli_print(" %*s", widths[i], "-");
         else
-            printf(" %*.*f", widths[i], digits[i], values[i]);
+            cli_print(" %*.*f", widths[i], digits[i], values[i]);
 }
 
 /* What a correlation is over. */
@@ -390,7 +390,7 @@ static void print_correlations(const att_sweep *sweep)
         width = wider(width, name_of(sweep, att_sweep_correlation_at(sweep, i).setting, number));
     if (att_sweep_correlation_count(sweep) == 0)
         return;
-    printf("\naccuracy against TNS: rank correlations over runs\n");
+    cli_print("\naccuracy against TNS: rank correlations over runs\n");
     for (int i = 0; i < att_correlation_method_count(); i++) {
         att_correlation_method method = att_correlation_method_at(i);
         char text[512];
@@ -398,12 +398,12 @@ static void print_correlations(const att_sweep *sweep)
         explain(method.name, text);
     }
     explain("reading", reading_text);
-    printf("\n  %-*s  %-14s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", width, "runs of", "reading", "n", "tau-b", "p",
-           "low", "high", "rho", "p", "low", "high");
+    cli_print("\n  %-*s  %-14s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", width, "runs of", "reading", "n", "tau-b", "p",
+              "low", "high", "rho", "p", "low", "high");
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
         att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
         print_left(name_of(sweep, c.setting, number), width);
-        printf("  %-14s %4d", c.statistic, c.of.count);
+        cli_print("  %-14s %4d", c.statistic, c.of.count);
         print_ranks(&c.of.kendall);
         print_ranks(&c.of.spearman);
         putchar('\n');
@@ -411,7 +411,7 @@ static void print_correlations(const att_sweep *sweep)
     }
     if (fewest < FEW) {
         double least = fewest > 1 ? 2 / tgamma(fewest + 1) : 1;
-        printf(
+        cli_print(
             "  n is small: these figures describe the runs at hand and settle nothing. With n = %d even perfect\n"
             "  agreement has p = %.2g.\n",
             fewest, least);
@@ -421,7 +421,7 @@ static void print_correlations(const att_sweep *sweep)
 int sweep_table_print(const att_sweep *sweep, const char *folder)
 {
     print_settings(sweep);
-    printf("\n  ");
+    cli_print("\n  ");
     cli_print_wrapped(stdout, spread_text, 2);
     int code = print_instruments(sweep);
     print_correlations(sweep);

@@ -72,19 +72,17 @@ static void say_one(const cli_table *table, const cli_unknown *unknown)
 
 static void say_all(const cli_table *table, const cli_unknown *unknown)
 {
-    char reason[REASON], list[CLI_MOST_UNKNOWN * (REASON + 24)] = "";
-    for (int i = 0, length = 0; i < unknown->count && i < CLI_MOST_UNKNOWN; i++) {
-        char line[24] = "";
+    cli_say("%.400s%s%d options are not taken:", unknown->file ? unknown->file : "", unknown->file ? ": " : "",
+            unknown->count);
+    for (int i = 0; i < unknown->count && i < CLI_MOST_UNKNOWN; i++) {
+        char reason[REASON], line[24] = "";
         if (unknown->file)
             snprintf(line, sizeof line, "line %d: ", unknown->items[i].line);
         give_reason(table, unknown->items[i].name, unknown->file, reason);
-        length += snprintf(list + length, sizeof list - (size_t)length, "\n  %s%s", line, reason);
+        cli_say_item("%s%s", line, reason);
     }
-    char rest[32] = "";
     if (unknown->count > CLI_MOST_UNKNOWN)
-        snprintf(rest, sizeof rest, "\n  and %d more", unknown->count - CLI_MOST_UNKNOWN);
-    cli_say("%.400s%s%d options are not known:%s%s", unknown->file ? unknown->file : "", unknown->file ? ": " : "",
-            unknown->count, list, rest);
+        cli_say_item("and %d more", unknown->count - CLI_MOST_UNKNOWN);
 }
 
 bool cli_unknown_none(const cli_table *table, const cli_unknown *unknown)

@@ -20,6 +20,7 @@
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 #include <attscope/plan.h>
+#include <attscope/printable.h>
 #include <attscope/progress.h>
 #include <attscope/report.h>
 #include <attscope/safetensors.h>

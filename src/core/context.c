@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <attscope/printable.h>
+
 #include "core/error.h"
 #include "core/machine.h"
 #include "core/memory.h"
@@ -180,14 +182,6 @@ const char *att_version(void)
 
 /* --- failing ----------------------------------------------------------------------------------------------------- */
 
-/* Names from hostile files end up in messages: their control characters must not reach a terminal. */
-static void neutralise(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
-}
-
 void att_fail_say(att_context *context, const char *format, ...)
 {
     char sentence[MESSAGE_BYTES]; /* arguments may point into the old message */
@@ -195,7 +189,7 @@ void att_fail_say(att_context *context, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    neutralise(sentence);
+    att_text_printable(sentence, false);
     pthread_mutex_lock(&context->message_lock);
     memcpy(context->message, sentence, sizeof sentence);
     pthread_mutex_unlock(&context->message_lock);
@@ -222,7 +216,7 @@ void att_log(att_context *context, att_log_level level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    neutralise(line);
+    att_text_printable(line, false);
     context->settings.log(context->settings.log_user, level, line);
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/printable.h>
+
 #include "core/memory.h"
 
 enum { FIRST_CAPACITY = 256, DISTANCE_MAX = 127 };
@@ -164,4 +166,32 @@ bool att_text_to_f64(const char *text, double *value)
         return false;
     *value = parsed;
     return true;
+}
+
+/* --- printable ---------------------------------------------------------------------------------------------------- */
+
+/* The bytes of the character that `text` begins with; 0 where it is a control character or not UTF-8. */
+static int printable_length(const unsigned char *text)
+{
+    unsigned char first = *text;
+    bool control = first < ' ' || first == 0x7f || (first == 0xc2 && text[1] < 0xa0);
+    bool lead = first < 0x80 || (first >= 0xc2 && first < 0xf5);
+    int length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (control || !lead)
+        return 0;
+    for (int i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+char *att_text_printable(char *text, bool keep_lines)
+{
+    for (char *at = text; *at;) {
+        int length = keep_lines && *at == '\n' ? 1 : printable_length((const unsigned char *)at);
+        if (length == 0)
+            *at = '?';
+        at += length ? length : 1;
+    }
+    return text;
 }

@@ -78,6 +78,33 @@ err_has '--labels cifar100 names 100 classes, but the network has 10'
 predict 2 ten.safetensors "$picture" --labels cifar-10
 err_has '--labels: "cifar-10" is neither a file nor a data set whose classes are built in'
 
+# A file of names must have one line a class, and what would steer a terminal is not printed, wherever it came from.
+seq -f 'class %.0f' 9 >names
+predict 1 ten.safetensors "$picture" --labels names
+err_has 'names names 9 classes, but the network has 10'
+seq -f 'class %.0f' 11 >names
+predict 1 ten.safetensors "$picture" --labels names
+err_has 'names names 11 classes, but the network has 10'
+seq -f "$(printf '\033[31m\302\233')%.0f" 10 >names
+predict 0 ten.safetensors "$picture" --labels names
+grep -q '  ?\[31m??[0-9]*$' stdout || fail "$command_line: $(cat -v stdout)"
+mkdir beside
+cp ten.safetensors beside
+printf '{"architecture":"vit\\u001b[31m\\n"}' >beside/config.json
+predict 0 beside/ten.safetensors "$picture"
+err_has 'config.json, which names vit?[31m?, was left out'
+mkdir -p "$(printf 'steering/a\033b')" && cp "$picture" "$(printf 'steering/a\033b')"
+# shellcheck disable=SC2086
+run 0 train steering $small --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment steered
+predict 0 out/steered/last.safetensors "$picture"
+grep -q '  0  a?b$' stdout || fail "$command_line: $(cat -v stdout)"
+# A training whose file has fewer names than classes gives those classes numbers.
+# shellcheck disable=SC2086
+run 0 train steering $small --num-classes 3 --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment few
+predict 0 out/few/last.safetensors "$picture"
+[ "$(sed 1d stdout | awk 'NF == 4' | wc -l)" -eq 1 ] || fail "$command_line: $(cat -v stdout)"
+! LC_ALL=C grep -q "$(printf '\033')" stdout stderr || fail "$command_line: a control character"
+
 # Folders called by synsets: those of the network's classes, however few there are; their labels stand beside them.
 for synset in n01440764 n03126707; do
     mkdir -p "photographs/$synset" && cp "$picture" "photographs/$synset/1.jpg"

@@ -42,7 +42,7 @@ usage "--pretrained is timm's, but attscope does not have it yet; weights come f
 # Several unknown names are told in one message, whatever else is wrong.
 run 2 train data --batch-szie 3 --jsd-loss -z --epochs ten
 err_is <<'TEXT'
-attscope: 3 options are not known:
+attscope: 3 options are not taken:
   unknown option --batch-szie; did you mean --batch-size?
   --jsd-loss is timm's, but attscope does not have it yet; the loss is cross entropy
   unknown option -z; see attscope train --help
@@ -50,7 +50,7 @@ TEXT
 printf 'epohcs: 3\nmodel: resnet20\njson: out\n' >c.yaml
 run 2 train data -c c.yaml
 err_is <<'TEXT'
-attscope: c.yaml: 2 options are not known:
+attscope: c.yaml: 2 options are not taken:
   line 1: unknown option epohcs; did you mean epochs?
   line 3: json belongs to a single call; give --json on the command line
 TEXT
@@ -60,7 +60,7 @@ printf 'jsom: out\n' >c.yaml
 usage 'c.yaml, line 1: unknown option jsom; see attscope train --help' train data -c c.yaml
 # shellcheck disable=SC2046
 run 2 train data $(printf -- '--unknown%d ' $(seq 20))
-err_has '20 options are not known'
+err_has '20 options are not taken'
 err_has '  and 4 more'
 
 # Flags of timm's that concern only the speed, memory or device of PyTorch are ignored, which one note says.

@@ -2,8 +2,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
+
+#include <attscope/printable.h>
 
 #include "core/context.h"
 #include "core/text.h"
@@ -31,6 +34,29 @@ static void distances(void **state)
 static const char *flag(const void *user, int index)
 {
     return ((const char *const *)user)[index];
+}
+
+static void expect_printable(const char *text, bool keep_lines, const char *expected)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%s", text);
+    assert_string_equal(att_text_printable(copy, keep_lines), expected);
+}
+
+static void printable_text_steers_no_terminal(void **state)
+{
+    (void)state;
+    expect_printable("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x88", false, "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x88");
+    expect_printable("a\x1b[31mb\r\n\t\x7f", false, "a?[31mb????");
+    expect_printable("a\x1b\nb\n", true, "a?\nb\n");
+    expect_printable(
+        "\xc2\x9b"
+        "31m \xc2\xa0",
+        false, "??31m \xc2\xa0");
+    expect_printable(
+        "\x9b"
+        "31m caf\xe9 \xe2\x82",
+        false, "?31m caf? ??");
 }
 
 static void nearest_is_near_or_nothing(void **state)
@@ -123,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wildcards),
         cmocka_unit_test(distances),
+        cmocka_unit_test(printable_text_steers_no_terminal),
         cmocka_unit_test(nearest_is_near_or_nothing),
         cmocka_unit_test(numbers_take_the_whole_string),
         cmocka_unit_test(sizes_are_readable),
