@@ -5,17 +5,18 @@
 
 #include "core/error.h"
 #include "data/class_tree.h"
+#include "io/archive_source.h"
 
 /* --- one file ----------------------------------------------------------------------------------------------------- */
 
 static bool begins_as_image(const char *path)
 {
-    uint8_t bytes[16]; /* more than any signature */
+    uint8_t bytes[ATT_TAR_HEADER]; /* also more than any image signature */
     FILE *file = fopen(path, "rb");
     size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
     if (file)
         fclose(file);
-    return att_image_begins(bytes, size);
+    return !att_tar_begins(bytes, size) && att_image_begins(bytes, size);
 }
 
 /* By its name, else by its contents. */

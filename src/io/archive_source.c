@@ -22,6 +22,30 @@ static int64_t unpack_limit(int64_t file_bytes)
     return file_bytes * ratio > least ? file_bytes * ratio : least;
 }
 
+/* Fields of a header, in octal digits, begin with blanks or zeros and end with a blank or NUL. False where the field is
+ * not such a number. */
+static bool read_octal(const uint8_t *field, size_t size, uint32_t *number)
+{
+    size_t at = 0, digits = 0;
+    *number = 0;
+    while (at < size && field[at] == ' ')
+        at++;
+    for (; at < size && field[at] >= '0' && field[at] <= '7'; at++, digits++)
+        *number = 8 * *number + (uint32_t)(field[at] - '0');
+    return digits > 0 && (at == size || field[at] == ' ' || field[at] == '\0');
+}
+
+bool att_tar_begins(const uint8_t *bytes, size_t size)
+{
+    enum { FIELD = 148, FIELD_SIZE = 8 }; /* of the checksum, which counts its own field as blanks */
+    uint32_t wanted, sum = 0;
+    if (size < ATT_TAR_HEADER || !read_octal(bytes + FIELD, FIELD_SIZE, &wanted))
+        return false;
+    for (size_t i = 0; i < ATT_TAR_HEADER; i++)
+        sum += i >= FIELD && i < FIELD + FIELD_SIZE ? ' ' : bytes[i];
+    return sum == wanted;
+}
+
 /* NULL where the bytes begin with no compression that is known. */
 static const char *compression_of(const uint8_t *bytes, size_t size)
 {
@@ -30,6 +54,8 @@ static const char *compression_of(const uint8_t *bytes, size_t size)
         size_t size;
     } known[] = {{"gzip", "\x1f\x8b", 2},         {"bzip2", "BZh", 3}, {"xz", "\xfd\x37zXZ", 5},
                  {"zstd", "\x28\xb5\x2f\xfd", 4}, {"lzip", "LZIP", 4}, {"compress", "\x1f\x9d", 2}};
+    if (att_tar_begins(bytes, size))
+        return NULL;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (size >= known[i].size && memcmp(bytes, known[i].signature, known[i].size) == 0)
             return known[i].name;

@@ -14,6 +14,12 @@
     "more than %lld bytes, the limit for a file of its size (100 times the size, at least 1 GiB); " \
     "unpack it by hand if you trust it"
 
+/* Bytes of a tar's header, with which it begins. */
+enum { ATT_TAR_HEADER = 512 };
+/* Whether the bytes begin with a tar header, by its checksum. A tar begins with the name of its first file, so it can
+ * look like any other format; check for a tar first. */
+bool att_tar_begins(const uint8_t *bytes, size_t size);
+
 struct archive;
 
 /* Zero-initialise and set the context, which may ask to stop; must outlive the reader. */

@@ -7,7 +7,7 @@
 #include "io/file.h"
 #include "io/image_codec.h"
 
-/* How a file of a format begins; a "?" in the signature stands for any byte. */
+/* How a file of a format begins; in the signature "?" stands for any byte, "_" for white space. */
 typedef struct image_format {
     const char *name, *signature;
     size_t signature_size;
@@ -30,8 +30,8 @@ static const image_format formats[] = {
     {"JPEG XL", SIGNATURE("\0\0\0\x0cJXL "), NULL},
     {"JPEG 2000", SIGNATURE("\0\0\0\x0cjP  "), NULL},
     {"JPEG 2000", SIGNATURE("\xff\x4f\xff\x51"), NULL},
-    {"PPM", SIGNATURE("P6"), NULL},
-    {"PGM", SIGNATURE("P5"), NULL},
+    {"PPM", SIGNATURE("P6_"), NULL},
+    {"PGM", SIGNATURE("P5_"), NULL},
     {"Photoshop", SIGNATURE("8BPS"), NULL},
     {"icon", SIGNATURE("\0\0\1\0"), NULL},
 };
@@ -42,12 +42,19 @@ att_image_limits att_image_limits_defaults(void)
         .side = 65535, .pixels = (int64_t)1 << 26, .file_bytes = (size_t)256 << 20, .memory = (size_t)1 << 30};
 }
 
+static bool matches(char sign, uint8_t byte)
+{
+    if (sign == '_')
+        return byte == ' ' || (byte >= '\t' && byte <= '\r');
+    return sign == '?' || byte == (uint8_t)sign;
+}
+
 static bool begins_with(const uint8_t *bytes, size_t size, const image_format *format)
 {
     if (size < format->signature_size)
         return false;
     for (size_t i = 0; i < format->signature_size; i++)
-        if (format->signature[i] != '?' && bytes[i] != (uint8_t)format->signature[i])
+        if (!matches(format->signature[i], bytes[i]))
             return false;
     return true;
 }

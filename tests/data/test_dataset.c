@@ -342,6 +342,136 @@ static void test_tiny_imagenets_own_layout(void **state)
     att_dataset_close(&dataset);
 }
 
+/* What a context says in its log. */
+typedef struct said {
+    char text[2000];
+    size_t length;
+} said;
+
+static void keep_line(void *user, att_log_level level, const char *line)
+{
+    said *log = user;
+    if (level == ATT_LOG_WARNING && log->length < sizeof log->text)
+        log->length += (size_t)snprintf(log->text + log->length, sizeof log->text - log->length, "%s\n", line);
+}
+
+/* Opens and closes a data set of `count` images; what was warned of meanwhile. */
+static void open_logged(const char *path, const char *split, bool unlabelled, int64_t count, said *log)
+{
+    att_settings settings = att_settings_defaults();
+    att_context *context = NULL;
+    att_dataset *dataset = NULL;
+    att_dataset_options options = att_dataset_options_defaults();
+    *log = (said){.length = 0};
+    settings.threads = 1;
+    settings.log = keep_line;
+    settings.log_user = log;
+    options.split = split;
+    options.unlabelled = unlabelled;
+    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
+    if (att_dataset_open(context, path, &options, &dataset) != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+    assert_int_equal(att_dataset_count(dataset), count);
+    att_dataset_close(&dataset);
+    att_context_destroy(&context);
+}
+
+static void assert_said(const said *log, const char *part)
+{
+    if (!strstr(log->text, part))
+        fail_msg("the log \"%s\" lacks \"%s\"", log->text, part);
+}
+
+/* A tar begins with a file's name, which may begin as an image or a compressed file does. */
+static void test_a_tar_is_known_by_its_header(void **state)
+{
+    scratch *self = *state;
+    static const char *const firsts[] = {"BMW", "P5",       "P6",      "P6 x", "GIF8", "8BPS",
+                                         "II*", "\xff\x0a", "BZh_set", "BZh9", "LZIP", "\x1f\x8b"};
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+        pack made = pack_open(self->path, "gnutar");
+        char name[32];
+        pack_entry(&made, firsts[i], AE_IFDIR, NULL, NULL, 0);
+        snprintf(name, sizeof name, "%s/1.png", firsts[i]);
+        pack_picture(&made, name, 0);
+        pack_picture(&made, "Fiat/1.png", 1);
+        pack_close(&made);
+        att_dataset *dataset = open_set(self, self->path, NULL, NULL);
+        assert_string_equal(att_dataset_format(dataset), "tar");
+        assert_int_equal(att_dataset_count(dataset), 2);
+        att_dataset_close(&dataset);
+    }
+    scratch_write(self, "P6 is a name", 12);
+    expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, "is an image");
+    scratch_write(self, "P6x", 3);
+    expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, "not a .tar");
+}
+
+/* Images that belong to no class are named in a warning, wherever they lie. */
+static void test_images_beside_class_folders_are_named(void **state)
+{
+    scratch *self = *state;
+    static const char *const beside[] = {"0.png", "1.png", "sub/3.png"},
+                             *const outer[] = {"0.png", "y/jan/1.png", "y/feb/2.png"},
+                             *const splits[] = {"0.png", "train/1.png", "train/cat/2.png", "val/cat/3.png"};
+    static const struct {
+        const char *const *names;
+        int count, kept;
+        const char *warning;
+    } sets[] = {{beside, 3, 1, "left out 2 images beside the class folders, which have no class"},
+                {outer, 3, 2, "left out 1 image beside the class folders, which has no class"},
+                {splits, 4, 1, "left out 2 images beside the class folders, which have no class"}};
+    char command[128], archive[160];
+    snprintf(archive, sizeof archive, "%s.archive", self->folder);
+    snprintf(command, sizeof command, "rm -r '%s'/*", self->folder);
+    for (int i = 0; i < 3; i++) {
+        said log;
+        for (int k = 0; k < sets[i].count; k++)
+            picture_write(self, sets[i].names[k], k);
+        open_logged(self->folder, NULL, false, sets[i].kept, &log);
+        assert_said(&log, sets[i].warning);
+        open_logged(self->folder, NULL, true, sets[i].count, &log);
+        assert_string_equal(log.text, "");
+        pictures_pack(archive, "ustar", sets[i].names, sets[i].count);
+        open_logged(archive, NULL, false, sets[i].kept, &log);
+        assert_said(&log, sets[i].warning);
+        unlink(archive);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+/* A link to a folder around it is not followed; folders nested too deep are counted. */
+static void test_loops_and_depth_of_folders(void **state)
+{
+    scratch *self = *state;
+    said log;
+    char path[512], name[256] = "deep";
+    picture_write(self, "a/1.png", 1);
+    picture_write(self, "b/2.png", 2);
+    snprintf(path, sizeof path, "%s/a/up", self->folder);
+    assert_int_equal(symlink("..", path), 0);
+    snprintf(path, sizeof path, "%s/b/self", self->folder);
+    assert_int_equal(symlink(".", path), 0);
+    for (int unlabelled = 0; unlabelled < 2; unlabelled++) {
+        open_logged(self->folder, NULL, unlabelled, 2, &log);
+        assert_said(&log, "links to a folder that they lie in are not followed, so that no image is taken twice: 2");
+    }
+    /* A link to another folder is one more class. */
+    snprintf(path, sizeof path, "%s/c", self->folder);
+    assert_int_equal(symlink("b", path), 0);
+    open_logged(self->folder, NULL, false, 3, &log);
+    for (int i = 1; i < 32; i++)
+        strcat(name, "/d");
+    strcat(name, "/1.png");
+    picture_write(self, name, 3);
+    open_logged(self->folder, NULL, false, 4, &log);
+    assert_null(strstr(log.text, "nested"));
+    strcpy(strrchr(name, '/'), "/e/2.png");
+    picture_write(self, name, 3);
+    open_logged(self->folder, NULL, false, 4, &log);
+    assert_said(&log, "left out folders that are nested more than 32 deep: 1");
+}
+
 /* Pictures in folders, beside them and in splits, in order; other files are left out. */
 static void test_unlabelled(void **state)
 {
@@ -663,6 +793,9 @@ int main(void)
         scratch_test(test_one_file_twice_in_an_archive),
         scratch_test(test_only_images_are_kept),
         scratch_test(test_tiny_imagenets_own_layout),
+        scratch_test(test_a_tar_is_known_by_its_header),
+        scratch_test(test_images_beside_class_folders_are_named),
+        scratch_test(test_loops_and_depth_of_folders),
         scratch_test(test_unlabelled),
         scratch_test(test_images_from_several_paths),
         scratch_test(test_idx),
