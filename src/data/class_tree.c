@@ -132,18 +132,21 @@ static void enter(att_class_tree *tree, const char *folder, size_t length)
     enter_list(&tree->others, folder, length);
 }
 
-static void drop_classless(att_tree_list *list)
+/* Drops files that lie in no folder; how many. */
+static int64_t drop_classless(att_tree_list *list)
 {
-    int64_t kept = 0;
+    int64_t kept = 0, count = list->count;
     for (int64_t i = 0; i < list->count; i++)
         if (depth(list->files[i].inner) >= 1)
             list->files[kept++] = list->files[i];
     list->count = kept;
+    return count - kept;
 }
 
-static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const char *wanted)
+/* *loose: images that lie beside the class folders, or beside the folders around these, and are dropped. */
+static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const char *wanted, int64_t *loose)
 {
-    drop_classless(&tree->images);
+    *loose = drop_classless(&tree->images);
     while (tree->images.count > 0) {
         const char *any = find_split(tree, att_split_names(NULL));
         if (any) {
@@ -153,7 +156,7 @@ static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const
                                 wanted, any);
             dataset->split = split;
             enter(tree, split, strlen(split));
-            drop_classless(&tree->images);
+            *loose += drop_classless(&tree->images);
             return ATT_OK;
         }
         if (!has_outer_folder(tree))
@@ -404,12 +407,21 @@ static void say_left_out(att_class_tree *tree, const att_dataset *dataset)
     say_files(tree, where);
 }
 
+static void say_loose(const att_dataset *dataset, int64_t loose)
+{
+    if (loose == 0)
+        return;
+    att_log(dataset->context, ATT_LOG_WARNING, "%s: left out %lld image%s beside the class folders, which %s no class",
+            dataset->path, (long long)loose, loose == 1 ? "" : "s", loose == 1 ? "has" : "have");
+}
+
 att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
 {
     if (options->unlabelled)
         return settle_unlabelled(tree, dataset);
     ATT_TRY(att_annotations_apply(tree, dataset));
-    ATT_TRY(find_classes(tree, dataset, options->split));
+    int64_t loose;
+    ATT_TRY(find_classes(tree, dataset, options->split, &loose));
     if (tree->images.count == 0) {
         say_left_out(tree, dataset);
         return att_fail(tree->context, ATT_ERR_FORMAT, "%s: no " ENDINGS " lies in a folder named after its class",
@@ -420,7 +432,9 @@ att_status att_class_tree_settle(att_class_tree *tree, att_dataset *dataset, con
     att_status status = number_classes(tree, dataset, options, &arena);
     att_arena_free(&arena);
     dataset->count = tree->images.count;
-    if (status == ATT_OK)
+    if (status == ATT_OK) {
+        say_loose(dataset, loose);
         say_left_out(tree, dataset);
+    }
     return status;
 }
