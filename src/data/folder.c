@@ -9,8 +9,8 @@
 #include "data/annotations.h"
 #include "io/file.h"
 
-/* Links are followed, so that a loop of them must end somewhere. */
-enum { MAX_DEPTH = 8 };
+/* Bounds the recursion. */
+enum { MAX_DEPTH = 32 };
 
 typedef struct folder_source {
     att_class_tree tree;
@@ -20,8 +20,17 @@ typedef struct folder_source {
 typedef struct folder_walk {
     att_dataset *dataset;
     folder_source *source;
-    const char *only; /* at the top, the one split folder to go into; NULL: all folders */
+    const char *only;    /* at the top, the one split folder to go into; NULL: all folders */
+    int64_t loops, deep; /* folders left out: links to a folder around them; below MAX_DEPTH */
 } folder_walk;
+
+/* A folder that is being walked, and the one around it. */
+typedef struct walked_folder {
+    const struct walked_folder *around; /* NULL at the top */
+    dev_t device;
+    ino_t inode;
+    int depth;
+} walked_folder;
 
 static bool is_folder(const char *path)
 {
@@ -85,9 +94,9 @@ static att_status add(const folder_walk *walk, const char *path)
                 : att_fail_memory(walk->dataset->context, strlen(path), path);
 }
 
-static att_status walk_folder(const folder_walk *walk, const char *inner, int depth);
+static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *around);
 
-static att_status visit(const folder_walk *walk, const char *inner, const struct dirent *entry, int depth)
+static att_status visit(folder_walk *walk, const char *inner, const struct dirent *entry, const walked_folder *folder)
 {
     att_context *context = walk->dataset->context;
     char path[ATT_DATA_MAX_NAME], full[ATT_DATA_MAX_NAME];
@@ -98,26 +107,69 @@ static att_status visit(const folder_walk *walk, const char *inner, const struct
         return add(walk, path);
     if (entry->d_type != DT_DIR && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
         return ATT_OK;
-    return is_folder(full) ? walk_folder(walk, path, depth + 1) : ATT_OK;
+    if (folder->depth == 0 && walk->only && strcmp(walk->only, entry->d_name) != 0)
+        return ATT_OK;
+    return is_folder(full) ? walk_folder(walk, path, folder) : ATT_OK;
 }
 
-static att_status walk_folder(const folder_walk *walk, const char *inner, int depth)
+static bool is_loop(const walked_folder *folder)
+{
+    for (const walked_folder *it = folder->around; it; it = it->around)
+        if (it->device == folder->device && it->inode == folder->inode)
+            return true;
+    return false;
+}
+
+/* Whether to pass the folder over. */
+static bool passes(folder_walk *walk, const walked_folder *folder)
+{
+    bool loop = is_loop(folder), deep = folder->depth > MAX_DEPTH;
+    walk->loops += loop;
+    walk->deep += !loop && deep;
+    return loop || deep;
+}
+
+static att_status walk_entries(folder_walk *walk, DIR *entries, const char *inner, const walked_folder *folder)
+{
+    char path[ATT_DATA_MAX_NAME];
+    att_status status = folder->depth > 0 && join(path, sizeof path, inner, "") ? add(walk, path) : ATT_OK;
+    for (struct dirent *entry; status == ATT_OK && (entry = readdir(entries));)
+        if (entry->d_name[0] != '.')
+            status = visit(walk, inner, entry, folder);
+    return status;
+}
+
+/* around: NULL at the top. */
+static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *around)
 {
     att_context *context = walk->dataset->context;
     char path[ATT_DATA_MAX_NAME];
-    if (depth > MAX_DEPTH)
-        return ATT_OK;
+    struct stat info;
     if (!join(path, sizeof path, walk->dataset->path, inner))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", walk->dataset->path);
-    DIR *folder = opendir(path);
-    if (!folder)
-        return att_fail(context, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "folder %s could not be read", path);
-    att_status status = depth > 0 && join(path, sizeof path, inner, "") ? add(walk, path) : ATT_OK;
-    for (struct dirent *entry; status == ATT_OK && (entry = readdir(folder));)
-        if (entry->d_name[0] != '.' && (depth > 0 || !walk->only || strcmp(walk->only, entry->d_name) == 0))
-            status = visit(walk, inner, entry, depth);
-    closedir(folder);
+    DIR *entries = opendir(path);
+    if (!entries || fstat(dirfd(entries), &info) != 0) {
+        att_status status = errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO;
+        if (entries)
+            closedir(entries);
+        return att_fail(context, status, "folder %s could not be read", path);
+    }
+    walked_folder folder = {around, info.st_dev, info.st_ino, around ? around->depth + 1 : 0};
+    att_status status = passes(walk, &folder) ? ATT_OK : walk_entries(walk, entries, inner, &folder);
+    closedir(entries);
     return status;
+}
+
+static void say_passed(const folder_walk *walk)
+{
+    const att_dataset *dataset = walk->dataset;
+    if (walk->loops > 0)
+        att_log(dataset->context, ATT_LOG_WARNING,
+                "%s: links to a folder that they lie in are not followed, so that no image is taken twice: %lld",
+                dataset->path, (long long)walk->loops);
+    if (walk->deep > 0)
+        att_log(dataset->context, ATT_LOG_WARNING, "%s: left out folders that are nested more than %d deep: %lld",
+                dataset->path, MAX_DEPTH, (long long)walk->deep);
 }
 
 static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text)
@@ -140,9 +192,11 @@ static att_status open_folder(att_dataset *dataset, const att_dataset_options *o
     source->tree.context = source->names.context = context;
     source->tree.read = read_text;
     folder_walk walk = {dataset, source,
-                        options->unlabelled ? NULL : find_split(dataset->path, att_split_names(options->split))};
-    ATT_TRY(walk_folder(&walk, "", 0));
-    return att_class_tree_settle(&source->tree, dataset, options);
+                        options->unlabelled ? NULL : find_split(dataset->path, att_split_names(options->split)), 0, 0};
+    ATT_TRY(walk_folder(&walk, "", NULL));
+    ATT_TRY(att_class_tree_settle(&source->tree, dataset, options));
+    say_passed(&walk);
+    return ATT_OK;
 }
 
 static void close_folder(att_dataset *dataset)
