@@ -277,7 +277,7 @@ static att_line judge_event(bytes event, const att_store_resume *resume)
     return step > (uint64_t)resume->step || epoch >= (double)resume->epoch ? ATT_LINE_CUT : ATT_LINE_KEEP;
 }
 
-/* Reads the record at `offset`; *found is CUT_SHORT where the file ends before it does. */
+/* Reads the record at `offset` and sets *data if it is whole; *found is CUT_SHORT if the file ends within it. */
 static att_status read_record(const tensorboard *t, att_file_window *window, uint64_t offset, bytes *data, size_t *size,
                               att_tfrecord_found *found)
 {
@@ -287,7 +287,8 @@ static att_status read_record(const tensorboard *t, att_file_window *window, uin
         size_t available, length = 0;
         ATT_TRY(att_file_window_show(window, offset, wanted, &shown, &available));
         *found = att_tfrecord_read(&t->crc, shown, available, &payload, &length, size);
-        *data = (bytes){payload, payload + length};
+        if (*found == ATT_TFRECORD_WHOLE)
+            *data = (bytes){payload, payload + length};
         if (*found != ATT_TFRECORD_CUT_SHORT || available >= left)
             return ATT_OK;
         if (available > LARGEST_RECORD) {
@@ -302,7 +303,7 @@ static att_status count_kept(const tensorboard *t, const char *path, att_file_wi
 {
     uint64_t end = att_file_reader_size(window->reader);
     for (*kept = 0; *kept < end;) {
-        bytes data;
+        bytes data = {NULL, NULL};
         size_t size = 0;
         att_tfrecord_found found;
         ATT_TRY(read_record(t, window, *kept, &data, &size, &found));
