@@ -13,14 +13,16 @@
  *
  *   <node>.patches   U16 [K, H, N, G]: round(65535 a_ij / m_i) for patches j, m_i the largest of them
  *   <node>.prefix    F32 [K, H, N, P]: a_ij for prefix tokens j; missing where P = 0
- *   <node>.figures   F32 [K, H + 1, N, 4] of each query i, computed in f64 from a_ij before rounding:
+ *   <node>.figures   F32 [K, H + 1, N, 4] of each query i, in the order of att_maps_figure, computed in f64
+ *                    from a_ij before rounding:
  *                    0 entropy, -sum_j a_ij ln a_ij in nats, over all N keys
  *                    1 weight on itself, a_ii
  *                    2 weight on all prefix tokens together
  *                    3 m_i, the largest weight on a patch
  *   <node>.place     I32 [K, H + 1, N]: the patch that has m_i, 0..G - 1, row by row; the first of equals
  *
- * Head H of figures and place is the mean of the H maps. So a_ij = patches m_i / 65535 to within m_i / 131070.
+ * Head H of figures and place is of the mean of the H maps: its entropy is that of the mean map, which is at least the
+ * mean of the heads' entropies. So a_ij = patches m_i / 65535 to within m_i / 131070.
  *
  * Metadata, all texts: maps, the format's version; model; nodes, a JSON array of their names in the network's order;
  * prefix, grid_h and grid_w of the first of them; names, a JSON array of the images' names below what was opened
@@ -43,6 +45,15 @@ extern "C" {
 /* The version that is written. Version 1, which had no such entry, kept bytes scaled to the largest weight of a row and
  * no figures. */
 #define ATT_MAPS_FORMAT "2"
+
+/* The figures of a query: the last dimension of <node>.figures. */
+typedef enum att_maps_figure {
+    ATT_MAPS_ENTROPY,
+    ATT_MAPS_SELF,
+    ATT_MAPS_PREFIX,
+    ATT_MAPS_LARGEST,
+    ATT_MAPS_FIGURES /* how many there are */
+} att_maps_figure;
 
 typedef struct att_maps_options {
     const char *nodes;              /* names of the nodes, '*' and '?' allowed */

@@ -1,5 +1,6 @@
 #include "report/map_file.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +16,6 @@ enum {
     MOST_HEADS = 1 << 10,
     MOST_NODES = 1 << 10,
     MOST_TOP = 100,
-    FIGURES = 4,         /* of a query */
     LEVELS = 65535 / 255 /* of the file for one of the page */
 };
 
@@ -24,12 +24,18 @@ static const char patches_suffix[] = ".patches";
 static bool has_suffix(const char *name, const char *suffix)
 {
     size_t length = strlen(name), end = strlen(suffix);
-    return length > end && strcmp(name + length - end, suffix) == 0;
+    return length >= end && strcmp(name + length - end, suffix) == 0;
 }
 
 static att_status fail_tensor(const att_map_file *maps, const char *name, const char *expected)
 {
     return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s is missing or is not %s",
+                    att_tensors_path(maps->file), name, expected);
+}
+
+static att_status fail_value(const att_map_file *maps, const char *name, const char *expected)
+{
+    return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has a value that is no %s",
                     att_tensors_path(maps->file), name, expected);
 }
 
@@ -88,6 +94,12 @@ static att_status read_image(att_map_file *maps)
     return ATT_OK;
 }
 
+/* att_model_options counts classes in an int. */
+static bool is_class(int64_t number)
+{
+    return number >= 0 && number < INT_MAX;
+}
+
 static att_status read_labels(att_map_file *maps)
 {
     int index = att_tensors_find(maps->file, "label");
@@ -98,7 +110,11 @@ static att_status read_labels(att_map_file *maps)
     maps->labels = att_allocate_array(maps->context, (size_t)maps->images, sizeof(*maps->labels));
     if (maps->labels == NULL)
         return att_fail_memory(maps->context, (size_t)maps->images * sizeof(*maps->labels), "the labels of maps");
-    return att_tensors_read(maps->file, index, ATT_SAFETENSORS_I64, maps->labels, maps->images);
+    ATT_TRY(att_tensors_read(maps->file, index, ATT_SAFETENSORS_I64, maps->labels, maps->images));
+    for (int64_t i = 0; i < maps->images; i++)
+        if (maps->labels[i] != -1 && !is_class(maps->labels[i]))
+            return fail_value(maps, "label", "class number, nor -1 for an unknown class");
+    return ATT_OK;
 }
 
 static att_status read_top(att_map_file *maps)
@@ -151,6 +167,9 @@ static att_status find_beside(const att_map_file *maps, const char *patches, con
 static att_status read_node(att_map_file *maps, int index)
 {
     att_tensors_info patches = att_tensors_at(maps->file, index);
+    if (strcmp(patches.name, patches_suffix) == 0)
+        return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s names no scope; <scope>.patches is expected",
+                        att_tensors_path(maps->file), patches.name);
     int64_t n = maps->tokens, grid = n - maps->prefix, heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
     if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MOST_HEADS ||
         !att_shape_equal(patches.shape, att_shape_of(maps->images, heads, n, grid)))
@@ -158,12 +177,12 @@ static att_status read_node(att_map_file *maps, int index)
                            "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
     att_map_node node = {.name = patches.name, .patches = index, .heads = heads};
     att_shape place = att_shape_of(maps->images, heads + 1, n);
-    att_shape figures = att_shape_of(maps->images, heads + 1, n, FIGURES);
+    att_shape figures = att_shape_of(maps->images, heads + 1, n, ATT_MAPS_FIGURES);
     ATT_TRY(find_beside(maps, node.name, ".figures", ATT_SAFETENSORS_F32, figures, &node.figures));
     ATT_TRY(find_beside(maps, node.name, ".place", ATT_SAFETENSORS_I32, place, &node.place));
     maps->nodes[maps->node_count++] = node;
     maps->bytes_per_image +=
-        (size_t)(heads * n * grid) + (size_t)((heads + 1) * n) * (FIGURES * sizeof(float) + sizeof(int32_t));
+        (size_t)(heads * n * grid) + (size_t)((heads + 1) * n) * (ATT_MAPS_FIGURES * sizeof(float) + sizeof(int32_t));
     return ATT_OK;
 }
 
@@ -211,12 +230,23 @@ static att_status read_nodes(att_map_file *maps)
     return ATT_OK;
 }
 
+static att_status parse_metadata(const att_map_file *maps, const char *key, const char *text, json_t **root)
+{
+    const char *path = att_tensors_path(maps->file);
+    att_text what = {.context = maps->context};
+    att_text_append(&what, "%s, %s of its metadata", path, key);
+    att_status status = what.failed ? att_fail_memory(maps->context, strlen(path), "a message")
+                                    : att_json_parse(maps->context, what.data, text, strlen(text), root);
+    att_text_free(&what);
+    return status;
+}
+
 /* A JSON array of texts from the metadata, of `count` where that is not negative. */
 static att_status read_list(const att_map_file *maps, const char *key, int64_t count, json_t **list)
 {
     const char *text = att_tensors_metadata(maps->file, key);
     if (text != NULL)
-        ATT_TRY(att_json_parse(maps->context, "metadata of maps.safetensors", text, strlen(text), list));
+        ATT_TRY(parse_metadata(maps, key, text, list));
     bool fine = json_is_array(*list) && (count < 0 || json_array_size(*list) == (size_t)count);
     for (size_t i = 0; fine && i < json_array_size(*list); i++)
         fine = json_is_string(json_array_get(*list, i));
@@ -273,7 +303,7 @@ typedef struct choice {
     int64_t count;
 } choice;
 
-/* The chosen images' slices of a tensor, `*bytes` in all. The caller frees *slices after success. */
+/* The chosen images' slices of a tensor, `*bytes` in all. The caller frees *slices; it is NULL after a failure. */
 static att_status read_slices(const choice *chosen, int index, uint8_t **slices, size_t *bytes)
 {
     const att_map_file *maps = chosen->maps;
@@ -289,8 +319,10 @@ static att_status read_slices(const choice *chosen, int index, uint8_t **slices,
     for (int64_t i = 0; status == ATT_OK && i < chosen->count; i++)
         memcpy(*slices + (size_t)i * slice, data + (size_t)chosen->images[i] * slice, slice);
     att_free(context, data);
-    if (status != ATT_OK)
+    if (status != ATT_OK) {
         att_free(context, *slices);
+        *slices = NULL;
+    }
     return status;
 }
 
@@ -327,11 +359,22 @@ static void to_little_endian(uint8_t *data, size_t bytes)
     }
 }
 
-static bool is_figure(const uint8_t *bytes)
+/* Weights that were rounded to bf16 are off by up to 2^-9 each, and so is their sum. */
+static const double rounding = 0.01;
+
+static bool is_share(float value)
+{
+    return value >= 0 && (double)value <= 1 + rounding;
+}
+
+/* index: of the value in its tensor, whose last dimension is that of the figures. */
+static bool is_figure(const att_map_file *maps, size_t index, const uint8_t *bytes)
 {
     float value;
     memcpy(&value, bytes, sizeof(value));
-    return isfinite(value) && value >= 0;
+    if (index % ATT_MAPS_FIGURES != ATT_MAPS_ENTROPY)
+        return is_share(value);
+    return value >= 0 && (double)value <= log((double)maps->tokens) * (1 + rounding) + rounding;
 }
 
 static bool is_place(const att_map_file *maps, const uint8_t *bytes)
@@ -351,11 +394,10 @@ static att_status convert(const att_map_file *maps, att_tensors_info info, uint8
         return ATT_OK;
     }
     bool figures = info.dtype == ATT_SAFETENSORS_F32;
-    for (size_t i = 0; i < *bytes; i += 4)
-        if (!(figures ? is_figure(data + i) : is_place(maps, data + i)))
-            return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has a value that is no %s",
-                            att_tensors_path(maps->file), info.name,
-                            figures ? "finite number of 0 or more" : "place in the grid");
+    for (size_t i = 0; i < *bytes / 4; i++)
+        if (!(figures ? is_figure(maps, i, data + 4 * i) : is_place(maps, data + 4 * i)))
+            return fail_value(maps, info.name,
+                              figures ? "entropy from 0 to ln N or weight from 0 to 1" : "place in the grid");
     to_little_endian(data, *bytes);
     return ATT_OK;
 }
@@ -433,6 +475,17 @@ static void write_picture(att_json_writer *json, const choice *chosen, int64_t i
     att_json_end_object(json);
 }
 
+static att_status check_top(const choice *chosen, const int64_t *top, const float *probability)
+{
+    for (int64_t i = 0; i < chosen->count * chosen->maps->top_count; i++) {
+        if (!is_class(top[i]))
+            return fail_value(chosen->maps, "top", "class number");
+        if (!is_share(probability[i]))
+            return fail_value(chosen->maps, "probability", "number from 0 to 1");
+    }
+    return ATT_OK;
+}
+
 static att_status write_pictures(att_json_writer *json, const choice *chosen)
 {
     const att_map_file *maps = chosen->maps;
@@ -441,6 +494,8 @@ static att_status write_pictures(att_json_writer *json, const choice *chosen)
     att_status status = maps->top_count > 0 ? read_slices(chosen, maps->top, &top, &bytes) : ATT_OK;
     if (status == ATT_OK && maps->top_count > 0)
         status = read_slices(chosen, maps->probability, &probability, &bytes);
+    if (status == ATT_OK)
+        status = check_top(chosen, (const int64_t *)top, (const float *)probability);
     att_json_key(json, "pictures");
     att_json_begin_array(json);
     for (int64_t i = 0; status == ATT_OK && i < chosen->count; i++)
@@ -481,6 +536,19 @@ static att_status write_images(att_json_writer *json, const choice *chosen)
     return write_pictures(json, chosen);
 }
 
+static void write_figure_names(att_json_writer *json)
+{
+    static const char *const names[ATT_MAPS_FIGURES] = {[ATT_MAPS_ENTROPY] = "entropy",
+                                                        [ATT_MAPS_SELF] = "self",
+                                                        [ATT_MAPS_PREFIX] = "prefix",
+                                                        [ATT_MAPS_LARGEST] = "largest"};
+    att_json_key(json, "figure_names");
+    att_json_begin_array(json);
+    for (int i = 0; i < ATT_MAPS_FIGURES; i++)
+        att_json_string(json, names[i]);
+    att_json_end_array(json);
+}
+
 att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count)
 {
     const choice chosen = {maps, shown, count};
@@ -491,6 +559,7 @@ att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, c
     write_integer(json, "tokens", maps->tokens);
     write_integer(json, "images", maps->images);
     write_integer(json, "count", count);
+    write_figure_names(json);
     if (count > 0) {
         ATT_TRY(write_images(json, &chosen));
         att_json_key(json, "nodes");

@@ -37,12 +37,13 @@ void att_map_file_close(att_map_file *maps);
 /* The name of image 0..K-1; lives as long as the file is open. */
 const char *att_map_file_name(const att_map_file *maps, int64_t image);
 
-/* The `count` images with the numbers `shown`: {grid_h, grid_w, prefix, tokens, images: K, count, image: {h, w, c,
- * data}, pictures: [{name, label, label_name, top: [{class, name, probability}, ...]}, ...], nodes: [{node, heads,
- * levels, figures, place}, ...]}. Names are null where they are not known. data, levels, figures and place are base64
- * in little endian: levels U8 [count, H, N, G], the patches' weights in 255ths of the query's largest; figures F32 and
- * place I32 as in the file. Errors: ERR_FORMAT where a figure is no finite number of 0 or more, or a place is outside
- * the grid; ERR_MEMORY, and what reading says. */
+/* The `count` images with the numbers `shown`: {grid_h, grid_w, prefix, tokens, images: K, count, figure_names, image:
+ * {h, w, c, data}, pictures: [{name, label, label_name, top: [{class, name, probability}, ...]}, ...], nodes: [{node,
+ * heads, levels, figures, place}, ...]}. Names are null where they are not known. data, levels, figures and place are
+ * base64 in little endian: levels U8 [count, H, N, G], the patches' weights in 255ths of the query's largest; figures
+ * F32 and place I32 as in the file; figure_names names the figures of a query in their order. Errors: ERR_FORMAT where
+ * one of these images has an entropy outside 0..ln N, a weight or probability outside 0..1, a place outside the grid or
+ * a class that is no class number; ERR_MEMORY, and what reading says. */
 att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count);
 
 #endif

@@ -23,7 +23,6 @@ enum {
     TENSORS_PER_NODE = 4,
     MOST_LEVEL = 65535
 };
-enum { ENTROPY, SELF, PREFIX, LARGEST, FIGURES }; /* of a query */
 
 typedef struct map_node {
     char patches_name[NAME_SIZE], prefix_name[NAME_SIZE], figures_name[NAME_SIZE], place_name[NAME_SIZE];
@@ -31,7 +30,7 @@ typedef struct map_node {
     int64_t heads, tokens, prefix_tokens;
     uint16_t *patches; /* [count][heads][tokens][tokens - prefix_tokens] */
     float *prefix;     /* [count][heads][tokens][prefix_tokens] */
-    float *figures;    /* [count][heads + 1][tokens][FIGURES] */
+    float *figures;    /* [count][heads + 1][tokens][ATT_MAPS_FIGURES] */
     int32_t *place;    /* [count][heads + 1][tokens] */
 } map_node;
 
@@ -99,7 +98,7 @@ static att_status add_node(mapper *m, const att_node *node)
     size_t prefix = att_size_product(rows, (size_t)added->prefix_tokens);
     added->patches = allocate(m, patches, sizeof *added->patches);
     added->prefix = allocate(m, prefix > 0 ? prefix : 1, sizeof *added->prefix);
-    added->figures = allocate(m, described, FIGURES * sizeof *added->figures);
+    added->figures = allocate(m, described, ATT_MAPS_FIGURES * sizeof *added->figures);
     added->place = allocate(m, described, sizeof *added->place);
     bool fine = added->patches && added->prefix && added->figures && added->place;
     return fine ? ATT_OK
@@ -203,7 +202,8 @@ static void keep_image(mapper *m)
 }
 
 /* The figures of a query from its weights on all keys, in f64. */
-static void describe(const map_node *node, const double *row, int64_t query, float figures[FIGURES], int32_t *place)
+static void describe(const map_node *node, const double *row, int64_t query, float figures[ATT_MAPS_FIGURES],
+                     int32_t *place)
 {
     double entropy = 0, prefix = 0;
     int64_t best = node->prefix_tokens;
@@ -213,10 +213,10 @@ static void describe(const map_node *node, const double *row, int64_t query, flo
         if (j > best && row[j] > row[best])
             best = j;
     }
-    figures[ENTROPY] = entropy > 0 ? (float)entropy : 0; /* weights of 1 + 1e-7 would make it negative */
-    figures[SELF] = (float)row[query];
-    figures[PREFIX] = (float)prefix;
-    figures[LARGEST] = (float)row[best];
+    figures[ATT_MAPS_ENTROPY] = entropy > 0 ? (float)entropy : 0; /* weights of 1 + 1e-7 would make it negative */
+    figures[ATT_MAPS_SELF] = (float)row[query];
+    figures[ATT_MAPS_PREFIX] = (float)prefix;
+    figures[ATT_MAPS_LARGEST] = (float)row[best];
     *place = (int32_t)(best - node->prefix_tokens);
 }
 
@@ -256,10 +256,10 @@ static bool keep_maps(const mapper *m, const map_node *node, const float *maps)
             bool single = h < heads; /* the last is the mean of all */
             if (!mean_row(node, single ? maps + h * n * n : maps, single ? 1 : heads, i, m->mean))
                 return false;
-            float *figures = node->figures + at * FIGURES;
+            float *figures = node->figures + at * ATT_MAPS_FIGURES;
             describe(node, m->mean, i, figures, node->place + at);
             if (single)
-                keep_row(node, maps + row * n, figures[LARGEST], node->prefix + kept * prefix,
+                keep_row(node, maps + row * n, figures[ATT_MAPS_LARGEST], node->prefix + kept * prefix,
                          node->patches + kept * (n - prefix));
         }
     return true;
@@ -400,7 +400,7 @@ static int list_node(const map_node *n, int64_t k, att_safetensors_tensor *tenso
     tensors[count++] = (att_safetensors_tensor){n->patches_name, ATT_SAFETENSORS_U16,
                                                 att_shape_of(k, heads, n->tokens, patches), n->patches};
     tensors[count++] = (att_safetensors_tensor){n->figures_name, ATT_SAFETENSORS_F32,
-                                                att_shape_of(k, heads + 1, n->tokens, FIGURES), n->figures};
+                                                att_shape_of(k, heads + 1, n->tokens, ATT_MAPS_FIGURES), n->figures};
     tensors[count++] =
         (att_safetensors_tensor){n->place_name, ATT_SAFETENSORS_I32, att_shape_of(k, heads + 1, n->tokens), n->place};
     if (n->prefix_tokens > 0)

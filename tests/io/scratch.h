@@ -22,6 +22,7 @@ typedef struct scratch {
     att_context *context;
     char folder[64], path[128]; /* path: "<folder>/file", for the test's main file */
     long allocations_left;      /* -1: no limit; 0: the next fails */
+    bool recovers;              /* one allocation fails, and those after it do not */
     long questions_left;        /* whether to stop, until the answer is yes for good; -1: never */
 } scratch;
 
@@ -32,8 +33,10 @@ static inline void *scratch_allocate(void *user, void *old, size_t old_size, siz
         free(old);
         return NULL;
     }
-    if (self->allocations_left == 0)
+    if (self->allocations_left == 0) {
+        self->allocations_left = self->recovers ? -1 : 0;
         return NULL;
+    }
     if (self->allocations_left > 0)
         self->allocations_left--;
     void *block = aligned_alloc(64, (size + 63) / 64 * 64);

@@ -4,6 +4,7 @@
 #include "io/json.h"
 #include "io/scratch.h"
 #include "report/fixture.h"
+#include "report/map_file.h"
 #include "report/page.h"
 
 static const char *page_path(scratch *self)
@@ -463,7 +464,10 @@ static void test_damaged_maps(void **state)
 {
     scratch *self = *state;
     static const float not_finite[2 * 4] = {0, 1, 0, 1, NAN, 1, 0, 1}, negative[2 * 4] = {0, 1, 0, 1, 0, -1e-3F, 0, 1};
+    static const float entropy[2 * 4] = {0, 1, 0, 1, 0.02F, 1, 0, 1}, share[2 * 4] = {0, 1, 0, 1, 0, 1.02F, 0, 1};
+    static const float infinite[2 * 4] = {0, 1, 0, 1, 0, INFINITY, 0, 1}, no_entropy[2 * 4] = {-INFINITY, 1, 0, 1};
     static const int32_t outside[2] = {0, 1}, before[2] = {-1, 0};
+    static const int64_t low[1] = {-99}, high[1] = {(int64_t)1 << 62};
     const struct {
         int at;
         att_safetensors_tensor tensor;
@@ -476,8 +480,15 @@ static void test_damaged_maps(void **state)
         {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 2), outside}, "U16 [K, heads, N"},
         {3, {"blocks.10.attn.figure", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "10.attn.figures is"},
         {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 1, 1, 4), not_finite}, "F32 [K, heads + 1"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "finite number of"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), negative}, "finite number of"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "entropy from 0 to"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), negative}, "entropy from 0 to"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), entropy}, "entropy from 0 to"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), share}, "weight from 0 to 1"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), infinite}, "weight from 0 to 1"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), no_entropy}, "entropy from 0"},
+        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), low}, "tensor label has a value that is no class number"},
+        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), high}, "tensor label has a value that is no class number"},
+        {2, {".patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), outside}, "tensor .patches names no scope"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1), negative}, "I32 [K, heads + 1, N]"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), outside}, "place in the grid"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), before}, "place in the grid"},
@@ -490,6 +501,7 @@ static void test_damaged_maps(void **state)
         {4, "[1]", "names, a JSON array of one text for each image"},
         {5, "{}", "label_names, a JSON array of one text"},
         {6, "[null]", "classes, a JSON array of texts"},
+        {4, "[", "names of its metadata"},
     };
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++) {
@@ -499,6 +511,7 @@ static void test_damaged_maps(void **state)
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
         assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
         assert_message_has(self, tensors[i].message);
+        assert_message_has(self, self->folder);
     }
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         smallest made;
@@ -507,6 +520,100 @@ static void test_damaged_maps(void **state)
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
         assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
         assert_message_has(self, texts[i].message);
+        assert_message_has(self, self->folder);
+    }
+}
+
+/* A file of maps whose network gives the classes `top` these probabilities. */
+static void top_write(scratch *self, int64_t top, float probability)
+{
+    smallest made;
+    att_safetensors_tensor tensors[SMALLEST_TENSORS + 2];
+    smallest_make(&made);
+    memcpy(tensors, made.tensors, sizeof(made.tensors));
+    tensors[SMALLEST_TENSORS] =
+        (att_safetensors_tensor){"probability", ATT_SAFETENSORS_F32, att_shape_of(1, 1), &probability};
+    tensors[SMALLEST_TENSORS + 1] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(1, 1), &top};
+    snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
+    const att_safetensors_content content = {
+        .tensors = tensors, .tensor_count = SMALLEST_TENSORS + 2, .metadata = made.metadata, .metadata_count = 7};
+    must(self, att_safetensors_write(self->context, self->path, &content));
+}
+
+static void test_damaged_classes(void **state)
+{
+    scratch *self = *state;
+    static const struct {
+        int64_t top;
+        float probability;
+        const char *message; /* NULL: fine */
+    } cases[] = {
+        {0, 1.0000001F, NULL},
+        {0, 0, NULL},
+        {-7, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
+        {(int64_t)1 << 62, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
+        {0, NAN, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+        {0, -5e30F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+        {0, 1.02F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+        {0, INFINITY, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+    };
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        top_write(self, cases[i].top, cases[i].probability);
+        assert_int_equal(write_page_of(self), cases[i].message != NULL ? ATT_ERR_FORMAT : ATT_OK);
+        if (cases[i].message != NULL)
+            assert_message_has(self, cases[i].message);
+    }
+}
+
+/* A file of maps whose last tensors are probability and top; att_safetensors_write() would have them first. */
+enum { CUT_BYTES = 80 };
+static void write_to_be_cut(scratch *self)
+{
+    static const char header[] =
+        "{\"__metadata__\":{\"maps\":\"2\",\"grid_h\":\"1\",\"grid_w\":\"1\",\"prefix\":\"0\",\"names\":\"[\\\"a\\\"]"
+        "\","
+        "\"label_names\":\"[\\\"\\\"]\",\"classes\":\"[]\"},"
+        "\"image\":{\"dtype\":\"U8\",\"shape\":[1,2,3,1],\"data_offsets\":[0,6]},"
+        "\"b.patches\":{\"dtype\":\"U16\",\"shape\":[1,1,1,1],\"data_offsets\":[6,8]},"
+        "\"label\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[8,16]},"
+        "\"b.figures\":{\"dtype\":\"F32\",\"shape\":[1,2,1,4],\"data_offsets\":[16,48]},"
+        "\"b.place\":{\"dtype\":\"I32\",\"shape\":[1,2,1],\"data_offsets\":[48,56]},"
+        "\"probability\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[56,64]},"
+        "\"top\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[64,80]}}";
+    static const char zeros[CUT_BYTES];
+    const uint64_t length = sizeof(header) - 1;
+    snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
+    FILE *file = fopen(self->path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(&length, sizeof(length), 1, file), 1);
+    assert_int_equal(fwrite(header, length, 1, file), 1);
+    assert_int_equal(fwrite(zeros, sizeof(zeros), 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Cut after opening: top alone cannot be read, then probability, then the tensors before them. The whole file
+ * is written without an error. */
+static void test_maps_cut_short(void **state)
+{
+    scratch *self = *state;
+    size_t before = att_context_allocations(self->context).bytes_now;
+    for (off_t lost = 0; lost <= CUT_BYTES; lost++) {
+        att_map_file maps;
+        att_json_writer *json;
+        struct stat whole;
+        write_to_be_cut(self);
+        assert_int_equal(stat(self->path, &whole), 0);
+        must(self, att_map_file_open(self->context, self->path, &maps));
+        assert_int_equal(truncate(self->path, whole.st_size - lost), 0);
+        must(self, att_json_writer_create(self->context, false, &json));
+        att_status status = att_map_file_write(json, &maps, (const int64_t[]){0}, 1);
+        assert_int_equal(status == ATT_OK, lost == 0);
+        if (lost > 0)
+            assert_message_has(self, self->path);
+        att_json_writer_destroy(&json);
+        att_map_file_close(&maps);
+        assert_int_equal(att_context_allocations(self->context).bytes_now, before);
     }
 }
 
@@ -682,6 +789,8 @@ static void test_lack_of_memory(void **state)
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
     must(self, fixture_maps(self->context, path, 1, "2"));
     assert_survives_lack_of_memory(self, write_page_of);
+    self->recovers = true;
+    assert_survives_lack_of_memory(self, write_page_of);
 }
 
 /* A context that knows ops and models. */
@@ -707,6 +816,8 @@ int main(void)
         scratch_test(test_long_log),
         scratch_test(test_maps_are_in_the_network_s_order),
         scratch_test(test_damaged_maps),
+        scratch_test(test_damaged_classes),
+        scratch_test(test_maps_cut_short),
         scratch_test(test_no_maps),
         scratch_test(test_other_versions),
         scratch_test(test_maps),
