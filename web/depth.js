@@ -136,7 +136,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
     most: spec.most,
     log,
     references: spec.references?.(among),
-    caption: [several ? "What lies in one block stands beside each other, in its order." : null,
+    caption: [several ? "Parts of one block are drawn side by side, in the order in which the block runs them." : null,
       spec.caption].filter(Boolean).join(" "),
     key: keyOf(heads, series.some((s) => s.points.some((p) => p.hollow))),
     series,

@@ -13,12 +13,13 @@ function atlasOf(run) {
   const pixels = bytesOf(maps.image.data);
   const nodes = maps.nodes.map((node) => ({ name: node.node, heads: node.heads, levels: bytesOf(node.levels),
     figures: new Float32Array(bytesOf(node.figures).buffer), place: new Int32Array(bytesOf(node.place).buffer) }));
-  /* What was computed of a query before its weights were rounded: entropy in nats; the weights on itself, on all prefix
-     tokens and on the patch it looks at most; that patch's token. */
+  /* What was computed of a query before its weights were rounded: entropy in nats; the weights on itself (self), on all
+     prefix tokens (prefix) and on the patch with the largest weight (largest); best is the token of that patch. */
   function figures(image, layer, head, query) {
     const node = nodes[layer], row = (image * (node.heads + 1) + (head < 0 ? node.heads : head)) * n + query;
-    const [entropy, self, prefix, largest] = node.figures.subarray(4 * row, 4 * row + 4);
-    return { entropy, self, prefix, largest, best: maps.prefix + node.place[row] };
+    const names = maps.figure_names, first = row * names.length;
+    return { ...Object.fromEntries(names.map((name, i) => [name, node.figures[first + i]])),
+      best: maps.prefix + node.place[row] };
   }
   /* A query's weights on the patches, for colours: each head's are rounded to 255ths of its largest. */
   function row(image, layer, head, query) {
@@ -100,16 +101,16 @@ function placeOf(maps, token) {
 function percent(value) {
   return `${number(100 * value, 3)} %`;
 }
-/* What an image is called, is of, and is taken for. */
+/* The class of an image and the predicted class. */
 function classWords(maps, image) {
   const { label, label_name, top } = maps.pictures[image];
   const nameOf = (name, number) => name ?? `class ${number}`;
   const truth = label_name ?? (label < 0 ? null : nameOf(null, label));
   if (!top.length) return truth ?? "";
-  const taken = `${nameOf(top[0].name, top[0].class)} (${percent(top[0].probability)})`;
-  if (truth === null) return `taken for ${taken}`;
+  const predicted = `${nameOf(top[0].name, top[0].class)} (${percent(top[0].probability)})`;
+  if (truth === null) return `predicted: ${predicted}`;
   return label === top[0].class ? `${truth}, recognised (${percent(top[0].probability)})`
-    : `${truth}, taken for ${taken}`;
+    : `${truth}, predicted: ${predicted}`;
 }
 function pictureWords(maps, image) {
   const { name, top } = maps.pictures[image], words = classWords(maps, image);
@@ -122,9 +123,12 @@ function describeRow(atlas, state, head, figures, query) {
   return [
     element("b", {}, `From ${placeOf(maps, query)}`),
     ` · ${atlas.nodes[state.layer].name}, ${head < 0 ? "mean of all heads" : `head ${head}`}.`, element("br"),
-    `Of the patches most on ${placeOf(maps, best).replace("the patch in ", "")}: ${percent(largest)}. `,
+    `Strongest patch: ${placeOf(maps, best).replace("the patch in ", "")} (${percent(largest)}). `,
     maps.prefix ? `On ${tokens}: ${percent(prefix)}. ` : "", `On itself: ${percent(self)}. `,
-    `Entropy ${number(entropy, 3)} of at most ${number(Math.log(maps.tokens), 3)} nats.`];
+    `${head < 0 ? "Entropy of the mean map" : "Entropy"}: ${number(entropy, 3)} of at most ` +
+      `${number(Math.log(maps.tokens), 3)} nats` + (head < 0 ? ` (mean of the heads' entropies: ` +
+      `${number(d3.mean(d3.range(atlas.nodes[state.layer].heads),
+        (h) => atlas.figures(state.image, state.layer, h, query).entropy), 3)}).` : ".")];
 }
 
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */
@@ -231,8 +235,9 @@ function explorer(run, chosen) {
   const right = element("div", {},
     element("h3", {}, runs.length > 1 ? `Every layer and head of ${run.name}, from the same query` :
       "Every layer and head, from the same query"),
-    element("figcaption", {}, "Columns are layers, rows heads; each map is scaled to its own largest weight on a " +
-      "patch. Choose one to see it large."),
+    element("figcaption", {}, "Columns are layers, rows heads, both numbered from 0 as in the " +
+      "checkpoint; patch rows and columns are numbered from 1. Each map is scaled to its own largest weight on a " +
+      "patch. Choose a map to enlarge it."),
     grid, words, ramp, ends);
   function follow() {
     const image = maps.pictures.findIndex((picture) => picture.name === chosen.name);

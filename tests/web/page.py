@@ -575,8 +575,8 @@ READ_OUT = """(asked => {
 })"""
 NUMBER = r"([-−+.\de]+)"
 WORDS = re.compile(
-    rf"Of the patches most on row (\d+), column (\d+): {NUMBER} %\. On the class token: {NUMBER} %\. "
-    rf"On itself: {NUMBER} %\. Entropy {NUMBER} of at most"
+    rf"Strongest patch: row (\d+), column (\d+) \({NUMBER} %\)\. On the class token: {NUMBER} %\. "
+    rf"On itself: {NUMBER} %\. Entropy(?: of the mean map)?: {NUMBER} of at most"
 )
 
 
@@ -597,11 +597,22 @@ def check_readout(words, row, query, side, what):
         check(correct(printed, true), f"{what}: {printed} is printed, {true} is right")
 
 
+def check_mean_entropy(words, image, head, query):
+    """For the mean map the mean of the heads' entropies stands beside the entropy of the mean, and says which it is."""
+    found = re.search(rf"mean of the heads' entropies: {NUMBER}\)", words)
+    check((found is not None) == (head < 0), f"head {head}: {words}")
+    check(("Entropy of the mean map" in words) == (head < 0), f"head {head}: {words}")
+    if found:
+        true = sum(entropy(weights(image, h, query)) for h in range(HEADS)) / HEADS
+        check(correct(found[1], true), f"head {head}, query {query}: {found[1]} is printed, {true} is right")
+
+
 def read_maps(page):
     asked = list(itertools.product(range(3), range(3), range(-1, HEADS), range(TOKENS)))
     for (image, layer, head, query), words in zip(asked, page.evaluate(f"{READ_OUT}({json.dumps(asked)})")):
         row = weights(image, head, query)
         check_readout(words, row, query, 2, f"image {image}, head {head}, query {query}")
+        check_mean_entropy(words, image, head, query)
         got = page.evaluate(f"[...atlasOf(runs[0]).row({image}, {layer}, {head}, {query})]")
         check(
             len(got) == 4 and all(abs(a - b) <= max(row[1:]) / 255 for a, b in zip(got, row[1:])),
@@ -631,7 +642,7 @@ def read_maps(page):
     page.evaluate("document.querySelectorAll('#maps .strip button')[1].click()")
     told = "document.querySelector('#maps figcaption').textContent"
     check(
-        page.evaluate(told) == "dog/<b>.png · <b>dog</b>, taken for cat (51.2 %). Next: <b>dog</b> 25 %.",
+        page.evaluate(told) == "dog/<b>.png · <b>dog</b>, predicted: cat (51.2 %). Next: <b>dog</b> 25 %.",
         f"names of image 2: {page.evaluate(told)}",
     )
     page.evaluate("document.querySelectorAll('#maps .choice input')[1].click()")
@@ -639,7 +650,7 @@ def read_maps(page):
     page.evaluate("document.querySelectorAll('#maps .strip button')[2].click()")
     page.evaluate("document.querySelectorAll('#maps .choice input')[0].click()")
     check(
-        page.evaluate(told) == "c.png · taken for class 6 (50 %). Next: cat 30 %.",
+        page.evaluate(told) == "c.png · predicted: class 6 (50 %). Next: cat 30 %.",
         f"an image without a class: {page.evaluate(told)}",
     )
     page.evaluate("document.querySelectorAll('#maps .strip button')[0].click()")
@@ -688,7 +699,7 @@ def read_deit(browser):
         row = rows[0] if head >= 0 else [sum(column) / heads for column in zip(*rows)]
         check_readout(words, row, query, 14, f"DeiT-Tiny, layer {layer}, head {head}, query {query}")
     words = page.evaluate(f"{READ_OUT}([[0, 1, 0, 0]])[0]")
-    check("Entropy 0.681 of at most" in words, f"the class token in blocks.1, head 0: {words}")
+    check("Entropy: 0.681 of at most" in words, f"the class token in blocks.1, head 0: {words}")
 
 
 # --- manners ----------------------------------------------------------------------------------------------------------
