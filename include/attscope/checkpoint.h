@@ -41,8 +41,9 @@ ATT_API const char *att_checkpoint_classes(const att_tensors *file);
 /* The data set whose built-in class names are those of the network's outputs, where that is known; NULL: it is not, or
  * the file is a checkpoint of a training of ours, which keeps its own names. It is known where the data set has as many
  * classes as the network has outputs (`classes`), and where the metadata (ATT_CLASSES_KEY) give its name, or the name
- * of the file or its folder contains it, ignoring case and punctuation. Files of 1,000 outputs whose metadata speak of
- * no training, as timm and torchvision publish them, are taken for networks of ImageNet-1k. */
+ * of the file or its folder contains it, ignoring case and punctuation, or that of the data set in the options of a
+ * training script (ATT_TENSORS_OPTIONS) does. Other files of 1,000 outputs whose options name no data set are taken for
+ * networks of ImageNet-1k: timm and torchvision publish such files, and PyTorch's ImageNet example writes them. */
 ATT_API const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes);
 
 /* Key of the metadata of a file without a training that names the data set whose classes the network has. */

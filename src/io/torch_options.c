@@ -7,9 +7,11 @@
 
 #include "core/error.h"
 
-/* Of timm's scripts: those that say which network it is and what images it takes. */
-static const char *const keys[] = {"model", "gp",       "num_classes", "img_size", "input_size", "in_chans",     "mean",
-                                   "std",   "crop_pct", "crop_mode",   "bn_eps",   "bn_tf",      "interpolation"};
+/* Of timm's scripts: those that say which network it is and what images it takes; then those that name the data set of
+ * the training, in timm's scripts and in those of DeiT and MAE. */
+static const char *const keys[] = {"model",         "gp",      "num_classes", "img_size",  "input_size", "in_chans",
+                                   "mean",          "std",     "crop_pct",    "crop_mode", "bn_eps",     "bn_tf",
+                                   "interpolation", "dataset", "data_dir",    "data",      "data_set",   "data_path"};
 static const char DICTIONARY[] = "model_kwargs";
 enum { KEYS = sizeof keys / sizeof *keys, MOST_ITEMS = 8, MOST_TEXT = 128 };
 

@@ -89,7 +89,15 @@ static const char *find_keys(taking *t, att_pickle_ref dict, const char *const *
     return NULL;
 }
 
-/* Lists a dictionary's keys but these two (NULL: none) as left out. */
+static bool is_metadata(const taking *t, const att_pickle_value *key)
+{
+    for (int i = 0; i < t->file->metadata_count; i++)
+        if (att_pickle_text_is(key, t->file->metadata[i].key))
+            return true;
+    return false;
+}
+
+/* Lists a dictionary's keys as left out, but for these two (NULL: none) and those that became metadata. */
 static void list_others(taking *t, att_pickle_ref dict, const char *taken, const char *average)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, dict);
@@ -98,7 +106,7 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
     for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
         const att_pickle_value *key = att_pickle_at(t->pickle, cells[cell].value);
         if (key->kind == ATT_PICKLE_TEXT && !(taken && att_pickle_text_is(key, taken)) &&
-            !(average && att_pickle_text_is(key, average)))
+            !(average && att_pickle_text_is(key, average)) && !is_metadata(t, key))
             list_left(t, key->text);
     }
 }
@@ -430,9 +438,9 @@ att_status att_torch_state_take(att_tensors *file, const att_pickle *pickle, att
                 .origin.context = context,
                 .left.context = context};
     att_text_append(&t.origin, "PyTorch's ");
-    att_status status = take_all(&t, root);
+    att_status status = take_metadata(file, pickle, root);
     if (status == ATT_OK)
-        status = take_metadata(file, pickle, root);
+        status = take_all(&t, root);
     if (status == ATT_OK)
         status = finish(&t);
     att_text_free(&t.name);

@@ -11,6 +11,7 @@
 
 static const char METADATA[] = "the file's metadata";
 static const char ARCHITECTURE[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECTURE "\"";
+static const char OPTIONS[] = "the checkpoint's \"" ATT_TENSORS_OPTIONS "\"";
 static const char DESCRIPTION[] = "the checkpoint's description of its training";
 static const char CALLER[] = "as asked for";
 static const char ARGUMENTS[] = "args.yaml", CONFIG[] = "config.json";
@@ -117,10 +118,13 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
     return true;
 }
 
-static att_status take(search *s, const char *from, att_claims *said)
+/* Takes over what a source says of the network, and what `look_from`, a part of it, says of the images. */
+static att_status take_parts(search *s, const char *from, const char *look_from, att_claims *said)
 {
     att_network_name name;
     att_variant variant;
+    if (!says_look(said))
+        look_from = from; /* the name's tag may say something */
     if (said->name[0]) {
         att_status status = att_model_resolve(s->context, said->name, &name);
         if (status == ATT_OK)
@@ -131,9 +135,14 @@ static att_status take(search *s, const char *from, att_claims *said)
             return ATT_OK;
     }
     if (!s->look_from && says_look(said))
-        s->look_from = from;
+        s->look_from = look_from;
     att_claims_fill(&s->claims, said);
     return ATT_OK;
+}
+
+static att_status take(search *s, const char *from, att_claims *said)
+{
+    return take_parts(s, from, from, said);
 }
 
 /* Reads the file `name` in the folder of the weights, where there is one. */
@@ -172,7 +181,8 @@ static att_status take_metadata(search *s)
         s->unknown_from = from;
         said.name[0] = '\0';
     }
-    return take(s, from, &said);
+    const char *options = att_tensors_metadata(s->file, ATT_TENSORS_OPTIONS);
+    return take_parts(s, from, options ? OPTIONS : DESCRIPTION, &said);
 }
 
 static att_status take_all(search *s, const char *name, const att_model_options *flags)

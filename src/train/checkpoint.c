@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "io/json.h"
 #include "models/checkpoint.h"
 #include "train/metadata.h"
 
@@ -92,6 +93,7 @@ const char *att_checkpoint_classes(const att_tensors *file)
 
 /* --- whose classes ------------------------------------------------------------------------------------------------ */
 
+static const char IMAGENET[] = "imagenet-1k";
 enum { PATH_ENDING = 256 };
 
 /* Small letters and digits of the last `count` parts of a path or name. */
@@ -107,11 +109,11 @@ static void plain_ending(const char *path, int count, char ending[PATH_ENDING])
     ending[length] = '\0';
 }
 
-/* Whether file or folder are called after the data set: "cifar10" is not in "cifar100". */
-static bool is_called_after(const char *path, const char *data_set)
+/* Whether the last parts of a path are called after the data set: "cifar10" is not in "cifar100". */
+static bool is_called_after(const char *path, int parts, const char *data_set)
 {
     char ending[PATH_ENDING], name[PATH_ENDING];
-    plain_ending(path, 2, ending);
+    plain_ending(path, parts, ending);
     plain_ending(data_set, 1, name);
     for (const char *at = ending; (at = strstr(at, name)); at++)
         if (!isdigit((unsigned char)at[strlen(name)]))
@@ -119,10 +121,47 @@ static bool is_called_after(const char *path, const char *data_set)
     return false;
 }
 
-/* Neither ours nor what the script of a training wrote. */
-static bool is_foreign(const att_tensors *file)
+/* The data set with that many classes after which a text is called; NULL: none. */
+static const att_known_classes *called_after(const char *text, int parts, int classes)
 {
-    return !att_tensors_metadata(file, ATT_IDENTITY_KEY) && !att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE);
+    for (int i = 0; i < att_known_classes_count(); i++) {
+        const att_known_classes *known = att_known_classes_at(i);
+        if (known->count == classes && is_called_after(text, parts, known->name))
+            return known;
+    }
+    return NULL;
+}
+
+/* The same of what a training's options say, where ImageNet-1k has other names as well. */
+static const att_known_classes *trained_on(const char *said, int classes)
+{
+    enum { PARTS = 8 };
+    static const char *const names[] = {"imagenet", "imagenet2012", "ilsvrc", "ilsvrc2012", "imnet"};
+    const att_known_classes *imagenet = att_known_classes_find(IMAGENET);
+    for (size_t i = 0; classes == imagenet->count && i < sizeof names / sizeof *names; i++)
+        if (is_called_after(said, PARTS, names[i]))
+            return imagenet;
+    return called_after(said, PARTS, classes);
+}
+
+/* What the options of a training script say of its data set. *known: those of its classes, NULL: unknown. False where
+ * they name no data set. */
+static bool find_trained_on(const att_tensors *file, int classes, const att_known_classes **known)
+{
+    static const char *const keys[] = {"dataset", "data_dir", "data", "data_set", "data_path"};
+    const char *text = att_tensors_metadata(file, ATT_TENSORS_OPTIONS);
+    json_t *options = text ? json_loads(text, 0, NULL) : NULL;
+    bool named = false;
+    *known = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !*known; i++) {
+        const char *said = json_string_value(json_object_get(options, keys[i]));
+        if (!said || !*said)
+            continue;
+        named = true;
+        *known = trained_on(said, classes);
+    }
+    json_decref(options);
+    return named;
 }
 
 const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes)
@@ -130,14 +169,16 @@ const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, i
     const char *said = att_tensors_metadata(file, ATT_CLASSES_KEY);
     if (att_checkpoint_classes(file) || att_metadata_text(file, "version"))
         return NULL;
-    for (int i = 0; i < att_known_classes_count(); i++) {
-        const att_known_classes *known = att_known_classes_at(i);
-        bool named = said ? strcmp(said, known->name) == 0 : is_called_after(att_tensors_path(file), known->name);
-        if (known->count == classes && named)
-            return known;
-    }
-    const att_known_classes *imagenet = att_known_classes_find("imagenet-1k");
-    return classes == imagenet->count && is_foreign(file) ? imagenet : NULL;
+    const att_known_classes *known =
+        said ? att_known_classes_find(said) : called_after(att_tensors_path(file), 2, classes);
+    if (known && known->count == classes)
+        return known;
+    if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
+        return NULL;
+    if (find_trained_on(file, classes, &known))
+        return known;
+    const att_known_classes *imagenet = att_known_classes_find(IMAGENET);
+    return classes == imagenet->count ? imagenet : NULL;
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------------

@@ -166,6 +166,7 @@ static void test_the_architecture_is_metadata(void **state)
     assert_int_equal(att_tensors_count(file), 1);
     assert_int_equal(att_tensors_metadata_count(file), 1);
     assert_string_equal(att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE), "resnet18");
+    assert_string_equal(att_tensors_origin(file), "PyTorch's state_dict; left out: epoch");
     att_tensors_close(&file);
     said->size = 0;
     integer(said, 18);

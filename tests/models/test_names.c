@@ -447,6 +447,9 @@ static void metadata_of_others_is_read(void **state)
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     write_described(p, "model_args", "no object");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
+    write_described(p, "args", "{\"gp\": null, \"crop_pct\": 0.5}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_non_null(strstr(identity.brief, "the checkpoint's \"arch\"; preprocessing: the checkpoint's \"args\""));
     write_described(p, "pretrained_cfg", "{\"crop_pct\": 0.5}");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 0.5);

@@ -63,6 +63,54 @@ static void checkpoints_load_as_networks(void **state)
     assert_same_file(f, "run/last.safetensors", "run/checkpoint-1.safetensors");
 }
 
+/* Whose classes a file with these metadata has, for that many. */
+static const char *classes_of(const fixture *f, const att_safetensors_pair *metadata, int count, int classes)
+{
+    static const float weight = 0;
+    const att_safetensors_tensor tensor = {
+        .name = "w", .dtype = ATT_SAFETENSORS_F32, .shape = att_shape_of(1), .data = &weight};
+    att_safetensors_content content = {
+        .tensors = &tensor, .tensor_count = 1, .metadata = metadata, .metadata_count = count};
+    char path[160];
+    assert_int_equal(att_safetensors_write(f->context, path_in(f, "foreign.safetensors", path), &content), ATT_OK);
+    att_tensors *file = open_file(f, "foreign.safetensors");
+    const att_known_classes *known = att_checkpoint_known_classes(file, classes);
+    att_tensors_close(&file);
+    return known ? known->name : "nobody's";
+}
+
+static void classes_are_those_of_the_data_set_that_a_training_names(void **state)
+{
+    static const struct {
+        const char *options;
+        int classes;
+        const char *expected;
+    } cases[] = {
+        {"{}", 1000, "imagenet-1k"},
+        {"{\"model\": \"resnet18\", \"dataset\": \"\", \"data_dir\": null}", 1000, "imagenet-1k"},
+        {"{\"dataset\": \"\", \"data_dir\": \"/data/flowers1000\"}", 1000, "nobody's"},
+        {"{\"dataset\": \"\", \"data_dir\": \"/data/ImageNet/train/\"}", 1000, "imagenet-1k"},
+        {"{\"dataset\": \"hfds/timm/imagenet-1k-wds\"}", 1000, "imagenet-1k"},
+        {"{\"data\": \"/mnt/ILSVRC2012/Data/CLS-LOC\"}", 1000, "imagenet-1k"},
+        {"{\"data_dir\": \"/data/imagenet21k\"}", 1000, "nobody's"},
+        {"{\"data_set\": \"IMNET\", \"data_path\": \"/d\"}", 1000, "imagenet-1k"},
+        {"{\"data_dir\": \"/data/imagenet\"}", 10, "nobody's"},
+        {"{\"dataset\": \"torch/cifar10\"}", 10, "cifar10"},
+        {"{\"dataset\": \"torch/cifar100\"}", 10, "nobody's"},
+        {"no object", 1000, "imagenet-1k"},
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const att_safetensors_pair metadata[] = {{"args", cases[i].options}, {"arch", "resnet18"}};
+        assert_string_equal(classes_of(f, metadata, 2, cases[i].classes), cases[i].expected);
+        assert_string_equal(classes_of(f, metadata, 1, cases[i].classes), cases[i].expected);
+    }
+    const att_safetensors_pair own[] = {{ATT_IDENTITY_KEY, "{}"}, {ATT_CLASSES_KEY, "cifar100"}};
+    assert_string_equal(classes_of(f, own, 1, 1000), "nobody's");
+    assert_string_equal(classes_of(f, own, 2, 1000), "nobody's");
+    assert_string_equal(classes_of(f, own, 2, 100), "cifar100");
+}
+
 static void they_say_where_the_training_stood(void **state)
 {
     fixture *f = *state;
@@ -228,9 +276,13 @@ static void a_full_disk_keeps_the_old_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(checkpoints_load_as_networks), fixture_test(they_say_where_the_training_stood),
-        fixture_test(exports_hold_weights_only),    fixture_test(as_many_are_kept_as_asked),
-        fixture_test(nonsense_is_refused),          fixture_test(a_full_disk_keeps_the_old_one),
+        fixture_test(checkpoints_load_as_networks),
+        fixture_test(classes_are_those_of_the_data_set_that_a_training_names),
+        fixture_test(they_say_where_the_training_stood),
+        fixture_test(exports_hold_weights_only),
+        fixture_test(as_many_are_kept_as_asked),
+        fixture_test(nonsense_is_refused),
+        fixture_test(a_full_disk_keeps_the_old_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
