@@ -28,12 +28,28 @@ static int add(cli_choice *choice, int64_t image)
     return CLI_OK;
 }
 
-/* fnmatch()'s pattern with nothing special but '*' and '?'. */
+static bool is_escaped_comma(const char *text)
+{
+    return text[0] == '\\' && text[1] == ',';
+}
+
+/* Up to the comma that ends the item, or to the end of the list. */
+static size_t item_length(const char *item)
+{
+    size_t length = 0;
+    while (item[length] && item[length] != ',')
+        length += is_escaped_comma(item + length) ? 2 : 1;
+    return length;
+}
+
+/* fnmatch()'s pattern with nothing special but '*' and '?'; "\," becomes a comma. */
 static bool escape(const char *item, size_t length, char pattern[NAME_SIZE])
 {
     size_t made = 0;
     for (size_t i = 0; i < length && made + 2 < NAME_SIZE; i++) {
-        if (item[i] == '[' || item[i] == '\\')
+        if (is_escaped_comma(item + i))
+            i++;
+        else if (item[i] == '[' || item[i] == '\\')
             pattern[made++] = '\\';
         pattern[made++] = item[i];
     }
@@ -84,7 +100,7 @@ static int add_numbered(const att_dataset *dataset, const char *item, size_t len
 int cli_choose_images(const att_dataset *dataset, const char *list, cli_choice *choice)
 {
     for (const char *item = list;; item++) {
-        size_t length = strcspn(item, ",");
+        size_t length = item_length(item);
         if (length == 0)
             return cli_usage("--map-images \"%s\" has an empty item", list);
         bool number = strspn(item, "0123456789") == length;

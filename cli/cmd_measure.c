@@ -1,5 +1,6 @@
 /* attscope measure: what attention and residual steps of a checkpoint do on a data set. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,10 +54,13 @@ static const cli_option instrument_options[] = {
      CLI_AT(instruments, with)},
     {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
-    {"maps", .kind = CLI_INT, .value = "K", .help = "keep the attention maps of the first K images as well",
-     CLI_AT(instruments, maps), .low = 0, .high = 65536},
+    {"maps", .kind = CLI_INT, .value = "K",
+     .help = "keep the attention maps of the first K images; not together with --map-images", CLI_AT(instruments, maps),
+     .low = 0, .high = 65536},
     {"map-images", .kind = CLI_TEXT, .value = "LIST",
-     .help = "the same of these images: names or numbers from 0, by commas; '*' and '?' allowed in names",
+     .help =
+         "keep the attention maps of these images instead: names or numbers from 0, by commas ('\\,' is a comma in a "
+         "name); '*' and '?' match any characters in names",
      CLI_AT(instruments, map_images)},
     {"samples", .kind = CLI_INT, .value = "K",
      .help = "keep the NSI of each of the first K images as well: the report draws a line for each",
@@ -79,7 +83,10 @@ static const cli_option file_options[] = {
     {"output", .kind = CLI_TEXT, .value = "FOLDER",
      .help = "where runs lie; without it the checkpoint's folder takes the records, if it is a run's",
      CLI_AT(files, output)},
-    {"experiment", .kind = CLI_TEXT, .value = "NAME", .help = "the folder in there; without it named as the checkpoint",
+    {"experiment", .kind = CLI_TEXT, .value = "NAME",
+     .help =
+         "the folder in there; without it named as the checkpoint's file, or as its folder where the file is called "
+         "model, pytorch_model or the like",
      CLI_AT(files, experiment)},
 };
 
@@ -101,13 +108,36 @@ static bool wants_maps(const settings *s)
 /* --- where the records go ----------------------------------------------------------------------------------------- */
 
 /* "deit_tiny" of "weights/deit_tiny.safetensors" */
-static void name_of(const char *checkpoint, char *name, size_t size)
+static void stem_of(const char *checkpoint, char *name, size_t size)
 {
     const char *slash = strrchr(checkpoint, '/');
     snprintf(name, size, "%s", slash ? slash + 1 : checkpoint);
     char *dot = strrchr(name, '.');
     if (dot && dot > name)
         *dot = '\0';
+}
+
+/* Whether files of many networks have this name, in a folder for each. */
+static bool is_common(const char *stem)
+{
+    static const char *const common[] = {"model", "pytorch_model", "open_clip_model", "open_clip_pytorch_model",
+                                         "weights"};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (strcmp(stem, common[i]) == 0)
+            return true;
+    return false;
+}
+
+/* "deit_tiny" of "weights/deit_tiny.safetensors" and of "deit_tiny/model.safetensors" */
+static void name_of(const char *checkpoint, char *name, size_t size)
+{
+    char folder[CLI_PATH];
+    stem_of(checkpoint, name, size);
+    char *whole = is_common(name) ? realpath(cli_folder_of(checkpoint, folder, sizeof folder), NULL) : NULL;
+    const char *slash = whole ? strrchr(whole, '/') : NULL;
+    if (slash && slash[1])
+        snprintf(name, size, "%s", slash + 1);
+    free(whole);
 }
 
 static int settle_folder(job *j)

@@ -278,6 +278,38 @@ maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[31]","t10k-images-i
 run 0 measure out/plain/last.safetensors data --with entropy --output paths --experiment idx --map-images '*ubyte[7]'
 maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[7]"]"' || fail "not the image that is named: $(maps paths/idx)"
 
+# Names with commas and backslashes; an image that is named twice is there once.
+mkdir odd
+for name in 'a,b.jpg' 'a\b.jpg' 'ab.jpg'; do cp loose/b.jpg "odd/$name"; done
+run 0 measure alone/some.safetensors odd --with entropy --output paths --map-images 'a\,b.jpg,ab.jpg,0,a\,?.jpg'
+tensor_rows() { head -c 5000 "$1/maps.safetensors" | tr -d '\\' | grep -aoE '"label":[^]]*"shape":\[[0-9]+' | grep -oE '[0-9]+$'; }
+[ "$(tensor_rows paths/some)" = 2 ] || fail "$command_line: maps of $(tensor_rows paths/some) images, expected 2"
+maps paths/some | grep -qF '"names":"["a,b.jpg","ab.jpg"]"' || fail "$command_line: $(maps paths/some)"
+run 0 measure alone/some.safetensors odd --with entropy --output paths --map-images 'a\b.jpg'
+maps paths/some | grep -qF '"names":"["ab.jpg"]"' || fail "$command_line: $(maps paths/some)" # "maps" drops backslashes
+grep -qaF 'a\\\\b.jpg' paths/some/maps.safetensors || fail "$command_line: maps of another image than a\\b.jpg"
+run 2 measure alone/some.safetensors odd --with entropy --output paths --map-images 'a\,c.jpg'
+err_has 'no image is called "a\,c.jpg"'
+
+# An image that is too large is left out of the maps as one that is damaged is.
+mkdir huge
+cp "$here/../goldens/images/grey.jpg" huge/a.jpg
+cp "$here/../goldens/images/grey.jpg" huge/b.jpg
+frame=$(LC_ALL=C grep -obUaP '\xff\xc0' huge/a.jpg | head -n 1 | cut -d: -f1)
+printf '\377\334\377\334' | dd of=huge/a.jpg bs=1 seek=$((frame + 5)) conv=notrunc 2>dd.log # 65500 x 65500 pixels
+run 1 measure alone/some.safetensors huge --with entropy --output paths --maps 2
+err_has 'more than the limits'
+run 0 measure alone/some.safetensors huge --with entropy --output paths --maps 2 --skip-corrupt
+maps paths/some | grep -qF '"names":"["b.jpg"]"' || fail "$command_line: $(maps paths/some)"
+
+# Checkpoints called model.safetensors lie in a folder for each network, and so do their figures.
+mkdir -p hub/one hub/two
+cp alone/some.safetensors hub/one/model.safetensors
+cp alone/some.safetensors hub/two/pytorch_model.safetensors
+run 0 measure hub/one/model.safetensors data --with entropy --output common
+(cd hub/two && run 0 measure pytorch_model.safetensors ../../data --with entropy --output ../../common)
+for name in one two; do [ -s common/$name/measure.jsonl ] || fail "no figures in common/$name: $(ls common)"; done
+
 # A network that answers with zeros has no stiffness: |x_t| = 0.
 header=$((8 + $(od -An -t u8 -N 8 alone/some.safetensors))) size=$(wc -c <alone/some.safetensors)
 { head -c $header alone/some.safetensors && head -c $((size - header)) /dev/zero; } >alone/dead.safetensors
