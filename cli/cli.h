@@ -25,6 +25,7 @@ typedef struct cli_command {
     const char *summary;  /* one line */
     const char *operands; /* as usage shows them: "DATA" */
     int least_operands, most_operands;
+    const char *excess;         /* what to do with an operand too many; NULL: help says it */
     const char *about;          /* what help says below the summary; NULL: nothing */
     void (*explain)(FILE *out); /* what it says below that and the example; NULL: nothing */
     const char *example;        /* of help */

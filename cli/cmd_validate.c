@@ -121,6 +121,7 @@ const cli_command cli_command_validate = {
     .summary = "evaluates a checkpoint on a data set",
     .operands = "DATA",
     .most_operands = 1,
+    .excess = "the checkpoint is given as --checkpoint FILE",
     .about = CLI_DATA_HELP,
     .example =
         "  attscope validate imagenet/val --model deit_tiny_patch16_224 \\\n"

@@ -75,6 +75,14 @@ static int apply_config(cli_app *cli, const cli_command *command, int argc, char
     return fine ? CLI_OK : CLI_USAGE;
 }
 
+static int refuse_operand(const cli_command *command, const char *operand)
+{
+    if (command->excess)
+        return cli_usage("%s: \"%s\" is one operand too many; %s", command->name, operand, command->excess);
+    return cli_usage("%s: \"%s\" is one operand too many; see attscope %s --help", command->name, operand,
+                     command->name);
+}
+
 static int run_with(cli_app *cli, const cli_command *command, int argc, char **argv, const char **operands)
 {
     int count;
@@ -101,8 +109,7 @@ static int run_with(cli_app *cli, const cli_command *command, int argc, char **a
     if (code == CLI_OK && count < command->least_operands)
         code = cli_usage("%s needs %s; see attscope %s --help", command->name, command->operands, command->name);
     else if (code == CLI_OK && count > command->most_operands)
-        code = cli_usage("%s: \"%s\" is one operand too many; see attscope %s --help", command->name,
-                         operands[command->most_operands], command->name);
+        code = refuse_operand(command, operands[command->most_operands]);
     if (code == CLI_OK)
         code = command->run(cli, cli->table.settings, operands, count);
     att_context_destroy(&cli->context);

@@ -10,7 +10,6 @@ static const struct {
                           * does as long as the flag it belongs to is off */
     const char *instead; /* what there is; NULL: nothing like it */
 } refused[] = {
-    {"amp-impl", "*", NULL},
     {"apex-amp", NULL, "--amp is mixed precision"},
     {"aug-splits", NULL, NULL},
     {"bce-loss", NULL, "the loss is cross entropy"},
@@ -26,7 +25,6 @@ static const struct {
     {"dataset", NULL, "DATA is a folder or an archive"},
     {"dataset-download", NULL, "DATA is a folder or an archive"},
     {"dataset-trust-remote-code", NULL, NULL},
-    {"dist-bn", "*", NULL},
     {"distill-loss-weight", "*", NULL},
     {"drop-block", NULL, NULL},
     {"drop-connect", NULL, NULL},
@@ -49,9 +47,8 @@ static const struct {
     {"layer-decay", NULL, NULL},
     {"layer-decay-min-scale", "*", NULL},
     {"layer-decay-no-opt-scale", "*", NULL},
-    {"local-rank", NULL, NULL},
     {"log-freq", "*", NULL},
-    {"log-wandb", NULL, NULL},
+    {"log-wandb", NULL, "the run's folder has metrics.jsonl and scalars for TensorBoard"},
     {"lr-base-scale", NULL, NULL},
     {"lr-base-size", "256", "--lr-base is meant for a batch of 256"},
     {"lr-cycle-decay", "*", NULL},
@@ -85,7 +82,6 @@ static const struct {
     {"save-images", NULL, NULL},
     {"split-bn", NULL, NULL},
     {"start-epoch", NULL, "--resume goes on where a training stood"},
-    {"sync-bn", NULL, NULL},
     {"target-key", NULL, NULL},
     {"task-loss-weight", "*", NULL},
     {"test-pool", NULL, NULL},
@@ -110,34 +106,38 @@ static const struct {
     {"wandb-resume-id", "*", NULL},
     {"wandb-tags", "*", NULL},
     {"warmup-prefix", NULL, NULL},
-    {"worker-seeding", "*", NULL},
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
-/* Those that only concern how fast, in how much memory, or on which device PyTorch computes. */
+/* Those that only concern how fast, in how much memory, on which device, or in how many processes PyTorch computes. */
 static const struct {
     const char *name;
     cli_takes takes;
     const char *idle; /* timm's default, besides false, 0 and nothing, of which no note is needed */
 } ignored[] = {
+    {"amp-impl", CLI_TAKES_ONE, "*"},
     {"aot-autograd", CLI_TAKES_NOTHING, NULL},
     {"channels-last", CLI_TAKES_NOTHING, NULL},
     {"device", CLI_TAKES_ONE, "cuda"},
     {"device-modules", CLI_TAKES_SEVERAL, NULL},
+    {"dist-bn", CLI_TAKES_ONE, "*"},
     {"fast-norm", CLI_TAKES_NOTHING, NULL},
     {"fuser", CLI_TAKES_ONE, NULL},
     {"grad-checkpointing", CLI_TAKES_NOTHING, NULL},
+    {"local-rank", CLI_TAKES_ONE, "*"},
     {"model-ema-force-cpu", CLI_TAKES_NOTHING, NULL},
     {"no-ddp-bb", CLI_TAKES_NOTHING, NULL},
     {"no-prefetcher", CLI_TAKES_NOTHING, NULL},
     {"num-gpu", CLI_TAKES_ONE, "1"},
     {"pin-mem", CLI_TAKES_NOTHING, NULL},
     {"retry", CLI_TAKES_NOTHING, NULL},
+    {"sync-bn", CLI_TAKES_NOTHING, NULL},
     {"synchronize-step", CLI_TAKES_NOTHING, NULL},
     {"torchcompile", CLI_TAKES_COMPILER, NULL},
     {"torchcompile-mode", CLI_TAKES_ONE, NULL},
     {"torchscript", CLI_TAKES_NOTHING, NULL},
     {"use-multi-epochs-loader", CLI_TAKES_NOTHING, NULL},
+    {"worker-seeding", CLI_TAKES_ONE, "*"},
 };
 enum { IGNORED = sizeof ignored / sizeof *ignored };
 
@@ -191,7 +191,10 @@ bool cli_is_torch_compiler(const char *word)
 
 void cli_not_here_ignore(cli_ignored *list, const char *name)
 {
-    const char *own = ignored[find_ignored(name)].name;
+    int index = find_ignored(name);
+    if (index < 0)
+        return; /* a refused one with a value that is idle */
+    const char *own = ignored[index].name;
     for (int i = 0; i < list->count; i++)
         if (list->names[i] == own)
             return;
@@ -206,7 +209,8 @@ void cli_ignored_say(cli_app *cli, const cli_ignored *list)
     for (int i = 0; i < list->count; i++)
         length += snprintf(text + length, sizeof text - (size_t)length, "%s--%s", i ? ", " : "", list->names[i]);
     if (list->count > 0)
-        cli_note(cli, "%s: ignored, because this only concerns the speed, memory or device of PyTorch", text);
+        cli_note(cli, "%s: ignored, because this only concerns the speed, memory, device or processes of PyTorch",
+                 text);
 }
 
 /* "1.0" is 1. */
@@ -218,13 +222,38 @@ static bool is_same_value(const char *a, const char *b)
     return numbers ? left == right : strcmp(a, b) == 0;
 }
 
-static bool is_idle(const char *idle, const char *const *values, int count)
+static bool is_idle_value(const char *idle, const char *value)
 {
     static const char *const nothing[] = {"", "0", "false", "{}", "[]"};
-    bool off = count == 0 || (idle && strcmp(idle, "*") == 0) || (idle && count == 1 && is_same_value(values[0], idle));
-    for (size_t i = 0; !off && count == 1 && i < sizeof nothing / sizeof *nothing; i++)
-        off = is_same_value(values[0], nothing[i]);
+    bool off = idle && is_same_value(value, idle);
+    for (size_t i = 0; !off && i < sizeof nothing / sizeof *nothing; i++)
+        off = is_same_value(value, nothing[i]);
     return off;
+}
+
+static bool is_idle(const char *idle, const char *const *values, int count)
+{
+    return count == 0 || (idle && strcmp(idle, "*") == 0) || (count == 1 && is_idle_value(idle, values[0]));
+}
+
+bool cli_not_here_idle_word(const char *name, const char *word)
+{
+    int index = find_refused(name);
+    return index >= 0 && is_idle_value(refused[index].idle, word);
+}
+
+bool cli_not_here_is_value(const char *name, const char *word)
+{
+    static const char *const truths[] = {"true", "false", "1", "0"};
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++)
+        if (strcmp(word, truths[i]) == 0)
+            return true;
+    return cli_not_here_takes(name) != CLI_TAKES_NOTHING;
+}
+
+const char *cli_not_here_ignored_name(int index)
+{
+    return index < IGNORED ? ignored[index].name : NULL;
 }
 
 bool cli_not_here_but_idle(const char *name, const char *const *values, int count)

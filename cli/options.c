@@ -293,6 +293,13 @@ static void take_ignored(const cli_flag *flag, words *w)
         w->at++;
 }
 
+/* Whether a flag of timm's that is refused otherwise has a value that leaves it without effect. */
+static bool takes_idle_word(const cli_flag *flag, const words *w)
+{
+    const char *word = flag->attached ? flag->attached : w->at < w->count ? w->argv[w->at] : NULL;
+    return word && cli_not_here_idle_word(flag->name, word);
+}
+
 /* Takes the words that are the option's values, whatever they say. */
 static void take_values(const cli_flag *flag, words *w)
 {
@@ -321,6 +328,10 @@ static cli_flag take_flag(const cli_table *table, const char *word, words *w)
         take_values(&flag, w);
     else if (is_long && (flag.ignored = cli_not_here_takes(flag.name)) != CLI_TAKES_UNKNOWN)
         take_ignored(&flag, w);
+    else if (is_long && takes_idle_word(&flag, w)) {
+        flag.ignored = CLI_TAKES_ONE;
+        take_ignored(&flag, w);
+    }
     flag.count = w->at - flag.begin;
     return flag;
 }
@@ -400,6 +411,10 @@ bool cli_options_parse(const cli_table *table, int argc, char **argv, const char
         cli_flag flag = take_flag(table, word, &w);
         if (flag.found.option && !store_flag(&flag, argv))
             return false;
+        if (!flag.found.option && flag.attached && !cli_not_here_is_value(flag.name, flag.attached)) {
+            cli_say("--%s: \"%s\" is not true or false", flag.name, flag.attached);
+            return false;
+        }
         if (!flag.found.option && table->ignored)
             cli_not_here_ignore(table->ignored, flag.name);
     }
@@ -416,6 +431,10 @@ static bool take_entry(const cli_table *table, const char *path, const att_yaml_
     if (!f.option && cli_not_here_but_idle(entry->key, entry->values, entry->value_count))
         return true;
     if (!f.option && cli_not_here_takes(entry->key) != CLI_TAKES_UNKNOWN) {
+        if (!cli_not_here_is_value(entry->key, entry->values[0])) {
+            cli_say("%s%s must be true or false", where, entry->key);
+            return false;
+        }
         if (table->ignored)
             cli_not_here_ignore(table->ignored, entry->key);
         return true;

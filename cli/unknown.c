@@ -17,9 +17,11 @@ void cli_unknown_add(cli_unknown *unknown, const char *dashes, const char *name,
     unknown->items[index].line = line;
 }
 
+/* The table's options, then timm's flags that are ignored. */
 static const char *option_name(const void *table, int index)
 {
-    return cli_option_at(table, index).option->name;
+    int count = cli_option_count(table);
+    return index < count ? cli_option_at(table, index).option->name : cli_not_here_ignored_name(index - count);
 }
 
 /* The option that the name was probably meant to be; NULL: none comes near, or none that may stand in a file. */
@@ -30,8 +32,12 @@ static const char *find_nearest(const cli_table *table, const char *name, bool i
     for (char *c = dashed; *c; c++)
         if (*c == '_')
             *c = '-';
-    const char *nearest = att_text_nearest(dashed, option_name, table, cli_option_count(table));
-    return nearest && in_file && cli_option_find(table, nearest).option->once ? NULL : nearest;
+    int count = cli_option_count(table);
+    while (option_name(table, count))
+        count++;
+    const char *nearest = att_text_nearest(dashed, option_name, table, count);
+    const cli_option *option = nearest ? cli_option_find(table, nearest).option : NULL;
+    return in_file && option && option->once ? NULL : nearest;
 }
 
 /* "unknown option --batch-szie; did you mean --batch-size?" */
@@ -46,8 +52,10 @@ static void give_reason(const cli_table *table, const char *shown, bool in_file,
         return;
     }
     const cli_option *option = cli_option_find(table, name).option;
-    if (in_file && option) { /* one of a single call */
-        snprintf(reason, REASON, "%s belongs to a single call; give --%s on the command line", shown, option->name);
+    bool is_help = strcmp(name, "help") == 0;
+    if (in_file && (option || is_help)) { /* one of a single call */
+        snprintf(reason, REASON, "%s belongs to a single call; give --%s on the command line", shown,
+                 is_help ? name : option->name);
         return;
     }
     if (!is_letter && table->explain_unknown && table->explain_unknown(name, reason, REASON))
@@ -72,7 +80,7 @@ static void say_one(const cli_table *table, const cli_unknown *unknown)
 
 static void say_all(const cli_table *table, const cli_unknown *unknown)
 {
-    cli_say("%.400s%s%d options are not taken:", unknown->file ? unknown->file : "", unknown->file ? ": " : "",
+    cli_say("%.400s%s%d options are refused:", unknown->file ? unknown->file : "", unknown->file ? ": " : "",
             unknown->count);
     for (int i = 0; i < unknown->count && i < CLI_MOST_UNKNOWN; i++) {
         char reason[REASON], line[24] = "";

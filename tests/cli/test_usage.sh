@@ -42,7 +42,7 @@ usage "--pretrained is timm's, but attscope does not have it yet; weights come f
 # Several unknown names are told in one message, whatever else is wrong.
 run 2 train data --batch-szie 3 --jsd-loss -z --epochs ten
 err_is <<'TEXT'
-attscope: 3 options are not taken:
+attscope: 3 options are refused:
   unknown option --batch-szie; did you mean --batch-size?
   --jsd-loss is timm's, but attscope does not have it yet; the loss is cross entropy
   unknown option -z; see attscope train --help
@@ -50,7 +50,7 @@ TEXT
 printf 'epohcs: 3\nmodel: resnet20\njson: out\n' >c.yaml
 run 2 train data -c c.yaml
 err_is <<'TEXT'
-attscope: c.yaml: 2 options are not taken:
+attscope: c.yaml: 2 options are refused:
   line 1: unknown option epohcs; did you mean epochs?
   line 3: json belongs to a single call; give --json on the command line
 TEXT
@@ -60,13 +60,13 @@ printf 'jsom: out\n' >c.yaml
 usage 'c.yaml, line 1: unknown option jsom; see attscope train --help' train data -c c.yaml
 # shellcheck disable=SC2046
 run 2 train data $(printf -- '--unknown%d ' $(seq 20))
-err_has '20 options are not taken'
+err_has '20 options are refused'
 err_has '  and 4 more'
 
 # Flags of timm's that concern only the speed, memory or device of PyTorch are ignored, which one note says.
 run 1 train missing --model resnet20 --pin-mem --device-modules a b --pin-mem --torchcompile inductor --num-gpu 2
 err_is <<'TEXT'
---pin-mem, --device-modules, --torchcompile, --num-gpu: ignored, because this only concerns the speed, memory or device of PyTorch
+--pin-mem, --device-modules, --torchcompile, --num-gpu: ignored, because this only concerns the speed, memory, device or processes of PyTorch
 attscope: missing does not exist
 TEXT
 run 1 validate --torchscript --channels-last --device=cuda --no-prefetcher --torchcompile missing --checkpoint "$0"
@@ -78,10 +78,27 @@ for command in train sweep; do
     # shellcheck disable=SC2086
     run 1 $command $operands $([ $command = sweep ] || echo -c c.yaml)
     err_is <<'TEXT'
---pin-mem, --fuser: ignored, because this only concerns the speed, memory or device of PyTorch
+--pin-mem, --fuser: ignored, because this only concerns the speed, memory, device or processes of PyTorch
 attscope: missing does not exist
 TEXT
 done
+
+run 1 train missing --model resnet20 --local-rank 0 --sync-bn --dist-bn reduce --amp-impl native --worker-seeding all --cooldown-epochs 0
+err_is <<'TEXT'
+--local-rank, --sync-bn, --dist-bn, --amp-impl, --worker-seeding: ignored, because this only concerns the speed, memory, device or processes of PyTorch
+attscope: missing does not exist
+TEXT
+run 1 train missing --model resnet20 --clip-mode=norm --lr-k-decay 1.0
+err_is <<<'attscope: missing does not exist'
+usage "--cooldown-epochs is timm's, but attscope does not have it yet" train missing --cooldown-epochs 5
+usage "--log-wandb is timm's, but attscope does not have it yet; the run's folder has metrics.jsonl and scalars for TensorBoard" \
+    train missing --log-wandb
+usage 'unknown option --pinmem; did you mean --pin-mem?' train missing --pinmem
+usage '--pin-mem: "yes" is not true or false' train missing --pin-mem=yes
+printf 'pin_mem: maybe\n' >c.yaml
+usage 'c.yaml, line 1: pin_mem must be true or false' train missing -c c.yaml
+printf 'help: true\n' >c.yaml
+usage 'c.yaml, line 1: help belongs to a single call; give --help on the command line' train missing -c c.yaml
 
 usage '--epochs needs a value: a whole number from 0 to 1000000' train data --epochs
 usage '--epochs: "ten" is not a whole number from 0 to 1000000' train data --epochs ten
@@ -99,6 +116,7 @@ usage 'there is no model "vit_tiny_patch16_244"; did you mean "vit_tiny_patch16_
 
 usage 'train needs DATA; see attscope train --help' train
 usage 'validate needs --checkpoint FILE; see attscope validate --help' validate data
+usage 'validate: "b" is one operand too many; the checkpoint is given as --checkpoint FILE' validate a b
 usage 'predict needs CHECKPOINT IMAGE...; see attscope predict --help' predict only.safetensors
 usage 'inspect: "b" is one operand too many; see attscope inspect --help' inspect a b
 run 1 train --resume missing/last.safetensors
