@@ -47,7 +47,21 @@ static void write_list(const writing *w, const att_pickle_value *list)
     att_json_end_array(w->writer);
 }
 
-/* What is neither a text, a number, nor a list of them is null. */
+/* Stands for a value that is no short text, number or list: an object that no reader takes for one of these. */
+static void write_unreadable(const writing *w)
+{
+    att_json_begin_object(w->writer);
+    att_json_key(w->writer, "unreadable");
+    att_json_bool(w->writer, true);
+    att_json_end_object(w->writer);
+}
+
+static bool is_nothing(const att_pickle_value *value)
+{
+    bool holds = value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
+    return value->kind == ATT_PICKLE_NONE || (holds && value->cells.count == 0);
+}
+
 static void write_value(const writing *w, att_pickle_ref ref, bool in_list)
 {
     const att_pickle_value *value = value_at(w, ref);
@@ -60,23 +74,55 @@ static void write_value(const writing *w, att_pickle_ref ref, bool in_list)
         att_json_number(w->writer, value->real);
     else if (!in_list && (value->kind == ATT_PICKLE_TUPLE || value->kind == ATT_PICKLE_LIST))
         write_list(w, value);
+    else if (copy_text(value, text))
+        att_json_string(w->writer, text);
+    else if (is_nothing(value))
+        att_json_string(w->writer, NULL);
     else
-        att_json_string(w->writer, copy_text(value, text) ? text : NULL);
+        write_unreadable(w);
+}
+
+/* What model_kwargs hold that is not written. */
+static void write_unreadable_arguments(const writing *w)
+{
+    att_json_key(w->writer, DICTIONARY);
+    write_unreadable(w);
 }
 
 /* Each key of a dictionary as "model_kwargs.<key>". */
 static void write_dictionary(const writing *w, const att_pickle_value *value)
 {
+    bool all_keys = true;
     const att_pickle_cell *cells = w->pickle->cells;
     uint32_t cell = value->cells.first;
     for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
         char text[MOST_TEXT], key[sizeof DICTIONARY + 1 + MOST_TEXT];
-        if (!copy_text(value_at(w, cells[cell].value), text))
+        if (!copy_text(value_at(w, cells[cell].value), text)) {
+            all_keys = false;
             continue;
+        }
         snprintf(key, sizeof key, "%s.%s", DICTIONARY, text);
         att_json_key(w->writer, key);
         write_value(w, cells[cells[cell].next].value, false);
     }
+    if (!all_keys)
+        write_unreadable_arguments(w);
+}
+
+static void write_arguments(const writing *w, const att_pickle_value *value)
+{
+    if (value->kind == ATT_PICKLE_DICT)
+        write_dictionary(w, value);
+    else if (!is_nothing(value))
+        write_unreadable_arguments(w);
+}
+
+/* Whether a script's option is written. The name of a network is a short text; other scripts keep other things there.
+ */
+static bool is_written(const writing *w, const char *key, att_pickle_ref value)
+{
+    char text[MOST_TEXT];
+    return strcmp(key, "model") != 0 || copy_text(value_at(w, value), text);
 }
 
 static void write_options(const writing *w, att_pickle_ref options)
@@ -84,13 +130,13 @@ static void write_options(const writing *w, att_pickle_ref options)
     att_pickle_ref found;
     att_json_begin_object(w->writer);
     for (int i = 0; i < KEYS; i++) {
-        if (!att_pickle_find(w->pickle, options, keys[i], &found))
+        if (!att_pickle_find(w->pickle, options, keys[i], &found) || !is_written(w, keys[i], found))
             continue;
         att_json_key(w->writer, keys[i]);
         write_value(w, found, false);
     }
-    if (att_pickle_find(w->pickle, options, DICTIONARY, &found) && value_at(w, found)->kind == ATT_PICKLE_DICT)
-        write_dictionary(w, value_at(w, found));
+    if (att_pickle_find(w->pickle, options, DICTIONARY, &found))
+        write_arguments(w, value_at(w, found));
     att_json_end_object(w->writer);
 }
 

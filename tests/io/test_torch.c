@@ -184,6 +184,80 @@ static void test_the_architecture_is_metadata(void **state)
     free(said);
 }
 
+/* {"args": {"model": "m", "model_kwargs": <the object>}, "state_dict": {"w": <tensor>}} */
+static void write_arguments(scratch *self, const bytes *arguments)
+{
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}");
+    text(object, "args");
+    ops(object, "}");
+    text(object, "model");
+    text(object, "m");
+    ops(object, "s");
+    text(object, "model_kwargs");
+    put(object, arguments->data, arguments->size);
+    ops(object, "ss");
+    text(object, "state_dict");
+    put_state(object, &plain);
+    ops(object, "s");
+    write_old(self, object, &plain_storage, 1);
+    free(object);
+}
+
+static void assert_arguments(scratch *self, const bytes *arguments, const char *json)
+{
+    char expected[256];
+    snprintf(expected, sizeof expected, "{\"model\":\"m\"%s}", json);
+    write_arguments(self, arguments);
+    att_tensors *file = open_path(self, self->path);
+    assert_string_equal(att_tensors_metadata(file, ATT_TENSORS_OPTIONS), expected);
+    att_tensors_close(&file);
+}
+
+/* What no reader understands is marked, not left out. */
+static void test_arguments_are_metadata(void **state)
+{
+    static const char key[] = "}X\1\0\0\0k";
+    static const struct {
+        const char *opcodes, *json;
+        bool is_value; /* of the key "k" */
+    } all[] = {
+        {"N", "", false},
+        {"}", "", false},
+        {"]", "", false},
+        {"]K\1a", ",\"model_kwargs\":{\"unreadable\":true}", false},
+        {"}K\1K\2s", ",\"model_kwargs\":{\"unreadable\":true}", false},
+        {"N", ",\"model_kwargs.k\":null", true},
+        {"}", ",\"model_kwargs.k\":null", true},
+        {"\x88", ",\"model_kwargs.k\":true", true},
+        {"}K\1K\2s", ",\"model_kwargs.k\":{\"unreadable\":true}", true},
+        {"(K\1Nt", ",\"model_kwargs.k\":[1,null]", true},
+        {"ctorch.nn.modules.activation\nReLU\n", ",\"model_kwargs.k\":{\"unreadable\":true}", true},
+    };
+    scratch *self = *state;
+    bytes *arguments = calloc(1, sizeof *arguments);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        arguments->size = 0;
+        if (all[i].is_value)
+            put(arguments, key, sizeof key - 1);
+        ops(arguments, all[i].opcodes);
+        if (all[i].is_value)
+            ops(arguments, "s");
+        assert_arguments(self, arguments, all[i].json);
+    }
+    for (int length = 127; length <= 128; length++) { /* the longest text, and one that is too long */
+        char value[129] = "", json[192];
+        memset(value, 'v', (size_t)length);
+        arguments->size = 0;
+        put(arguments, key, sizeof key - 1);
+        text(arguments, value);
+        ops(arguments, "s");
+        snprintf(json, sizeof json, ",\"model_kwargs.k\":\"%s\"", value);
+        assert_arguments(self, arguments, length == 127 ? json : ",\"model_kwargs.k\":{\"unreadable\":true}");
+    }
+    free(arguments);
+}
+
 static void test_tensors_that_do_not_fit(void **state)
 {
     scratch *self = *state;
@@ -518,6 +592,7 @@ int main(void)
         scratch_test(test_resnet20),
         scratch_test(test_by_hand),
         scratch_test(test_the_architecture_is_metadata),
+        scratch_test(test_arguments_are_metadata),
         scratch_test(test_tensors_that_do_not_fit),
         scratch_test(test_strides_of_single_elements),
         scratch_test(test_storages),
