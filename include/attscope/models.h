@@ -133,6 +133,10 @@ typedef struct att_identity {
     char name[64];
     att_model_options options; /* loss, smoothing and drop rates are not part of it */
     att_preprocess preprocess;
+    /* With what timm's validate.py evaluates the weights, as config.json or the pretrained tag says; 0: nothing says
+     * it. preprocess is what the weights were trained for. */
+    int test_img_size;
+    double test_crop_pct;
     char origin[512]; /* where it is all from, with the dimensions that are not the named variant's own */
     char brief[512];  /* the same without these: "args.yaml" */
 } att_identity;
@@ -144,10 +148,11 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * config.json beside the file (timm's on the HF hub), the file's own metadata (attscope's; else the architecture and
  * the options that training scripts keep), then the tensors' names and shapes for dimensions, and the variant's own
  * values for the rest. Names are those of att_model_resolve(); what a pretrained tag says of images counts as said by
- * the source that names it. A source that names another network, or another tag, than one before it is left out. On
- * success fills *identity; `origin` and `brief` are one line each that say what was taken from where. Whether there is a
- * head is what the tensors say, unless `flags` gives num_classes or head: side files of networks without one often name
- * the classes of another checkpoint.
+ * the source that names it. A source that names another network, or another tag, than one before it is left out, and
+ * so is what config.json says of images where `name` has a tag. On
+ * success fills *identity; `origin` and `brief` are one line each that say what was taken from where. Whether there is
+ * a head is what the tensors say, unless `flags` gives num_classes or head: side files of networks without one often
+ * name the classes of another checkpoint.
  *
  * A file is refused (ERR_UNSUPPORTED), whatever the caller says, where any source names a network that timm has and
  * attscope has not, or an argument of timm's constructors with which the same tensors compute something else

@@ -154,6 +154,10 @@ void att_claims_fill(att_claims *to, const att_claims *from)
         memcpy(to->crop_mode, from->crop_mode, sizeof to->crop_mode);
     if (!to->interpolation[0])
         memcpy(to->interpolation, from->interpolation, sizeof to->interpolation);
+    if (to->test_img_size == 0)
+        to->test_img_size = from->test_img_size;
+    if (to->test_crop_pct == 0)
+        to->test_crop_pct = from->test_crop_pct;
 }
 
 void att_claims_lay_over(const att_claims *claims, att_preprocess *preprocess)
@@ -264,8 +268,11 @@ static att_status fail_note(const note *n, const char *expected)
 
 static att_status note_word(const note *n, char *to, size_t size)
 {
-    if (n->fact->kind != ATT_FACT_TEXT || strlen(n->fact->text) >= size)
-        return fail_note(n, "a short text");
+    if (n->fact->kind != ATT_FACT_TEXT)
+        return fail_note(n, "a text");
+    if (strlen(n->fact->text) >= size)
+        return att_fail(n->context, ATT_ERR_UNSUPPORTED, "%s: %s is \"%.64s\", which attscope does not have", n->what,
+                        n->key, n->fact->text);
     if (!to[0])
         snprintf(to, size, "%s", n->fact->text);
     return ATT_OK;
@@ -342,13 +349,26 @@ static att_status note_channels(const note *n, double low, double *to, bool *has
     return ATT_OK;
 }
 
-static att_status note_crop(const note *n, att_claims *claims)
+static att_status note_crop(const note *n, double *crop_pct)
 {
     if (n->fact->kind != ATT_FACT_NUMBERS || n->fact->count != 1 || !(n->fact->numbers[0] > 0.01) ||
         !(n->fact->numbers[0] <= 1))
         return fail_note(n, "a number above 0.01 and up to 1");
-    if (claims->crop_pct == 0)
-        claims->crop_pct = n->fact->numbers[0];
+    if (*crop_pct == 0)
+        *crop_pct = n->fact->numbers[0];
+    return ATT_OK;
+}
+
+/* [channels, height, width], or the height alone. */
+static att_status note_test_size(const note *n, att_claims *claims)
+{
+    const att_fact *fact = n->fact;
+    double side = fact->count == 3 ? fact->numbers[1] : fact->numbers[0];
+    bool square = fact->count == 1 || (fact->count == 3 && fact->numbers[2] == side);
+    if (fact->kind != ATT_FACT_NUMBERS || !square || !(side >= 1 && side <= 65536 && side == floor(side)))
+        return fail_note(n, "[channels, height, width] of square images");
+    if (claims->test_img_size == 0)
+        claims->test_img_size = (int)side;
     return ATT_OK;
 }
 
@@ -396,7 +416,11 @@ att_status att_claims_note(att_context *context, const char *what, const char *k
     if (strcmp(key, "std") == 0)
         return note_channels(&n, 1e-6, claims->std, &claims->has_std);
     if (strcmp(key, "crop_pct") == 0)
-        return note_crop(&n, claims);
+        return note_crop(&n, &claims->crop_pct);
+    if (strcmp(key, "test_crop_pct") == 0)
+        return note_crop(&n, &claims->test_crop_pct);
+    if (strcmp(key, "test_input_size") == 0 || strcmp(key, "test_img_size") == 0)
+        return note_test_size(&n, claims);
     if (strcmp(key, "crop_mode") == 0)
         return note_crop_mode(&n, claims);
     if (strcmp(key, "interpolation") == 0)

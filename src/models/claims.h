@@ -15,6 +15,8 @@ typedef struct att_claims {
     bool has_mean, has_std;
     double crop_pct;                      /* 0: not said */
     char crop_mode[8], interpolation[16]; /* "": not said */
+    int test_img_size;                    /* with which timm's validate.py evaluates; 0: not said */
+    double test_crop_pct;
 } att_claims;
 /* Nothing said. */
 att_claims att_claims_none(void);
@@ -46,9 +48,10 @@ typedef struct att_fact {
 att_status att_claims_note(att_context *context, const char *what, const char *key, const att_fact *fact,
                            att_claims *claims);
 
-/* The sources, each named `what` in messages. */
-att_status att_claims_read_config(att_context *context, const char *path, att_claims *claims);
-att_status att_claims_read_args(att_context *context, const char *path, att_claims *claims);
+/* The sources, each named `what` in messages. file: the weights, whose tensors show the family of a network that the
+ * source does not name. */
+att_status att_claims_read_config(att_context *context, const char *path, const att_tensors *file, att_claims *claims);
+att_status att_claims_read_args(att_context *context, const char *path, const att_tensors *file, att_claims *claims);
 att_status att_claims_parse(att_context *context, const char *what, const char *text, att_claims *claims);
 /* The name of the network in metadata other than attscope's, NULL: there is none. */
 const char *att_claims_architecture(const att_tensors *file);

@@ -49,6 +49,8 @@ typedef struct att_variant {
 } att_variant;
 int att_variant_count(void);
 att_variant att_variant_at(int index);
+/* The family whose mark the file bears; NULL: none. */
+const att_family *att_family_shown(const att_tensors *file);
 /* text: as att_model_resolve() takes it, with the same errors. */
 att_status att_variant_find(att_context *context, const char *text, att_variant *variant);
 /* As att_family.defaults, with what the pretrained tag says laid over. */

@@ -21,12 +21,12 @@ typedef struct search {
     att_context *context;
     const att_tensors *file;
     const char *path;
-    att_claims claims;                 /* claims.name: of the network, without a tag */
-    const char *name_from, *look_from; /* NULL: nobody has said */
-    att_network_name named;            /* by name_from */
-    att_variant variant;               /* of that name */
-    att_text notes;                    /* "; config.json, which names deit_tiny, was left out" */
-    bool caller_says_head;             /* with or without one, or the number of its classes */
+    att_claims claims;                            /* claims.name: of the network, without a tag */
+    const char *name_from, *tag_from, *look_from; /* NULL: nobody has said */
+    att_network_name named;                       /* by name_from */
+    att_variant variant;                          /* of that name */
+    att_text notes;                               /* "; config.json, which names deit_tiny, was left out" */
+    bool caller_says_head;                        /* with or without one, or the number of its classes */
     char unknown[128]; /* what the file calls its network, where no network here is called so; "": nothing */
     const char *unknown_from;
 } search;
@@ -44,13 +44,11 @@ static bool says_look(const att_claims *claims)
            claims->interpolation[0];
 }
 
-/* The family whose mark the file bears, else the list's first, which says what the tensors look like. */
+/* The family that the tensors show, else the list's first, which says what the tensors look like. */
 static const att_family *family_of(const att_tensors *file)
 {
-    for (int i = 0; i < att_variant_count(); i++)
-        if (att_tensors_find(file, att_variant_at(i).family->mark) >= 0)
-            return att_variant_at(i).family;
-    return att_variant_at(0).family;
+    const att_family *shown = att_family_shown(file);
+    return shown ? shown : att_variant_at(0).family;
 }
 
 /* The sentence of the context's last error, and what the tensors show where they fit no network here. */
@@ -70,8 +68,8 @@ static att_status fail_with_tensors(const search *s, att_status status)
     return status;
 }
 
-/* What a source's name means no network here for. Where timm has such a network, the file's weights are made for
- * another computation, whatever the tensors fit; other names are passed over where the network is known already. */
+/* Handles a source's name that means no network here. Where timm has such a network, the weights belong to another
+ * computation, whatever the tensors fit: an error. Other names are passed over where the network is known already. */
 static att_status refuse_name(search *s, const char *from, const att_claims *said, att_status status)
 {
     bool beside = strcmp(from, ARGUMENTS) == 0 || strcmp(from, CONFIG) == 0;
@@ -108,6 +106,7 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
     if (!s->name_from)
         s->name_from = from;
     if (!s->named.tag[0]) {
+        s->tag_from = name->tag[0] ? from : NULL;
         s->named = *name;
         s->variant = *variant;
     }
@@ -116,6 +115,33 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
     att_claims_fill(said, &images);
     snprintf(said->name, sizeof said->name, "%s", name->network);
     return true;
+}
+
+static bool is_same_look(const att_preprocess *a, const att_preprocess *b)
+{
+    return a->img_size == b->img_size && memcmp(a->mean, b->mean, sizeof a->mean) == 0 &&
+           memcmp(a->std, b->std, sizeof a->std) == 0 && a->crop_pct == b->crop_pct &&
+           strcmp(a->crop_mode, b->crop_mode) == 0 && strcmp(a->interpolation, b->interpolation) == 0;
+}
+
+/* Leaves out what a source says of images, for those of the tag, and notes it where they differ. */
+static void leave_out_look(search *s, const char *from, att_claims *said)
+{
+    att_model_options own;
+    att_preprocess look, other;
+    att_variant_defaults(&s->variant, NULL, &own, &look);
+    other = look;
+    if (said->options.img_size)
+        other.img_size = said->options.img_size;
+    att_claims_lay_over(said, &other);
+    if (!is_same_look(&look, &other))
+        att_text_append(&s->notes, "; the preprocessing of %s was left out for that of the tag", from);
+    const att_claims none = att_claims_none();
+    att_claims kept = none;
+    kept.options = said->options;
+    kept.options.img_size = none.options.img_size;
+    memcpy(kept.name, said->name, sizeof kept.name);
+    *said = kept;
 }
 
 /* Takes over what a source says of the network, and what `look_from`, a part of it, says of the images. */
@@ -134,6 +160,8 @@ static att_status take_parts(search *s, const char *from, const char *look_from,
         if (!take_name(s, from, &name, &variant, said))
             return ATT_OK;
     }
+    if (strcmp(from, CONFIG) == 0 && s->tag_from == CALLER)
+        leave_out_look(s, from, said);
     if (!s->look_from && says_look(said))
         s->look_from = look_from;
     att_claims_fill(&s->claims, said);
@@ -147,7 +175,8 @@ static att_status take(search *s, const char *from, att_claims *said)
 
 /* Reads the file `name` in the folder of the weights, where there is one. */
 static att_status take_beside(search *s, const char *name,
-                              att_status (*read)(att_context *context, const char *path, att_claims *claims))
+                              att_status (*read)(att_context *context, const char *path, const att_tensors *file,
+                                                 att_claims *claims))
 {
     att_text path = {.context = s->context};
     const char *slash = strrchr(s->path, '/');
@@ -156,7 +185,7 @@ static att_status take_beside(search *s, const char *name,
     att_claims said = att_claims_none();
     att_status status = path.failed ? att_fail_memory(s->context, strlen(s->path), "a path") : ATT_OK;
     if (status == ATT_OK && att_file_exists(path.data)) {
-        status = read(s->context, path.data, &said);
+        status = read(s->context, path.data, s->file, &said);
         if (status == ATT_OK)
             status = take(s, name, &said);
     }
@@ -441,6 +470,8 @@ static att_status identify(search *s, const char *name, const att_model_options 
     ATT_TRY(ask_variant(s, variant, &found, &own, &made.preprocess));
     ATT_TRY(settle_options(s, variant, found, &own, &made.options));
     settle_look(s, &made.preprocess, &made.options);
+    made.test_img_size = s->claims.test_img_size;
+    made.test_crop_pct = s->claims.test_crop_pct;
     ATT_TRY(variant.family->complete(s->context, &own));
     ATT_TRY(describe(s, &own, &made));
     *identity = made;

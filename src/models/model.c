@@ -44,6 +44,14 @@ att_variant att_variant_at(int index)
     return (att_variant){.family = families[f], .index = index, .tag = att_claims_none()};
 }
 
+const att_family *att_family_shown(const att_tensors *file)
+{
+    for (int f = 0; f < FAMILY_COUNT; f++)
+        if (att_tensors_find(file, families[f]->mark) >= 0)
+            return families[f];
+    return NULL;
+}
+
 int att_model_count(void)
 {
     return att_variant_count();

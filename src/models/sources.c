@@ -88,6 +88,7 @@ static att_status note_members(att_context *context, const char *what, const jso
 /* --- arguments of timm's constructors ------------------------------------------------------------------------------
  */
 
+static const char MODEL_KWARGS[] = "model_kwargs";
 static const char ANY[] = "*", VIT[] = "vit", RESNET[] = "resnet";
 
 /* Arguments that attscope's networks do not have as options, and the value for which timm computes what they compute.
@@ -141,21 +142,38 @@ static bool is_value(const att_fact *fact, const char *text)
     return fact->kind == ATT_FACT_NUMBERS && fact->count == 1 && as_number(text, &number) && fact->numbers[0] == number;
 }
 
-/* Refuses an argument, of a network of the named family (NULL: unknown), with which timm computes something else. */
-static att_status check_argument(att_context *context, const char *what, const char *family, const char *key,
-                                 const att_fact *fact)
+/* Whether a family has the argument; then *idle says whether the value changes nothing there. */
+static bool has_argument(const char *family, const char *key, const att_fact *fact, bool *idle)
 {
-    bool known = false, idle = false;
+    bool found = false;
+    *idle = false;
     for (int i = 0; i < COUNT(arguments); i++) {
         const struct argument *a = &arguments[i];
-        if (strcmp(a->key, key) != 0)
+        if (strcmp(a->key, key) != 0 || (a->family && strcmp(a->family, family) != 0))
+            continue;
+        found = true;
+        *idle |= strcmp(a->idle, ANY) == 0 || is_value(fact, a->idle);
+    }
+    return found;
+}
+
+/* Whether a network made with the argument computes what attscope computes. family: NULL where it is unknown; the
+ * value must then change nothing in every family that has the argument. */
+static bool is_idle(const char *family, const char *key, const att_fact *fact)
+{
+    static const char *const families[] = {VIT, RESNET};
+    bool known = false, all_idle = true, idle;
+    for (int i = 0; i < COUNT(families); i++) {
+        if ((family && strcmp(family, families[i]) != 0) || !has_argument(families[i], key, fact, &idle))
             continue;
         known = true;
-        idle |= (!a->family || !family || strcmp(a->family, family) == 0) &&
-                (strcmp(a->idle, ANY) == 0 || is_value(fact, a->idle));
+        all_idle &= idle;
     }
-    if (idle || (!known && is_value(fact, "0")))
-        return ATT_OK;
+    return known ? all_idle : is_value(fact, "0");
+}
+
+static att_status refuse_argument(att_context *context, const char *what, const char *key, const att_fact *fact)
+{
     char value[48] = "";
     if (fact->kind == ATT_FACT_TEXT)
         snprintf(value, sizeof value, " \"%.32s\"", fact->text);
@@ -165,13 +183,22 @@ static att_status check_argument(att_context *context, const char *what, const c
                     what, key, value);
 }
 
-/* The family of the network that the claims name; NULL where they name none. */
-static const char *family_named(att_context *context, const att_claims *claims)
+/* Refuses an argument, of a network of the named family (NULL: unknown), with which timm computes something else. */
+static att_status check_argument(att_context *context, const char *what, const char *family, const char *key,
+                                 const att_fact *fact)
+{
+    return is_idle(family, key, fact) ? ATT_OK : refuse_argument(context, what, key, fact);
+}
+
+/* The family of the network that the claims name; where they name none that attscope has, the one that the file's
+ * tensors show. NULL: neither says it. */
+static const char *family_of(att_context *context, const att_tensors *file, const att_claims *claims)
 {
     att_variant variant;
-    if (!claims->name[0] || att_variant_find(context, claims->name, &variant) != ATT_OK)
-        return NULL;
-    return variant.family->name;
+    if (claims->name[0] && att_variant_find(context, claims->name, &variant) == ATT_OK)
+        return variant.family->name;
+    const att_family *shown = att_family_shown(file);
+    return shown ? shown->name : NULL;
 }
 
 /* Notes an argument of the constructor of a network of that family (NULL: unknown). */
@@ -182,9 +209,10 @@ static att_status note_argument(att_context *context, const char *what, const ch
     return status == ATT_ERR_NOT_FOUND ? check_argument(context, what, family, key, fact) : status;
 }
 
-static att_status note_model_args(att_context *context, const char *what, const json_t *args, att_claims *claims)
+static att_status note_model_args(att_context *context, const char *what, const att_tensors *file, const json_t *args,
+                                  att_claims *claims)
 {
-    const char *key, *family = family_named(context, claims);
+    const char *key, *family = family_of(context, file, claims);
     json_t *value;
     json_object_foreach((json_t *)args, key, value)
     {
@@ -213,7 +241,7 @@ static void note_tag(att_context *context, const json_t *config, att_claims *cla
 static att_status refuse_transformers(att_context *context, const char *what, const json_t *root)
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
-    if (!type || strcmp(type, "timm_wrapper") == 0 || json_object_get(root, "architecture"))
+    if (!type || json_object_get(root, "architecture"))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: describes a network of the transformers library (model_type \"%.64s\"); attscope has timm's. "
@@ -221,19 +249,23 @@ static att_status refuse_transformers(att_context *context, const char *what, co
                     what, type);
 }
 
-static att_status note_config(att_context *context, const char *what, const json_t *root, att_claims *claims)
+static att_status note_config(att_context *context, const char *what, const att_tensors *file, const json_t *root,
+                              att_claims *claims)
 {
     static const char *const name[] = {"architecture", NULL};
     static const char *const own[] = {"num_classes", "global_pool", NULL};
-    static const char *const pretrained[] = {"num_classes", "input_size", "mean",          "std",
-                                             "crop_pct",    "crop_mode",  "interpolation", NULL};
+    static const char *const pretrained[] = {"num_classes",   "input_size", "mean",          "std",
+                                             "crop_pct",      "crop_mode",  "interpolation", "test_input_size",
+                                             "test_crop_pct", NULL};
     if (!json_is_object(root))
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
     ATT_TRY(refuse_transformers(context, what, root));
     ATT_TRY(note_members(context, what, root, name, claims));
     const json_t *args = json_object_get(root, "model_args");
     if (json_is_object(args))
-        ATT_TRY(note_model_args(context, what, args, claims));
+        ATT_TRY(note_model_args(context, what, file, args, claims));
+    else if (!says_nothing(args))
+        return refuse_argument(context, what, "model_args", &(att_fact){.kind = ATT_FACT_OTHER});
     ATT_TRY(note_members(context, what, root, own, claims));
     /* Before timm 0.9 what is now in pretrained_cfg lay beside the architecture. */
     const json_t *config = json_object_get(root, "pretrained_cfg");
@@ -245,7 +277,7 @@ static att_status note_config(att_context *context, const char *what, const json
     return note_members(context, what, config, pretrained + says_classes, claims);
 }
 
-att_status att_claims_read_config(att_context *context, const char *path, att_claims *claims)
+att_status att_claims_read_config(att_context *context, const char *path, const att_tensors *file, att_claims *claims)
 {
     char *bytes;
     size_t size;
@@ -253,7 +285,7 @@ att_status att_claims_read_config(att_context *context, const char *path, att_cl
     json_t *root = NULL;
     att_status status = att_json_parse(context, path, bytes, size, &root);
     if (status == ATT_OK)
-        status = note_config(context, path, root, claims);
+        status = note_config(context, path, file, root, claims);
     json_decref(root);
     att_free(context, bytes);
     return status;
@@ -298,25 +330,32 @@ static att_fact yaml_fact(const att_yaml_entry *entry)
     return fact;
 }
 
-/* Dashes back to the underscores of our names; "" where a key is too long to be one of ours. */
+/* Dashes back to the underscores of our names. A key that is too long to be one of ours is cut. */
 static void own_key(const char *key, char *own, size_t size)
 {
-    size_t length = strlen(key) < size ? strlen(key) : 0;
-    for (size_t i = 0; i < length; i++)
-        own[i] = key[i] == '-' ? '_' : key[i];
-    own[length] = '\0';
+    snprintf(own, size, "%s", key);
+    for (char *at = own; *at; at++)
+        if (*at == '-')
+            *at = '_';
 }
 
-static const char MODEL_KWARGS[] = "model_kwargs.";
+/* What follows "model_kwargs." in an option's key: an argument's name. NULL where the option is another one. */
+static const char *argument_of(const char *key)
+{
+    size_t length = strlen(MODEL_KWARGS);
+    return strncmp(key, MODEL_KWARGS, length) == 0 && key[length] == '.' ? key + length + 1 : NULL;
+}
 
 /* Options of timm's scripts that say nothing of the network are passed over. */
-static att_status note_option(att_context *context, const char *what, const char *key, const att_fact *fact,
-                              att_claims *claims)
+static att_status note_option(att_context *context, const char *what, const att_tensors *file, const char *key,
+                              const att_fact *fact, att_claims *claims)
 {
     static const char *const norms[] = {"bn_eps", "bn_tf"};
-    size_t length = strlen(MODEL_KWARGS);
-    if (strncmp(key, MODEL_KWARGS, length) == 0)
-        return note_argument(context, what, family_named(context, claims), key + length, fact, claims);
+    const char *argument = argument_of(key);
+    if (argument)
+        return note_argument(context, what, family_of(context, file, claims), argument, fact, claims);
+    if (strcmp(key, MODEL_KWARGS) == 0) /* not a mapping */
+        return refuse_argument(context, what, key, fact);
     for (int i = 0; i < COUNT(norms); i++)
         if (strcmp(key, norms[i]) == 0)
             return check_argument(context, what, NULL, key, fact);
@@ -329,8 +368,8 @@ static bool is_given(const att_yaml_entry *entry)
     return entry->kind != ATT_YAML_NULL && !(entry->value_count == 1 && entry->values[0][0] == '\0');
 }
 
-static att_status note_entries(att_context *context, const char *path, const att_yaml *yaml, bool names_only,
-                               att_claims *claims)
+static att_status note_entries(att_context *context, const char *path, const att_tensors *file, const att_yaml *yaml,
+                               bool names_only, att_claims *claims)
 {
     for (int i = 0; i < att_yaml_count(yaml); i++) {
         att_yaml_entry entry = att_yaml_at(yaml, i);
@@ -339,19 +378,19 @@ static att_status note_entries(att_context *context, const char *path, const att
         if (!is_given(&entry) || (names_only && strcmp(key, "model") != 0))
             continue;
         att_fact fact = yaml_fact(&entry);
-        ATT_TRY(note_option(context, path, key, &fact, claims));
+        ATT_TRY(note_option(context, path, file, key, &fact, claims));
     }
     return ATT_OK;
 }
 
 /* The name first, by which an argument's meaning is known. */
-att_status att_claims_read_args(att_context *context, const char *path, att_claims *claims)
+att_status att_claims_read_args(att_context *context, const char *path, const att_tensors *file, att_claims *claims)
 {
     att_yaml *yaml;
     ATT_TRY(att_yaml_read(context, path, &yaml));
-    att_status status = note_entries(context, path, yaml, true, claims);
+    att_status status = note_entries(context, path, file, yaml, true, claims);
     if (status == ATT_OK)
-        status = note_entries(context, path, yaml, false, claims);
+        status = note_entries(context, path, file, yaml, false, claims);
     att_yaml_destroy(&yaml);
     return status;
 }
@@ -371,19 +410,21 @@ static json_t *parse_object(att_context *context, const char *what, const char *
     return value;
 }
 
-/* A training script's options. Those of other scripts than timm's have other meanings, but for the network's name. */
-static att_status note_options(att_context *context, const char *what, const json_t *options, att_claims *claims)
+/* A training script's options. Those of other scripts than timm's have other meanings, but for the network's name and
+ * the arguments that it was made with. */
+static att_status note_options(att_context *context, const char *what, const att_tensors *file, const json_t *options,
+                               att_claims *claims)
 {
     const char *key;
     json_t *value;
     ATT_TRY(note_member(context, what, options, "model", claims));
-    if (!json_object_get(options, "gp"))
-        return ATT_OK;
+    bool is_timms = json_object_get(options, "gp") != NULL;
     json_object_foreach((json_t *)options, key, value)
     {
         att_fact fact = json_fact(value);
-        if (!says_nothing(value))
-            ATT_TRY(note_option(context, what, key, &fact, claims));
+        bool is_argument = strncmp(key, MODEL_KWARGS, strlen(MODEL_KWARGS)) == 0;
+        if ((is_timms || is_argument) && !says_nothing(value))
+            ATT_TRY(note_option(context, what, file, key, &fact, claims));
     }
     return ATT_OK;
 }
@@ -411,11 +452,11 @@ att_status att_claims_read_metadata(att_context *context, const char *what, cons
     json_t *options = parse_object(context, what, att_tensors_metadata(file, ATT_TENSORS_OPTIONS));
     att_status status = ATT_OK;
     if (args)
-        status = note_model_args(context, what, args, claims);
+        status = note_model_args(context, what, file, args, claims);
     if (options && status == ATT_OK)
-        status = note_options(context, what, options, claims);
+        status = note_options(context, what, file, options, claims);
     if (config && status == ATT_OK)
-        status = note_config(context, what, config, claims);
+        status = note_config(context, what, file, config, claims);
     json_decref(config);
     json_decref(args);
     json_decref(options);

@@ -1,6 +1,7 @@
 /* Which network a name means: timm's list, deprecated names, pretrained tags, slips. */
 #include "models/made.h"
 
+#include "models/family.h"
 #include "models/timm.h"
 
 static void resolves(const place *p, const char *text, const char *network, const char *tag, bool deprecated)
@@ -53,6 +54,19 @@ static void every_name_of_timm_is_known(void **state)
         assert_null(strstr(att_context_message(p->context), "did you mean"));
     }
     assert_true(names > 1300 && deprecated > 150 && listed >= 100);
+}
+
+/* names.txt says of exactly those networks that attscope lacks something which attscope does not have. */
+static void the_list_is_that_of_the_networks(void **state)
+{
+    (void)state;
+    att_timm_name timm;
+    for (size_t at = 0; att_timm_next_name(&at, &timm);) {
+        char text[128];
+        snprintf(text, sizeof text, "%.*s", (int)timm.name.length, timm.name.bytes);
+        if (timm.current.length == 0 && is_listed(text) != (timm.lacks.length == 0))
+            fail_msg("%s: run tools/goldens/timm_names.py", text);
+    }
 }
 
 static void what_is_lacking_is_said(void **state)
@@ -131,6 +145,21 @@ static void only_sure_slips_are_suggested(void **state)
 
 /* --- pretrained tags --------------------------------------------------------------------------------------------- */
 
+/* Those of timm's validate.py: the tag's own where the tag says no others. */
+static void check_test_images(const place *p, const char *network, const char *tag, const att_preprocess *own,
+                              FILE *golden)
+{
+    int size;
+    double crop;
+    char name[128];
+    att_variant variant;
+    assert_int_equal(fscanf(golden, "%d %lf", &size, &crop), 2);
+    snprintf(name, sizeof name, "%s.%s", network, tag);
+    CHECK(p->context, att_variant_find(p->context, name, &variant));
+    assert_int_equal(variant.tag.test_img_size ? variant.tag.test_img_size : own->img_size, size);
+    assert_true((variant.tag.test_crop_pct > 0 ? variant.tag.test_crop_pct : own->crop_pct) == crop);
+}
+
 static void check_tag(const place *p, const char *network, int index, FILE *golden)
 {
     char name[64], tag[64], mode[16], interpolation[16];
@@ -150,6 +179,7 @@ static void check_tag(const place *p, const char *network, int index, FILE *gold
     assert_true(found.preprocess.crop_pct == crop);
     assert_string_equal(found.preprocess.crop_mode, mode);
     assert_string_equal(found.preprocess.interpolation, interpolation);
+    check_test_images(p, network, tag, &found.preprocess, golden);
 }
 
 /* All values of all tags, in the order of the goldens: of networks by name, of tags as timm has them. */
@@ -242,6 +272,42 @@ static void a_file_takes_the_tags_images(void **state)
     assert_true(identity.preprocess.crop_pct == 0.5); /* what the file says goes before its tag's */
 }
 
+static void refused(const place *p, const char *name, att_status status, const char *words)
+{
+    att_identity identity;
+    assert_int_equal(identify(p, name, NULL, &identity), status);
+    says(att_context_message(p->context), words);
+}
+
+/* config.json beside the weights may be of another training of the same network. */
+static void the_callers_tag_goes_before_the_config(void **state)
+{
+    const place *p = *state;
+    att_identity identity;
+    write_model(p, "resnet18", NULL, false);
+    write_beside(
+        p, "config.json",
+        "{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"crop_pct\": 0.5, \"input_size\": [3, 96, 96], "
+        "\"test_input_size\": [3, 128, 128], \"test_crop_pct\": 0.75}}");
+    CHECK(p->context, identify(p, "resnet18.a1_in1k", NULL, &identity));
+    assert_int_equal(identity.preprocess.img_size, 224);
+    assert_true(identity.preprocess.crop_pct == 0.95);
+    assert_int_equal(identity.test_img_size, 288);
+    assert_true(identity.test_crop_pct == 1);
+    says(identity.brief, "the preprocessing of config.json was left out for that of the tag");
+    CHECK(p->context, identify(p, "resnet18", NULL, &identity));
+    assert_int_equal(identity.preprocess.img_size, 96);
+    assert_true(identity.preprocess.crop_pct == 0.5);
+    assert_int_equal(identity.test_img_size, 128);
+    assert_true(identity.test_crop_pct == 0.75);
+    assert_null(strstr(identity.brief, "left out"));
+    write_beside(p, "config.json", "{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"crop_pct\": 0.95}}");
+    CHECK(p->context, identify(p, "resnet18.a1_in1k", NULL, &identity));
+    assert_null(strstr(identity.brief, "left out")); /* both are the same */
+    write_beside(p, "config.json", "{\"pretrained_cfg\": {\"test_input_size\": [3, 128, 96]}}");
+    refused(p, "resnet18", ATT_ERR_FORMAT, "test_input_size");
+}
+
 static void tags_of_others_than_timm_say_nothing(void **state)
 {
     const place *p = *state;
@@ -252,13 +318,6 @@ static void tags_of_others_than_timm_say_nothing(void **state)
     att_identity identity;
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 0.5);
-}
-
-static void refused(const place *p, const char *name, att_status status, const char *words)
-{
-    att_identity identity;
-    assert_int_equal(identify(p, name, NULL, &identity), status);
-    says(att_context_message(p->context), words);
 }
 
 /* Their tensors are those of a network here, what they compute is not. */
@@ -398,6 +457,62 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
     refused(p, NULL, ATT_ERR_ARGUMENT, "global_pool must be \"avg\"");
 }
 
+/* A source that names no network of attscope does not make another family's value harmless. */
+static void arguments_beside_unknown_names_are_checked(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *file, *text, *argument; /* two places for values */
+    } sources[] = {
+        {"args.yaml", "model: my_network\nmodel_kwargs:\n  act_layer: %s\n", "act_layer"},
+        {"args.yaml", "model_kwargs:\n  norm_layer: %s\n", "norm_layer"},
+        {"config.json", "{\"model_args\": {\"act_layer\": \"%s\"}}", "act_layer"},
+        {"config.json", "{\"architecture\": \"my_network\", \"model_args\": {\"norm_layer\": \"%s\"}}", "norm_layer"},
+    };
+    static const struct {
+        const char *network, *act, *norm;
+    } families[] = {{"vit_tiny_patch16_224", "gelu", "layernorm"}, {"resnet18", "relu", "batchnorm2d"}};
+    for (int f = 0; f < 2; f++) {
+        att_model_options options = att_model_options_defaults();
+        options.depth = f == 0 ? 1 : 0;
+        write_model(p, families[f].network, &options, false);
+        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+            bool is_act = strcmp(sources[i].argument, "act_layer") == 0;
+            char text[160], path[128];
+            att_identity identity;
+            snprintf(text, sizeof text, sources[i].text, is_act ? families[f].act : families[f].norm);
+            write_beside(p, sources[i].file, text);
+            CHECK(p->context, identify(p, families[f].network, NULL, &identity));
+            snprintf(text, sizeof text, sources[i].text, is_act ? families[!f].act : families[!f].norm);
+            write_beside(p, sources[i].file, text);
+            refused(p, families[f].network, ATT_ERR_UNSUPPORTED, sources[i].argument);
+            path_in(p, sources[i].file, path);
+            unlink(path);
+        }
+    }
+}
+
+static void arguments_in_no_mapping_are_refused(void **state)
+{
+    const place *p = *state;
+    static const char *const files[][3] = {
+        {"config.json", "{\"model_args\": [\"act_layer\", \"relu\"]}", "made with model_args"},
+        {"args.yaml", "model_kwargs: act_layer=relu\n", "made with model_kwargs"},
+        {"args.yaml", "model_kwargs:\n  a_name_that_is_too_long_to_be_one_of_those_that_any_network_here_has: 1\n",
+         "made with a_name_that_is_too_long"},
+    };
+    att_model_options options = att_model_options_defaults();
+    options.depth = 1;
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[128];
+        write_beside(p, files[i][0], files[i][1]);
+        refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, files[i][2]);
+        path_in(p, files[i][0], path);
+        unlink(path);
+    }
+}
+
 static void other_librarys_configs_are_refused(void **state)
 {
     const place *p = *state;
@@ -443,6 +558,10 @@ static void metadata_of_others_is_read(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "transformers library");
     write_described(p, "args", "{\"model\": \"vit_tiny_patch16_224\", \"gp\": null, \"model_kwargs.qk_norm\": true}");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "qk_norm");
+    write_described(p, "args", "{\"model\": \"my_vit\", \"model_kwargs.act_layer\": \"relu\"}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
+    write_described(p, "args", "{\"model_kwargs\": {\"unreadable\": true}}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "model_kwargs");
     write_described(p, "args", "{\"patch_size\": 7, \"input_size\": 224}"); /* not timm's: other meanings */
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     write_described(p, "model_args", "no object");
@@ -459,6 +578,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_name_of_timm_is_known),
+        TEST(the_list_is_that_of_the_networks),
         TEST(what_is_lacking_is_said),
         TEST(deprecated_names_are_replaced),
         TEST(only_sure_slips_are_suggested),
@@ -466,11 +586,14 @@ int main(void)
         TEST(a_tag_gives_a_new_network_its_images_and_classes),
         TEST(unknown_tags_are_refused),
         TEST(a_file_takes_the_tags_images),
+        TEST(the_callers_tag_goes_before_the_config),
         TEST(tags_of_others_than_timm_say_nothing),
         TEST(networks_with_the_same_tensors_are_refused),
         TEST(a_lacking_name_and_the_tensors_are_explained),
         TEST(arguments_that_change_a_vit_are_refused),
         TEST(arguments_that_change_a_resnet_are_refused),
+        TEST(arguments_beside_unknown_names_are_checked),
+        TEST(arguments_in_no_mapping_are_refused),
         TEST(other_librarys_configs_are_refused),
         TEST(metadata_of_others_is_read),
     };

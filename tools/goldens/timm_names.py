@@ -8,7 +8,8 @@ names.txt, one line for each name in timm's registry:
 tags.txt, one line for each pretrained tag of a network that attscope has:
     resnet50.tv_in1k crop_pct=0.875 interpolation=bilinear
 with the values that differ from those of the network's first tag, which are the network's own; num_classes=0: the
-weights have no classifier. tests/goldens/tags.txt has all values of every tag.
+weights have no classifier. test_img_size and test_crop_pct, with which timm's validate.py evaluates the weights, are
+given where they differ from the tag's img_size and crop_pct. tests/goldens/tags.txt has all values of every tag.
 
 A network is one that attscope has where tests/goldens/models.txt lists it. What the others lack follows from their
 modules: from the Python module where it defines another architecture, else from rules on the layers.
@@ -73,7 +74,6 @@ BLOCKS = {
 }
 ACTIVATIONS = {"QuickGELU": "the activation QuickGELU", "GELUTanh": "GELU by its tanh approximation",
                "SiLU": "the activation SiLU"}
-UNLISTED = "dimensions that attscope does not list"
 
 
 def of_type(model, *names):
@@ -189,6 +189,13 @@ def twin(model):
     return f" = {name}" if name else ""
 
 
+def unlisted(model):
+    """What distinguishes a network that could be made by options, and that no name in attscope means."""
+    if getattr(model, "cls_token", True) is None:
+        return "no class token, mean pooling"
+    return "dimensions that attscope does not list"
+
+
 def reason(name):
     """": register tokens", after the twin."""
     module = _registry._model_to_module[name]
@@ -201,7 +208,7 @@ def reason(name):
         lacks = lacks_of_vit(model)
     else:
         raise SystemExit(f"{name}: there is no rule for the module {module}")
-    return f"{twin(model)}: {', '.join(lacks) or UNLISTED}"
+    return f"{twin(model)}: {', '.join(lacks) or unlisted(model)}"
 
 
 def is_other_width(old, current):
@@ -237,6 +244,13 @@ def values(config):
     return one
 
 
+def test_values(config):
+    """Of timm's validate.py, unless --use-train-size is given."""
+    size = config.test_input_size or config.input_size
+    assert size[1] == size[2]
+    return {"test_img_size": size[1], "test_crop_pct": config.test_crop_pct or config.crop_pct}
+
+
 def tags():
     for name in sorted(supported):
         default = _registry._model_default_cfgs[name]
@@ -244,14 +258,18 @@ def tags():
         for tag in filter(None, default.tags):
             other = values(default.cfgs[tag])
             differs = [f"{key}={value}" for key, value in other.items() if value != own[key] or value == 0]
-            yield " ".join([f"{name}.{tag}"] + differs)
+            test = [f"{key}={value}" for key, value in test_values(default.cfgs[tag]).items()
+                    if value != other[key.removeprefix("test_")]]
+            yield " ".join([f"{name}.{tag}"] + differs + test)
 
 
 def all_values():
     for name in sorted(supported):
         default = _registry._model_default_cfgs[name]
         for tag in filter(None, default.tags):
-            yield f"{name} {tag} " + " ".join(str(v).replace(",", " ") for v in values(default.cfgs[tag]).values())
+            config = default.cfgs[tag]
+            every = values(config) | test_values(config)
+            yield f"{name} {tag} " + " ".join(str(v).replace(",", " ") for v in every.values())
 
 
 folder.mkdir(exist_ok=True)
