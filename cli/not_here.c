@@ -96,7 +96,6 @@ static const struct {
     {"train-size-schedule", "*", NULL},
     {"train-size-schedule-spread", "*", NULL},
     {"tta", NULL, NULL},
-    {"use-train-size", NULL, NULL},
     {"val-interval", "1", NULL},
     {"val-num-samples", NULL, NULL},
     {"valid-labels", NULL, NULL},

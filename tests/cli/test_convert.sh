@@ -37,6 +37,21 @@ idx data
 run 0 inspect "$goldens/vit_old.pth" $vit
 out_has "tensors      PyTorch's model without the prefix _orig_mod.; left out: epoch"
 out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 8, depth 1, heads 2, classes 4'
+run 2 inspect "$goldens/vit_old.pth" --model nosuch
+err_has 'there is no model "nosuch"'
+run 2 inspect "$goldens/vit_old.pth" --model resnetaa50
+err_has 'attscope does not support it'
+run 1 inspect "$goldens/vit_old.pth" --model resnet18
+# The size and crop that timm's validate.py takes are said, unless the caller says which to take.
+mkdir hub
+cp "$goldens/vit_old.pth" hub/vit.pth
+echo '{"pretrained_cfg": {"test_input_size": [1, 16, 16], "test_crop_pct": 0.5}}' >hub/config.json
+run 0 validate data --checkpoint hub/vit.pth $vit --threads 1
+err_has "timm's validate.py evaluates these weights at 16 pixels, crop 0.5; --img-size 16 --crop-pct 0.5 does the same"
+for said in --use-train-size '--crop-pct 0.5' '--img-size 16'; do
+    run 0 validate data --checkpoint hub/vit.pth $vit --threads 1 $said
+    ! grep -q "timm's validate.py" stderr || fail "$said: the size of timm's validate.py is said"
+done
 run 0 validate data --checkpoint "$goldens/vit_old.pth" $vit --threads 1 --json before.json
 err_has "weights: PyTorch's model without the prefix _orig_mod."
 run 0 convert "$goldens/vit_old.pth" vit.safetensors $vit
