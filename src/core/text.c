@@ -67,6 +67,17 @@ void att_text_free(att_text *text)
     *text = (att_text){.context = text->context};
 }
 
+size_t att_text_mark(const char *text)
+{
+    return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
+const char *att_path_last(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool att_text_matches(const char *pattern, const char *text)
 {
     const char *star = NULL, *resume = NULL;

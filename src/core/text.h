@@ -21,6 +21,10 @@ bool att_text_matches(const char *pattern, const char *text);
 /* Damerau-Levenshtein distance (adjacent transpositions count one), for texts of up to 127 bytes; larger ones are far.
  */
 int att_text_distance(const char *a, const char *b);
+/* Bytes of the mark with which some editors begin UTF-8: 3, or 0 where there is none. */
+size_t att_text_mark(const char *text);
+/* The part of a path behind its last slash. */
+const char *att_path_last(const char *path);
 /* "640 bytes", "1.5 MiB" in `text`, which is returned. */
 char *att_size_format(size_t bytes, char *text, size_t size);
 /* Whole-string numbers: false where anything is left over, out of range, or not finite. */

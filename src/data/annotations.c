@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/text.h"
 
 static const char list_name[] = "val_annotations.txt", images_name[] = "images/", test_images[] = "test/images/";
 
@@ -18,15 +19,9 @@ typedef struct annotations {
     int64_t count;
 } annotations;
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 bool att_annotations_named(const char *path)
 {
-    return strcmp(last_part(path), list_name) == 0;
+    return strcmp(att_path_last(path), list_name) == 0;
 }
 
 /* --- the text ---------------------------------------------------------------------------------------------------- */
@@ -61,7 +56,7 @@ static int64_t count_lines(const char *text)
 static att_status cut_lines(const att_dataset *dataset, annotations *made)
 {
     int64_t number = 0;
-    for (char *line = made->text, *next; line; line = next) {
+    for (char *line = made->text + att_text_mark(made->text), *next; line; line = next) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
@@ -111,7 +106,7 @@ static const att_tree_file *find_list(const att_class_tree *tree)
 {
     for (int64_t i = 0; i < tree->others.count; i++) {
         const att_tree_file *list = &tree->others.files[i];
-        size_t folder = strlen(list->inner) - strlen(last_part(list->inner));
+        size_t folder = strlen(list->inner) - strlen(att_path_last(list->inner));
         for (int64_t k = 0; att_annotations_named(list->inner) && k < tree->images.count; k++)
             if (below(tree->images.files[k].inner, list->inner, folder, images_name))
                 return list;
@@ -119,25 +114,26 @@ static const att_tree_file *find_list(const att_class_tree *tree)
     return NULL;
 }
 
-/* "<folder>images/<name>" to "<folder><class>/<name>". */
-static att_status move_image(att_class_tree *tree, const att_dataset *dataset, const annotations *from, size_t folder,
-                             const char *name, att_tree_file *image)
+/* NULL where there is none. */
+static const annotation *find_line(const annotations *from, const char *name)
 {
-    const annotation key = {.name = name}, *line = from->count > 0 ? bsearch(&key, from->lines, (size_t)from->count,
-                                                                             sizeof *from->lines, compare)
-                                                                   : NULL;
-    if (!line)
-        return att_fail(tree->context, ATT_ERR_MISMATCH, "%s: %s has no line for the image %s", dataset->path,
-                        list_name, image->path);
+    const annotation key = {.name = name};
+    return from->count > 0 ? bsearch(&key, from->lines, (size_t)from->count, sizeof *from->lines, compare) : NULL;
+}
+
+/* "<folder>images/<name>" to "<folder><class>/<name>". */
+static att_status move_file(att_class_tree *tree, const annotation *line, size_t folder, const char *name,
+                            att_tree_file *file)
+{
     size_t class = strlen(line->class), size = folder + class + 1 + strlen(name) + 1;
     char *moved = att_arena_allocate(&tree->moved, size);
     if (!moved)
         return att_fail_memory(tree->context, size, "the list of images");
-    memcpy(moved, image->inner, folder);
+    memcpy(moved, file->inner, folder);
     memcpy(moved + folder, line->class, class);
     moved[folder + class] = '/';
     memcpy(moved + folder + class + 1, name, strlen(name));
-    image->inner = moved;
+    file->inner = moved;
     return ATT_OK;
 }
 
@@ -145,18 +141,41 @@ static att_status move_images(att_class_tree *tree, const att_dataset *dataset, 
                               const char *list)
 {
     static const char val[] = "val/";
-    size_t folder = strlen(list) - strlen(last_part(list)), val_size = strlen(val);
+    size_t folder = strlen(list) - strlen(att_path_last(list)), val_size = strlen(val);
     bool in_val = folder >= val_size && memcmp(list + folder - val_size, val, val_size) == 0;
     int64_t kept = 0;
     for (int64_t i = 0; i < tree->images.count; i++) {
         att_tree_file image = tree->images.files[i];
         const char *name = below(image.inner, list, folder, images_name);
-        if (name)
-            ATT_TRY(move_image(tree, dataset, from, folder, name, &image));
+        const annotation *line = name ? find_line(from, name) : NULL;
+        if (name && !line)
+            return att_fail(tree->context, ATT_ERR_MISMATCH, "%s: %s has no line for the image %s", dataset->path,
+                            list_name, image.path);
+        if (line)
+            ATT_TRY(move_file(tree, line, folder, name, &image));
         if (!in_val || !below(image.inner, list, folder - val_size, test_images))
             tree->images.files[kept++] = image;
     }
     tree->images.count = kept;
+    return ATT_OK;
+}
+
+/* The folder "images" is no class. Files in it that are no images go to the classes of their lines, where they are
+ * counted as left out. */
+static att_status move_others(att_class_tree *tree, const annotations *from, const char *list)
+{
+    size_t folder = strlen(list) - strlen(att_path_last(list));
+    int64_t kept = 0;
+    for (int64_t i = 0; i < tree->others.count; i++) {
+        att_tree_file file = tree->others.files[i];
+        const char *name = below(file.inner, list, folder, images_name);
+        const annotation *line = name ? find_line(from, name) : NULL;
+        if (line)
+            ATT_TRY(move_file(tree, line, folder, name, &file));
+        if (!name || line)
+            tree->others.files[kept++] = file;
+    }
+    tree->others.count = kept;
     return ATT_OK;
 }
 
@@ -166,11 +185,14 @@ att_status att_annotations_apply(att_class_tree *tree, const att_dataset *datase
     annotations from = {.text = NULL};
     if (!list)
         return ATT_OK;
+    const char *list_path = list->inner; /* the list is moved within the others */
     ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &from.text));
     tree->moved.context = tree->context;
     att_status status = parse(dataset, &from);
     if (status == ATT_OK)
-        status = move_images(tree, dataset, &from, list->inner);
+        status = move_images(tree, dataset, &from, list_path);
+    if (status == ATT_OK)
+        status = move_others(tree, &from, list_path);
     att_free(tree->context, from.lines);
     att_free(tree->context, from.text);
     return status;

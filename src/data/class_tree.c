@@ -7,21 +7,16 @@
 #include <strings.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/annotations.h"
 
 #define ENDINGS ".jpg, .jpeg, .png or .webp"
 static const int64_t max_files = (int64_t)1 << 26;
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 bool att_class_tree_is_image(const char *path)
 {
     static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
-    const char *last = last_part(path), *ending = strrchr(last, '.');
+    const char *last = att_path_last(path), *ending = strrchr(last, '.');
     for (size_t i = 0; ending && *last != '.' && i < sizeof endings / sizeof *endings; i++)
         if (strcasecmp(ending, endings[i]) == 0)
             return true;
@@ -47,7 +42,7 @@ static att_status append(att_context *context, att_tree_list *list, att_tree_fil
 
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member)
 {
-    if (*last_part(path) == '.')
+    if (*att_path_last(path) == '.')
         return ATT_OK;
     return append(tree->context, att_class_tree_is_image(path) ? &tree->images : &tree->others,
                   (att_tree_file){path, path, member});
@@ -312,7 +307,7 @@ typedef struct other_kinds {
 /* False where the name has no ending of up to MAX_ENDING letters and digits. */
 static bool ending_of(const char *path, char ending[MAX_ENDING + 2])
 {
-    const char *dot = strrchr(last_part(path), '.');
+    const char *dot = strrchr(att_path_last(path), '.');
     size_t length = dot ? strlen(dot + 1) : 0;
     if (length < 1 || length > MAX_ENDING)
         return false;

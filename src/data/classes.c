@@ -163,11 +163,10 @@ static att_status parse_map(att_context *context, const char *path, char *text, 
 
 att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size, att_class_list *list)
 {
-    size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
     list->numbering = ATT_NUMBERED_BY_MAP;
     if (strlen(text) != size)
         return att_fail(context, ATT_ERR_FORMAT, "%s: a class map is text, this holds zero bytes", origin);
-    return parse_map(context, origin, text + mark, list);
+    return parse_map(context, origin, text + att_text_mark(text), list);
 }
 
 att_status att_class_list_read(att_context *context, const char *path, att_class_list *list)

@@ -105,6 +105,8 @@ static att_status visit(folder_walk *walk, const char *inner, const struct diren
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: paths in it are too long", walk->dataset->path, inner);
     if (entry->d_type == DT_REG || (entry->d_type != DT_DIR && is_file(full)))
         return add(walk, path);
+    if (att_annotations_named(path))
+        att_log(context, ATT_LOG_WARNING, "%s: not a regular file, so that no image has its class from it", full);
     if (entry->d_type != DT_DIR && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
         return ATT_OK;
     if (folder->depth == 0 && walk->only && strcmp(walk->only, entry->d_name) != 0)

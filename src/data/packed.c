@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/packed_pickle.h"
 #include "io/archive.h"
 #include "io/file.h"
@@ -45,12 +46,6 @@ static bool holds(const char *folder, const char *file)
     return join(path, sizeof path, folder, file) && is_file(path);
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* What the binary version's file is called in a version; in `text`. */
 static const char *name_in(int version, const char *file, char text[MAX_FILE_NAME])
 {
@@ -74,7 +69,7 @@ static bool lies_here(const att_packed_layout *layout, int version, const char *
     if (!it->archive ||
         (!holds(folder, first_file(layout, version, 0, train)) && !holds(folder, first_file(layout, version, 1, test))))
         return false;
-    return it->telling || strcmp(last_part(folder), it->folder) == 0 || holds(folder, it->class_names);
+    return it->telling || strcmp(att_path_last(folder), it->folder) == 0 || holds(folder, it->class_names);
 }
 
 /* Writes the folder of a version's files, `path` or the official one inside it; false where it is neither. */
@@ -91,7 +86,7 @@ static bool find_folder(const att_packed_layout *layout, int version, const char
 static bool ends_in(const char *path, const char *folder, const char *name)
 {
     size_t whole = strlen(path), tail = strlen(folder) + 1 + strlen(name);
-    if (whole < tail || strcmp(last_part(path), name) != 0)
+    if (whole < tail || strcmp(att_path_last(path), name) != 0)
         return false;
     const char *from = path + (whole - tail);
     return strncmp(from, folder, strlen(folder)) == 0 && from[strlen(folder)] == '/' &&
@@ -106,7 +101,7 @@ static bool is_of_version(const att_packed_layout *layout, int version, const ch
         return false;
     for (int split = 0; split < 2; split++) {
         char name[MAX_FILE_NAME];
-        if (strcmp(last_part(path), first_file(layout, version, split, name)) == 0 &&
+        if (strcmp(att_path_last(path), first_file(layout, version, split, name)) == 0 &&
             (it->telling || ends_in(path, it->folder, name)))
             return true;
     }
@@ -164,7 +159,7 @@ static int wanted_index(const packed_source *source, int version, const char *pa
     if (!it->archive)
         return -1;
     for (int i = 0; (name = wanted_name(source, version, i, text)); i++)
-        if (version == ATT_PACKED_PYTHON ? ends_in(path, it->folder, name) : strcmp(last_part(path), name) == 0)
+        if (version == ATT_PACKED_PYTHON ? ends_in(path, it->folder, name) : strcmp(att_path_last(path), name) == 0)
             return i;
     return -1;
 }
@@ -197,10 +192,10 @@ static att_status check_once(const att_dataset *dataset, const att_archive *arch
     for (int64_t i = 1; i < att_archive_count(archive); i++)
         for (int64_t j = 0; j < i; j++) {
             const char *one = att_archive_name(archive, j), *other = att_archive_name(archive, i);
-            if (strcmp(last_part(one), last_part(other)) == 0)
+            if (strcmp(att_path_last(one), att_path_last(other)) == 0)
                 return att_fail(dataset->context, ATT_ERR_FORMAT,
                                 "%s has two files %s, %s and %s; expected one data set in it", dataset->path,
-                                last_part(one), one, other);
+                                att_path_last(one), one, other);
         }
     return ATT_OK;
 }
@@ -238,7 +233,7 @@ static att_status find_files(const att_dataset *dataset, packed_source *source, 
 static int64_t member_of(const att_archive *archive, const char *name)
 {
     int64_t member = att_archive_count(archive) - 1;
-    while (member >= 0 && strcmp(last_part(att_archive_name(archive, member)), name) != 0)
+    while (member >= 0 && strcmp(att_path_last(att_archive_name(archive, member)), name) != 0)
         member--;
     return member;
 }
