@@ -64,16 +64,6 @@ static att_status fail_walk(const archive_walk *walk)
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-static const char *without_dot_slash(const char *name)
-{
-    while (name[0] == '.' && name[1] == '/') {
-        name += 2;
-        while (*name == '/')
-            name++;
-    }
-    return name;
-}
-
 /* Relative, not empty, and no part is "..". */
 static bool name_is_safe(const char *name)
 {
@@ -85,6 +75,27 @@ static bool name_is_safe(const char *name)
             return false;
     }
     return true;
+}
+
+/* Writes a safe name without its empty parts and those that are ".": one file has one name. False where the name is not
+ * safe or nothing is left. */
+static bool take_name(const char *name, char text[MAX_NAME + 1])
+{
+    size_t length = 0;
+    if (!name || !name_is_safe(name))
+        return false;
+    for (const char *part = name; *part;) {
+        size_t size = strcspn(part, "/");
+        if (size > 0 && !(size == 1 && *part == '.')) {
+            if (length > 0)
+                text[length++] = '/';
+            memcpy(text + length, part, size);
+            length += size;
+        }
+        part += size + (part[size] == '/');
+    }
+    text[length] = '\0';
+    return length > 0;
 }
 
 static bool member_is_plain(struct archive_entry *entry)
@@ -174,15 +185,13 @@ static att_status count_unpacked(archive_walk *walk, size_t size)
 static att_status add_member(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
-    const char *name = archive_entry_pathname(walk->entry);
-    char packing[64];
+    char packing[64], name[MAX_NAME + 1];
     if (archive_entry_filetype(walk->entry) == AE_IFDIR)
         return ATT_OK;
-    if (!name || !name_is_safe(without_dot_slash(name)) || !member_is_plain(walk->entry)) {
+    if (!take_name(archive_entry_pathname(walk->entry), name) || !member_is_plain(walk->entry)) {
         archive->skipped++;
         return ATT_OK;
     }
-    name = without_dot_slash(name);
     size_t size = (size_t)archive_entry_size(walk->entry);
     att_archive_use use = ATT_ARCHIVE_KEEP;
     if (walk->choose)
@@ -338,10 +347,10 @@ bool att_archive_begins_with(att_context *context, const char *path, int most,
     bool found = false;
     if (reader && att_archive_source_open(&source, reader, path))
         for (int files = 0; files < most && !found && archive_read_next_header(reader, &entry) == ARCHIVE_OK;) {
-            const char *name = archive_entry_pathname(entry);
+            char name[MAX_NAME + 1];
             bool is_file = archive_entry_filetype(entry) == AE_IFREG;
             files += is_file;
-            found = is_file && name && fits(user, without_dot_slash(name));
+            found = is_file && take_name(archive_entry_pathname(entry), name) && fits(user, name);
         }
     archive_read_free(reader);
     att_archive_source_close(&source);
