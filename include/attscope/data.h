@@ -59,7 +59,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * Images of a class folder are files ending in .jpg, .jpeg, .png or .webp, in subfolders too, in timm's order (lower
  * case, runs of digits by value); others are left out, and the log counts them by their endings and says which folders
- * have no image. Without a class map or a training's classes the class folders that hold images are numbered in timm's
+ * have no image. Images beside the class folders have no class: they are left out, and the log counts them. Symbolic
+ * links are followed, but not to a folder that the link lies in; folders nested more than 32 deep are left out; the log
+ * counts both. Without a class map or a training's classes the class folders that hold images are numbered in timm's
  * order. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split(). "val"
  * and "test" each stand in for the other where only that one exists.
  *
@@ -107,7 +109,9 @@ ATT_API int32_t att_dataset_label(const att_dataset *dataset, int64_t index);
  * `text`. Thread-safe. */
 ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
 /* The same without the path that was opened: "cat/7.png", "train-images-idx3-ubyte.gz[7]"; of an image file that was
- * opened by its own path, the file's name without folders. */
+ * opened by its own path, the file's name without folders. Where images from different paths would have one short name
+ * (att_dataset_open_images()), all short names begin with as many of their path's last parts as tell the paths apart:
+ * "a/0.png" and "b/0.png". */
 ATT_API char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
 /* What the data set lists, as 16 hexadecimal digits: for every image, in order, its class and, where it is a file of
  * its own, that file's name without folders. Not the pixels. Returns `text`. */

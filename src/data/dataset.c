@@ -64,6 +64,15 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
     return att_fail(dataset->context, ATT_ERR_FORMAT, "%s is neither a folder nor a file", dataset->path);
 }
 
+/* Cuts the slashes off the end of a path, but not off "/"; the length that is left. */
+static size_t without_slashes(char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        path[--length] = '\0';
+    return length;
+}
+
 /* An empty data set. */
 static att_status create(att_context *context, const char *path, const att_dataset_options *options, att_dataset **out)
 {
@@ -73,9 +82,9 @@ static att_status create(att_context *context, const char *path, const att_datas
     dataset->context = context;
     dataset->limits = options->limits;
     dataset->split = "";
-    dataset->opened = strlen(path);
     dataset->path = att_copy_string(context, path);
     if (dataset->path) {
+        dataset->opened = without_slashes(dataset->path);
         *out = dataset;
         return ATT_OK;
     }

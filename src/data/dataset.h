@@ -33,7 +33,7 @@ struct att_dataset {
     const att_data_format *format;
     const char *kind; /* "idx", "folder", ... */
     char *path;
-    size_t opened; /* length of the path that was asked for, with which every image's name begins */
+    size_t opened; /* length of what short names leave out of images' names: of the path that was asked for, or less */
     att_image_limits limits;
     void *source; /* the format's own */
     att_class_list classes;

@@ -1,9 +1,12 @@
 /* Images without classes: one file, and several paths to files, folders and archives. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "core/random.h"
+#include "core/text.h"
 #include "data/class_tree.h"
 #include "io/archive_source.h"
 
@@ -120,6 +123,113 @@ static att_status make_labels(att_dataset *dataset)
     return ATT_OK;
 }
 
+/* --- short names -------------------------------------------------------------------------------------------------- */
+
+/* A part's image by its short name. */
+typedef struct named_image {
+    uint64_t hash; /* of the short name */
+    int part;
+} named_image;
+
+static int compare_named(const void *a, const void *b)
+{
+    const named_image *one = a, *other = b;
+    if (one->hash != other->hash)
+        return one->hash < other->hash ? -1 : 1;
+    return one->part - other->part;
+}
+
+static void hash_names(const att_dataset *dataset, named_image *images)
+{
+    const images_source *source = dataset->source;
+    int64_t index = 0;
+    for (int part = 0; part < source->count; part++)
+        for (int64_t i = 0; index < source->ends[part]; i++, index++) {
+            char name[ATT_DATA_MAX_NAME];
+            att_dataset_short_name(source->parts[part], i, name, sizeof name);
+            images[index] = (named_image){att_random_hash(name), part};
+        }
+}
+
+/* Whether images of different paths have one short name. */
+static bool has_namesakes(const att_dataset *dataset, named_image *images)
+{
+    const images_source *source = dataset->source;
+    hash_names(dataset, images);
+    qsort(images, (size_t)dataset->count, sizeof *images, compare_named);
+    for (int64_t i = 1; i < dataset->count; i++)
+        if (images[i].hash == images[i - 1].hash &&
+            strcmp(source->parts[images[i].part]->path, source->parts[images[i - 1].part]->path) != 0)
+            return true;
+    return false;
+}
+
+/* Compares paths from their ends. */
+static int compare_ends(const void *a, const void *b)
+{
+    const char *one = (*(att_dataset *const *)a)->path, *other = (*(att_dataset *const *)b)->path;
+    size_t at_one = strlen(one), at_other = strlen(other);
+    while (at_one > 0 && at_other > 0 && one[at_one - 1] == other[at_other - 1]) {
+        at_one--;
+        at_other--;
+    }
+    int left = at_one > 0 ? (uint8_t)one[at_one - 1] : -1, right = at_other > 0 ? (uint8_t)other[at_other - 1] : -1;
+    return left - right;
+}
+
+/* Where the shortest tail of whole parts of `path` begins that `other` does not end in; no later than `most`. */
+static size_t tail_begins(const char *path, const char *other, size_t most)
+{
+    size_t at = strlen(path), at_other = strlen(other);
+    while (at > 0 && at_other > 0 && path[at - 1] == other[at_other - 1]) {
+        at--;
+        at_other--;
+    }
+    if (at == 0 && at_other == 0) /* the same path */
+        return most;
+    if (at > 1 && at_other == 0 && path[at - 1] == '/') /* other is a tail itself */
+        at--;
+    while (at > 0 && path[at - 1] != '/')
+        at--;
+    return at < most ? at : most;
+}
+
+/* Short names of the parts' images begin with as much of their paths as tells these apart. Paths with the longest tails
+ * in common are neighbours in the order of their ends. */
+static void lengthen_names(att_dataset **sorted, int count)
+{
+    qsort(sorted, (size_t)count, sizeof(*sorted), compare_ends);
+    for (int i = 0; i < count; i++) {
+        const char *path = sorted[i]->path;
+        size_t begins = (size_t)(att_path_last(path) - path);
+        for (int step = -1; step <= 1; step += 2) {
+            int k = i + step;
+            while (k >= 0 && k < count && strcmp(sorted[k]->path, path) == 0)
+                k += step;
+            if (k >= 0 && k < count)
+                begins = tail_begins(path, sorted[k]->path, begins);
+        }
+        sorted[i]->opened = begins;
+    }
+}
+
+static att_status tell_apart(const att_dataset *dataset)
+{
+    const images_source *source = dataset->source;
+    att_context *context = dataset->context;
+    size_t parts = (size_t)source->count;
+    named_image *images = att_allocate_array(context, (size_t)dataset->count, sizeof *images);
+    att_dataset **sorted = att_allocate_array(context, parts, sizeof(*sorted));
+    bool allocated = images && sorted;
+    if (allocated && has_namesakes(dataset, images)) {
+        memcpy(sorted, source->parts, parts * sizeof(*sorted));
+        lengthen_names(sorted, source->count);
+    }
+    att_free(context, sorted);
+    att_free(context, images);
+    return allocated ? ATT_OK : att_fail_memory(context, (size_t)dataset->count * sizeof *images, "the list of images");
+}
+
 att_status att_data_images_open(att_dataset *dataset, const char *const *paths, int count,
                                 const att_dataset_options *options)
 {
@@ -134,5 +244,6 @@ att_status att_data_images_open(att_dataset *dataset, const char *const *paths, 
         dataset->count += source->parts[source->count]->count;
         source->ends[source->count] = dataset->count;
     }
-    return make_labels(dataset);
+    ATT_TRY(make_labels(dataset));
+    return tell_apart(dataset);
 }
