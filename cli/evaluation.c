@@ -195,7 +195,7 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     if (code != CLI_OK)
         return code;
     cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
-    if (loaded->identity.preprocess.in_chans == 3 && cli_images_are_grey(cli, *dataset))
+    if (loaded->identity.preprocess.in_chans == 3 && cli_colours_of(cli, *dataset) == CLI_COLOURS_GREY)
         cli_note(cli, "the images are grey; the network takes colours and gets the same in each channel");
     return CLI_OK;
 }
@@ -229,7 +229,7 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
         return CLI_STOPPED;
     }
     int code = cli_check(cli, status);
-    if (status == ATT_ERR_FORMAT && !options->data.skip_corrupt)
+    if (status == ATT_ERR_FORMAT && !options->data.skip_corrupt && att_dataset_count(dataset) > 1)
         cli_note(cli, "--skip-corrupt goes on without such images");
     if (code != CLI_OK)
         return code;
@@ -237,7 +237,8 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
         return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged",
                            options->data.checkpoint);
     if (result->corrupt > 0)
-        cli_note(cli, "left out because they cannot be decoded: %lld images", (long long)result->corrupt);
+        cli_note(cli, "left out because they cannot be decoded or resized: %lld image%s", (long long)result->corrupt,
+                 result->corrupt == 1 ? "" : "s");
     cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", result->images_per_second,
              100 * result->wait_share);
     return CLI_OK;

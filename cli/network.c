@@ -190,23 +190,23 @@ bool cli_image_is_grey(const att_image *image)
     return true;
 }
 
-bool cli_images_are_grey(cli_app *cli, const att_dataset *dataset)
+cli_colours cli_colours_of(cli_app *cli, const att_dataset *dataset)
 {
     enum { LOOKED_AT = 8 };
-    bool grey = true;
-    for (int64_t i = 0; grey && i < att_dataset_count(dataset) && i < LOOKED_AT; i++) {
+    cli_colours found = CLI_COLOURS_UNKNOWN;
+    for (int64_t i = 0; found != CLI_COLOURS_ANY && i < att_dataset_count(dataset) && i < LOOKED_AT; i++) {
         att_image image;
         if (att_dataset_read(dataset, cli->context, i, 3, &image) != ATT_OK)
             continue;
-        grey = cli_image_is_grey(&image);
+        found = cli_image_is_grey(&image) ? CLI_COLOURS_GREY : CLI_COLOURS_ANY;
         att_image_free(cli->context, &image);
     }
-    return grey;
+    return found;
 }
 
 void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
 {
-    if (channels == 1 && !cli_images_are_grey(cli, dataset))
+    if (channels == 1 && cli_colours_of(cli, dataset) == CLI_COLOURS_ANY)
         cli_note(cli, "%s", cli_colours_left_out);
 }
 
@@ -223,6 +223,17 @@ const char *cli_class_unknown(const att_dataset *dataset, const att_dataset_opti
             return name;
     }
     return NULL;
+}
+
+/* Only folders and archives of them can lack one of validation and test that other files of the format have. */
+static void say_split(cli_app *cli, const char *path, const char *asked, const att_dataset *dataset)
+{
+    const char *found = att_dataset_split(dataset), *format = att_dataset_format(dataset);
+    bool packed = strcmp(format, "folder") != 0 && strcmp(format, "zip") != 0 && strncmp(format, "tar", 3) != 0;
+    enum { KIND = 2 }; /* letters in which the names of a split agree: "val", "valid", "validation" */
+    if (asked && *found && !packed && strncmp(asked, found, KIND) != 0)
+        cli_note(cli, "warning: %s has no labelled images of the split \"%s\"; \"%s\" is taken instead", path, asked,
+                 found);
 }
 
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset)
@@ -256,8 +267,11 @@ int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *
                                                                         : "the training's names",
                                        [ATT_NUMBERED_BY_MAP] = asked.class_map,
                                        [ATT_NUMBERED_BY_LABELS] = "the labels"};
-    cli_note(cli, "%s%s%s: %lld images, %d classes, numbered by %s", path, *found ? ", " : "", found,
-             (long long)att_dataset_count(*dataset), att_dataset_class_count(*dataset),
+    int64_t images = att_dataset_count(*dataset);
+    int classes = att_dataset_class_count(*dataset);
+    cli_note(cli, "%s%s%s: %lld image%s, %d class%s, numbered by %s", path, *found ? ", " : "", found,
+             (long long)images, images == 1 ? "" : "s", classes, classes == 1 ? "" : "es",
              numbered_by[att_dataset_numbering(*dataset)]);
+    say_split(cli, path, asked.split, *dataset);
     return CLI_OK;
 }

@@ -46,8 +46,9 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
 /* Of an image with three channels. */
 bool cli_image_is_grey(const att_image *image);
 extern const char cli_colours_left_out[]; /* the sentence */
-/* Whether the first images of the data set have no colours. */
-bool cli_images_are_grey(cli_app *cli, const att_dataset *dataset);
+/* Of the first images of a data set; unknown where none of them can be decoded. */
+typedef enum cli_colours { CLI_COLOURS_UNKNOWN, CLI_COLOURS_GREY, CLI_COLOURS_ANY } cli_colours;
+cli_colours cli_colours_of(cli_app *cli, const att_dataset *dataset);
 /* Says that colours are left out where the network takes grey images and these are none. */
 void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels);
 

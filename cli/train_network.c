@@ -121,7 +121,7 @@ static int settle_classes(cli_app *cli, train_settings *s, const att_dataset *da
 static void compare_images(cli_app *cli, const att_dataset *data, const att_preprocess *network)
 {
     att_image image;
-    if (network->in_chans == 3 && cli_images_are_grey(cli, data))
+    if (network->in_chans == 3 && cli_colours_of(cli, data) == CLI_COLOURS_GREY)
         cli_note(cli, "the images are grey: --in-chans 1 gives a network that takes them as they are");
     cli_colours_say(cli, data, network->in_chans);
     if (att_dataset_read(data, cli->context, 0, network->in_chans, &image) != ATT_OK)

@@ -90,8 +90,8 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
     if (!format)
         return att_fail(context, ATT_ERR_FORMAT, "%s: not a JPEG, PNG or WebP image", name);
     if (!format->decode)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: a %s image; convert it to JPEG, PNG or WebP, which are read",
-                        name, format->name);
+        return att_fail(context, ATT_ERR_FORMAT, "%s: %s %s image; convert it to JPEG, PNG or WebP, which are read",
+                        name, strchr("AEIOaeio", *format->name) ? "an" : "a", format->name);
     att_image decoded = {0};
     att_status status = format->decode(&job, &decoded);
     if (status != ATT_OK)

@@ -46,7 +46,7 @@ run 1 validate data --checkpoint $checkpoint
 err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
 err_has '--skip-corrupt'
 run 0 validate data --checkpoint $checkpoint --skip-corrupt --json result.json
-err_has 'left out because they cannot be decoded: 1 images'
+err_has 'left out because they cannot be decoded or resized: 1 image'
 grep -qE '"count": ?15' result.json || fail 'validate did not count 15 images'
 
 # Training and evaluation are matched by the names of their classes: "cat" is missing here, "dog" keeps its number.
@@ -124,6 +124,32 @@ run 0 validate cifar --checkpoint out/coarse/last.safetensors --coarse-labels
 run 2 train cifar $small $short --num-classes 7 --experiment fine
 err_has 'attscope: --num-classes 7, but the data has 100 classes, each of which needs an output'
 [ ! -e out/fine ] || fail "$command_line: a folder of a training that did not begin"
+
+# A GIF alone: nothing is said of its colours, nor of going on without it.
+for name in gif avif; do
+    case $name in gif) bytes='GIF89a' ;; avif) bytes='\0\0\0\040ftypavif' ;; esac
+    printf '%b' "$bytes" >alone.$name
+    run 1 measure $checkpoint alone.$name --with nsi
+    ! grep -q 'are grey\|--skip-corrupt' stderr || fail "$command_line: $(cat stderr)"
+done
+err_has 'alone.avif: an AVIF image; convert it'
+
+# Another split than the one that was asked for is said, and recorded.
+mkdir -p lone/train lone/val && cp -r data/train/dog data/train/cat lone/train && cp -r data/train/dog data/train/cat lone/val
+for split in train val; do cp "$images/420.jpg" lone/$split/cat/3.jpg; done
+run 0 validate lone --split test --checkpoint $checkpoint
+err_has 'warning: lone has no labelled images of the split "test"; "val" is taken instead'
+run 0 measure $checkpoint lone --split test --with accuracy --json split.json
+grep -q '"split": *"val"' split.json || fail 'measure records another split than it took'
+for split in val validation; do
+    run 0 validate lone --split $split --checkpoint $checkpoint
+    ! grep -q 'warning' stderr || fail "$command_line: $(cat stderr)"
+done
+
+# Images of one name from several paths go by as much of their paths as tells them apart.
+mkdir -p twice/a twice/b && cp "$images/420.jpg" twice/a/0.jpg && cp "$images/422.jpg" twice/b/0.jpg
+run 0 measure $checkpoint twice/a/0.jpg twice/b/0.jpg --map-images a/0.jpg --output maps --experiment one
+err_has '2 images in 2 paths'
 
 mkdir empty
 run 1 predict $checkpoint empty

@@ -251,7 +251,7 @@ run 0 measure alone/some.safetensors loose/b.jpg loose loose.tar no-ending --out
 err_has '6 images in 4 paths, without classes'
 err_has 'accuracy is left out: the images have no classes, or others than the network'
 grep -q '"data":"loose/b.jpg and 3 more".*"images":6,' paths/some/measure.jsonl || fail 'other images are measured'
-maps paths/some | grep -qF '"names":"["no-ending","deep/420.jpg","loose/deep/420.jpg","b.jpg"]"' ||
+maps paths/some | grep -qF '"names":"["no-ending","loose/deep/420.jpg","loose.tar/loose/deep/420.jpg","b.jpg"]"' ||
     fail "other images have maps: $(maps paths/some)"
 maps paths/some | grep -qF '"label_names":"["","","",""]"' || fail 'images without classes have names of classes'
 # The same images, wherever they lie: the figures add up.

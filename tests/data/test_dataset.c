@@ -29,6 +29,46 @@ static void expect_failure(scratch *self, const char *path, const char *split, c
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
+/* What a context says in its log. */
+typedef struct said {
+    char text[2000];
+    size_t length;
+} said;
+
+static void keep_line(void *user, att_log_level level, const char *line)
+{
+    said *log = user;
+    if (level == ATT_LOG_WARNING && log->length < sizeof log->text)
+        log->length += (size_t)snprintf(log->text + log->length, sizeof log->text - log->length, "%s\n", line);
+}
+
+/* Opens and closes a data set of `count` images; what was warned of meanwhile. */
+static void open_logged(const char *path, const char *split, bool unlabelled, int64_t count, said *log)
+{
+    att_settings settings = att_settings_defaults();
+    att_context *context = NULL;
+    att_dataset *dataset = NULL;
+    att_dataset_options options = att_dataset_options_defaults();
+    *log = (said){.length = 0};
+    settings.threads = 1;
+    settings.log = keep_line;
+    settings.log_user = log;
+    options.split = split;
+    options.unlabelled = unlabelled;
+    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
+    if (att_dataset_open(context, path, &options, &dataset) != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+    assert_int_equal(att_dataset_count(dataset), count);
+    att_dataset_close(&dataset);
+    att_context_destroy(&context);
+}
+
+static void assert_said(const said *log, const char *part)
+{
+    if (!strstr(log->text, part))
+        fail_msg("the log \"%s\" lacks \"%s\"", log->text, part);
+}
+
 /* Image `index` has this label and is filled with this value, in grey and in colour. */
 static void assert_image(scratch *self, const att_dataset *dataset, int64_t index, int label, int value)
 {
@@ -324,6 +364,23 @@ static void test_tiny_imagenets_own_layout(void **state)
         check_tiny(self, archive);
         unlink(archive);
     }
+    said log;
+    write_text(self, "tiny/val/images/val_7.gif", "GIF8");
+    write_text(self, "tiny/val/images/other.gif", "GIF8");
+    open_logged(inner, "val", false, 3, &log);
+    assert_null(strstr(log.text, "no class"));
+    write_text(self, "tiny/val/val_annotations.txt",
+               "\xEF\xBB\xBFval_0.png n01\nval_1.png n01\nval_10.png n01\nval_7.gif n01\n");
+    open_logged(inner, "val", false, 3, &log);
+    assert_said(&log, ".gif 1");
+    assert_null(strstr(log.text, "no class"));
+    static const char *const no_names[] = {".n01", "..", "n/01", "/n01"};
+    for (int i = 0; i < 4; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "val_0.png\t%s\n", no_names[i]);
+        write_text(self, "tiny/val/val_annotations.txt", line);
+        expect_failure(self, inner, "val", NULL, ATT_ERR_FORMAT, "line 1 of val_annotations.txt names no class");
+    }
     write_text(self, "tiny/val/val_annotations.txt", "val_0.png\tn01\nval_10.png n01\n");
     expect_failure(self, inner, "val", NULL, ATT_ERR_MISMATCH, "no line for the image val/images/val_1.png");
     write_text(self, "tiny/val/val_annotations.txt", "val_0.png\tn01\nval_10.png\n");
@@ -335,51 +392,14 @@ static void test_tiny_imagenets_own_layout(void **state)
     write_text(self, "tiny/val/val_annotations.txt", "");
     expect_failure(self, inner, "val", NULL, ATT_ERR_MISMATCH, "no line for the image");
     /* Without the list, "images" is a class like any other. */
-    snprintf(command, sizeof command, "rm '%s/tiny/val/val_annotations.txt'", self->folder);
+    snprintf(command, sizeof command, "cd '%s/tiny/val' && rm val_annotations.txt && mkfifo val_annotations.txt",
+             self->folder);
     assert_int_equal(system(command), 0);
+    open_logged(inner, "val", false, 3, &log);
+    assert_said(&log, "val/val_annotations.txt: not a regular file, so that no image has its class from it");
     att_dataset *dataset = open_set(self, inner, "val", NULL);
     assert_string_equal(att_dataset_class_name(dataset, 0), "images");
     att_dataset_close(&dataset);
-}
-
-/* What a context says in its log. */
-typedef struct said {
-    char text[2000];
-    size_t length;
-} said;
-
-static void keep_line(void *user, att_log_level level, const char *line)
-{
-    said *log = user;
-    if (level == ATT_LOG_WARNING && log->length < sizeof log->text)
-        log->length += (size_t)snprintf(log->text + log->length, sizeof log->text - log->length, "%s\n", line);
-}
-
-/* Opens and closes a data set of `count` images; what was warned of meanwhile. */
-static void open_logged(const char *path, const char *split, bool unlabelled, int64_t count, said *log)
-{
-    att_settings settings = att_settings_defaults();
-    att_context *context = NULL;
-    att_dataset *dataset = NULL;
-    att_dataset_options options = att_dataset_options_defaults();
-    *log = (said){.length = 0};
-    settings.threads = 1;
-    settings.log = keep_line;
-    settings.log_user = log;
-    options.split = split;
-    options.unlabelled = unlabelled;
-    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
-    if (att_dataset_open(context, path, &options, &dataset) != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-    assert_int_equal(att_dataset_count(dataset), count);
-    att_dataset_close(&dataset);
-    att_context_destroy(&context);
-}
-
-static void assert_said(const said *log, const char *part)
-{
-    if (!strstr(log->text, part))
-        fail_msg("the log \"%s\" lacks \"%s\"", log->text, part);
 }
 
 /* A tar begins with a file's name, which may begin as an image or a compressed file does. */
@@ -506,6 +526,46 @@ static void assert_short_name(const att_dataset *dataset, int64_t index, const c
 {
     char name[300];
     assert_string_equal(att_dataset_short_name(dataset, index, name, sizeof(name)), wanted);
+}
+
+/* Where short names would be equal, all begin with the parts of their paths that tell these apart. */
+static void test_short_names_tell_images_apart(void **state)
+{
+    scratch *self = *state;
+    static const char *const pictures[] = {"a/0.png", "b/0.png", "0.png", "b/x/1.png", "a/x/1.png", "c/8.png"};
+    static const struct {
+        const char *paths[4], *names[4]; /* the paths hold one image each; NULL: the test's folder and 0.png */
+    } sets[] = {{{"a/0.png", "b/0.png", "c/8.png"}, {"a/0.png", "b/0.png", "8.png"}},
+                {{"a/0.png", "c/8.png", "a/0.png"}, {"0.png", "8.png", "0.png"}},
+                {{"a/0.png", "b/0.png", "a/0.png", "0.png"}, {"a/0.png", "b/0.png", "a/0.png", NULL}},
+                {{"a/x/", "b/x", "c/8.png"}, {"a/x/1.png", "b/x/1.png", "8.png"}},
+                {{"a/x", "c//"}, {"1.png", "8.png"}}};
+    char paths[4][128], outer[128];
+    const char *operands[4];
+    snprintf(outer, sizeof outer, "%s/0.png", strrchr(self->folder, '/') + 1);
+    for (int i = 0; i < 6; i++)
+        picture_write(self, pictures[i], i);
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+        int count = 0;
+        for (; count < 4 && sets[s].paths[count]; count++) {
+            snprintf(paths[count], sizeof paths[count], "%s/%s", self->folder, sets[s].paths[count]);
+            operands[count] = paths[count];
+        }
+        att_dataset *dataset = NULL;
+        assert_int_equal(att_dataset_open_images(self->context, operands, count, NULL, &dataset), ATT_OK);
+        for (int i = 0; i < count; i++)
+            assert_short_name(dataset, i, sets[s].names[i] ? sets[s].names[i] : outer);
+        att_dataset_close(&dataset);
+    }
+    /* A path that another one ends in. */
+    assert_int_equal(chdir(self->folder), 0);
+    att_dataset *dataset = NULL;
+    assert_int_equal(att_dataset_open_images(self->context, (const char *[]){"0.png", "b/0.png"}, 2, NULL, &dataset),
+                     ATT_OK);
+    assert_short_name(dataset, 0, "0.png");
+    assert_short_name(dataset, 1, "b/0.png");
+    att_dataset_close(&dataset);
+    assert_int_equal(chdir("/"), 0);
 }
 
 /* Files, folders and archives together, in the order of their paths. */
@@ -655,7 +715,7 @@ static att_status open_and_read(scratch *self, const char *path, const char *spl
 
 static void test_one_file_twice_in_an_archive(void **state)
 {
-    static const char *const names[] = {"dog/1.png", "cat/2.png", "cat/1.png", "cat/2.png"};
+    static const char *const names[] = {"dog/1.png", "cat/2.png", "cat/1.png", "./cat//./2.png"};
     scratch *self = *state;
     att_dataset *dataset = NULL;
     for (int unlabelled = 0; unlabelled < 2; unlabelled++) {
@@ -798,6 +858,7 @@ int main(void)
         scratch_test(test_loops_and_depth_of_folders),
         scratch_test(test_unlabelled),
         scratch_test(test_images_from_several_paths),
+        scratch_test(test_short_names_tell_images_apart),
         scratch_test(test_idx),
         scratch_test(test_fashion_mnist),
         scratch_test(test_photographs),
