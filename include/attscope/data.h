@@ -71,9 +71,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * options: NULL means the defaults; copied. On success *dataset is the caller's, freed by att_dataset_close().
  *
- * Errors: ERR_STOPPED (att_settings.stop); ERR_NOT_FOUND (nothing there, no such split), ERR_FORMAT (no images, corrupt), ERR_MISMATCH (images and
- * labels differ in number, a class is missing in the map: the message names the nearest), ERR_UNSUPPORTED, ERR_IO,
- * ERR_MEMORY. */
+ * Errors: ERR_STOPPED (att_settings.stop); ERR_NOT_FOUND (nothing there, no such split), ERR_FORMAT (no images,
+ * corrupt), ERR_MISMATCH (images and labels differ in number, a class is missing in the map: the message names the
+ * nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const char *path,
                                                    const att_dataset_options *options, att_dataset **dataset);
 ATT_API void att_dataset_close(att_dataset **dataset);
