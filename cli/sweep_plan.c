@@ -73,9 +73,9 @@ static bool is_ours(const char *flag)
 
 bool sweep_plan_explain(const char *name, char *text, size_t size)
 {
-    train_settings settings = {0};
+    train_settings none = {0};
     const cli_table train = {
-        .command = "train", .uses = cli_train_uses, .use_count = CLI_TRAIN_USES, .settings = &settings};
+        .command = "train", .uses = cli_train_uses, .use_count = CLI_TRAIN_USES, .settings = &none, .defaults = &none};
     if (is_ours(name) || !cli_options_have(&train, name))
         return false;
     snprintf(text, size,

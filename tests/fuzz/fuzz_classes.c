@@ -21,9 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                          "the order of names is one");
         }
     att_class_list_free(&list);
+    cli_app cli = {0};
     cli_labels labels = {0};
     int classes = data[0] + 1;
-    if (cli_labels_read(path, classes, &labels) == 0)
+    if (cli_labels_choose(&cli, path, NULL, classes, &labels) == 0)
         for (int i = 0; i < classes; i++)
             fuzz_require(cli_label_of(&labels, i) != NULL, "every class has a label");
     cli_labels_free(&labels);
