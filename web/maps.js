@@ -133,8 +133,14 @@ function describeRow(atlas, state, head, figures, query) {
 
 /* --- the explorer of one run -------------------------------------------------------------------------------------- */
 
-/* chosen: the name of the image that is looked at, which all runs share. Gives the panel, and follow(), which shows that
-   image where the run has it. */
+/* Whether images of one name in both runs are one image. */
+function haveSameImages(a, b) {
+  const one = measuredFacts(a), other = measuredFacts(b);
+  return one.data === other.data || (one.contents !== undefined && one.contents === other.contents);
+}
+
+/* chosen: the image that is shown, by its run and name; all runs share it. Returns the panel, and follow(), which shows
+   that image if the run has it. */
 function explorer(run, chosen) {
   const atlas = atlasOf(run), { maps } = atlas;
   const state = { image: 0, layer: Math.round(0.6 * (atlas.nodes.length - 1)), head: -1, strength: 0.6,
@@ -188,7 +194,7 @@ function explorer(run, chosen) {
 
   function chooseImage(image) {
     state.image = image;
-    chosen.name = maps.pictures[image].name;
+    Object.assign(chosen, { run, name: maps.pictures[image].name });
     for (const [i, button] of [...strip.children].entries()) button.setAttribute("aria-pressed", String(i === image));
     caption.replaceChildren(...pictureWords(maps, image));
     show();
@@ -240,7 +246,8 @@ function explorer(run, chosen) {
       "patch. Choose a map to enlarge it."),
     grid, words, ramp, ends);
   function follow() {
-    const image = maps.pictures.findIndex((picture) => picture.name === chosen.name);
+    const others = chosen.run && chosen.run !== run && haveSameImages(run, chosen.run);
+    const image = others ? maps.pictures.findIndex((picture) => picture.name === chosen.name) : -1;
     chooseImage(image < 0 ? state.image : image);
   }
   return { panel: element("div", { class: "panel maps", "data-maps": run.index }, left, right), follow };

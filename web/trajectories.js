@@ -82,18 +82,21 @@ function sampledRuns() {
   return runs.filter((run) => run.measured_apart && statisticsOf("nsi").some((s) => samplesOf(run, s).length));
 }
 
-/* Of one run in one stage: a line an image, and the least and largest of all images that were kept. */
+const ENVELOPE_DASH = "5 4";
+
+/* Of one run in one stage: a line for each image, and dashed the least and the largest value at each step over all
+   images that were kept. */
 function trajectorySeries({ run, figures }, axis) {
   const place = placesOn(axis, figures.map((f) => f.node));
   const kept = d3.min(figures, (f) => f.samples.length);
-  const line = (values, more) => ({ run, bare: true, solid: true, ...more,
+  const line = (values, more) => ({ run, bare: true, ...more,
     points: figures.map((f) => ({ x: place.get(f.node), y: values(f.samples), figure: f, hollow: f.excluded })) });
   const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}` +
     (p.figure.excluded ? `\n${EXCLUDED}` : "");
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
-    line((samples) => samples[k], { faint: true, tell: tell(`image ${k}`) })),
-  line((samples) => d3.min(samples), { tell: tell(`least of ${kept} images`) }),
-  line((samples) => d3.max(samples), { tell: tell(`largest of ${kept} images`) })];
+    line((samples) => samples[k], { faint: true, solid: true, tell: tell(`image ${k}`) })),
+  line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tell: tell(`least of ${kept} images`) }),
+  line((samples) => d3.max(samples), { dash: ENVELOPE_DASH, tell: tell(`largest of ${kept} images`) })];
 }
 
 /* One row of panels: a stage, setting beside setting on one scale. */
@@ -104,8 +107,9 @@ function stageRow(title, columns, log) {
     element("div", { class: "charts close" }, ...columns.map(({ name, run, figures }, i) => chart({
       title: name === run.name ? name : `${name}, seed ${run.facts.seed ?? "–"}`, pad: 0.5, log,
       xLabel: "block", xTicks: ticksOf(axis), series: all[i], beside: all.flat(),
-      caption: `${Math.min(MOST_LINES, all[i].length - 2)} lines, one image each; strong: least and largest of the ` +
-        `${d3.min(figures, (f) => f.samples.length)} images kept.` +
+      caption: `Thin lines: ${plural(all[i].length - 2, "image")}, one line each. Dashed lines: the least and the ` +
+        `largest value at each step among the ${count(d3.min(figures, (f) => f.samples.length))} images kept; they are ` +
+        "not the lines of single images." +
         (figures.some((f) => f.excluded) ? " Hollow: the first step of its stage, which TNS leaves out." : ""),
     })))];
 }
@@ -132,8 +136,8 @@ function trajectorySection() {
   }
   const several = groups.some(({ group }) => group.length > 1);
   const part = section("trajectories", "Stiffness along the network",
-    "How ζ goes from residual step to residual step, a line an image: a row a stage, setting beside setting on one " +
-    "scale.",
+    "ζ from residual step to residual step, with one line for each image. Each row of charts shows one stage, with " +
+    "the settings side by side on one scale.",
     element("div", { class: "tools" },
       statistics.length > 1 ? choice("Reading", statistics.map((s) => [s, s]), shown.statistic,
         (statistic) => show({ statistic })) : null,

@@ -424,9 +424,11 @@ def read_swept_looks(browser):
         wanted = [["look=none", [x[:2] for x in looks[:2]]], ["look=cb", [x[:2] for x in looks[2:]]]]
         check(key == wanted, f"a key of points {key}, wanted {wanted}")
     lines = page.evaluate(
-        "[...document.querySelectorAll('#trajectories .line')].map(l => l.getAttribute('stroke-dasharray'))"
+        "[...document.querySelectorAll('#trajectories .line')].map("
+        "l => [l.classList.contains('faint'), l.getAttribute('stroke-dasharray')])"
     )
-    check(lines and set(lines) == {None}, f"lines of images are dashed: {set(lines)}")
+    drawn = {tuple(line) for line in lines}
+    check(drawn == {(True, None), (False, "5 4")}, f"lines of images are solid, least and largest dashed: {drawn}")
     head = page.evaluate("[...document.querySelectorAll('#overview details th')].map(h => h.textContent)")
     check(head == ["setting", "look=none", "look=cb"], f"a column a setting: {head}")
     check(not page.complaints(), f"console, looks: {page.complaints()}")
@@ -655,6 +657,17 @@ def read_maps(page):
     )
     page.evaluate("document.querySelectorAll('#maps .strip button')[0].click()")
     check(page.evaluate(told).startswith("cat/a.png · cat, recognised (90 %)."), f"image 1: {page.evaluate(told)}")
+    # Run 1 showed c.png last. An image of other data is another image, whatever its name.
+    page.evaluate("runs[1].measured_begin.data = 'elsewhere'")
+    page.evaluate("document.querySelectorAll('#maps .choice input')[1].click()")
+    check(page.evaluate(told).startswith("c.png · "), f"an image of other data: {page.evaluate(told)}")
+    page.evaluate("runs[0].measured_begin.contents = runs[1].measured_begin.contents = 'same'")
+    page.evaluate("document.querySelectorAll('#maps .choice input')[0].click()")
+    check(page.evaluate(told).startswith("c.png · "), f"the same images elsewhere: {page.evaluate(told)}")
+    page.evaluate("document.querySelectorAll('#maps .strip button')[0].click()")
+    check(page.evaluate(told).startswith("cat/a.png · "), f"image 1 again: {page.evaluate(told)}")
+    page.evaluate("delete runs[1].measured_begin.data")
+    page.evaluate("for (const run of runs) delete run.measured_begin?.contents")
     thumbs = page.evaluate("document.querySelectorAll('#maps .grid canvas').length")
     check(thumbs == 3 * 3, f"{thumbs} small maps for 3 layers of 2 heads and all together")
     seen = page.evaluate("""(() => {
@@ -1277,7 +1290,7 @@ def read_sweep(browser):
     check(failed == ["lr=<999>: 2 runs failed: the loss is NaN"], f"failed runs {failed}")
     check(found["kinds"] == ["One stage"], f"stages {found['kinds']}")
     check([c[:3] for c in found["charts"]] == [["none, seed 1", 6, 2], ["cb, seed 1", 6, 2]], f"{found['charts']}")
-    check("least and largest of the 6 images" in found["charts"][0][3], found["charts"][0][3])
+    check("largest value at each step among the 6 images" in found["charts"][0][3], found["charts"][0][3])
     hollow = page.evaluate("""[...document.querySelectorAll("#trajectories figure")].map(figure =>
         [...figure.querySelectorAll(".series .mark")].map(mark => [mark.classList.contains("hollow"),
             Number(mark.dataset.x)]))""")
