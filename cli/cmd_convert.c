@@ -155,7 +155,7 @@ static int identify(job *j)
     j->identified = status == ATT_OK;
     if (network->model || j->identified)
         return cli_identity_check(j->cli, network->model, status);
-    cli_note(j->cli, "which network it is will not be said in %s: %s", j->out, att_context_message(j->cli->context));
+    cli_note(j->cli, "%s is written without the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
 }
 
@@ -164,7 +164,9 @@ static int identify(job *j)
 static void print_result(const job *j, const char *origin)
 {
     cli_print("from         %s\n", origin);
-    cli_print("tensors      %d, %d left out\n", j->count, j->dropped);
+    const char *skipped = att_tensors_skipped(j->file);
+    cli_print("tensors      %d, %d left out%s%s\n", j->count, j->dropped, *skipped ? "; besides those skipped: " : "",
+              skipped);
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
     cli_print("network      %s\n", j->identified ? j->identity.name : "not said");

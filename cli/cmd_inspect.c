@@ -67,19 +67,27 @@ static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
+enum { CLASSES = 32 };
+static const char *classes_text(const att_model_options *o, char text[CLASSES])
+{
+    snprintf(text, CLASSES, "classes %d", o->num_classes);
+    return o->num_classes > 0 ? text : "no classes";
+}
+
 static void print_vit(const att_model_options *o, const att_preprocess *p)
 {
-    cli_print("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, classes %d\n",
-              p->img_size, p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads,
-              o->num_classes);
+    char classes[CLASSES];
+    cli_print("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, %s\n", p->img_size,
+              p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, classes_text(o, classes));
     cli_print("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
     cli_print("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
 }
 
 static void print_residual(const att_model_options *o, const att_preprocess *p)
 {
-    cli_print("dimensions   %d x %d x %d pixels, width %d, depth %d, classes %d\n", p->img_size, p->img_size,
-              p->in_chans, o->width, o->depth, o->num_classes);
+    char classes[CLASSES];
+    cli_print("dimensions   %d x %d x %d pixels, width %d, depth %d, %s\n", p->img_size, p->img_size, p->in_chans,
+              o->width, o->depth, classes_text(o, classes));
     cli_print("blocks       %s (%s), stem %s, shortcuts %s", o->layers, o->block, o->stem_type, o->shortcut);
     if (o->cardinality > 1 || o->base_width != 64)
         cli_print(", %d groups of %d channels", o->cardinality, o->base_width);

@@ -256,9 +256,9 @@ static void advise_on_waiting(const job *j, double wait_share)
         cli_note(j->cli, "the network waited for images: --workers %d would make them on more threads", processors);
     else
         cli_note(j->cli,
-                 "the network waited for images although --workers %d uses every processor: smaller image files "
-                 "would be decoded faster",
-                 workers);
+                 "the network waited for images, which %d threads (--workers) decode on %d processors: smaller image "
+                 "files would be decoded faster",
+                 workers, processors);
 }
 
 /* What a training says whose images were replaced or left out. */
@@ -437,9 +437,9 @@ const cli_command cli_command_train = {
     .most_operands = 1,
     .about = CLI_DATA_HELP
     "\n\n"
-    "Ctrl-C writes a checkpoint; --resume continues to the same bits as if nothing\n"
-    "had happened. What is printed counts epochs from 1; files and --json count from\n"
-    "0 (checkpoint-0, best_epoch).",
+    "Ctrl-C writes a checkpoint. --resume continues with the same results, bit for\n"
+    "bit, as an uninterrupted run. What is printed counts epochs from 1; files and\n"
+    "--json count from 0 (checkpoint-0, best_epoch).",
     .example =
         "  attscope train /usr/share/datasets/fashion-mnist --img-size 28 \\\n"
         "      --patch-size 4 --model vit_tiny_patch16_224 --in-chans 1 --embed-dim 64 \\\n"

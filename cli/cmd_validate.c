@@ -84,8 +84,8 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     if (code != CLI_OK)
         return code;
     if (cli_prints(s->output.json))
-        cli_print("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   %lld images\n", e.top1, e.top5, e.loss,
-                  (long long)e.count);
+        cli_print("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   %lld image%s\n", e.top1, e.top5, e.loss,
+                  (long long)e.count, e.count == 1 ? "" : "s");
     if (s->results_file)
         code = write_csv(cli, s->results_file, loaded, &e);
     return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, loaded, &e) : code;

@@ -165,7 +165,8 @@ static int open_images(cli_app *cli, const cli_evaluation_data *data, const att_
     int code = cli_check(cli, att_dataset_open_images(cli->context, paths, count, options, dataset));
     free(paths);
     if (code == CLI_OK)
-        cli_note(cli, "%lld images in %d paths, without classes", (long long)att_dataset_count(*dataset), count);
+        cli_note(cli, "%lld image%s in %d paths, without classes", (long long)att_dataset_count(*dataset),
+                 att_dataset_count(*dataset) == 1 ? "" : "s", count);
     return code;
 }
 

@@ -83,9 +83,10 @@ void cli_identity_say(cli_app *cli, const att_identity *identity, const att_prep
     const att_preprocess *own = &identity->preprocess;
     char changes[128], classes[32] = "no classes";
     if (identity->options.num_classes > 0)
-        snprintf(classes, sizeof classes, "%d classes", identity->options.num_classes);
-    cli_note(cli, "%s, %d x %d x %d, %s: %s%s", identity->name, own->img_size, own->img_size, own->in_chans, classes,
-             identity->brief, name_changes(own, taken, changes, sizeof changes));
+        snprintf(classes, sizeof classes, "%d class%s", identity->options.num_classes,
+                 identity->options.num_classes == 1 ? "" : "es");
+    cli_note(cli, "the checkpoint: %s, %d x %d x %d, %s; network: %s%s", identity->name, own->img_size, own->img_size,
+             own->in_chans, classes, identity->brief, name_changes(own, taken, changes, sizeof changes));
 }
 
 int cli_classes_need(const cli_loaded *loaded, const char *what)

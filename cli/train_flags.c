@@ -96,8 +96,9 @@ static const cli_option image_options[] = {
     {"aug-repeats", .kind = CLI_REAL, .value = "N",
      .help = "times that an image comes in an epoch, which has correspondingly fewer of them; 0: once",
      CLI_AT(train_images, aug_repeats), .low = 0, .high = 100},
-    {"train-interpolation", .kind = CLI_TEXT, .value = "NAME", .help = "of resizing, where not --interpolation",
-     .choice = choose_train_interpolation, CLI_AT(train_images, interpolation)},
+    {"train-interpolation", .kind = CLI_TEXT, .value = "NAME",
+     .help = "of resizing in training; without it that of --interpolation", .choice = choose_train_interpolation,
+     CLI_AT(train_images, interpolation)},
 };
 
 static void image_defaults(void *values)
@@ -257,7 +258,8 @@ static const cli_option file_options[] = {
     {"config", .letter = 'c', .kind = CLI_TEXT, .value = "FILE",
      .help = "YAML file of these options; the command line wins", CLI_AT(train_files, config), .once = true},
     {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE",
-     .help = "weights to start from; for other classes, or without one, the head starts anew",
+     .help =
+         "weights to start from; the classifier is re-initialised where the class count differs or the file has none",
      CLI_AT(train_files, initial_checkpoint)},
     {"resume", .kind = CLI_TEXT, .value = "FILE",
      .help = "checkpoint to continue in its folder, with the args.yaml beside it; auto: the experiment's last",
@@ -279,7 +281,8 @@ static const cli_option run_options[] = {
      RECIPE(workers), .low = 0, .high = 256},
     {"skip-corrupt", .kind = CLI_FLAG, .help = "go on without images that cannot be decoded; each is named once",
      RECIPE(skip_corrupt)},
-    {"lanes", .kind = CLI_INT, .value = "N", .help = "sums that gradients are kept in; 0: one per thread",
+    {"lanes", .kind = CLI_INT, .value = "N",
+     .help = "partial sums of the gradient, added up after each batch; decides its rounding; 0: one per thread",
      RECIPE(lanes), .low = 0, .high = 1024},
     {"eval-metric", .kind = CLI_TEXT, .value = "NAME", .help = "what the best epoch goes by", .choice = choose_metric,
      RECIPE(eval_metric)},

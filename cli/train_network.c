@@ -151,8 +151,8 @@ static void say_network(cli_app *cli, const cli_train_network *n)
     att_model_options o = att_model_options_of(n->model);
     char modules[256];
     describe_modules(&o, modules, sizeof modules);
-    cli_note(cli, "trains %s, %d x %d x %d, %d classes, %lld parameters, %s", n->name, n->preprocess.img_size,
-             n->preprocess.img_size, n->preprocess.in_chans, o.num_classes,
+    cli_note(cli, "trains %s, %d x %d x %d, %d class%s, %lld parameters, %s", n->name, n->preprocess.img_size,
+             n->preprocess.img_size, n->preprocess.in_chans, o.num_classes, o.num_classes == 1 ? "" : "es",
              (long long)att_graph_parameter_elements(att_model_graph(n->model)), modules);
 }
 
@@ -200,10 +200,10 @@ static int load(cli_app *cli, const cli_train_network *n)
     code = cli_check(cli, att_model_load_pretrained(n->model, file, n->weights, &head));
     att_tensors_close(&file);
     if (code == CLI_OK && *head.names && head.classes == 0)
-        cli_note(cli, "%s start anew: %s has none", head.names, n->checkpoint);
+        cli_note(cli, "%s: initialised, because %s has none", head.names, n->checkpoint);
     else if (code == CLI_OK && *head.names)
-        cli_note(cli, "%s start anew: the file has %lld classes, the network %d", head.names, (long long)head.classes,
-                 att_model_options_of(n->model).num_classes);
+        cli_note(cli, "%s: re-initialised, because the file has %lld classes and the network %d", head.names,
+                 (long long)head.classes, att_model_options_of(n->model).num_classes);
     return code;
 }
 

@@ -322,10 +322,12 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
 {
     const char *names = n->names.data;
     if (n->exact)
-        return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s%s", s->path, why, names,
-                        strchr(names, ',') ? ", which may differ in what images they expect; name one of them"
-                                           : "; name it, or another that takes other images",
-                        twins);
+        return att_fail(
+            s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s%s", s->path, why, names,
+            strchr(names, ',')
+                ? ", which may differ in what images they expect; name one of them"
+                : "; give that name, or the name of a network with the same tensors that expects other images",
+            twins);
     if (n->names.length)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                         "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why, seen,

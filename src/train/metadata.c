@@ -256,7 +256,7 @@ static void compare_line(void *user, const char *what, const char *here, const c
     if (c->status != ATT_OK || (there && strcmp(there, here) == 0))
         return;
     char reason[REASON_SIZE];
-    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be continued to the same bits: %s",
+    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be continued exactly: %s",
                          att_tensors_path(c->file), explain_difference(what, there ? there : "", here, reason));
 }
 

@@ -12,7 +12,7 @@ bytes        412
 network      not said
 written      kinds.safetensors
 END
-err_has 'which network it is will not be said in kinds.safetensors'
+err_has 'kinds.safetensors is written without the name of its network'
 run 0 inspect kinds.safetensors --json -
 out_has '"name": "transposed"'
 out_has '"param_count": 114'

@@ -201,7 +201,7 @@ few='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --embed-dim 16 --d
 run 0 train pictures --val-split "" $few --epochs 1 --output out --experiment listed
 mv pictures/train/a/1.jpg pictures/train/a/9.jpg
 run 1 train --resume out/listed/last.safetensors
-err_has 'continued to the same bits: the names, order or classes of its training images are not those of the data here'
+err_has 'continued exactly: the names, order or classes of its training images are not those of the data here'
 rm pictures/train/a/9.jpg
 run 1 train --resume out/listed/last.safetensors
 err_has 'it was trained on 8 images, the data here has 7'
@@ -326,19 +326,19 @@ run 0 train data $network $recipe --epochs 1 --output out --experiment warm
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $recipe --epochs 1 --output out \
     --experiment tuned
-err_has 'head.weight, head.bias start anew: the file has 4 classes, the network 6'
+err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
 run 0 inspect out/tuned/last.safetensors
 out_has 'depth 1, heads 2, classes 6'
 out_has 'images       mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
-! grep -q 'start anew' stderr || fail "$command_line: a new head though the classes are the same"
+! grep -q 'initialised' stderr || fail "$command_line: a new head though the classes are the same"
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 --broadcast cb_s $recipe \
     --epochs 1 --output out --experiment larger
 err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
 err_has 'blocks.0.mlp.cb.weight starts anew: alone/last.safetensors has none'
-err_has 'head.weight, head.bias start anew: the file has 4 classes, the network 6'
+err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
 
 # A file without a head: its two tensors have another name here, which is passed over.
 LC_ALL=C sed 's/"head\.weight"/"ema.xweight"/; s/"head\.bias"/"ema.xbias"/' out/tuned/last.safetensors >headless.safetensors
@@ -346,14 +346,14 @@ for classes in 4 5; do
     asked=$([ $classes = 4 ] || echo "--num-classes $classes")
     # shellcheck disable=SC2086
     run 0 train data --initial-checkpoint headless.safetensors $asked $recipe --epochs 1 --output out --experiment body$classes
-    err_has 'head.weight, head.bias start anew: headless.safetensors has none'
+    err_has 'head.weight, head.bias: initialised, because headless.safetensors has none'
     err_has ", $classes classes, "
     ! grep -q 'has 6 classes' stderr || fail "$command_line: advice on classes that the file does not have"
 done
 
 # What needs no classes works on such a file; what does says so in a sentence.
 run 0 measure headless.safetensors data --with entropy
-err_has ', no classes: '
+err_has ', no classes; network: '
 run 0 measure headless.safetensors data --maps 1 --output out --experiment headless
 err_has 'accuracy is left out: the network has no classes'
 run 0 report out/headless -o headless.html
@@ -364,7 +364,7 @@ err_has 'attscope: headless.safetensors: the network has no head and so no class
 run 1 predict headless.safetensors "$here/../goldens/images/rgb.png"
 err_has 'attscope: headless.safetensors: the network has no head and so no classes: it predicts nothing'
 run 0 inspect headless.safetensors
-out_has 'heads 2, classes 0'
+out_has 'heads 2, no classes'
 run 0 convert headless.safetensors bare.safetensors
 run 0 measure bare.safetensors data --with entropy
 ! grep -q skipped stderr || fail "$command_line: nothing was skipped"
@@ -383,7 +383,7 @@ err_has 'head.mlp.*'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epochs 1 --output out --experiment fitted
 err_has '--num-classes 4, as many as the data has'
-err_has 'head.weight, head.bias start anew: the file has 6 classes, the network 4'
+err_has 'head.weight, head.bias: re-initialised, because the file has 6 classes and the network 4'
 run 0 validate data --checkpoint out/fitted/last.safetensors
 ! grep -q 'the accuracy means' stderr || fail "$command_line: advice on classes that are the same"
 run 0 measure out/fitted/last.safetensors data --with accuracy
