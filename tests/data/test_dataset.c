@@ -598,6 +598,12 @@ static void test_images_from_several_paths(void **state)
     att_image image;
     assert_int_equal(att_dataset_read(dataset, self->context, 6, 1, &image), ATT_ERR_ARGUMENT);
     att_dataset_close(&dataset);
+    att_dataset_options small = att_dataset_options_defaults();
+    small.limits.side = PICTURE_SIDE - 1;
+    assert_int_equal(att_dataset_open_images(self->context, paths, 4, &small, &dataset), ATT_OK);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(att_dataset_read(dataset, self->context, i, 3, &image), ATT_ERR_UNSUPPORTED);
+    att_dataset_close(&dataset);
     assert_int_equal(att_dataset_open_images(self->context, (const char *[]){file, missing}, 2, NULL, &dataset),
                      ATT_ERR_NOT_FOUND);
     assert_message_has(self, "none.png does not exist");

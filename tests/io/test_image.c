@@ -279,6 +279,25 @@ static void test_limits(void **state)
     }
 }
 
+/* A WebP needs 4 bytes a pixel for libwebp, and 3 more for the colours of which a grey image is made. */
+static void test_memory_of_a_webp(void **state)
+{
+    scratch *self = *state;
+    char *bytes;
+    size_t size;
+    read_file(self, "lossy_rgb.webp", &bytes, &size);
+    for (int channels = 1; channels <= 3; channels += 2)
+        for (size_t lacking = 0; lacking < 2; lacking++) {
+            att_image image = {0};
+            att_image_limits limits = att_image_limits_defaults();
+            limits.memory = (size_t)27 * 19 * (channels == 1 ? 7 : 4) - lacking;
+            assert_int_equal(att_image_decode(self->context, bytes, size, channels, &limits, &image),
+                             lacking ? ATT_ERR_UNSUPPORTED : ATT_OK);
+            att_image_free(self->context, &image);
+        }
+    att_free(self->context, bytes);
+}
+
 static void test_a_bomb_is_refused(void **state)
 {
     scratch *self = *state;
@@ -299,6 +318,17 @@ static void test_what_is_wrong_is_said(void **state)
     assert_int_equal(att_image_read(self->context, self->path, 3, NULL, &image), ATT_ERR_FORMAT);
     assert_message_has(self, self->path);
     assert_message_has(self, "a GIF image");
+    static const struct {
+        const char *bytes, *named;
+    } others[] = {{"P6\n2 2 255\n", "a PPM image"}, {"P5 2 2 255\n", "a PGM image"}, {"....ftypavif", "an AVIF image"}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(att_image_decode(self->context, others[i].bytes, strlen(others[i].bytes), 3, NULL, &image),
+                         ATT_ERR_FORMAT);
+        assert_message_has(self, others[i].named);
+    }
+    /* Only bytes within the file count. */
+    assert_int_equal(att_image_decode(self->context, "GIF8", 3, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, "not a JPEG, PNG or WebP image");
     scratch_write(self, "RIFF....WAVE", 12);
     assert_int_equal(att_image_read(self->context, self->path, 3, NULL, &image), ATT_ERR_FORMAT);
     assert_message_has(self, "not a JPEG, PNG or WebP image");
@@ -339,6 +369,7 @@ int main(void)
         scratch_test(test_a_part_is_refused_with_the_whole),
         scratch_test(test_a_webp_cut_short_is_named_so),
         scratch_test(test_limits),
+        scratch_test(test_memory_of_a_webp),
         scratch_test(test_a_bomb_is_refused),
         scratch_test(test_what_is_wrong_is_said),
         scratch_test(test_lack_of_memory),
