@@ -48,11 +48,6 @@ typedef struct job {
     int64_t elements, bytes;
 } job;
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* --- what is written ---------------------------------------------------------------------------------------------- */
 
 /* The name under which a tensor is written, NULL where it is not. */
@@ -60,7 +55,7 @@ static const char *name_of(const job *j, const char *name)
 {
     bool beside = att_checkpoint_owns(j->file, name);
     if (j->settings->choice.use_ema)
-        return beside && has_prefix(name, ema_prefix) ? name + strlen(ema_prefix) : NULL;
+        return beside && cli_has_prefix(name, ema_prefix) ? name + strlen(ema_prefix) : NULL;
     return beside ? NULL : name;
 }
 
@@ -113,7 +108,7 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
         return cli_failure("no memory for the metadata");
     for (int i = 0; i < count; i++) {
         const char *key = att_tensors_metadata_key(j->file, i);
-        if (!has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0)
+        if (!cli_has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0)
             say(j, key, att_tensors_metadata(j->file, key));
     }
     if (!att_tensors_metadata(j->file, "format"))

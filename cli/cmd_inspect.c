@@ -26,11 +26,6 @@ typedef struct facts {
     int64_t parameters; /* elements of the tensors that are weights */
 } facts;
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* As much of a text from the file as goes into `shown`, without what would steer a terminal. Returns `shown`. */
 static char *plain(const char *text, char shown[SHOWN])
 {
@@ -142,7 +137,7 @@ static void print_training(const facts *f)
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i);
         char name[SHOWN], value[SHOWN];
-        if (has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
+        if (cli_has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
             cli_print("  %-22s %.200s\n", plain(key + strlen(train_prefix), name),
                       plain(att_tensors_metadata(f->file, key), value));
     }
@@ -228,7 +223,7 @@ static void write_training(att_json_writer *w, const facts *f)
     cli_json_integer(w, "best_epoch", t->best_epoch);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i);
-        if (has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
+        if (cli_has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
             cli_json_text(w, key, att_tensors_metadata(f->file, key));
     }
     att_json_end_object(w);

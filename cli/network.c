@@ -37,6 +37,11 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
+bool cli_has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
 {
     int code = cli_check(cli, att_tensors_open(cli->context, path, file));

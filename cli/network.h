@@ -13,6 +13,9 @@ typedef struct cli_loaded {
     att_transform_options transform; /* evaluation's */
 } cli_loaded;
 
+/* Whether a text, such as a tensor's name or a key of a file's metadata, begins with `prefix`. */
+bool cli_has_prefix(const char *text, const char *prefix);
+
 /* Opens a checkpoint and says which of its tensors are skipped. CLI_OK or a code. */
 int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
 
