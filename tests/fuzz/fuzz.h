@@ -68,6 +68,20 @@ static inline const char *fuzz_file(const char *name, const void *bytes, size_t 
     return path;
 }
 
+/* An open file with one tensor that is a sign of no network. To be called before fuzz_begin(): it stays open. */
+static inline const att_tensors *fuzz_weights(void)
+{
+    static const char header[] = "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    static att_tensors *file;
+    if (!file) {
+        char bytes[8 + sizeof header - 1 + 4] = {sizeof header - 1};
+        memcpy(bytes + 8, header, sizeof header - 1);
+        const char *path = fuzz_file("weights.safetensors", bytes, sizeof bytes);
+        fuzz_require(att_tensors_open(fuzz_context(), path, &file) == ATT_OK, "weights");
+    }
+    return file;
+}
+
 /* Reads every tensor of an open file, as its type and as f32. Of PyTorch's, tensors may be larger than their file. */
 static inline void fuzz_read_tensors(const att_tensors *file)
 {

@@ -6,12 +6,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    const att_tensors *weights = fuzz_weights();
     size_t before = fuzz_begin();
     json_t *root = NULL;
     if (att_json_parse(fuzz_context(), "text", (const char *)data, size, &root) == ATT_OK)
         json_decref(root);
     att_claims claims = att_claims_none();
-    if (att_claims_read_config(fuzz_context(), fuzz_file("config.json", data, size), &claims) == ATT_OK)
+    if (att_claims_read_config(fuzz_context(), fuzz_file("config.json", data, size), weights, &claims) == ATT_OK)
         (void)att_options_check(fuzz_context(), "resnet", &claims.options);
     char *text = calloc(1, size + 1);
     fuzz_require(text != NULL, "memory");

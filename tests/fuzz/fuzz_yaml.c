@@ -34,13 +34,14 @@ static void write_and_read(const att_yaml *yaml)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    const att_tensors *weights = fuzz_weights();
     size_t before = fuzz_begin();
     att_yaml *yaml = NULL;
     if (att_yaml_parse(fuzz_context(), "text", (const char *)data, size, &yaml) == ATT_OK)
         write_and_read(yaml);
     att_yaml_destroy(&yaml);
     att_claims claims = att_claims_none();
-    if (att_claims_read_args(fuzz_context(), fuzz_file("args.yaml", data, size), &claims) == ATT_OK)
+    if (att_claims_read_args(fuzz_context(), fuzz_file("args.yaml", data, size), weights, &claims) == ATT_OK)
         (void)att_options_check(fuzz_context(), "vit", &claims.options);
     fuzz_end(before);
     return 0;
