@@ -78,8 +78,8 @@ ATT_API att_tensors_info att_tensors_at(const att_tensors *file, int index);
 /* Index of a name, -1 where there is none. */
 ATT_API int att_tensors_find(const att_tensors *file, const char *name);
 
-/* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have at most what
- * training scripts write beside the weights: the architecture's name, and their options, which are given as a JSON
+/* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have at most
+ * what training scripts write beside the weights: the architecture's name, and their options, which are given as a JSON
  * object with those whose values are texts, numbers, or lists of them; "model_kwargs.<key>" for a dictionary's. */
 #define ATT_TENSORS_ARCHITECTURE "arch"
 #define ATT_TENSORS_OPTIONS "args"
@@ -90,7 +90,8 @@ ATT_API const char *att_tensors_metadata_key(const att_tensors *file, int index)
 
 /* Copies tensor `index`, row-major, to out[0..count-1], from F32, F16, BF16 or F64 (rounded to nearest). Errors:
  * ERR_ARGUMENT where the tensor does not have `count` elements; ERR_UNSUPPORTED where it has another type; ERR_IO where
- * the file cannot be read, or has become shorter since it was opened; ERR_MEMORY (of tensors with strides); ERR_STOPPED. */
+ * the file cannot be read, or has become shorter since it was opened; ERR_MEMORY (of tensors with strides);
+ * ERR_STOPPED. */
 ATT_API att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count);
 /* Copies tensor `index`, row-major, which must be of type `dtype` (ERR_MISMATCH), unchanged. */
 ATT_API att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_dtype dtype, void *out,

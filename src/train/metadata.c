@@ -256,8 +256,8 @@ static void compare_line(void *user, const char *what, const char *here, const c
     if (c->status != ATT_OK || (there && strcmp(there, here) == 0))
         return;
     char reason[REASON_SIZE];
-    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be continued exactly: %s",
-                         att_tensors_path(c->file), explain_difference(what, there ? there : "", here, reason));
+    c->status = att_fail(c->context, ATT_ERR_MISMATCH, "%s cannot be continued exactly: %s", att_tensors_path(c->file),
+                         explain_difference(what, there ? there : "", here, reason));
 }
 
 att_status att_metadata_compare(const att_train_run *run, const att_tensors *file)

@@ -139,18 +139,19 @@ static void modules_are_said_in_text(void **state)
     static const struct {
         const char *text, *words;
         att_status status;
-    } wrong[] = {{"cbb", "did you mean \"cb\"", ATT_ERR_NOT_FOUND},
-                 {"", "module", ATT_ERR_NOT_FOUND},
-                 {"cb_s:int=1", "did you mean \"init\"", ATT_ERR_ARGUMENT},
-                 {"cb:init=1", "module cb has no options", ATT_ERR_ARGUMENT},
-                 {"se:bogus=1", "module se has no option \"bogus\", only ratio, bias, divisor, hidden", ATT_ERR_ARGUMENT},
-                 {"se:ratio=8,bias=0,ratio=4", "module se: ratio is said twice", ATT_ERR_ARGUMENT},
-                 {"cb_s:init", "option=value", ATT_ERR_ARGUMENT},
-                 {"cb_s:init=x", "a number", ATT_ERR_ARGUMENT},
-                 {"cb_s:init=nan", "a number", ATT_ERR_ARGUMENT},
-                 {"cb_s:init=11", "-10..10", ATT_ERR_ARGUMENT},
-                 {"cb_s:init=1,", "option=value", ATT_ERR_ARGUMENT},
-                 {"none:init=1", "no options", ATT_ERR_ARGUMENT}};
+    } wrong[] = {
+        {"cbb", "did you mean \"cb\"", ATT_ERR_NOT_FOUND},
+        {"", "module", ATT_ERR_NOT_FOUND},
+        {"cb_s:int=1", "did you mean \"init\"", ATT_ERR_ARGUMENT},
+        {"cb:init=1", "module cb has no options", ATT_ERR_ARGUMENT},
+        {"se:bogus=1", "module se has no option \"bogus\", only ratio, bias, divisor, hidden", ATT_ERR_ARGUMENT},
+        {"se:ratio=8,bias=0,ratio=4", "module se: ratio is said twice", ATT_ERR_ARGUMENT},
+        {"cb_s:init", "option=value", ATT_ERR_ARGUMENT},
+        {"cb_s:init=x", "a number", ATT_ERR_ARGUMENT},
+        {"cb_s:init=nan", "a number", ATT_ERR_ARGUMENT},
+        {"cb_s:init=11", "-10..10", ATT_ERR_ARGUMENT},
+        {"cb_s:init=1,", "option=value", ATT_ERR_ARGUMENT},
+        {"none:init=1", "no options", ATT_ERR_ARGUMENT}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(att_module_parse(*state, wrong[i].text, &choice), wrong[i].status);
         if (!strstr(att_context_message(*state), wrong[i].words))
