@@ -125,7 +125,7 @@ int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const 
 {
     att_status status = att_model_identify(cli->context, file, path, network->model, &network->options, identity);
     int code = cli_identity_check(cli, network->model, status);
-    if (status == ATT_ERR_UNSUPPORTED && !network->model)
+    if (status == ATT_ERR_NOT_FOUND && !network->model)
         cli_say("--model NAME says which network a file holds; attscope models lists them");
     return code;
 }

@@ -26,7 +26,7 @@ int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file);
 int cli_model_check(cli_app *cli, const char *name);
 /* cli_check() of att_model_identify(), which was given --model (NULL: none): a name of no network is a wrong usage. */
 int cli_identity_check(cli_app *cli, const char *name, att_status status);
-/* att_model_identify() with what flags say; where nothing names the network, says how to. */
+/* att_model_identify() with what flags say; where nothing names a known network, says how to. */
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
                  att_identity *identity);
 

@@ -81,8 +81,8 @@ static att_status refuse_name(search *s, const char *from, const att_claims *sai
         leave_out(s, from, said->name);
         return ATT_OK;
     }
-    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: %s names the network \"%s\": %s%s%s%s", s->path, from,
-                    said->name, att_context_message(s->context), beside ? " (where " : "", beside ? from : "",
+    return att_fail(s->context, status, "%s: %s names the network \"%s\": %s%s%s%s", s->path, from, said->name,
+                    att_context_message(s->context), beside ? " (where " : "", beside ? from : "",
                     beside ? " belongs to another file, move that file to a folder of its own)" : "");
 }
 
@@ -323,16 +323,16 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
     const char *names = n->names.data;
     if (n->exact)
         return att_fail(
-            s->context, ATT_ERR_UNSUPPORTED, "%s: %s; its tensors fit %s%s%s", s->path, why, names,
+            s->context, ATT_ERR_NOT_FOUND, "%s: %s; its tensors fit %s%s%s", s->path, why, names,
             strchr(names, ',')
                 ? ", which may differ in what images they expect; name one of them"
                 : "; give that name, or the name of a network with the same tensors that expects other images",
             twins);
     if (n->names.length)
-        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+        return att_fail(s->context, ATT_ERR_NOT_FOUND,
                         "%s: %s, and no named one has these tensors (%s); name the nearest, %s", s->path, why, seen,
                         names);
-    return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+    return att_fail(s->context, ATT_ERR_NOT_FOUND,
                     "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, seen,
                     n->found.embed_dim ? " and the number of heads" : "");
 }
@@ -470,7 +470,9 @@ static att_status identify(search *s, const char *name, const att_model_options 
     att_model_options found, own;
     snprintf(made.name, sizeof made.name, "%s", s->named.network);
     ATT_TRY(ask_variant(s, variant, &found, &own, &made.preprocess));
-    ATT_TRY(settle_options(s, variant, found, &own, &made.options));
+    att_status status = settle_options(s, variant, found, &own, &made.options);
+    if (status != ATT_OK)
+        return status == ATT_ERR_NOT_FOUND ? ATT_ERR_ARGUMENT : status; /* NOT_FOUND: the network has no name */
     settle_look(s, &made.preprocess, &made.options);
     made.test_img_size = s->claims.test_img_size;
     made.test_crop_pct = s->claims.test_crop_pct;
@@ -480,8 +482,8 @@ static att_status identify(search *s, const char *name, const att_model_options 
     return ATT_OK;
 }
 
-att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
-                              const att_model_options *flags, att_identity *identity)
+static att_status search_network(att_context *context, const att_tensors *file, const char *path, const char *name,
+                                 const att_model_options *flags, att_identity *identity)
 {
     search s = {.context = context,
                 .file = file,
@@ -491,6 +493,23 @@ att_status att_model_identify(att_context *context, const att_tensors *file, con
     att_status status = identify(&s, name, flags, identity);
     att_text_free(&s.notes);
     return status;
+}
+
+/* Options that cannot be are the caller's error only where the file has none that cannot be. */
+att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
+                              const att_model_options *flags, att_identity *identity)
+{
+    att_identity unused;
+    char message[512];
+    att_status status = search_network(context, file, path, name, flags, identity);
+    if (status != ATT_ERR_ARGUMENT)
+        return status;
+    snprintf(message, sizeof message, "%s", att_context_message(context));
+    if (search_network(context, file, path, name, NULL, &unused) != ATT_ERR_ARGUMENT)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s", message);
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: the network that this file and those beside it describe cannot be made: %s",
+                    path ? path : att_tensors_path(file), message);
 }
 
 /* --- writing ----------------------------------------------------------------------------------------------------- */

@@ -410,6 +410,22 @@ static json_t *parse_object(att_context *context, const char *what, const char *
     return value;
 }
 
+/* Refuses options that name another network than the claims. Names that are none of timm's say nothing. */
+static att_status check_same_network(att_context *context, const char *what, const json_t *options,
+                                     const att_claims *claims)
+{
+    const char *model = json_string_value(json_object_get(options, "model"));
+    att_network_name named, other;
+    if (!model || !claims->name[0] || att_model_resolve(context, claims->name, &named) != ATT_OK)
+        return ATT_OK;
+    att_status status = att_model_resolve(context, model, &other);
+    if (status == ATT_ERR_NOT_FOUND || (status == ATT_OK && strcmp(named.network, other.network) == 0))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: names two networks, \"%.64s\" and, in the options of its training, \"%.64s\"", what,
+                    claims->name, model);
+}
+
 /* A training script's options. Those of other scripts than timm's have other meanings, but for the network's name and
  * the arguments that it was made with. */
 static att_status note_options(att_context *context, const char *what, const att_tensors *file, const json_t *options,
@@ -417,6 +433,7 @@ static att_status note_options(att_context *context, const char *what, const att
 {
     const char *key;
     json_t *value;
+    ATT_TRY(check_same_network(context, what, options, claims));
     ATT_TRY(note_member(context, what, options, "model", claims));
     bool is_timms = json_object_get(options, "gp") != NULL;
     json_object_foreach((json_t *)options, key, value)

@@ -44,7 +44,14 @@ err_has 'attscope does not support it'
 run 1 inspect "$goldens/vit_old.pth" --model resnet18
 # The size and crop that timm's validate.py takes are said, unless the caller says which to take.
 mkdir hub
+echo 'model_kwargs: {norm_eps: 1e-5}' >hub/args.yaml
 cp "$goldens/vit_old.pth" hub/vit.pth
+run 1 validate data --checkpoint hub/vit.pth
+err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope does not have'
+! grep -q -- '--model NAME' stderr || fail 'a name is asked for, which would not help'
+rm hub/args.yaml
+run 1 validate data --checkpoint hub/vit.pth
+err_has '--model NAME says which network a file holds'
 echo '{"pretrained_cfg": {"test_input_size": [1, 16, 16], "test_crop_pct": 0.5}}' >hub/config.json
 run 0 validate data --checkpoint hub/vit.pth $vit --threads 1
 err_has "timm's validate.py evaluates these weights at 16 pixels, crop 0.5; --img-size 16 --crop-pct 0.5 does the same"

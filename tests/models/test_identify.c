@@ -101,13 +101,12 @@ static void nothing_said_lists_what_fits(void **state)
 {
     const place *p = *state;
     write_model(p, "vit_tiny_patch16_224", NULL, false);
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "vit_tiny_patch16_224, deit_tiny_patch16_224, which may differ");
+    refused(p, NULL, ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224, deit_tiny_patch16_224, which may differ");
     write_model(p, "deit3_small_patch16_384", NULL, false);
-    refused(p, NULL, ATT_ERR_UNSUPPORTED, "fit deit3_small_patch16_384; name it");
+    refused(p, NULL, ATT_ERR_NOT_FOUND, "fit deit3_small_patch16_384; give that name");
     att_model_options options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
-    refused(p, NULL, ATT_ERR_UNSUPPORTED,
-            "img_size 32, in_chans 3, num_classes 7, depth 2, patch_size 8, embed_dim 32");
+    refused(p, NULL, ATT_ERR_NOT_FOUND, "img_size 32, in_chans 3, num_classes 7, depth 2, patch_size 8, embed_dim 32");
     refused(p, "vit_tny_patch16_224", ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
 }
 
@@ -316,11 +315,11 @@ static void side_files_are_hostile(void **state)
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"input_size\": [3, 224, 448]}", ATT_ERR_UNSUPPORTED, "square"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"qk_norm\": true}}", ATT_ERR_UNSUPPORTED,
          "qk_norm"},
-        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"num_heads\": 5}}", ATT_ERR_ARGUMENT,
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"num_heads\": 5}}", ATT_ERR_UNSUPPORTED,
          "num_heads 5"},
-        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"broadcast\": \"cc\"}}", ATT_ERR_NOT_FOUND,
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"broadcast\": \"cc\"}}", ATT_ERR_UNSUPPORTED,
          "cc"},
-        {"{\"architecture\": \"vit_tiny_patch16_224\", \"global_pool\": \"map\"}", ATT_ERR_ARGUMENT, "map"},
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"global_pool\": \"map\"}", ATT_ERR_UNSUPPORTED, "map"},
     };
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
         write_beside(p, "config.json", configs[i].text);

@@ -330,7 +330,7 @@ static void networks_with_the_same_tensors_are_refused(void **state)
     write_model(p, "resnet50", &options, false);
     refused(p, "resnetaa50", ATT_ERR_UNSUPPORTED, "timm has resnetaa50 (anti-aliased downsampling)");
     write_model(p, "resnet50", NULL, false);
-    refused(p, NULL, ATT_ERR_UNSUPPORTED,
+    refused(p, NULL, ATT_ERR_NOT_FOUND,
             "its tensors fit resnet50; give that name, or the name of a network with the same tensors that expects "
             "other images. timm's networks with the same "
             "tensors, which attscope does not support: resnetaa50, resnetblur50");
@@ -455,7 +455,14 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
     write_beside(p, "args.yaml", "model: resnet50\nbn_eps: 0.001\n");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "bn_eps 0.001");
     write_beside(p, "args.yaml", "model: resnet50\nbn_eps: 1.0e-05\nbn_tf: false\ngp: max\n");
-    refused(p, NULL, ATT_ERR_ARGUMENT, "global_pool must be \"avg\"");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "model.safetensors: the network that this file and those beside it describe");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "global_pool must be \"avg\"");
+    write_beside(p, "args.yaml", "model: resnet50\ngp: catavgmax\n");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "gp is \"catavgmax\", which attscope does not have");
+    att_identity identity;
+    write_beside(p, "args.yaml", "model: resnet50\n");
+    strcpy(options.global_pool, "max"); /* the caller's error, not the file's */
+    assert_int_equal(identify(p, NULL, &options, &identity), ATT_ERR_ARGUMENT);
 }
 
 /* A source that names no network of attscope does not make another family's value harmless. */
@@ -564,6 +571,10 @@ static void metadata_of_others_is_read(void **state)
     write_described(p, "args", "{\"model_kwargs\": {\"unreadable\": true}}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "model_kwargs");
     write_described(p, "args", "{\"patch_size\": 7, \"input_size\": 224}"); /* not timm's: other meanings */
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    write_described(p, "args", "{\"model\": \"vit_small_patch16_224\"}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks, \"vit_tiny_patch16_224\" and");
+    write_described(p, "args", "{\"model\": \"my_own\"}");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     write_described(p, "model_args", "no object");
     CHECK(p->context, identify(p, NULL, NULL, &identity));

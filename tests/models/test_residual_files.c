@@ -194,8 +194,8 @@ static void a_module_decides_which_name_fits(void **state)
         att_model_options options = att_model_options_defaults();
         options.num_classes = 3;
         write_model(p, names[i], &options, false);
-        assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
-        snprintf(expected, sizeof expected, "its tensors fit %s; name it", names[i]);
+        assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
+        snprintf(expected, sizeof expected, "its tensors fit %s; give that name", names[i]);
         says(att_context_message(p->context), expected);
     }
 }
@@ -224,10 +224,10 @@ static void an_architecture_in_the_file_is_taken(void **state)
     says(found.origin, "names resnet32, was left out");
     metadata.value = "resnet";
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
-    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
     says(att_context_message(p->context),
          "\"arch\" names the network \"resnet\", which is unknown here; its tensors fit "
-         "resnet20; name it");
+         "resnet20; give that name");
     att_model_destroy(&model);
 }
 
@@ -266,11 +266,11 @@ static void a_nameless_file_lists_what_fits(void **state)
     options.num_classes = 3;
     write_model(p, "resnet32", &options, false);
     att_identity found;
-    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
-    says(att_context_message(p->context), "its tensors fit resnet32; name it");
+    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
+    says(att_context_message(p->context), "its tensors fit resnet32; give that name");
     options.width = 8;
     write_model(p, "resnet32", &options, false);
-    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
     says(att_context_message(p->context),
          "depth 32, block basic, stem_type conv3, shortcut pad, layers 5,5,5, width 8");
     says(att_context_message(p->context), "name the nearest, resnet32");
