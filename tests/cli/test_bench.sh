@@ -81,7 +81,7 @@ picture=$here/../goldens/images/422.jpg
 run 0 bench start out/short/last.safetensors "$picture" --repeats 3 --warmup 1 --threads 2 --json start.json
 grep -qE '^ +[0-9.]+  from start to first logits$' stdout || fail "start: $(cat stdout)"
 has_keys start.json process context checkpoint plan image network first_logits second_logits
-[ "$(count '^vit_tiny' stderr)" -eq 1 ] || fail "start: remarks of one process are enough: $(cat stderr)"
+[ "$(count '^the checkpoint: vit_tiny' stderr)" -eq 1 ] || fail "start: remarks of one process are enough: $(cat stderr)"
 run 1 bench start missing.safetensors "$picture"
 err_has 'missing.safetensors'
 run 0 bench data data --filter 'data/[de]*' --img-size 8 --repeats 1 --warmup 1 --threads 1 --json data.json
