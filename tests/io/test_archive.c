@@ -47,7 +47,7 @@ static void assert_member(const att_archive *archive, att_context *context, int6
     free(bytes);
 }
 
-static void test_every_kind_at_random(void **state)
+static void every_format_is_read_in_any_order(void **state)
 {
     scratch *self = *state;
     for (int k = 0; k < KINDS; k++) {
@@ -84,7 +84,7 @@ static void *read_many(void *user)
     return NULL;
 }
 
-static void test_threads(void **state)
+static void threads_read_one_archive_at_the_same_time(void **state)
 {
     scratch *self = *state;
     static const char *const some[] = {"pax", "zip", "ustar.gz"};
@@ -106,7 +106,7 @@ static void test_threads(void **state)
     }
 }
 
-static void test_unsafe_members_are_skipped(void **state)
+static void unsafe_members_are_skipped(void **state)
 {
     scratch *self = *state;
     static const char *const skipped[] = {"../up", "a/../../up", "/absolute", "a/.."};
@@ -146,7 +146,7 @@ static void make_tar_header(uint8_t header[512], const char *name, int64_t size,
 }
 
 /* Old tars say with a hard link that it is a plain file; of what it names it holds no byte. */
-static void test_hard_links_are_no_files(void **state)
+static void hard_links_are_skipped(void **state)
 {
     scratch *self = *state;
     static uint8_t tar[4 * 512];
@@ -159,7 +159,7 @@ static void test_hard_links_are_no_files(void **state)
     att_archive_close(&archive);
 }
 
-static void test_cache_has_a_limit(void **state)
+static void unpacked_files_are_kept_up_to_a_limit(void **state)
 {
     scratch *self = *state;
     att_archive *archive = NULL;
@@ -200,7 +200,7 @@ static int open_and_read_all(scratch *self)
     return failed;
 }
 
-static void test_truncation(void **state)
+static void a_truncated_archive_is_not_read_as_whole(void **state)
 {
     scratch *self = *state;
     size_t allocated = att_context_allocations(self->context).bytes_now;
@@ -232,7 +232,7 @@ static void change_stated_size(const scratch *self, int more)
     fclose(file);
 }
 
-static void test_a_zip_must_state_its_sizes(void **state)
+static void a_zip_with_wrong_sizes_is_refused(void **state)
 {
     scratch *self = *state;
     static const pack_file only = {"file", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32};
@@ -271,7 +271,7 @@ static att_status list_all(void *user, const char *name, size_t size, att_archiv
     return ATT_OK;
 }
 
-static void test_other_methods_are_named(void **state)
+static void unsupported_compression_is_named(void **state)
 {
     scratch *self = *state;
     static const pack_file only = {"a/file", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32};
@@ -314,7 +314,7 @@ static void write_gzip(FILE *file, const void *bytes, size_t size, int times)
 
 /* 2 GiB of zeros from 2 MB: refused at 1 GiB. A thousand times as much as the file is no reason below that, nor is more
  * than 1 GiB from a file of 12 MiB. What follows a gzip file's data is ignored. */
-static void test_a_gzip_bomb_is_refused(void **state)
+static void a_gzip_bomb_is_refused(void **state)
 {
     scratch *self = *state;
     enum { MIB = 1 << 20 };
@@ -353,7 +353,7 @@ static att_status list_members(scratch *self)
 }
 
 /* Each block that is unpacked asks whether to stop, also of one large file. */
-static void test_unpacking_stops(void **state)
+static void unpacking_stops_when_asked(void **state)
 {
     scratch *self = *state;
     enum { SIZE = 1 << 20, BLOCK = 1 << 15 };
@@ -363,7 +363,7 @@ static void test_unpacking_stops(void **state)
     free(zeros);
 }
 
-static void test_one_compression_is_undone(void **state)
+static void double_compression_is_refused(void **state)
 {
     scratch *self = *state;
     static char tar[1 << 16];
@@ -395,7 +395,7 @@ static void test_one_compression_is_undone(void **state)
 }
 
 /* A zip of five small files, each of which states 256 MiB. */
-static void test_a_zip_bomb_is_refused(void **state)
+static void a_zip_bomb_is_refused(void **state)
 {
     scratch *self = *state;
     static const pack_file five[] = {
@@ -417,7 +417,7 @@ static void test_a_zip_bomb_is_refused(void **state)
     assert_message_has(self, "unpack to more than 1073741824 bytes");
 }
 
-static void test_damage_never_crashes(void **state)
+static void damaged_archives_leak_nothing(void **state)
 {
     scratch *self = *state;
     size_t allocated = att_context_allocations(self->context).bytes_now;
@@ -446,7 +446,7 @@ static void test_damage_never_crashes(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-static void test_no_archive(void **state)
+static void a_file_that_is_no_archive_is_refused(void **state)
 {
     scratch *self = *state;
     att_archive *archive;
@@ -480,7 +480,7 @@ static att_status read_deflated(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     write_files(self, "ustar.gz");
@@ -492,21 +492,21 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_every_kind_at_random),
-        scratch_test(test_threads),
-        scratch_test(test_unsafe_members_are_skipped),
-        scratch_test(test_hard_links_are_no_files),
-        scratch_test(test_cache_has_a_limit),
-        scratch_test(test_truncation),
-        scratch_test(test_damage_never_crashes),
-        scratch_test(test_a_zip_must_state_its_sizes),
-        scratch_test(test_other_methods_are_named),
-        scratch_test(test_a_gzip_bomb_is_refused),
-        scratch_test(test_unpacking_stops),
-        scratch_test(test_one_compression_is_undone),
-        scratch_test(test_a_zip_bomb_is_refused),
-        scratch_test(test_no_archive),
-        scratch_test(test_lack_of_memory),
+        scratch_test(every_format_is_read_in_any_order),
+        scratch_test(threads_read_one_archive_at_the_same_time),
+        scratch_test(unsafe_members_are_skipped),
+        scratch_test(hard_links_are_skipped),
+        scratch_test(unpacked_files_are_kept_up_to_a_limit),
+        scratch_test(a_truncated_archive_is_not_read_as_whole),
+        scratch_test(damaged_archives_leak_nothing),
+        scratch_test(a_zip_with_wrong_sizes_is_refused),
+        scratch_test(unsupported_compression_is_named),
+        scratch_test(a_gzip_bomb_is_refused),
+        scratch_test(unpacking_stops_when_asked),
+        scratch_test(double_compression_is_refused),
+        scratch_test(a_zip_bomb_is_refused),
+        scratch_test(a_file_that_is_no_archive_is_refused),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);
 }

@@ -36,7 +36,7 @@ static int setup(void **state)
     return scratch_setup(state);
 }
 
-static void test_read(void **state)
+static void a_file_within_the_limit_is_read_whole(void **state)
 {
     scratch *self = *state;
     char *bytes;
@@ -61,7 +61,7 @@ static void test_read(void **state)
     att_free(self->context, bytes);
 }
 
-static void test_read_large(void **state)
+static void a_large_file_is_read_whole(void **state)
 {
     scratch *self = *state;
     enum { SIZE = 300001 };
@@ -78,7 +78,7 @@ static void test_read_large(void **state)
     free(written);
 }
 
-static void test_reader(void **state)
+static void any_part_of_a_file_is_read(void **state)
 {
     scratch *self = *state;
     att_file_reader *reader = NULL;
@@ -91,9 +91,15 @@ static void test_reader(void **state)
     assert_int_equal(att_file_reader_read(reader, 6, part, 3), ATT_ERR_IO);
     att_file_reader_close(&reader);
     att_file_reader_close(&reader);
-    assert_int_equal(att_file_reader_open(self->context, self->folder, &reader), ATT_ERR_IO);
     assert_int_equal(unlink(self->path), 0);
     assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_ERR_NOT_FOUND);
+}
+
+static void only_regular_files_are_read(void **state)
+{
+    scratch *self = *state;
+    att_file_reader *reader = NULL;
+    assert_int_equal(att_file_reader_open(self->context, self->folder, &reader), ATT_ERR_IO);
     assert_int_equal(mkfifo(self->path, 0600), 0);
     assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_ERR_IO);
     assert_null(reader);
@@ -104,7 +110,7 @@ static void test_reader(void **state)
     assert_int_equal(att_file_read(self->context, "/dev/zero", 5, &bytes, &size), ATT_ERR_IO);
 }
 
-static void test_shortened_while_read(void **state)
+static void a_file_shortened_while_read_is_reported(void **state)
 {
     scratch *self = *state;
     att_file_reader *reader = NULL;
@@ -119,7 +125,7 @@ static void test_shortened_while_read(void **state)
     att_file_reader_close(&reader);
 }
 
-static void test_lines(void **state)
+static void lines_are_found_and_too_long_ones_refused(void **state)
 {
     enum { LONG = 300000 };
     scratch *self = *state;
@@ -154,7 +160,7 @@ static void test_lines(void **state)
     att_file_reader_close(&reader);
 }
 
-static void test_folders(void **state)
+static void missing_folders_are_made(void **state)
 {
     scratch *self = *state;
     char path[200];
@@ -171,7 +177,7 @@ static void test_folders(void **state)
     assert_int_equal(att_file_make_folders(self->context, ""), ATT_ERR_NOT_FOUND);
 }
 
-static void test_replace(void **state)
+static void a_file_is_replaced_only_on_commit(void **state)
 {
     scratch *self = *state;
     assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
@@ -200,7 +206,7 @@ static void test_replace(void **state)
     assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
 }
 
-static void test_leftover_is_overwritten(void **state)
+static void a_leftover_temporary_file_is_overwritten(void **state)
 {
     scratch *self = *state;
     char leftover[200];
@@ -214,7 +220,7 @@ static void test_leftover_is_overwritten(void **state)
 }
 
 /* Nothing that is written goes to where a link leads. */
-static void test_links(void **state)
+static void writing_follows_no_links(void **state)
 {
     scratch *self = *state;
     char mine[200], temporary[200];
@@ -241,7 +247,7 @@ static void test_links(void **state)
     assert_text_file(self->path, "again");
 }
 
-static void test_refused_targets(void **state)
+static void a_file_being_written_and_special_files_are_refused(void **state)
 {
     scratch *self = *state;
     att_file_writer *first, *second;
@@ -256,7 +262,7 @@ static void test_refused_targets(void **state)
     assert_int_equal(att_file_writer_open(self->context, "/no/such/folder/file", &first), ATT_ERR_NOT_FOUND);
 }
 
-static void test_failing_flush_and_rename(void **state)
+static void a_failed_flush_or_rename_keeps_the_old_file(void **state)
 {
     scratch *self = *state;
     assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
@@ -301,7 +307,7 @@ static att_status replace_in_pieces(scratch *self)
     return status;
 }
 
-static void test_full_disk(void **state)
+static void a_full_disk_keeps_the_old_file(void **state)
 {
     scratch *self = *state;
     assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
@@ -325,7 +331,7 @@ static att_status append_too_much(scratch *self)
     return status;
 }
 
-static void test_append(void **state)
+static void records_are_appended_whole_or_not_at_all(void **state)
 {
     scratch *self = *state;
     att_file_appender *appender;
@@ -367,7 +373,7 @@ static att_status use_everything(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     assert_survives_lack_of_memory(self, use_everything);
@@ -375,7 +381,7 @@ static void test_lack_of_memory(void **state)
 }
 
 /* A process killed between any two system calls leaves the old file or the new one. */
-static void test_kill(void **state)
+static void a_kill_leaves_the_old_file_or_the_new_one(void **state)
 {
     scratch *self = *state;
     for (int round = 0; round < 20; round++) {
@@ -406,21 +412,22 @@ static void test_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        file_test(test_read),
-        file_test(test_read_large),
-        file_test(test_reader),
-        file_test(test_shortened_while_read),
-        file_test(test_lines),
-        file_test(test_folders),
-        file_test(test_replace),
-        file_test(test_leftover_is_overwritten),
-        file_test(test_links),
-        file_test(test_refused_targets),
-        file_test(test_failing_flush_and_rename),
-        file_test(test_full_disk),
-        file_test(test_append),
-        file_test(test_lack_of_memory),
-        file_test(test_kill),
+        file_test(a_file_within_the_limit_is_read_whole),
+        file_test(a_large_file_is_read_whole),
+        file_test(any_part_of_a_file_is_read),
+        file_test(only_regular_files_are_read),
+        file_test(a_file_shortened_while_read_is_reported),
+        file_test(lines_are_found_and_too_long_ones_refused),
+        file_test(missing_folders_are_made),
+        file_test(a_file_is_replaced_only_on_commit),
+        file_test(a_leftover_temporary_file_is_overwritten),
+        file_test(writing_follows_no_links),
+        file_test(a_file_being_written_and_special_files_are_refused),
+        file_test(a_failed_flush_or_rename_keeps_the_old_file),
+        file_test(a_full_disk_keeps_the_old_file),
+        file_test(records_are_appended_whole_or_not_at_all),
+        file_test(lack_of_memory_is_reported_without_leaks),
+        file_test(a_kill_leaves_the_old_file_or_the_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

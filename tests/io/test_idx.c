@@ -29,7 +29,7 @@ static att_status read_idx(scratch *self)
     return status;
 }
 
-static void test_plain_and_gzipped(void **state)
+static void plain_and_gzipped_files_are_read(void **state)
 {
     scratch *self = *state;
     scratch_write(self, good, sizeof(good));
@@ -52,7 +52,7 @@ static void expect(scratch *self, const void *bytes, size_t size, att_status sta
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-static void test_broken_files(void **state)
+static void truncated_and_malformed_files_are_refused(void **state)
 {
     scratch *self = *state;
     for (size_t size = 0; size < sizeof(good); size++)
@@ -77,7 +77,7 @@ static void test_broken_files(void **state)
     expect(self, bytes, sizeof(good), ATT_ERR_UNSUPPORTED, "limit");
 }
 
-static void test_dimensions_beyond_what_a_gzip_can_hold(void **state)
+static void dimensions_beyond_what_a_gzip_can_hold_are_refused(void **state)
 {
     scratch *self = *state;
     static const uint8_t large[] = {0, 0, 8, 1, 0x10, 0, 0, 0};
@@ -87,7 +87,7 @@ static void test_dimensions_beyond_what_a_gzip_can_hold(void **state)
     assert_true(att_context_allocations(self->context).bytes_peak < 1 << 20);
 }
 
-static void test_damaged_gzip(void **state)
+static void a_damaged_gzip_is_refused(void **state)
 {
     scratch *self = *state;
     write_gzipped(self, good, sizeof(good));
@@ -103,13 +103,13 @@ static void test_damaged_gzip(void **state)
     assert_int_equal(read_idx(self), ATT_ERR_FORMAT);
 }
 
-static void test_missing(void **state)
+static void a_missing_file_is_not_found(void **state)
 {
     scratch *self = *state;
     assert_int_equal(read_idx(self), ATT_ERR_NOT_FOUND);
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     write_gzipped(self, good, sizeof(good));
@@ -119,12 +119,12 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_plain_and_gzipped),
-        scratch_test(test_broken_files),
-        scratch_test(test_dimensions_beyond_what_a_gzip_can_hold),
-        scratch_test(test_damaged_gzip),
-        scratch_test(test_missing),
-        scratch_test(test_lack_of_memory),
+        scratch_test(plain_and_gzipped_files_are_read),
+        scratch_test(truncated_and_malformed_files_are_refused),
+        scratch_test(dimensions_beyond_what_a_gzip_can_hold_are_refused),
+        scratch_test(a_damaged_gzip_is_refused),
+        scratch_test(a_missing_file_is_not_found),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,12 +58,12 @@ static void check_file(scratch *self, const char *line)
     }
 }
 
-static void test_bytes_are_pillows(void **state)
+static void decoded_pixels_equal_pillows(void **state)
 {
     assert_int_equal(golden_each(*state, "decode", check_file), 42);
 }
 
-static void test_damage_never_crashes(void **state)
+static void damaged_images_leak_nothing(void **state)
 {
     scratch *self = *state;
     static const char *const names[] = {"420.jpg",           "progressive.jpg", "restart.jpg", "cmyk.jpg",
@@ -92,7 +92,7 @@ static void test_damage_never_crashes(void **state)
 }
 
 /* Every scan takes the time of the whole picture. */
-static void test_scans_are_counted(void **state)
+static void a_jpeg_of_too_many_scans_is_refused(void **state)
 {
     scratch *self = *state;
     for (int scans = 127; scans <= 130; scans++) {
@@ -161,7 +161,7 @@ static void compare_parts(const att_image *part, const att_image *whole, att_box
     }
 }
 
-static void test_a_part_is_that_of_the_whole(void **state)
+static void a_decoded_part_equals_that_of_the_whole(void **state)
 {
     scratch *self = *state;
     uint32_t noise = 3;
@@ -184,7 +184,7 @@ static void test_a_part_is_that_of_the_whole(void **state)
 }
 
 /* Of chroma that no camera writes all is decoded, whatever is needed. */
-static void test_odd_chroma_is_decoded_whole(void **state)
+static void a_jpeg_with_unusual_chroma_is_decoded_whole(void **state)
 {
     scratch *self = *state;
     static const jpeg_kind odd = {131, 98, 3, 2, 2, 0, false, 0, 2};
@@ -202,7 +202,7 @@ static void test_odd_chroma_is_decoded_whole(void **state)
 }
 
 /* Damage is found wherever it is. */
-static void test_a_part_is_refused_with_the_whole(void **state)
+static void damage_outside_a_decoded_part_is_found(void **state)
 {
     scratch *self = *state;
     uint32_t noise = 5;
@@ -235,7 +235,7 @@ static void test_a_part_is_refused_with_the_whole(void **state)
 }
 
 /* What a WebP lacks at its end is told from what is wrong inside. */
-static void test_a_webp_cut_short_is_named_so(void **state)
+static void a_truncated_webp_is_reported_as_truncated(void **state)
 {
     scratch *self = *state;
     char *bytes;
@@ -252,7 +252,7 @@ static void test_a_webp_cut_short_is_named_so(void **state)
     att_free(self->context, bytes);
 }
 
-static void test_limits(void **state)
+static void images_beyond_the_limits_are_refused(void **state)
 {
     scratch *self = *state;
     char *bytes;
@@ -280,7 +280,7 @@ static void test_limits(void **state)
 }
 
 /* A WebP needs 4 bytes a pixel for libwebp, and 3 more for the colours of which a grey image is made. */
-static void test_memory_of_a_webp(void **state)
+static void the_memory_limit_counts_all_that_a_webp_needs(void **state)
 {
     scratch *self = *state;
     char *bytes;
@@ -298,7 +298,7 @@ static void test_memory_of_a_webp(void **state)
     att_free(self->context, bytes);
 }
 
-static void test_a_bomb_is_refused(void **state)
+static void a_huge_png_is_refused_before_memory_is_taken(void **state)
 {
     scratch *self = *state;
     /* A PNG of 60,000 x 60,000 pixels: signature and header with its checksum. */
@@ -310,7 +310,7 @@ static void test_a_bomb_is_refused(void **state)
     assert_true(att_context_allocations(self->context).bytes_peak < 1 << 20);
 }
 
-static void test_what_is_wrong_is_said(void **state)
+static void unreadable_files_are_refused_with_the_reason(void **state)
 {
     scratch *self = *state;
     att_image image;
@@ -353,7 +353,7 @@ static att_status decode_all(scratch *self)
     return ATT_OK;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     assert_survives_lack_of_memory(*state, decode_all);
 }
@@ -361,18 +361,18 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_bytes_are_pillows),
-        scratch_test(test_scans_are_counted),
-        scratch_test(test_damage_never_crashes),
-        scratch_test(test_a_part_is_that_of_the_whole),
-        scratch_test(test_odd_chroma_is_decoded_whole),
-        scratch_test(test_a_part_is_refused_with_the_whole),
-        scratch_test(test_a_webp_cut_short_is_named_so),
-        scratch_test(test_limits),
-        scratch_test(test_memory_of_a_webp),
-        scratch_test(test_a_bomb_is_refused),
-        scratch_test(test_what_is_wrong_is_said),
-        scratch_test(test_lack_of_memory),
+        scratch_test(decoded_pixels_equal_pillows),
+        scratch_test(a_jpeg_of_too_many_scans_is_refused),
+        scratch_test(damaged_images_leak_nothing),
+        scratch_test(a_decoded_part_equals_that_of_the_whole),
+        scratch_test(a_jpeg_with_unusual_chroma_is_decoded_whole),
+        scratch_test(damage_outside_a_decoded_part_is_found),
+        scratch_test(a_truncated_webp_is_reported_as_truncated),
+        scratch_test(images_beyond_the_limits_are_refused),
+        scratch_test(the_memory_limit_counts_all_that_a_webp_needs),
+        scratch_test(a_huge_png_is_refused_before_memory_is_taken),
+        scratch_test(unreadable_files_are_refused_with_the_reason),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

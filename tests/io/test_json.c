@@ -15,7 +15,7 @@ static void refuse(scratch *self, const char *text, const char *reason)
     assert_message_has(self, reason);
 }
 
-static void test_parse(void **state)
+static void objects_arrays_and_escapes_are_parsed(void **state)
 {
     scratch *self = *state;
     const char text[] = "{\"a\": [1, -9223372036854775808, 9223372036854775807], \"b\\u00e4\": \"\\\"]]]\"}  \n";
@@ -28,7 +28,7 @@ static void test_parse(void **state)
 }
 
 /* As Python's json: the last value counts, but where unique keys are asked for. */
-static void test_repeated_keys(void **state)
+static void the_last_of_repeated_keys_counts_unless_keys_must_be_unique(void **state)
 {
     scratch *self = *state;
     const char text[] = "{\"a\": 1, \"b\": 2, \"a\": 3}";
@@ -42,7 +42,7 @@ static void test_repeated_keys(void **state)
 }
 
 /* A small text of many values. */
-static void test_memory(void **state)
+static void a_text_of_too_many_values_is_refused(void **state)
 {
     enum { COUNT = 3000000 };
     scratch *self = *state;
@@ -57,7 +57,7 @@ static void test_memory(void **state)
     free(text);
 }
 
-static void test_refused(void **state)
+static void invalid_json_is_refused(void **state)
 {
     scratch *self = *state;
     refuse(self, "", "not valid JSON: it is empty");
@@ -81,7 +81,7 @@ static void test_refused(void **state)
     refuse(self, deep, "nested");
 }
 
-static void test_write(void **state)
+static void written_json_is_escaped_and_valid(void **state)
 {
     scratch *self = *state;
     att_json_writer *writer;
@@ -122,7 +122,7 @@ static void test_write(void **state)
     assert_null(writer);
 }
 
-static void test_indented(void **state)
+static void an_indented_document_has_one_value_per_line(void **state)
 {
     scratch *self = *state;
     att_json_writer *writer;
@@ -144,7 +144,7 @@ static void test_indented(void **state)
     att_json_writer_destroy(&writer);
 }
 
-static void test_numbers(void **state)
+static void numbers_are_written_short_and_exact(void **state)
 {
     (void)state;
     char text[ATT_NUMBER_TEXT];
@@ -160,7 +160,7 @@ static void test_numbers(void **state)
         assert_true(strtod(att_format_number(hard[i], text), NULL) == hard[i]);
 }
 
-static void test_locale_with_comma(void **state)
+static void the_locale_does_not_change_the_decimal_point(void **state)
 {
     (void)state;
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL) {
@@ -181,7 +181,7 @@ static void misuse(scratch *self, att_json_writer *writer)
     assert_message_has(self, "one document");
 }
 
-static void test_misuse(void **state)
+static void only_one_complete_document_can_be_finished(void **state)
 {
     scratch *self = *state;
     att_json_writer *writer;
@@ -241,12 +241,12 @@ static att_status write_some(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     assert_survives_lack_of_memory(*state, write_some);
 }
 
-static void test_utf8(void **state)
+static void only_valid_utf8_is_accepted(void **state)
 {
     (void)state;
     assert_true(att_utf8_valid("a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF\xED\x9F\xBF\xEE\x80\x80"));
@@ -259,10 +259,17 @@ static void test_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_parse),         scratch_test(test_refused),        scratch_test(test_write),
-        scratch_test(test_indented),      scratch_test(test_numbers),        scratch_test(test_locale_with_comma),
-        scratch_test(test_misuse),        scratch_test(test_lack_of_memory), scratch_test(test_utf8),
-        scratch_test(test_repeated_keys), scratch_test(test_memory),
+        scratch_test(objects_arrays_and_escapes_are_parsed),
+        scratch_test(invalid_json_is_refused),
+        scratch_test(written_json_is_escaped_and_valid),
+        scratch_test(an_indented_document_has_one_value_per_line),
+        scratch_test(numbers_are_written_short_and_exact),
+        scratch_test(the_locale_does_not_change_the_decimal_point),
+        scratch_test(only_one_complete_document_can_be_finished),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
+        scratch_test(only_valid_utf8_is_accepted),
+        scratch_test(the_last_of_repeated_keys_counts_unless_keys_must_be_unique),
+        scratch_test(a_text_of_too_many_values_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ typedef struct hostile {
         text, sizeof(text) - 1, status, reason \
     }
 
-static void test_hostile_pickles(void **state)
+static void hostile_pickles_are_refused(void **state)
 {
     scratch *self = *state;
     static const hostile cases[] = {
@@ -87,7 +87,7 @@ static void pair(bytes *object, const char *key, int64_t count)
 }
 
 /* Of a key that is set again Python has the last value, in the place of the first: whichever opcodes set it. */
-static void test_repeated_keys(void **state)
+static void the_last_value_of_a_repeated_key_counts(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -146,7 +146,7 @@ static void test_repeated_keys(void **state)
 }
 
 /* Opaque objects swallow what is put into them, calls and tensors included; containers are none of theirs. */
-static void test_inert(void **state)
+static void opaque_objects_are_left_out(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -189,7 +189,7 @@ static void object_of_unknown(bytes *object)
 }
 
 /* Beside the weights their objects are left out. */
-static void test_unknown_classes(void **state)
+static void objects_of_unknown_classes_are_left_out(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -321,7 +321,7 @@ static void class_that_acts(bytes *object)
     global(object, "subprocess", "Popen");
 }
 
-static void test_unknown_names_give_no_tensor(void **state)
+static void tensors_within_unknown_objects_are_refused(void **state)
 {
     scratch *self = *state;
     static const char within[] = "v is an object of the class _Outer.C with tensors in it; attscope runs no code";
@@ -338,7 +338,7 @@ static void test_unknown_names_give_no_tensor(void **state)
 }
 
 /* Nested a hundred thousand times; nothing recurses, and only 16 levels are looked into. */
-static void test_nesting(void **state)
+static void too_deep_nesting_is_refused(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -357,7 +357,7 @@ static void test_nesting(void **state)
 }
 
 /* Fourteen dictionaries, each ten times in the next: 10^14 ways to the one in the middle. */
-static void test_sharing(void **state)
+static void too_many_shared_values_are_refused(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -391,13 +391,18 @@ static void write_names(scratch *self, const char *name, const char *other)
     free(object);
 }
 
-static void test_names(void **state)
+static void names_that_are_empty_or_not_utf8_are_refused(void **state)
 {
     scratch *self = *state;
     write_names(self, "", "b");
     refused(self, ATT_ERR_FORMAT, "name is empty");
     write_names(self, "a\xff", "b");
     refused(self, ATT_ERR_FORMAT, "no text in UTF-8");
+}
+
+static void common_prefixes_of_names_are_removed(void **state)
+{
+    scratch *self = *state;
     static const struct {
         const char *given[2], *found[2];
     } cases[] = {
@@ -433,7 +438,7 @@ static void write_strangers(scratch *self, int count, const char *const *strange
     free(object);
 }
 
-static void test_strangers_hide_no_prefix(void **state)
+static void a_few_other_tensors_do_not_hide_the_prefix(void **state)
 {
     scratch *self = *state;
     static const struct {
@@ -468,11 +473,16 @@ static void test_strangers_hide_no_prefix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_hostile_pickles), scratch_test(test_inert),
-        scratch_test(test_unknown_classes), scratch_test(test_unknown_names_give_no_tensor),
-        scratch_test(test_nesting),         scratch_test(test_sharing),
-        scratch_test(test_names),           scratch_test(test_strangers_hide_no_prefix),
-        scratch_test(test_repeated_keys),
+        scratch_test(hostile_pickles_are_refused),
+        scratch_test(opaque_objects_are_left_out),
+        scratch_test(objects_of_unknown_classes_are_left_out),
+        scratch_test(tensors_within_unknown_objects_are_refused),
+        scratch_test(too_deep_nesting_is_refused),
+        scratch_test(too_many_shared_values_are_refused),
+        scratch_test(names_that_are_empty_or_not_utf8_are_refused),
+        scratch_test(common_prefixes_of_names_are_removed),
+        scratch_test(a_few_other_tensors_do_not_hide_the_prefix),
+        scratch_test(the_last_value_of_a_repeated_key_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

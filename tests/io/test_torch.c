@@ -71,7 +71,7 @@ static const char beside[] =
     "left "
     "out: epoch, optimizer, args, metric, history, huge, names, blob, ...";
 
-static void test_goldens(void **state)
+static void checkpoints_of_torch_save_are_read_exactly(void **state)
 {
     static const struct {
         const char *name, *origin;
@@ -100,7 +100,7 @@ static void test_goldens(void **state)
 }
 
 /* "Trained ResNet on CIFAR-10 by akamaster", of the format before 1.6; figures by torch.load() of PyTorch 2.15. */
-static void test_resnet20(void **state)
+static void a_published_resnet20_is_read_exactly(void **state)
 {
     scratch *self = *state;
     char path[4096];
@@ -126,7 +126,7 @@ static void test_resnet20(void **state)
 
 /* --- made by hand ------------------------------------------------------------------------------------------------- */
 
-static void test_by_hand(void **state)
+static void a_checkpoint_made_by_hand_is_read(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -156,7 +156,7 @@ static void write_checkpoint(scratch *self, const bytes *architecture)
     free(object);
 }
 
-static void test_the_architecture_is_metadata(void **state)
+static void the_architecture_becomes_metadata(void **state)
 {
     scratch *self = *state;
     bytes *said = calloc(1, sizeof *said);
@@ -215,7 +215,7 @@ static void assert_arguments(scratch *self, const bytes *arguments, const char *
 }
 
 /* What no reader understands is marked, not left out. */
-static void test_arguments_are_metadata(void **state)
+static void training_arguments_become_metadata(void **state)
 {
     static const char key[] = "}X\1\0\0\0k";
     static const struct {
@@ -258,7 +258,7 @@ static void test_arguments_are_metadata(void **state)
     free(arguments);
 }
 
-static void test_tensors_that_do_not_fit(void **state)
+static void tensors_outside_their_storage_are_refused(void **state)
 {
     scratch *self = *state;
     const int64_t huge = INT64_MAX;
@@ -297,7 +297,7 @@ static void test_tensors_that_do_not_fit(void **state)
 }
 
 /* A step over one element leaves the storage; it is never taken. */
-static void test_strides_of_single_elements(void **state)
+static void strides_of_single_elements_are_ignored(void **state)
 {
     scratch *self = *state;
     const described odd = {"FloatStorage", "0", 4, 0, {1, 4}, {INT64_MAX, 1}, 2, 2};
@@ -310,7 +310,7 @@ static void test_strides_of_single_elements(void **state)
     free(object);
 }
 
-static void test_storages(void **state)
+static void missing_repeated_and_unused_storages_are_refused(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -350,7 +350,7 @@ typedef struct zip_case {
     const char *reason;
 } zip_case;
 
-static void test_archives(void **state)
+static void only_whole_uncompressed_archives_are_read(void **state)
 {
     scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
@@ -422,7 +422,7 @@ static void test_archives(void **state)
 
 /* --- no checkpoints ----------------------------------------------------------------------------------------------- */
 
-static void test_other_files(void **state)
+static void files_that_are_no_checkpoints_are_refused(void **state)
 {
     scratch *self = *state;
     char path[4096];
@@ -456,7 +456,7 @@ static uint8_t *read_golden(const char *name, size_t *size)
 static const char *const golden_names[] = {"kinds_zip.pth", "kinds_old.pth"};
 
 /* Every byte counts: the old format ends with its last storage, a zip with its directory. */
-static void test_truncated(void **state)
+static void a_truncated_checkpoint_is_refused(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
@@ -473,7 +473,7 @@ static void test_truncated(void **state)
 }
 
 /* Whatever a byte is changed to, what comes back can be read to its end. */
-static void test_flipped(void **state)
+static void changed_bytes_are_refused_or_read_to_the_end(void **state)
 {
     scratch *self = *state;
     float *out = malloc(1 << 20);
@@ -500,7 +500,7 @@ static void test_flipped(void **state)
 }
 
 /* Another process shortens the file between opening and reading. */
-static void test_shortened_while_read(void **state)
+static void a_file_shortened_while_read_is_reported(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
@@ -522,7 +522,7 @@ static void test_shortened_while_read(void **state)
 }
 
 /* Pickles longer than what is read of a file at first. */
-static void test_long_pickles(void **state)
+static void long_pickles_are_read_whole(void **state)
 {
     enum { LENGTH = 3 << 20 };
     static const char head[] =
@@ -561,7 +561,7 @@ static att_status open_path_of(scratch *self)
     return status;
 }
 
-static void test_stop(void **state)
+static void opening_stops_when_asked(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
@@ -573,7 +573,7 @@ static void test_stop(void **state)
     }
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
@@ -588,22 +588,22 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_goldens),
-        scratch_test(test_resnet20),
-        scratch_test(test_by_hand),
-        scratch_test(test_the_architecture_is_metadata),
-        scratch_test(test_arguments_are_metadata),
-        scratch_test(test_tensors_that_do_not_fit),
-        scratch_test(test_strides_of_single_elements),
-        scratch_test(test_storages),
-        scratch_test(test_archives),
-        scratch_test(test_other_files),
-        scratch_test(test_truncated),
-        scratch_test(test_flipped),
-        scratch_test(test_lack_of_memory),
-        scratch_test(test_shortened_while_read),
-        scratch_test(test_long_pickles),
-        scratch_test(test_stop),
+        scratch_test(checkpoints_of_torch_save_are_read_exactly),
+        scratch_test(a_published_resnet20_is_read_exactly),
+        scratch_test(a_checkpoint_made_by_hand_is_read),
+        scratch_test(the_architecture_becomes_metadata),
+        scratch_test(training_arguments_become_metadata),
+        scratch_test(tensors_outside_their_storage_are_refused),
+        scratch_test(strides_of_single_elements_are_ignored),
+        scratch_test(missing_repeated_and_unused_storages_are_refused),
+        scratch_test(only_whole_uncompressed_archives_are_read),
+        scratch_test(files_that_are_no_checkpoints_are_refused),
+        scratch_test(a_truncated_checkpoint_is_refused),
+        scratch_test(changed_bytes_are_refused_or_read_to_the_end),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
+        scratch_test(a_file_shortened_while_read_is_reported),
+        scratch_test(long_pickles_are_read_whole),
+        scratch_test(opening_stops_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

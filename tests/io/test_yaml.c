@@ -18,7 +18,7 @@ static void assert_entry(att_yaml_entry entry, const char *key, att_yaml_kind ki
     assert_int_equal(entry.line, line);
 }
 
-static void test_parse(void **state)
+static void scalars_lists_and_nulls_are_parsed(void **state)
 {
     scratch *self = *state;
     att_yaml *yaml = parse(self,
@@ -63,7 +63,7 @@ static void test_parse(void **state)
     assert_null(yaml);
 }
 
-static void test_empty(void **state)
+static void an_empty_document_has_no_entries(void **state)
 {
     const char *const texts[] = {"", "# nothing\n", "---\n", "---\n...\n", "{}\n"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -73,7 +73,7 @@ static void test_empty(void **state)
     }
 }
 
-static void test_refused(void **state)
+static void unsupported_yaml_is_refused_with_its_line(void **state)
 {
     scratch *self = *state;
     const struct {
@@ -111,7 +111,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_too_large(void **state)
+static void too_long_texts_and_too_many_keys_are_refused(void **state)
 {
     scratch *self = *state;
     const size_t size = (1 << 20) + 1;
@@ -149,7 +149,7 @@ static const att_yaml_entry entries[] = {
 };
 enum { ENTRIES = sizeof(entries) / sizeof(entries[0]) };
 
-static void test_write(void **state)
+static void written_entries_are_read_back(void **state)
 {
     scratch *self = *state;
     assert_int_equal(att_yaml_write(self->context, self->path, entries, 6), ATT_OK);
@@ -171,7 +171,7 @@ static void test_write(void **state)
     att_yaml_destroy(&yaml);
 }
 
-static void test_write_refused(void **state)
+static void a_refused_write_keeps_the_old_file(void **state)
 {
     scratch *self = *state;
     const char *const broken[] = {"\xFF"};
@@ -193,7 +193,7 @@ static att_status write_and_read(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     assert_survives_lack_of_memory(*state, write_and_read);
 }
@@ -201,9 +201,13 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_parse),          scratch_test(test_empty), scratch_test(test_refused),
-        scratch_test(test_too_large),      scratch_test(test_write), scratch_test(test_write_refused),
-        scratch_test(test_lack_of_memory),
+        scratch_test(scalars_lists_and_nulls_are_parsed),
+        scratch_test(an_empty_document_has_no_entries),
+        scratch_test(unsupported_yaml_is_refused_with_its_line),
+        scratch_test(too_long_texts_and_too_many_keys_are_refused),
+        scratch_test(written_entries_are_read_back),
+        scratch_test(a_refused_write_keeps_the_old_file),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
