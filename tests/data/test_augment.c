@@ -53,7 +53,7 @@ static int check_argument(const char *name, double magnitude, int negate, double
     return checked;
 }
 
-static void test_arguments_are_timms(void **state)
+static void arguments_equal_timms(void **state)
 {
     (void)state;
     char path[4096], name[64];
@@ -68,7 +68,7 @@ static void test_arguments_are_timms(void **state)
     assert_int_equal(count, 18 * 6 * 2);
 }
 
-static void test_descriptions_are_timms(void **state)
+static void descriptions_are_parsed_as_by_timm(void **state)
 {
     scratch *self = *state;
     att_rand_augment how;
@@ -109,7 +109,7 @@ static int recognise(const att_transform_options *options, const float *out)
     return -1;
 }
 
-static void test_operations_are_drawn_evenly(void **state)
+static void operations_are_drawn_evenly(void **state)
 {
     scratch *self = *state;
     float out[BYTES];
@@ -151,7 +151,7 @@ static int bits_kept(const uint8_t *pixels)
 }
 
 /* Read from how often Posterize, the fifth operation, keeps how many bits. */
-static void test_magnitudes_are_normal_and_cut(void **state)
+static void magnitudes_are_normal_and_clipped(void **state)
 {
     (void)state;
     uint8_t pixels[BYTES], room[BYTES];
@@ -176,7 +176,7 @@ static void test_magnitudes_are_normal_and_cut(void **state)
 
 /* --- colour jitter ----------------------------------------------------------------------------------------------- */
 
-static void test_jitter_keeps_to_its_range(void **state)
+static void brightness_is_drawn_evenly_from_its_range(void **state)
 {
     enum { bright = 20 };
     scratch *self = *state;
@@ -200,7 +200,7 @@ static void test_jitter_keeps_to_its_range(void **state)
 
 /* --- interpolation ----------------------------------------------------------------------------------------------- */
 
-static void test_interpolation_is_one_of_the_two(void **state)
+static void random_interpolation_draws_both_filters_evenly(void **state)
 {
     scratch *self = *state;
     float out[BYTES / 4], bilinear[BYTES / 4], bicubic[BYTES / 4];
@@ -223,7 +223,7 @@ static void test_interpolation_is_one_of_the_two(void **state)
 
 /* --- flips and erasing ------------------------------------------------------------------------------------------- */
 
-static void test_vertical_flip(void **state)
+static void a_vertical_flip_reverses_the_rows(void **state)
 {
     scratch *self = *state;
     float out[BYTES];
@@ -244,7 +244,7 @@ static int count_erased(const float *out, att_erase_mode mode)
     return erased;
 }
 
-static void test_erasing_is_of_its_share_and_kind(void **state)
+static void erasing_has_its_probability_area_and_values(void **state)
 {
     scratch *self = *state;
     float out[BYTES];
@@ -280,7 +280,7 @@ static void test_erasing_is_of_its_share_and_kind(void **state)
     }
 }
 
-static void test_several_boxes_share_the_area(void **state)
+static void several_erased_boxes_share_the_area(void **state)
 {
     scratch *self = *state;
     float out[BYTES];
@@ -298,7 +298,7 @@ static void test_several_boxes_share_the_area(void **state)
 /* --- draws ------------------------------------------------------------------------------------------------------- */
 
 /* What one stage draws must not move what another does. */
-static void test_stages_draw_by_themselves(void **state)
+static void erasing_changes_no_draw_of_another_stage(void **state)
 {
     scratch *self = *state;
     float with[BYTES], without[BYTES];
@@ -317,7 +317,7 @@ static void test_stages_draw_by_themselves(void **state)
     }
 }
 
-static void test_repeats_differ(void **state)
+static void repeats_of_an_image_differ(void **state)
 {
     scratch *self = *state;
     float first[BYTES], again[BYTES];
@@ -343,7 +343,7 @@ static void expect_wrong(scratch *self, const att_transform_options *options, co
     assert_message_has(self, part);
 }
 
-static void test_wrong_options(void **state)
+static void wrong_options_are_refused(void **state)
 {
     att_transform_options options = plain();
     options.erase = NAN;
@@ -371,18 +371,18 @@ static void test_wrong_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments_are_timms),
-        scratch_test(test_descriptions_are_timms),
-        scratch_test(test_operations_are_drawn_evenly),
-        scratch_test(test_magnitudes_are_normal_and_cut),
-        scratch_test(test_jitter_keeps_to_its_range),
-        scratch_test(test_interpolation_is_one_of_the_two),
-        scratch_test(test_vertical_flip),
-        scratch_test(test_erasing_is_of_its_share_and_kind),
-        scratch_test(test_several_boxes_share_the_area),
-        scratch_test(test_stages_draw_by_themselves),
-        scratch_test(test_repeats_differ),
-        scratch_test(test_wrong_options),
+        cmocka_unit_test(arguments_equal_timms),
+        scratch_test(descriptions_are_parsed_as_by_timm),
+        scratch_test(operations_are_drawn_evenly),
+        scratch_test(magnitudes_are_normal_and_clipped),
+        scratch_test(brightness_is_drawn_evenly_from_its_range),
+        scratch_test(random_interpolation_draws_both_filters_evenly),
+        scratch_test(a_vertical_flip_reverses_the_rows),
+        scratch_test(erasing_has_its_probability_area_and_values),
+        scratch_test(several_erased_boxes_share_the_area),
+        scratch_test(erasing_changes_no_draw_of_another_stage),
+        scratch_test(repeats_of_an_image_differ),
+        scratch_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void start(scratch *self, att_loader *loader, int64_t epoch, int64_t batc
         fail_msg("%s", att_context_message(self->context));
 }
 
-static void test_in_order(void **state)
+static void batches_come_in_order(void **state)
 {
     scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
@@ -95,7 +95,7 @@ static int record(scratch *self, att_loader *loader, int64_t epoch, int64_t firs
     return count;
 }
 
-static void test_workers_change_no_bit(void **state)
+static void workers_change_no_bit(void **state)
 {
     scratch *self = *state;
     static int64_t first_order[IMAGES], order[IMAGES], next_order[IMAGES];
@@ -134,7 +134,7 @@ static void test_workers_change_no_bit(void **state)
     att_dataset_close(&dataset);
 }
 
-static void test_stopping_at_any_time(void **state)
+static void a_loader_can_be_restarted_or_destroyed_at_any_time(void **state)
 {
     scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
@@ -168,7 +168,7 @@ static void write_damaged(const scratch *self)
     }
 }
 
-static void test_corrupt_images_are_fatal(void **state)
+static void corrupt_images_are_errors_by_default(void **state)
 {
     scratch *self = *state;
     write_damaged(self);
@@ -203,7 +203,7 @@ static att_status hear(void *user, int64_t index, const char *reason)
     return ATT_OK;
 }
 
-static void test_corrupt_images_are_left_out(void **state)
+static void corrupt_images_can_be_left_out(void **state)
 {
     scratch *self = *state;
     write_damaged(self);
@@ -242,7 +242,7 @@ static void test_corrupt_images_are_left_out(void **state)
 }
 
 /* The next of the order stands in; batches are full, whoever makes them and wherever the epoch is entered. */
-static void test_corrupt_images_are_replaced(void **state)
+static void corrupt_images_can_be_replaced_by_the_next(void **state)
 {
     scratch *self = *state;
     write_damaged(self);
@@ -283,7 +283,7 @@ static void test_corrupt_images_are_replaced(void **state)
     att_dataset_close(&dataset);
 }
 
-static void test_nothing_but_corrupt_images(void **state)
+static void only_corrupt_images_give_an_error_or_no_batch(void **state)
 {
     scratch *self = *state;
     char path[256];
@@ -319,7 +319,7 @@ static void test_nothing_but_corrupt_images(void **state)
 }
 
 /* Only what a transform reads is decoded: that must not show. */
-static void test_photographs(void **state)
+static void partly_decoded_photographs_equal_whole_ones(void **state)
 {
     scratch *self = *state;
     enum { TO = 48, TO_FLOATS = TO * TO * 3, PHOTOS = 4 };
@@ -370,7 +370,7 @@ static void test_photographs(void **state)
     att_dataset_close(&dataset);
 }
 
-static void test_an_archive_under_many_workers(void **state)
+static void many_workers_read_one_archive(void **state)
 {
     scratch *self = *state;
     static const char *const kinds[] = {"ustar", "zip", "ustar.gz"};
@@ -396,7 +396,7 @@ static void test_an_archive_under_many_workers(void **state)
     }
 }
 
-static void test_wrong_options(void **state)
+static void wrong_options_are_refused(void **state)
 {
     scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
@@ -437,7 +437,7 @@ static att_status load_all(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
@@ -449,17 +449,17 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_in_order),
-        scratch_test(test_workers_change_no_bit),
-        scratch_test(test_stopping_at_any_time),
-        scratch_test(test_corrupt_images_are_fatal),
-        scratch_test(test_corrupt_images_are_left_out),
-        scratch_test(test_corrupt_images_are_replaced),
-        scratch_test(test_nothing_but_corrupt_images),
-        scratch_test(test_photographs),
-        scratch_test(test_an_archive_under_many_workers),
-        scratch_test(test_wrong_options),
-        scratch_test(test_lack_of_memory),
+        scratch_test(batches_come_in_order),
+        scratch_test(workers_change_no_bit),
+        scratch_test(a_loader_can_be_restarted_or_destroyed_at_any_time),
+        scratch_test(corrupt_images_are_errors_by_default),
+        scratch_test(corrupt_images_can_be_left_out),
+        scratch_test(corrupt_images_can_be_replaced_by_the_next),
+        scratch_test(only_corrupt_images_give_an_error_or_no_batch),
+        scratch_test(partly_decoded_photographs_equal_whole_ones),
+        scratch_test(many_workers_read_one_archive),
+        scratch_test(wrong_options_are_refused),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

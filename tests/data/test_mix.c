@@ -65,7 +65,7 @@ static bool check_mixed(const char *line)
     return true;
 }
 
-static void test_fixed_draws_are_timms(void **state)
+static void fixed_draws_give_timms_images_and_targets(void **state)
 {
     (void)state;
     char path[4096], line[256];
@@ -82,7 +82,7 @@ static void test_fixed_draws_are_timms(void **state)
 /* --- draws ------------------------------------------------------------------------------------------------------- */
 
 /* Mean 1/2 and variance 1 / (4 (2 alpha + 1)). */
-static void test_beta(void **state)
+static void beta_draws_have_their_mean_and_variance(void **state)
 {
     (void)state;
     static const double alphas[] = {0.05, 0.2, 0.8, 1, 3};
@@ -142,7 +142,7 @@ static void assert_targets(const att_mix_options *options, const float *images, 
     }
 }
 
-static void test_modes_share_draws(void **state)
+static void batches_pairs_or_images_share_draws(void **state)
 {
     (void)state;
     float images[COUNT * FLOATS], targets[COUNT * CLASSES];
@@ -168,7 +168,7 @@ static void test_modes_share_draws(void **state)
     }
 }
 
-static void test_minmax(void **state)
+static void cutmix_minmax_bounds_the_box(void **state)
 {
     (void)state;
     float images[COUNT * FLOATS], targets[COUNT * CLASSES];
@@ -183,7 +183,7 @@ static void test_minmax(void **state)
     }
 }
 
-static void test_off(void **state)
+static void mixing_ends_at_off_epoch(void **state)
 {
     (void)state;
     float images[COUNT * FLOATS], targets[COUNT * CLASSES];
@@ -245,7 +245,7 @@ static void run_epoch(scratch *self, const att_dataset *dataset, int workers, in
     att_loader_destroy(&loader);
 }
 
-static void test_threads_change_no_bit(void **state)
+static void workers_change_no_bit(void **state)
 {
     scratch *self = *state;
     static seen alone, several, rest;
@@ -262,7 +262,7 @@ static void test_threads_change_no_bit(void **state)
     att_dataset_close(&dataset);
 }
 
-static void test_repeats(void **state)
+static void each_image_is_repeated_in_a_row(void **state)
 {
     scratch *self = *state;
     static seen all;
@@ -288,7 +288,7 @@ static void expect_wrong(scratch *self, att_mix_options options, const char *par
     assert_message_has(self, part);
 }
 
-static void test_wrong_options(void **state)
+static void wrong_options_are_refused(void **state)
 {
     att_mix_options options = both();
     options.prob = NAN;
@@ -314,14 +314,14 @@ static void test_wrong_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fixed_draws_are_timms),
-        cmocka_unit_test(test_beta),
-        cmocka_unit_test(test_modes_share_draws),
-        cmocka_unit_test(test_minmax),
-        cmocka_unit_test(test_off),
-        scratch_test(test_threads_change_no_bit),
-        scratch_test(test_repeats),
-        scratch_test(test_wrong_options),
+        cmocka_unit_test(fixed_draws_give_timms_images_and_targets),
+        cmocka_unit_test(beta_draws_have_their_mean_and_variance),
+        cmocka_unit_test(batches_pairs_or_images_share_draws),
+        cmocka_unit_test(cutmix_minmax_bounds_the_box),
+        cmocka_unit_test(mixing_ends_at_off_epoch),
+        scratch_test(workers_change_no_bit),
+        scratch_test(each_image_is_repeated_in_a_row),
+        scratch_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void assert_cifar10(scratch *self, const char *path)
     att_dataset_close(&dataset);
 }
 
-static void test_cifar10_folder(void **state)
+static void cifar10_is_read_from_its_folders(void **state)
 {
     scratch *self = *state;
     char path[256];
@@ -131,7 +131,7 @@ static void test_cifar10_folder(void **state)
     assert_cifar10(self, self->folder);
 }
 
-static void test_grey_is_luma(void **state)
+static void grey_pixels_are_the_luma_of_pillow(void **state)
 {
     scratch *self = *state;
     write_cifar10(self, "cifar-10-batches-bin");
@@ -160,7 +160,7 @@ static void pack_cifar10(const char *path, const char *kind)
     pack_close(&made);
 }
 
-static void test_archives(void **state)
+static void cifar10_is_read_from_archives(void **state)
 {
     static const char *const kinds[] = {"ustar", "ustar.gz", "zip", "zip0"};
     scratch *self = *state;
@@ -170,7 +170,7 @@ static void test_archives(void **state)
     }
 }
 
-static void test_the_official_archive_in_a_folder(void **state)
+static void the_official_archive_is_found_in_a_folder(void **state)
 {
     scratch *self = *state;
     char path[256];
@@ -190,7 +190,7 @@ static void test_the_official_archive_in_a_folder(void **state)
     att_dataset_close(&dataset);
 }
 
-static void test_an_archive_of_class_folders_stays_one(void **state)
+static void class_folders_are_not_mistaken_for_cifar(void **state)
 {
     scratch *self = *state;
     static const char *const names[] = {"train/cat/train.bin.png", "train/class_names.txt/1.png", "test/cat/1.png"};
@@ -202,7 +202,7 @@ static void test_an_archive_of_class_folders_stays_one(void **state)
 }
 
 /* Also: only the split's files of a gzipped archive count against what may be kept. */
-static void test_only_what_is_needed_is_kept(void **state)
+static void only_the_files_of_the_split_are_kept(void **state)
 {
     scratch *self = *state;
     pack_file files[7];
@@ -219,7 +219,7 @@ static void test_only_what_is_needed_is_kept(void **state)
 }
 
 /* The header of a tar alone: the file it names is refused before a byte of it is read. */
-static void test_too_large_is_refused_at_once(void **state)
+static void a_too_large_file_is_refused_unread(void **state)
 {
     scratch *self = *state;
     static char tar[512];
@@ -238,7 +238,7 @@ static void test_too_large_is_refused_at_once(void **state)
                    "536870913 bytes; expected at most the 536870912 that such a file can have");
 }
 
-static void test_a_missing_file_is_told_before_any_is_read(void **state)
+static void a_missing_file_is_reported_before_any_is_read(void **state)
 {
     scratch *self = *state;
     enum { IMAGES = 200 };
@@ -254,7 +254,7 @@ static void test_a_missing_file_is_told_before_any_is_read(void **state)
     assert_in_range(att_context_allocations(self->context).bytes_peak, 4 * size, 5 * size);
 }
 
-static void test_two_copies_are_refused(void **state)
+static void two_copies_of_one_file_are_refused(void **state)
 {
     scratch *self = *state;
     static const char *const kinds[] = {"ustar.gz", "ustar"};
@@ -278,7 +278,7 @@ static size_t hundred_names(char *text, size_t size)
     return length;
 }
 
-static void test_cifar100_has_fine_labels(void **state)
+static void cifar100_has_fine_labels(void **state)
 {
     scratch *self = *state;
     static uint8_t bytes[3 * (3 * PLANE + 2)];
@@ -311,7 +311,7 @@ static att_dataset *open_coarse(scratch *self, const char *folder)
     return dataset;
 }
 
-static void test_cifar100_has_coarse_labels(void **state)
+static void cifar100_has_coarse_labels(void **state)
 {
     scratch *self = *state;
     static uint8_t bytes[3 * (3 * PLANE + 2)];
@@ -357,7 +357,7 @@ static void write_stl10(const scratch *self, const char *images, const char *lab
     write_file(self, "stl10_binary", labels, numbers, (size_t)count);
 }
 
-static void test_stl10_runs_down_columns(void **state)
+static void stl10_images_are_read_column_by_column(void **state)
 {
     scratch *self = *state;
     write_stl10(self, "train_X.bin", "train_y.bin", 3, (const uint8_t[]){1, 10, 5});
@@ -378,7 +378,7 @@ static void test_stl10_runs_down_columns(void **state)
     expect_failure(self, self->folder, "train", ATT_ERR_MISMATCH, "3 labels for 2 images");
 }
 
-static void test_class_map_renumbers_by_name(void **state)
+static void a_class_map_renumbers_classes_by_name(void **state)
 {
     scratch *self = *state;
     write_cifar10(self, "cifar-10-batches-bin");
@@ -397,7 +397,7 @@ static void test_class_map_renumbers_by_name(void **state)
     assert_message_has(self, "\"airplane\" is not in the class map");
 }
 
-static void test_what_is_wrong_is_said(void **state)
+static void damaged_files_are_refused_with_the_reason(void **state)
 {
     scratch *self = *state;
     static uint8_t bytes[BATCH_IMAGES * (3 * PLANE + 1)];
@@ -429,7 +429,7 @@ static att_status open_and_close(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     pack_file files[7];
@@ -440,21 +440,21 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_cifar10_folder),
-        scratch_test(test_grey_is_luma),
-        scratch_test(test_archives),
-        scratch_test(test_the_official_archive_in_a_folder),
-        scratch_test(test_an_archive_of_class_folders_stays_one),
-        scratch_test(test_only_what_is_needed_is_kept),
-        scratch_test(test_too_large_is_refused_at_once),
-        scratch_test(test_a_missing_file_is_told_before_any_is_read),
-        scratch_test(test_two_copies_are_refused),
-        scratch_test(test_cifar100_has_fine_labels),
-        scratch_test(test_cifar100_has_coarse_labels),
-        scratch_test(test_stl10_runs_down_columns),
-        scratch_test(test_class_map_renumbers_by_name),
-        scratch_test(test_what_is_wrong_is_said),
-        scratch_test(test_lack_of_memory),
+        scratch_test(cifar10_is_read_from_its_folders),
+        scratch_test(grey_pixels_are_the_luma_of_pillow),
+        scratch_test(cifar10_is_read_from_archives),
+        scratch_test(the_official_archive_is_found_in_a_folder),
+        scratch_test(class_folders_are_not_mistaken_for_cifar),
+        scratch_test(only_the_files_of_the_split_are_kept),
+        scratch_test(a_too_large_file_is_refused_unread),
+        scratch_test(a_missing_file_is_reported_before_any_is_read),
+        scratch_test(two_copies_of_one_file_are_refused),
+        scratch_test(cifar100_has_fine_labels),
+        scratch_test(cifar100_has_coarse_labels),
+        scratch_test(stl10_images_are_read_column_by_column),
+        scratch_test(a_class_map_renumbers_classes_by_name),
+        scratch_test(damaged_files_are_refused_with_the_reason),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -256,7 +256,7 @@ static void pack_ten(const char *path, const char *kind)
     free(made);
 }
 
-static void test_folders(void **state)
+static void cifar10_is_read_from_its_folders(void **state)
 {
     scratch *self = *state;
     char path[256];
@@ -269,7 +269,7 @@ static void test_folders(void **state)
     assert_ten(self, path);
 }
 
-static void test_archives(void **state)
+static void cifar10_is_read_from_archives(void **state)
 {
     scratch *self = *state;
     char path[256];
@@ -283,7 +283,7 @@ static void test_archives(void **state)
     assert_ten(self, self->folder);
 }
 
-static void test_hundred(void **state)
+static void cifar100_has_fine_and_coarse_labels(void **state)
 {
     scratch *self = *state;
     static const char folder[] = "cifar-100-python";
@@ -325,7 +325,7 @@ static void test_hundred(void **state)
 
 /* --- other writers, and what is no batch -------------------------------------------------------------------------- */
 
-static void test_python_3_and_numpy_2(void **state)
+static void batches_of_python_3_and_numpy_2_are_read(void **state)
 {
     scratch *self = *state;
     bytes *made = calloc(1, sizeof *made);
@@ -366,7 +366,7 @@ static void expect_failure(scratch *self, const bytes *made, att_status status, 
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-static void test_what_is_wrong_is_said(void **state)
+static void malformed_batches_are_refused_with_the_reason(void **state)
 {
     scratch *self = *state;
     static const char expected[] = "test_batch in ";
@@ -419,7 +419,7 @@ static att_status open_and_close(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     write_ten(self, ten_folder);
@@ -429,12 +429,12 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_folders),
-        scratch_test(test_archives),
-        scratch_test(test_hundred),
-        scratch_test(test_python_3_and_numpy_2),
-        scratch_test(test_what_is_wrong_is_said),
-        scratch_test(test_lack_of_memory),
+        scratch_test(cifar10_is_read_from_its_folders),
+        scratch_test(cifar10_is_read_from_archives),
+        scratch_test(cifar100_has_fine_and_coarse_labels),
+        scratch_test(batches_of_python_3_and_numpy_2_are_read),
+        scratch_test(malformed_batches_are_refused_with_the_reason),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void check_line(const char *line)
     }
 }
 
-static void test_changes_are_pillows(void **state)
+static void pixel_operations_equal_pillows(void **state)
 {
     (void)state;
     char path[4096], line[256];
@@ -132,6 +132,6 @@ static void test_changes_are_pillows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_changes_are_pillows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pixel_operations_equal_pillows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

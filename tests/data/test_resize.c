@@ -24,13 +24,13 @@ static void check_line(scratch *self, const char *line)
     free(image.pixels);
 }
 
-static void test_bytes_are_pillows(void **state)
+static void resized_pixels_equal_pillows(void **state)
 {
     assert_int_equal(golden_each(*state, "resize", check_line), 34);
 }
 
 /* A window is the same as that part of the whole; a box the same as an image of its own. */
-static void test_parts(void **state)
+static void a_box_or_window_equals_that_part_of_the_whole(void **state)
 {
     scratch *self = *state;
     enum { W = 61, H = 47, TO_W = 37, TO_H = 90, CHANNELS = 3 };
@@ -71,7 +71,7 @@ static void resize_at(att_tier tier, const att_image *image, int width, int heig
 }
 
 /* Sizes around the lanes of a vector; a tier that this processor lacks is the one below. */
-static void test_tiers_agree(void **state)
+static void processor_tiers_agree(void **state)
 {
     (void)state;
     enum { MOST = 40 * 40 * 3 };
@@ -101,7 +101,7 @@ static att_status resize_once(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     assert_survives_lack_of_memory(*state, resize_once);
 }
@@ -109,10 +109,10 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_bytes_are_pillows),
-        scratch_test(test_parts),
-        scratch_test(test_tiers_agree),
-        scratch_test(test_lack_of_memory),
+        scratch_test(resized_pixels_equal_pillows),
+        scratch_test(a_box_or_window_equals_that_part_of_the_whole),
+        scratch_test(processor_tiers_agree),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static void transform(scratch *self, const att_transform_options *options, const
         fail_msg("%s", att_context_message(self->context));
 }
 
-static void test_normalisation_is_torchvisions(void **state)
+static void normalisation_equals_torchvisions(void **state)
 {
     uint8_t ramp[256 * 3];
     for (int i = 0; i < 256 * 3; i++)
@@ -77,7 +77,7 @@ static void check_wide(scratch *self, const char *line)
     check_photograph(self, line, &options);
 }
 
-static void test_photographs_are_torchvisions(void **state)
+static void photographs_are_transformed_as_by_torchvision(void **state)
 {
     const char *shared = getenv("ATT_SHARED");
     char path[4096];
@@ -129,7 +129,7 @@ static void check_crop(scratch *self, const char *line)
     free(image.pixels);
 }
 
-static void test_crop_modes_are_timms(void **state)
+static void crop_modes_equal_timms(void **state)
 {
     assert_int_equal(golden_each(*state, "crop", check_crop), 65);
 }
@@ -151,7 +151,7 @@ static att_transform_options plain_options(void)
     return options;
 }
 
-static void test_an_image_of_the_size_passes(void **state)
+static void an_image_of_the_right_size_is_only_flipped(void **state)
 {
     uint8_t pixels[SIDE * SIDE];
     float out[SIDE * SIDE];
@@ -168,7 +168,7 @@ static void test_an_image_of_the_size_passes(void **state)
 }
 
 /* Each pad-crop is the image moved by some (dx, dy), black elsewhere; over many, every move occurs. */
-static void test_pad_crop(void **state)
+static void pad_crops_make_every_shift_and_flip(void **state)
 {
     uint8_t pixels[SIDE * SIDE];
     float out[SIDE * SIDE];
@@ -200,7 +200,7 @@ static void test_pad_crop(void **state)
 }
 
 /* A ramp across and one down show which box was taken: area and aspect must lie in their ranges. */
-static void test_random_resized_crop(void **state)
+static void random_resized_crops_keep_to_area_and_aspect(void **state)
 {
     enum { W = 200, H = 150, OUT = 32, TIMES = 2000 };
     static uint8_t across[W * H], down[W * H];
@@ -237,7 +237,7 @@ static void test_random_resized_crop(void **state)
         fail_msg("mean middle of the boxes %g, %g", middle_x, middle_y);
 }
 
-static void test_draws_depend_on_seed_epoch_and_index(void **state)
+static void draws_depend_on_seed_epoch_and_index(void **state)
 {
     scratch *self = *state;
     enum { W = 40, OUT = 16 };
@@ -261,7 +261,7 @@ static void test_draws_depend_on_seed_epoch_and_index(void **state)
 }
 
 /* A wide image stands between bars of the mean; flips turn the whole. */
-static void test_border_is_flipped_too(void **state)
+static void borders_are_flipped_with_the_image(void **state)
 {
     uint8_t pixels[SIDE * 3];
     float out[SIDE * SIDE];
@@ -281,7 +281,7 @@ static void test_border_is_flipped_too(void **state)
 }
 
 /* Where the shorter side would have no pixel left there is nothing to show. */
-static void test_a_line_does_not_fit_between_borders(void **state)
+static void an_image_too_narrow_to_resize_is_refused(void **state)
 {
     scratch *self = *state;
     static uint8_t pixels[3000];
@@ -293,7 +293,7 @@ static void test_a_line_does_not_fit_between_borders(void **state)
     assert_string_equal(att_context_message(self->context), "an image of 1 x 3000 pixels is too narrow to be resized");
 }
 
-static void test_odd_images(void **state)
+static void tiny_and_narrow_images_are_transformed(void **state)
 {
     static uint8_t pixels[3000];
     static float out[SIDE * SIDE];
@@ -308,7 +308,7 @@ static void test_odd_images(void **state)
         }
 }
 
-static void test_wrong_options(void **state)
+static void wrong_options_are_refused(void **state)
 {
     scratch *self = *state;
     uint8_t pixels[SIDE * SIDE * 3] = {0};
@@ -335,17 +335,17 @@ static void test_wrong_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_normalisation_is_torchvisions),
-        scratch_test(test_photographs_are_torchvisions),
-        scratch_test(test_crop_modes_are_timms),
-        scratch_test(test_an_image_of_the_size_passes),
-        scratch_test(test_pad_crop),
-        scratch_test(test_random_resized_crop),
-        scratch_test(test_draws_depend_on_seed_epoch_and_index),
-        scratch_test(test_border_is_flipped_too),
-        scratch_test(test_a_line_does_not_fit_between_borders),
-        scratch_test(test_odd_images),
-        scratch_test(test_wrong_options),
+        scratch_test(normalisation_equals_torchvisions),
+        scratch_test(photographs_are_transformed_as_by_torchvision),
+        scratch_test(crop_modes_equal_timms),
+        scratch_test(an_image_of_the_right_size_is_only_flipped),
+        scratch_test(pad_crops_make_every_shift_and_flip),
+        scratch_test(random_resized_crops_keep_to_area_and_aspect),
+        scratch_test(draws_depend_on_seed_epoch_and_index),
+        scratch_test(borders_are_flipped_with_the_image),
+        scratch_test(an_image_too_narrow_to_resize_is_refused),
+        scratch_test(tiny_and_narrow_images_are_transformed),
+        scratch_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
