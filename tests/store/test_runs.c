@@ -80,7 +80,7 @@ static void emit_measure(const att_sink *sink, int64_t step)
     assert_int_equal(sink->emit(sink->user, &event), ATT_OK);
 }
 
-static void test_contents(void **state)
+static void events_become_rows(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_run(self, "first", NULL);
@@ -119,7 +119,7 @@ static void emit_measured_run(const att_sink *sink, int64_t step, int64_t until)
     }
 }
 
-static void test_resume_anywhere(void **state)
+static void a_resumed_run_has_the_rows_of_one_run(void **state)
 {
     scratch *self = *state;
     enum { STEPS = 5 };
@@ -158,7 +158,7 @@ static void test_resume_anywhere(void **state)
 }
 
 /* Runs elsewhere are known by their whole path. */
-static void test_a_folder_beside_the_database(void **state)
+static void a_run_elsewhere_is_known_by_its_whole_path(void **state)
 {
     scratch *self = *state;
     char folder[100], database[100], expected[4200];
@@ -210,7 +210,7 @@ static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
 
 /* Saved after an epoch's last step and before its end: the epoch ends again, and is there once. What was measured on a
  * checkpoint is no part of the training. */
-static void test_resume_before_the_end_of_an_epoch(void **state)
+static void a_resumed_epoch_ends_only_once(void **state)
 {
     scratch *self = *state;
     static const char epochs[] = "SELECT step,epoch,name,value FROM scalars WHERE event='epoch' AND name='lr'";
@@ -230,7 +230,7 @@ static void test_resume_before_the_end_of_an_epoch(void **state)
 }
 
 /* Replaces what was measured earlier, whole or not at all, and leaves the training's records alone. */
-static void test_measured(void **state)
+static void a_measurement_replaces_the_earlier_one_whole(void **state)
 {
     scratch *self = *state;
     static const char rows[] =
@@ -264,7 +264,7 @@ static void test_measured(void **state)
 }
 
 /* Other statistics stay where checkpoint and settings are the same; a damaged file is replaced. */
-static void test_measured_again(void **state)
+static void other_statistics_of_the_same_checkpoint_stay(void **state)
 {
     scratch *self = *state;
     static const char rows[] = "SELECT instrument,unit,split,step FROM measurements ORDER BY rowid";
@@ -321,7 +321,7 @@ static int count_in(scratch *self, const char *file, const char *node)
 }
 
 /* Digests decide, not paths; nodes that were not measured again stay; what is replaced lies beside. */
-static void test_measured_elsewhere(void **state)
+static void measurements_are_matched_by_digests_not_paths(void **state)
 {
     scratch *self = *state;
     static const char file[] = "run/measure.jsonl", previous[] = "run/measure.previous.jsonl";
@@ -362,7 +362,7 @@ static void run_sql(scratch *self, const char *sql)
     free(ask(self, sql));
 }
 
-static void test_foreign(void **state)
+static void foreign_databases_are_refused(void **state)
 {
     scratch *self = *state;
     static const char text[] =
@@ -388,7 +388,7 @@ static void test_foreign(void **state)
 }
 
 /* An event is there whole or not at all, and the next one is none the worse. */
-static void test_a_failed_event_leaves_nothing(void **state)
+static void a_failed_event_leaves_no_rows(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
@@ -403,7 +403,7 @@ static void test_a_failed_event_leaves_nothing(void **state)
 }
 
 /* Code of whoever made the file does not run: no view, no function in the definition of a table. */
-static void test_hostile_tables(void **state)
+static void views_and_functions_of_a_hostile_file_do_not_run(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
@@ -424,7 +424,7 @@ static void test_hostile_tables(void **state)
 }
 
 /* A trigger of whoever made the file does not run. */
-static void test_trigger(void **state)
+static void triggers_of_a_hostile_file_do_not_run(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
@@ -436,7 +436,7 @@ static void test_trigger(void **state)
 }
 
 /* Any part overwritten: the run's records are complete or one sentence says what is wrong; nothing crashes. */
-static void test_damage(void **state)
+static void a_damaged_database_is_used_or_refused(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
@@ -468,7 +468,7 @@ static void test_damage(void **state)
     free(whole);
 }
 
-static void test_full_disk(void **state)
+static void a_full_disk_leaves_a_sound_database(void **state)
 {
     scratch *self = *state;
     struct rlimit before, small;
@@ -506,7 +506,7 @@ static att_status measure_checkpoint(scratch *self)
     return emit_checkpoint(self, 3, true);
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     assert_survives_lack_of_memory(self, open_and_emit);
@@ -573,7 +573,7 @@ static void write_at_once(scratch *self)
                 "0|400|40200.0\n1|400|40200.0\n2|400|40200.0\n3|400|40200.0\n");
 }
 
-static void test_writers(void **state)
+static void several_processes_write_at_once(void **state)
 {
     for (int round = 0; round < 8; round++) {
         remove_database(*state);
@@ -583,7 +583,7 @@ static void test_writers(void **state)
 
 /* Killed at whatever moment: a row of the database for each that metrics.jsonl has, or the one that was being written
  * is missing in the former; and a training continues. */
-static void test_kill(void **state)
+static void a_killed_run_leaves_whole_rows(void **state)
 {
     scratch *self = *state;
     for (int round = 0; round < 12; round++) {
@@ -613,22 +613,22 @@ static void test_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_contents),
-        scratch_test(test_resume_anywhere),
-        scratch_test(test_measured),
-        scratch_test(test_measured_again),
-        scratch_test(test_measured_elsewhere),
-        scratch_test(test_foreign),
-        scratch_test(test_trigger),
-        scratch_test(test_damage),
-        scratch_test(test_full_disk),
-        scratch_test(test_lack_of_memory),
-        scratch_test(test_writers),
-        scratch_test(test_kill),
-        scratch_test(test_resume_before_the_end_of_an_epoch),
-        scratch_test(test_a_folder_beside_the_database),
-        scratch_test(test_a_failed_event_leaves_nothing),
-        scratch_test(test_hostile_tables),
+        scratch_test(events_become_rows),
+        scratch_test(a_resumed_run_has_the_rows_of_one_run),
+        scratch_test(a_measurement_replaces_the_earlier_one_whole),
+        scratch_test(other_statistics_of_the_same_checkpoint_stay),
+        scratch_test(measurements_are_matched_by_digests_not_paths),
+        scratch_test(foreign_databases_are_refused),
+        scratch_test(triggers_of_a_hostile_file_do_not_run),
+        scratch_test(a_damaged_database_is_used_or_refused),
+        scratch_test(a_full_disk_leaves_a_sound_database),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
+        scratch_test(several_processes_write_at_once),
+        scratch_test(a_killed_run_leaves_whole_rows),
+        scratch_test(a_resumed_epoch_ends_only_once),
+        scratch_test(a_run_elsewhere_is_known_by_its_whole_path),
+        scratch_test(a_failed_event_leaves_no_rows),
+        scratch_test(views_and_functions_of_a_hostile_file_do_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

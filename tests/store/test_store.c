@@ -4,7 +4,7 @@
 
 #include "store/run.h"
 
-static void test_contents(void **state)
+static void events_become_lines_and_epochs_a_summary(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_store(self, NULL);
@@ -37,7 +37,7 @@ static void test_contents(void **state)
 }
 
 /* Stopped after any number of updates with a checkpoint of any earlier moment: the logs end as those of one run. */
-static void test_resume_anywhere(void **state)
+static void a_resumed_log_equals_that_of_one_run(void **state)
 {
     scratch *self = *state;
     enum { STEPS = 10 };
@@ -69,7 +69,7 @@ static void test_resume_anywhere(void **state)
 }
 
 /* A checkpoint of the moment between an epoch's last update and its evaluation. */
-static void test_resume_before_evaluation(void **state)
+static void resuming_before_an_evaluation_drops_its_epoch(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_store(self, NULL);
@@ -102,7 +102,7 @@ static void count_warning(void *user, att_log_level level, const char *line)
     ++*(int *)user;
 }
 
-static void test_damaged_logs(void **state)
+static void damaged_lines_are_dropped(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_store(self, NULL);
@@ -148,7 +148,7 @@ static void test_damaged_logs(void **state)
     free(summary);
 }
 
-static void test_resume_elsewhere(void **state)
+static void a_run_resumes_in_a_new_folder(void **state)
 {
     scratch *self = *state;
     char folder[200];
@@ -166,7 +166,7 @@ static void test_resume_elsewhere(void **state)
     free(summary);
 }
 
-static void test_refused(void **state)
+static void a_summary_of_another_program_is_kept(void **state)
 {
     scratch *self = *state;
     const att_store_resume resume = {1, 4};
@@ -177,8 +177,12 @@ static void test_refused(void **state)
     assert_message_has(self, "summary.csv");
     assert_text_file(path_of(self, "summary.csv"), "my,own,table\n1,2,3\n");
     assert_int_equal(att_store_open(self->context, path_of(self, "summary.csv"), NULL, &sink), ATT_ERR_IO);
+}
 
-    sink = open_store(self, NULL);
+static void fields_that_cannot_be_written_are_refused(void **state)
+{
+    scratch *self = *state;
+    att_sink sink = open_store(self, NULL);
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"step", 1, NULL})), ATT_ERR_ARGUMENT);
     assert_message_has(self, "step");
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"a", 1, NULL}, {"a", 2, NULL})), ATT_ERR_ARGUMENT);
@@ -190,7 +194,7 @@ static void test_refused(void **state)
     free(summary);
 }
 
-static void test_full_disk(void **state)
+static void a_full_disk_leaves_no_half_line(void **state)
 {
     scratch *self = *state;
     struct rlimit before, small;
@@ -224,7 +228,7 @@ static att_status open_and_emit(scratch *self)
     return status;
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     assert_survives_lack_of_memory(self, open_and_emit);
@@ -236,10 +240,15 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(test_contents),         scratch_test(test_resume_anywhere),
-        scratch_test(test_damaged_logs),     scratch_test(test_resume_before_evaluation),
-        scratch_test(test_resume_elsewhere), scratch_test(test_refused),
-        scratch_test(test_full_disk),        scratch_test(test_lack_of_memory),
+        scratch_test(events_become_lines_and_epochs_a_summary),
+        scratch_test(a_resumed_log_equals_that_of_one_run),
+        scratch_test(damaged_lines_are_dropped),
+        scratch_test(resuming_before_an_evaluation_drops_its_epoch),
+        scratch_test(a_run_resumes_in_a_new_folder),
+        scratch_test(a_summary_of_another_program_is_kept),
+        scratch_test(fields_that_cannot_be_written_are_refused),
+        scratch_test(a_full_disk_leaves_no_half_line),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,13 +156,13 @@ static void assert_same(const scalars *a, const scalars *b)
 }
 
 /* The check value of CRC-32C. */
-static void test_reader(void **state)
+static void the_checksum_of_the_reader_is_crc32c(void **state)
 {
     (void)state;
     assert_int_equal(crc32c((const uint8_t *)"123456789", 9), 0xe3069283);
 }
 
-static void test_contents(void **state)
+static void scalars_are_written_under_their_tags(void **state)
 {
     scratch *self = *state;
     att_sink sink = open_store(self, NULL);
@@ -199,7 +199,7 @@ static void test_contents(void **state)
 }
 
 /* Stopped after any number of updates with a checkpoint of any earlier moment: one file, as of one run. */
-static void test_resume_anywhere(void **state)
+static void a_resumed_file_equals_that_of_one_run(void **state)
 {
     scratch *self = *state;
     enum { STEPS = 10 };
@@ -236,7 +236,7 @@ static void count_warning(void *user, att_log_level level, const char *line)
 }
 
 /* Cut short anywhere, and with any byte changed: what stays is whole, and a changed byte is told of. */
-static void test_damage(void **state)
+static void damaged_files_keep_only_whole_events(void **state)
 {
     scratch *self = *state;
     enum { STRIDE = 5 };
@@ -275,10 +275,10 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reader),
-        scratch_test(test_contents),
-        scratch_test(test_resume_anywhere),
-        scratch_test(test_damage),
+        cmocka_unit_test(the_checksum_of_the_reader_is_crc32c),
+        scratch_test(scalars_are_written_under_their_tags),
+        scratch_test(a_resumed_file_equals_that_of_one_run),
+        scratch_test(damaged_files_keep_only_whole_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
