@@ -20,7 +20,7 @@ static void near(double value, double expected, double limit)
         fail_msg("%.17g, expected %.17g", value, expected);
 }
 
-static void test_without_ties(void **state)
+static void correlations_without_ties_equal_scipys(void **state)
 {
     const double x[] = {1, 2, 3, 4, 5}, y[] = {2, 1, 4, 3, 5};
     att_correlation c = correlate(*state, x, y, 5);
@@ -34,7 +34,7 @@ static void test_without_ties(void **state)
     assert_true(c.kendall.low <= 0.6 && c.kendall.high >= 0.6);
 }
 
-static void test_ties(void **state)
+static void correlations_with_ties_equal_scipys(void **state)
 {
     const double x[] = {1, 2, 2, 3, 4, 4}, y[] = {5, 1, 2, 2, 6, 4};
     att_correlation c = correlate(*state, x, y, 6);
@@ -46,7 +46,7 @@ static void test_ties(void **state)
 
 /* Beyond 8 pairs permutations are drawn: scipy's 40,000 of its own give p 0.1832 and 0.0646, its bootstrap intervals
  * (-0.100, 0.737) and (0.006, 0.862). */
-static void test_drawn(void **state)
+static void drawn_permutations_agree_with_scipy(void **state)
 {
     const double x[] = {92.1, 92.4, 91.8, 93.0, 92.7, 92.2, 93.1, 92.9, 92.4, 91.5},
                  y[] = {0.31, 0.28, 0.35, 0.41, 0.44, 0.29, 0.39, 0.52, 0.33, 0.30};
@@ -65,7 +65,7 @@ static void test_drawn(void **state)
                 c.kendall.high == again.kendall.high);
 }
 
-static void test_signs_and_ends(void **state)
+static void short_and_constant_series_lack_p_and_interval(void **state)
 {
     const double x[] = {1, 2, 3}, down[] = {3, 2, 1}, flat[] = {5, 5, 5};
     att_correlation c = correlate(*state, x, down, 3);
@@ -83,7 +83,7 @@ static void test_signs_and_ends(void **state)
     assert_true(isnan(c.kendall.value) && c.count == 0);
 }
 
-static void test_refusals(void **state)
+static void unusable_series_are_refused(void **state)
 {
     scratch *self = *state;
     double x[] = {1, 2, NAN}, y[] = {1, 2, 3}, infinite[] = {1, INFINITY, 2};
@@ -101,7 +101,9 @@ static void test_refusals(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_without_ties), TEST(test_ties), TEST(test_drawn),
-                                       TEST(test_signs_and_ends), TEST(test_refusals)};
+    const struct CMUnitTest tests[] = {
+        TEST(correlations_without_ties_equal_scipys), TEST(correlations_with_ties_equal_scipys),
+        TEST(drawn_permutations_agree_with_scipy), TEST(short_and_constant_series_lack_p_and_interval),
+        TEST(unusable_series_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

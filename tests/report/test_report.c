@@ -1,67 +1,6 @@
 /* The page holds what the folders say, exactly; nothing in them becomes markup; damage is named. */
-#include <attscope/report.h>
-
-#include "io/json.h"
-#include "io/scratch.h"
 #include "report/fixture.h"
-#include "report/map_file.h"
-#include "report/page.h"
-
-static const char *page_path(scratch *self)
-{
-    snprintf(self->path, sizeof(self->path), "%s/page.html", self->folder);
-    return self->path;
-}
-
-static void must(const scratch *self, att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
-}
-
-static char *read_text(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    char *text = calloc(1, *size + 1);
-    assert_int_equal(fread(text, 1, *size, file), *size);
-    fclose(file);
-    return text;
-}
-
-/* The data between the two parts of the page. */
-static json_t *page_data(scratch *self)
-{
-    size_t size;
-    char *text = read_text(page_path(self), &size);
-    assert_true(size > att_page_before_size + att_page_after_size);
-    assert_memory_equal(text, att_page_before, att_page_before_size);
-    assert_memory_equal(text + size - att_page_after_size, att_page_after, att_page_after_size);
-    json_t *root = NULL;
-    must(self, att_json_parse(self->context, "page", text + att_page_before_size,
-                              size - att_page_before_size - att_page_after_size, &root));
-    free(text);
-    return root;
-}
-
-static void write_text(const char *folder, const char *name, const char *text)
-{
-    char path[400];
-    mkdir(folder, 0777);
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static const json_t *run_of(const json_t *data, size_t index)
-{
-    return json_array_get(json_object_get(data, "runs"), index);
-}
+#include "report/page_data.h"
 
 static void assert_same_number(const json_t *value, double expected)
 {
@@ -114,7 +53,7 @@ static void assert_development(const json_t *run, const fixture *f)
             assert_true(json_is_number(json_array_get(json_object_get(json_array_get(series, i), "mean"), k)));
 }
 
-static void test_every_figure(void **state)
+static void the_page_has_every_figure_of_a_run(void **state)
 {
     scratch *self = *state;
     char folder[100];
@@ -183,8 +122,7 @@ static void test_every_figure(void **state)
     fixture_free(&f);
 }
 
-/* Figures of the training stand in where nothing was measured apart. */
-static void test_samples(void **state)
+static void samples_are_kept_up_to_the_number_asked_for(void **state)
 {
     scratch *self = *state;
     fixture f;
@@ -211,7 +149,8 @@ static void test_samples(void **state)
     fixture_free(&f);
 }
 
-static void test_figures_of_training(void **state)
+/* Where the checkpoint itself was not measured. */
+static void figures_of_the_training_stand_in_for_a_measurement(void **state)
 {
     scratch *self = *state;
     write_text(
@@ -231,7 +170,7 @@ static void test_figures_of_training(void **state)
 }
 
 /* Each measurement of a checkpoint counts, and takes the place of the training's; warnings are shown. */
-static void test_several_measurements(void **state)
+static void each_measurement_of_a_checkpoint_is_shown(void **state)
 {
     scratch *self = *state;
 #define MEASURE(instrument, nodes)                                                                   \
@@ -262,7 +201,7 @@ static int count_of(const char *text, size_t size, const char *part)
     return count;
 }
 
-static void test_hostile_texts(void **state)
+static void hostile_texts_never_become_markup(void **state)
 {
     scratch *self = *state;
     char folder[100];
@@ -284,7 +223,7 @@ static void test_hostile_texts(void **state)
     json_decref(read);
 }
 
-static void test_damage(void **state)
+static void damaged_logs_are_refused_with_their_line(void **state)
 {
     scratch *self = *state;
 #define FIGURE "\"instrument\":\"e\",\"node\":\"b\",\"statistic\":\"m\",\"mean\":1,\"deviation\":1"
@@ -324,7 +263,7 @@ static void test_damage(void **state)
     assert_message_has(self, "args.yaml");
 }
 
-static void test_nothing_there(void **state)
+static void folders_without_a_run_are_refused(void **state)
 {
     scratch *self = *state;
     const char *folders[ATT_REPORT_MAX_RUNS + 1] = {"/tmp/att_there_is_no_such_folder"};
@@ -345,7 +284,7 @@ static void test_nothing_there(void **state)
 }
 
 /* Two runs of one name are told apart; a long log is thinned, its first and last line kept. */
-static void test_long_log(void **state)
+static void a_long_log_is_thinned(void **state)
 {
     scratch *self = *state;
     enum { LINES = 5003 };
@@ -379,406 +318,7 @@ static void test_long_log(void **state)
     json_decref(data);
 }
 
-static size_t base64_length(int64_t bytes)
-{
-    return (size_t)((bytes + 2) / 3 * 4);
-}
-
-/* What the smallest file of maps has: an image of one pixel, seen as one patch by one head of each layer. */
-enum { LAYERS = 3, SMALLEST_TENSORS = 2 + 3 * LAYERS };
-
-typedef struct smallest {
-    att_safetensors_tensor tensors[SMALLEST_TENSORS];
-    att_safetensors_pair metadata[7];
-    char names[3 * LAYERS][32];
-} smallest;
-
-/* Layers 10, 2 and 11, whose order in the file and in the alphabet is not the network's. */
-static void smallest_make(smallest *made)
-{
-    static const char *const layers[LAYERS] = {"10", "2", "11"};
-    static const uint8_t bytes[3];
-    static const uint16_t level[1] = {65535};
-    static const int64_t label[1];
-    static const float figures[2 * 4] = {0, 1, 0, 1, 0, 1, 0, 1};
-    static const int32_t place[2];
-    const att_safetensors_tensor each[] = {
-        {"patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), level},
-        {"figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), figures},
-        {"place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), place},
-    };
-    *made = (smallest){.tensors = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes},
-                                   {"label", ATT_SAFETENSORS_I64, att_shape_of(1), label}},
-                       .metadata = {{"maps", "2"},
-                                    {"grid_h", "1"},
-                                    {"grid_w", "1"},
-                                    {"prefix", "0"},
-                                    {"names", "[\"a\"]"},
-                                    {"label_names", "[\"\"]"},
-                                    {"classes", "[]"}}};
-    for (int t = 0; t < 3 * LAYERS; t++) {
-        snprintf(made->names[t], sizeof(made->names[t]), "blocks.%s.attn.%s", layers[t / 3], each[t % 3].name);
-        made->tensors[2 + t] = each[t % 3];
-        made->tensors[2 + t].name = made->names[t];
-    }
-}
-
-static void smallest_write(scratch *self, const char *folder, const smallest *made, int tensor_count)
-{
-    char path[200];
-    snprintf(path, sizeof(path), "%.150s/maps.safetensors", folder);
-    const att_safetensors_content content = {
-        .tensors = made->tensors, .tensor_count = tensor_count, .metadata = made->metadata, .metadata_count = 7};
-    must(self, att_safetensors_write(self->context, path, &content));
-}
-
-static att_status write_page_of(scratch *self)
-{
-    const char *folders[] = {self->folder};
-    return att_report_write(self->context, folders, 1, NULL, page_path(self), NULL);
-}
-
-/* As layers follow in the network: 2 before 10, whatever the file's order and the alphabet's. */
-static void test_maps_are_in_the_network_s_order(void **state)
-{
-    scratch *self = *state;
-    static const char *const wanted[] = {"blocks.2.attn", "blocks.10.attn", "blocks.11.attn"};
-    smallest made;
-    smallest_make(&made);
-    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    must(self, write_page_of(self));
-    json_t *data = page_data(self);
-    const json_t *maps = json_object_get(run_of(data, 0), "maps"), *nodes = json_object_get(maps, "nodes");
-    assert_int_equal(json_array_size(nodes), 3);
-    for (size_t i = 0; i < 3; i++)
-        assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, i), "node")), wanted[i]);
-    const json_t *picture = json_array_get(json_object_get(maps, "pictures"), 0);
-    assert_int_equal(json_array_size(json_object_get(picture, "top")), 0); /* a network without classes */
-    assert_true(json_is_null(json_object_get(picture, "label_name")));
-    json_decref(data);
-}
-
-/* A tensor or a text of the smallest file that is something else. */
-static void test_damaged_maps(void **state)
-{
-    scratch *self = *state;
-    static const float not_finite[2 * 4] = {0, 1, 0, 1, NAN, 1, 0, 1}, negative[2 * 4] = {0, 1, 0, 1, 0, -1e-3F, 0, 1};
-    static const float entropy[2 * 4] = {0, 1, 0, 1, 0.02F, 1, 0, 1}, share[2 * 4] = {0, 1, 0, 1, 0, 1.02F, 0, 1};
-    static const float infinite[2 * 4] = {0, 1, 0, 1, 0, INFINITY, 0, 1}, no_entropy[2 * 4] = {-INFINITY, 1, 0, 1};
-    static const int32_t outside[2] = {0, 1}, before[2] = {-1, 0};
-    static const int64_t low[1] = {-99}, high[1] = {(int64_t)1 << 62};
-    const struct {
-        int at;
-        att_safetensors_tensor tensor;
-        const char *message;
-    } tensors[] = {
-        {0, {"picture", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), outside}, "tensor image is missing"},
-        {1, {"labels", ATT_SAFETENSORS_I64, att_shape_of(1), outside}, "tensor label is missing"},
-        {1, {"label", ATT_SAFETENSORS_F32, att_shape_of(1), outside}, "is not I64 [K]"},
-        {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 1), outside}, "U16 [K, heads, N"},
-        {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 2), outside}, "U16 [K, heads, N"},
-        {3, {"blocks.10.attn.figure", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "10.attn.figures is"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 1, 1, 4), not_finite}, "F32 [K, heads + 1"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "entropy from 0 to"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), negative}, "entropy from 0 to"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), entropy}, "entropy from 0 to"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), share}, "weight from 0 to 1"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), infinite}, "weight from 0 to 1"},
-        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), no_entropy}, "entropy from 0"},
-        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), low}, "tensor label has a value that is no class number"},
-        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), high}, "tensor label has a value that is no class number"},
-        {2, {".patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), outside}, "tensor .patches names no scope"},
-        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1), negative}, "I32 [K, heads + 1, N]"},
-        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), outside}, "place in the grid"},
-        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), before}, "place in the grid"},
-    };
-    static const struct {
-        int at;
-        const char *value, *message;
-    } texts[] = {
-        {4, "[]", "names, a JSON array of one text for each image"},
-        {4, "[1]", "names, a JSON array of one text for each image"},
-        {5, "{}", "label_names, a JSON array of one text"},
-        {6, "[null]", "classes, a JSON array of texts"},
-        {4, "[", "names of its metadata"},
-    };
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++) {
-        smallest made;
-        smallest_make(&made);
-        made.tensors[tensors[i].at] = tensors[i].tensor;
-        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-        assert_message_has(self, tensors[i].message);
-        assert_message_has(self, self->folder);
-    }
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-        smallest made;
-        smallest_make(&made);
-        made.metadata[texts[i].at].value = texts[i].value;
-        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-        assert_message_has(self, texts[i].message);
-        assert_message_has(self, self->folder);
-    }
-}
-
-/* A file of maps whose network gives the classes `top` these probabilities. */
-static void top_write(scratch *self, int64_t top, float probability)
-{
-    smallest made;
-    att_safetensors_tensor tensors[SMALLEST_TENSORS + 2];
-    smallest_make(&made);
-    memcpy(tensors, made.tensors, sizeof(made.tensors));
-    tensors[SMALLEST_TENSORS] =
-        (att_safetensors_tensor){"probability", ATT_SAFETENSORS_F32, att_shape_of(1, 1), &probability};
-    tensors[SMALLEST_TENSORS + 1] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(1, 1), &top};
-    snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
-    const att_safetensors_content content = {
-        .tensors = tensors, .tensor_count = SMALLEST_TENSORS + 2, .metadata = made.metadata, .metadata_count = 7};
-    must(self, att_safetensors_write(self->context, self->path, &content));
-}
-
-static void test_damaged_classes(void **state)
-{
-    scratch *self = *state;
-    static const struct {
-        int64_t top;
-        float probability;
-        const char *message; /* NULL: fine */
-    } cases[] = {
-        {0, 1.0000001F, NULL},
-        {0, 0, NULL},
-        {-7, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
-        {(int64_t)1 << 62, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
-        {0, NAN, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
-        {0, -5e30F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
-        {0, 1.02F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
-        {0, INFINITY, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
-    };
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        top_write(self, cases[i].top, cases[i].probability);
-        assert_int_equal(write_page_of(self), cases[i].message != NULL ? ATT_ERR_FORMAT : ATT_OK);
-        if (cases[i].message != NULL)
-            assert_message_has(self, cases[i].message);
-    }
-}
-
-/* A file of maps whose last tensors are probability and top; att_safetensors_write() would have them first. */
-enum { CUT_BYTES = 80 };
-static void write_to_be_cut(scratch *self)
-{
-    static const char header[] =
-        "{\"__metadata__\":{\"maps\":\"2\",\"grid_h\":\"1\",\"grid_w\":\"1\",\"prefix\":\"0\",\"names\":\"[\\\"a\\\"]"
-        "\","
-        "\"label_names\":\"[\\\"\\\"]\",\"classes\":\"[]\"},"
-        "\"image\":{\"dtype\":\"U8\",\"shape\":[1,2,3,1],\"data_offsets\":[0,6]},"
-        "\"b.patches\":{\"dtype\":\"U16\",\"shape\":[1,1,1,1],\"data_offsets\":[6,8]},"
-        "\"label\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[8,16]},"
-        "\"b.figures\":{\"dtype\":\"F32\",\"shape\":[1,2,1,4],\"data_offsets\":[16,48]},"
-        "\"b.place\":{\"dtype\":\"I32\",\"shape\":[1,2,1],\"data_offsets\":[48,56]},"
-        "\"probability\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[56,64]},"
-        "\"top\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[64,80]}}";
-    static const char zeros[CUT_BYTES];
-    const uint64_t length = sizeof(header) - 1;
-    snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
-    FILE *file = fopen(self->path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(&length, sizeof(length), 1, file), 1);
-    assert_int_equal(fwrite(header, length, 1, file), 1);
-    assert_int_equal(fwrite(zeros, sizeof(zeros), 1, file), 1);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* Cut after opening: top alone cannot be read, then probability, then the tensors before them. The whole file
- * is written without an error. */
-static void test_maps_cut_short(void **state)
-{
-    scratch *self = *state;
-    size_t before = att_context_allocations(self->context).bytes_now;
-    for (off_t lost = 0; lost <= CUT_BYTES; lost++) {
-        att_map_file maps;
-        att_json_writer *json;
-        struct stat whole;
-        write_to_be_cut(self);
-        assert_int_equal(stat(self->path, &whole), 0);
-        must(self, att_map_file_open(self->context, self->path, &maps));
-        assert_int_equal(truncate(self->path, whole.st_size - lost), 0);
-        must(self, att_json_writer_create(self->context, false, &json));
-        att_status status = att_map_file_write(json, &maps, (const int64_t[]){0}, 1);
-        assert_int_equal(status == ATT_OK, lost == 0);
-        if (lost > 0)
-            assert_message_has(self, self->path);
-        att_json_writer_destroy(&json);
-        att_map_file_close(&maps);
-        assert_int_equal(att_context_allocations(self->context).bytes_now, before);
-    }
-}
-
-/* Images and labels are there, but no attention map. */
-static void test_no_maps(void **state)
-{
-    scratch *self = *state;
-    smallest made;
-    smallest_make(&made);
-    smallest_write(self, self->folder, &made, 2);
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-    assert_message_has(self, "0 tensors named <scope>.patches");
-}
-
-/* Maps of another version of the format are left out, and the page says so. */
-static void test_other_versions(void **state)
-{
-    scratch *self = *state;
-    static const char *const versions[] = {"1", "3", ""};
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
-        smallest made;
-        smallest_make(&made);
-        made.metadata[0].value = versions[i];
-        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-        must(self, write_page_of(self));
-        json_t *data = page_data(self);
-        assert_true(json_is_null(json_object_get(run_of(data, 0), "maps")));
-        assert_string_equal(json_string_value(json_object_get(run_of(data, 0), "maps_left_out")),
-                            "in a version of the format that is not read");
-        json_decref(data);
-    }
-    /* Version 1 did not say its number. */
-    smallest made;
-    smallest_make(&made);
-    made.metadata[0].key = "version";
-    made.tensors[2].name = "blocks.10.attn.map";
-    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-    must(self, write_page_of(self));
-    made.tensors[2].name = "blocks.10.attn.other";
-    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-    assert_message_has(self, "holds no attention maps");
-}
-
-static void test_maps(void **state)
-{
-    scratch *self = *state;
-    const char *folders[] = {self->folder};
-    char path[100];
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
-    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2"));
-    /* An image's pixels, and of each layer the weights' levels and the queries' figures. */
-    enum {
-        pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
-        levels = FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS - 1),
-        figures = (FIXTURE_HEADS + 1) * FIXTURE_TOKENS * 4 * (int)sizeof(float),
-        place = (FIXTURE_HEADS + 1) * FIXTURE_TOKENS * (int)sizeof(int32_t)
-    };
-    const size_t image = pixels + FIXTURE_DEPTH * (levels + figures + place);
-    const struct {
-        size_t bytes;
-        int64_t shown;
-    } rooms[] = {{0, 0}, {image - 1, 0}, {image, 1}, {3 * image - 1, 2}, {3 * image, 3}, {SIZE_MAX, 3}};
-    for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
-        att_report_result result;
-        const att_report_options options = {.map_bytes = rooms[i].bytes};
-        must(self, att_report_write(self->context, folders, 1, &options, page_path(self), &result));
-        assert_int_equal(result.images, rooms[i].shown);
-        assert_int_equal(result.images_wanted, FIXTURE_IMAGES);
-        json_t *data = page_data(self);
-        const json_t *maps = json_object_get(run_of(data, 0), "maps");
-        assert_int_equal(json_integer_value(json_object_get(maps, "images")), FIXTURE_IMAGES);
-        assert_int_equal(json_array_size(json_object_get(maps, "pictures")), rooms[i].shown);
-        const json_t *node = json_array_get(json_object_get(maps, "nodes"), 0);
-        assert_int_equal(json_string_length(json_object_get(node, "levels")), base64_length(rooms[i].shown * levels));
-        assert_int_equal(json_string_length(json_object_get(node, "figures")), base64_length(rooms[i].shown * figures));
-        assert_int_equal(json_string_length(json_object_get(node, "place")), base64_length(rooms[i].shown * place));
-        assert_int_equal(json_string_length(json_object_get(json_object_get(maps, "image"), "data")),
-                         base64_length(rooms[i].shown * pixels));
-        json_decref(data);
-    }
-    static const char *const grids[] = {"3", "0", "-2", "x", "99999999999999999999", "1000000"};
-    for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
-        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i]));
-        assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-        assert_message_has(self, "maps.safetensors");
-    }
-    write_text(self->folder, "maps.safetensors", "nonsense");
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-    const att_safetensors_content empty = {0};
-    must(self, att_safetensors_write(self->context, path, &empty));
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-}
-
-/* The names of the images with maps on the page, "a b" of each run. */
-static void assert_pictures(scratch *self, const char *const *wanted, int runs)
-{
-    json_t *data = page_data(self);
-    for (int r = 0; r < runs; r++) {
-        const json_t *pictures = json_object_get(json_object_get(run_of(data, r), "maps"), "pictures");
-        char names[200] = "";
-        for (size_t i = 0; i < json_array_size(pictures); i++) {
-            const char *name = json_string_value(json_object_get(json_array_get(pictures, i), "name"));
-            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i > 0 ? " " : "", name);
-        }
-        assert_string_equal(names, wanted[r]);
-    }
-    json_decref(data);
-}
-
-/* Several runs show the same images: those of all runs first, as many as there is room for. */
-static void test_room_is_shared(void **state)
-{
-    scratch *self = *state;
-    enum { RUNS = 3, PIXEL = 3, LAYER = 1 + 2 * (4 + 1) * 4, IMAGE = PIXEL + LAYERS * LAYER };
-    static const char *const names[RUNS] = {"[\"a\",\"b\",\"c\",\"d\"]", "[\"d\",\"b\",\"e\",\"a\"]",
-                                            "[\"f\",\"b\",\"a\",\"g\"]"};
-    static const uint8_t bytes[4 * PIXEL];
-    static const uint16_t level[4];
-    static const int64_t label[4];
-    static const float figures[4 * 2 * 4];
-    static const int32_t place[4 * 2];
-    char folders[RUNS][100];
-    for (int r = 0; r < RUNS; r++) {
-        smallest made;
-        smallest_make(&made);
-        for (int t = 0; t < SMALLEST_TENSORS; t++)
-            made.tensors[t].shape.dims[0] = 4;
-        made.tensors[0].data = bytes, made.tensors[1].data = label;
-        for (int t = 2; t < SMALLEST_TENSORS; t += 3)
-            made.tensors[t].data = level, made.tensors[t + 1].data = figures, made.tensors[t + 2].data = place;
-        made.metadata[4].value = names[r];
-        made.metadata[5].value = "[\"\",\"\",\"\",\"\"]";
-        snprintf(folders[r], sizeof(folders[r]), "%.80s/run%d", self->folder, r);
-        mkdir(folders[r], 0700);
-        write_text(folders[r], "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-        smallest_write(self, folders[r], &made, SMALLEST_TENSORS);
-    }
-    static const struct {
-        size_t images; /* that there is room for */
-        const char *shown[RUNS];
-    } rooms[] = {
-        {0, {"", "", ""}},
-        {2, {"a", "a", ""}}, /* of the first picture alone some runs may have it */
-        {3, {"a", "a", "a"}},
-        {5, {"a", "a", "a"}},
-        {6, {"a b", "a b", "a b"}},
-        {7, {"a b", "a b", "a b"}},
-        {8, {"a b d", "a b d", "a b"}},
-        {9, {"a b d", "a b d", "a b f"}},
-        {10, {"a b d c", "a b d", "a b f"}},
-        {99, {"a b d c", "a b d e", "a b f g"}},
-    };
-    const char *runs[RUNS] = {folders[0], folders[1], folders[2]};
-    for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
-        const att_report_options options = {.map_bytes = rooms[i].images * IMAGE};
-        must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
-        assert_pictures(self, rooms[i].shown, RUNS);
-    }
-}
-
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     char path[100];
@@ -806,23 +346,15 @@ static int setup_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_figure, setup_whole, scratch_teardown),
-        cmocka_unit_test_setup_teardown(test_samples, setup_whole, scratch_teardown),
-        scratch_test(test_figures_of_training),
-        scratch_test(test_several_measurements),
-        scratch_test(test_hostile_texts),
-        scratch_test(test_damage),
-        scratch_test(test_nothing_there),
-        scratch_test(test_long_log),
-        scratch_test(test_maps_are_in_the_network_s_order),
-        scratch_test(test_damaged_maps),
-        scratch_test(test_damaged_classes),
-        scratch_test(test_maps_cut_short),
-        scratch_test(test_no_maps),
-        scratch_test(test_other_versions),
-        scratch_test(test_maps),
-        scratch_test(test_room_is_shared),
-        scratch_test(test_lack_of_memory),
+        cmocka_unit_test_setup_teardown(the_page_has_every_figure_of_a_run, setup_whole, scratch_teardown),
+        cmocka_unit_test_setup_teardown(samples_are_kept_up_to_the_number_asked_for, setup_whole, scratch_teardown),
+        scratch_test(figures_of_the_training_stand_in_for_a_measurement),
+        scratch_test(each_measurement_of_a_checkpoint_is_shown),
+        scratch_test(hostile_texts_never_become_markup),
+        scratch_test(damaged_logs_are_refused_with_their_line),
+        scratch_test(folders_without_a_run_are_refused),
+        scratch_test(a_long_log_is_thinned),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

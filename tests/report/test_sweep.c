@@ -89,7 +89,7 @@ static void near(double value, double expected)
         fail_msg("%.17g, expected %.17g", value, expected);
 }
 
-static void test_settings(void **state)
+static void figures_are_averaged_over_the_runs_of_a_setting(void **state)
 {
     scratch *self = *state;
     att_sweep_run runs[RUNS];
@@ -118,7 +118,7 @@ static void test_settings(void **state)
     assert_null(sweep);
 }
 
-static void test_correlations(void **state)
+static void correlations_are_of_all_runs_and_of_each_setting(void **state)
 {
     scratch *self = *state;
     att_sweep_run runs[RUNS];
@@ -156,7 +156,7 @@ static att_run_state state_of(const scratch *self, const char *folder, const cha
     return state;
 }
 
-static void test_state(void **state)
+static void a_run_is_trained_and_measured_when_its_logs_say_so(void **state)
 {
     scratch *self = *state;
     att_run_state s = state_of(self, "absent", "nsi");
@@ -195,7 +195,7 @@ static att_status report(scratch *self)
 
 #define RUN(name, status) "{\"name\":\"" name "\",\"setting\":\"a\",\"seed\":1,\"status\":\"" status "\"}"
 
-static void test_folder(void **state)
+static void a_sweeps_folder_becomes_a_page_of_its_runs(void **state)
 {
     scratch *self = *state;
     att_report_result result;
@@ -231,7 +231,7 @@ static void test_folder(void **state)
     assert_int_equal(report(self), ATT_ERR_NOT_FOUND);
 }
 
-static void test_lack_of_memory(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     write_run(self, 0);
@@ -243,7 +243,9 @@ static void test_lack_of_memory(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_settings), TEST(test_correlations), TEST(test_state),
-                                       TEST(test_folder), TEST(test_lack_of_memory)};
+    const struct CMUnitTest tests[] = {
+        TEST(figures_are_averaged_over_the_runs_of_a_setting), TEST(correlations_are_of_all_runs_and_of_each_setting),
+        TEST(a_run_is_trained_and_measured_when_its_logs_say_so), TEST(a_sweeps_folder_becomes_a_page_of_its_runs),
+        TEST(lack_of_memory_is_reported_without_leaks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,412 @@
+/* Attention maps on the page: their order, how many there is room for, and files that are damaged. */
+#include "report/fixture.h"
+#include "report/map_file.h"
+#include "report/page_data.h"
+
+static size_t base64_length(int64_t bytes)
+{
+    return (size_t)((bytes + 2) / 3 * 4);
+}
+
+/* What the smallest file of maps has: an image of one pixel, seen as one patch by one head of each layer. */
+enum { LAYERS = 3, SMALLEST_TENSORS = 2 + 3 * LAYERS };
+
+typedef struct smallest {
+    att_safetensors_tensor tensors[SMALLEST_TENSORS];
+    att_safetensors_pair metadata[7];
+    char names[3 * LAYERS][32];
+} smallest;
+
+/* Layers 10, 2 and 11, whose order in the file and in the alphabet is not the network's. */
+static void smallest_make(smallest *made)
+{
+    static const char *const layers[LAYERS] = {"10", "2", "11"};
+    static const uint8_t bytes[3];
+    static const uint16_t level[1] = {65535};
+    static const int64_t label[1];
+    static const float figures[2 * 4] = {0, 1, 0, 1, 0, 1, 0, 1};
+    static const int32_t place[2];
+    const att_safetensors_tensor each[] = {
+        {"patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), level},
+        {"figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), figures},
+        {"place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), place},
+    };
+    *made = (smallest){.tensors = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes},
+                                   {"label", ATT_SAFETENSORS_I64, att_shape_of(1), label}},
+                       .metadata = {{"maps", "2"},
+                                    {"grid_h", "1"},
+                                    {"grid_w", "1"},
+                                    {"prefix", "0"},
+                                    {"names", "[\"a\"]"},
+                                    {"label_names", "[\"\"]"},
+                                    {"classes", "[]"}}};
+    for (int t = 0; t < 3 * LAYERS; t++) {
+        snprintf(made->names[t], sizeof(made->names[t]), "blocks.%s.attn.%s", layers[t / 3], each[t % 3].name);
+        made->tensors[2 + t] = each[t % 3];
+        made->tensors[2 + t].name = made->names[t];
+    }
+}
+
+static void smallest_write(scratch *self, const char *folder, const smallest *made, int tensor_count)
+{
+    char path[200];
+    snprintf(path, sizeof(path), "%.150s/maps.safetensors", folder);
+    const att_safetensors_content content = {
+        .tensors = made->tensors, .tensor_count = tensor_count, .metadata = made->metadata, .metadata_count = 7};
+    must(self, att_safetensors_write(self->context, path, &content));
+}
+
+/* As layers follow in the network: 2 before 10, whatever the file's order and the alphabet's. */
+static void maps_are_in_the_order_of_the_layers(void **state)
+{
+    scratch *self = *state;
+    static const char *const wanted[] = {"blocks.2.attn", "blocks.10.attn", "blocks.11.attn"};
+    smallest made;
+    smallest_make(&made);
+    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    must(self, write_page_of(self));
+    json_t *data = page_data(self);
+    const json_t *maps = json_object_get(run_of(data, 0), "maps"), *nodes = json_object_get(maps, "nodes");
+    assert_int_equal(json_array_size(nodes), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, i), "node")), wanted[i]);
+    const json_t *picture = json_array_get(json_object_get(maps, "pictures"), 0);
+    assert_int_equal(json_array_size(json_object_get(picture, "top")), 0); /* a network without classes */
+    assert_true(json_is_null(json_object_get(picture, "label_name")));
+    json_decref(data);
+}
+
+/* A tensor or a text of the smallest file that is something else. */
+static void damaged_maps_are_refused(void **state)
+{
+    scratch *self = *state;
+    static const float not_finite[2 * 4] = {0, 1, 0, 1, NAN, 1, 0, 1}, negative[2 * 4] = {0, 1, 0, 1, 0, -1e-3F, 0, 1};
+    static const float entropy[2 * 4] = {0, 1, 0, 1, 0.02F, 1, 0, 1}, share[2 * 4] = {0, 1, 0, 1, 0, 1.02F, 0, 1};
+    static const float infinite[2 * 4] = {0, 1, 0, 1, 0, INFINITY, 0, 1}, no_entropy[2 * 4] = {-INFINITY, 1, 0, 1};
+    static const int32_t outside[2] = {0, 1}, before[2] = {-1, 0};
+    static const int64_t low[1] = {-99}, high[1] = {(int64_t)1 << 62};
+    const struct {
+        int at;
+        att_safetensors_tensor tensor;
+        const char *message;
+    } tensors[] = {
+        {0, {"picture", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), outside}, "tensor image is missing"},
+        {1, {"labels", ATT_SAFETENSORS_I64, att_shape_of(1), outside}, "tensor label is missing"},
+        {1, {"label", ATT_SAFETENSORS_F32, att_shape_of(1), outside}, "is not I64 [K]"},
+        {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 1), outside}, "U16 [K, heads, N"},
+        {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 2), outside}, "U16 [K, heads, N"},
+        {3, {"blocks.10.attn.figure", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "10.attn.figures is"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 1, 1, 4), not_finite}, "F32 [K, heads + 1"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "entropy from 0 to"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), negative}, "entropy from 0 to"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), entropy}, "entropy from 0 to"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), share}, "weight from 0 to 1"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), infinite}, "weight from 0 to 1"},
+        {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), no_entropy}, "entropy from 0"},
+        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), low}, "tensor label has a value that is no class number"},
+        {1, {"label", ATT_SAFETENSORS_I64, att_shape_of(1), high}, "tensor label has a value that is no class number"},
+        {2, {".patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), outside}, "tensor .patches names no scope"},
+        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1), negative}, "I32 [K, heads + 1, N]"},
+        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), outside}, "place in the grid"},
+        {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), before}, "place in the grid"},
+    };
+    static const struct {
+        int at;
+        const char *value, *message;
+    } texts[] = {
+        {4, "[]", "names, a JSON array of one text for each image"},
+        {4, "[1]", "names, a JSON array of one text for each image"},
+        {5, "{}", "label_names, a JSON array of one text"},
+        {6, "[null]", "classes, a JSON array of texts"},
+        {4, "[", "names of its metadata"},
+    };
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++) {
+        smallest made;
+        smallest_make(&made);
+        made.tensors[tensors[i].at] = tensors[i].tensor;
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+        assert_message_has(self, tensors[i].message);
+        assert_message_has(self, self->folder);
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        smallest made;
+        smallest_make(&made);
+        made.metadata[texts[i].at].value = texts[i].value;
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+        assert_message_has(self, texts[i].message);
+        assert_message_has(self, self->folder);
+    }
+}
+
+/* A file of maps whose network gives the classes `top` these probabilities. */
+static void top_write(scratch *self, int64_t top, float probability)
+{
+    smallest made;
+    att_safetensors_tensor tensors[SMALLEST_TENSORS + 2];
+    smallest_make(&made);
+    memcpy(tensors, made.tensors, sizeof(made.tensors));
+    tensors[SMALLEST_TENSORS] =
+        (att_safetensors_tensor){"probability", ATT_SAFETENSORS_F32, att_shape_of(1, 1), &probability};
+    tensors[SMALLEST_TENSORS + 1] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(1, 1), &top};
+    snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
+    const att_safetensors_content content = {
+        .tensors = tensors, .tensor_count = SMALLEST_TENSORS + 2, .metadata = made.metadata, .metadata_count = 7};
+    must(self, att_safetensors_write(self->context, self->path, &content));
+}
+
+static void impossible_classes_and_probabilities_are_refused(void **state)
+{
+    scratch *self = *state;
+    static const struct {
+        int64_t top;
+        float probability;
+        const char *message; /* NULL: fine */
+    } cases[] = {
+        {0, 1.0000001F, NULL},
+        {0, 0, NULL},
+        {-7, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
+        {(int64_t)1 << 62, 0.5F, "maps.safetensors: tensor top has a value that is no class number"},
+        {0, NAN, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+        {0, -5e30F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+        {0, 1.02F, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+        {0, INFINITY, "maps.safetensors: tensor probability has a value that is no number from 0 to 1"},
+    };
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        top_write(self, cases[i].top, cases[i].probability);
+        assert_int_equal(write_page_of(self), cases[i].message != NULL ? ATT_ERR_FORMAT : ATT_OK);
+        if (cases[i].message != NULL)
+            assert_message_has(self, cases[i].message);
+    }
+}
+
+/* A file of maps whose last tensors are probability and top; att_safetensors_write() would have them first. */
+enum { CUT_BYTES = 80 };
+static void write_to_be_cut(scratch *self)
+{
+    static const char header[] =
+        "{\"__metadata__\":{\"maps\":\"2\",\"grid_h\":\"1\",\"grid_w\":\"1\",\"prefix\":\"0\",\"names\":\"[\\\"a\\\"]"
+        "\","
+        "\"label_names\":\"[\\\"\\\"]\",\"classes\":\"[]\"},"
+        "\"image\":{\"dtype\":\"U8\",\"shape\":[1,2,3,1],\"data_offsets\":[0,6]},"
+        "\"b.patches\":{\"dtype\":\"U16\",\"shape\":[1,1,1,1],\"data_offsets\":[6,8]},"
+        "\"label\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[8,16]},"
+        "\"b.figures\":{\"dtype\":\"F32\",\"shape\":[1,2,1,4],\"data_offsets\":[16,48]},"
+        "\"b.place\":{\"dtype\":\"I32\",\"shape\":[1,2,1],\"data_offsets\":[48,56]},"
+        "\"probability\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[56,64]},"
+        "\"top\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[64,80]}}";
+    static const char zeros[CUT_BYTES];
+    const uint64_t length = sizeof(header) - 1;
+    snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
+    FILE *file = fopen(self->path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(&length, sizeof(length), 1, file), 1);
+    assert_int_equal(fwrite(header, length, 1, file), 1);
+    assert_int_equal(fwrite(zeros, sizeof(zeros), 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Cut after opening: top alone cannot be read, then probability, then the tensors before them. The whole file
+ * is written without an error. */
+static void maps_cut_short_while_read_are_reported(void **state)
+{
+    scratch *self = *state;
+    size_t before = att_context_allocations(self->context).bytes_now;
+    for (off_t lost = 0; lost <= CUT_BYTES; lost++) {
+        att_map_file maps;
+        att_json_writer *json;
+        struct stat whole;
+        write_to_be_cut(self);
+        assert_int_equal(stat(self->path, &whole), 0);
+        must(self, att_map_file_open(self->context, self->path, &maps));
+        assert_int_equal(truncate(self->path, whole.st_size - lost), 0);
+        must(self, att_json_writer_create(self->context, false, &json));
+        att_status status = att_map_file_write(json, &maps, (const int64_t[]){0}, 1);
+        assert_int_equal(status == ATT_OK, lost == 0);
+        if (lost > 0)
+            assert_message_has(self, self->path);
+        att_json_writer_destroy(&json);
+        att_map_file_close(&maps);
+        assert_int_equal(att_context_allocations(self->context).bytes_now, before);
+    }
+}
+
+/* Images and labels are there, but no attention map. */
+static void a_file_without_maps_is_refused(void **state)
+{
+    scratch *self = *state;
+    smallest made;
+    smallest_make(&made);
+    smallest_write(self, self->folder, &made, 2);
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+    assert_message_has(self, "0 tensors named <scope>.patches");
+}
+
+/* Maps of another version of the format are left out, and the page says so. */
+static void maps_of_other_versions_are_left_out(void **state)
+{
+    scratch *self = *state;
+    static const char *const versions[] = {"1", "3", ""};
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+        smallest made;
+        smallest_make(&made);
+        made.metadata[0].value = versions[i];
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        must(self, write_page_of(self));
+        json_t *data = page_data(self);
+        assert_true(json_is_null(json_object_get(run_of(data, 0), "maps")));
+        assert_string_equal(json_string_value(json_object_get(run_of(data, 0), "maps_left_out")),
+                            "in a version of the format that is not read");
+        json_decref(data);
+    }
+    /* Version 1 did not say its number. */
+    smallest made;
+    smallest_make(&made);
+    made.metadata[0].key = "version";
+    made.tensors[2].name = "blocks.10.attn.map";
+    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+    must(self, write_page_of(self));
+    made.tensors[2].name = "blocks.10.attn.other";
+    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
+    assert_message_has(self, "holds no attention maps");
+}
+
+static void maps_are_shown_up_to_the_room_given(void **state)
+{
+    scratch *self = *state;
+    const char *folders[] = {self->folder};
+    char path[100];
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
+    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2"));
+    /* An image's pixels, and of each layer the weights' levels and the queries' figures. */
+    enum {
+        pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
+        levels = FIXTURE_HEADS * FIXTURE_TOKENS * (FIXTURE_TOKENS - 1),
+        figures = (FIXTURE_HEADS + 1) * FIXTURE_TOKENS * 4 * (int)sizeof(float),
+        place = (FIXTURE_HEADS + 1) * FIXTURE_TOKENS * (int)sizeof(int32_t)
+    };
+    const size_t image = pixels + FIXTURE_DEPTH * (levels + figures + place);
+    const struct {
+        size_t bytes;
+        int64_t shown;
+    } rooms[] = {{0, 0}, {image - 1, 0}, {image, 1}, {3 * image - 1, 2}, {3 * image, 3}, {SIZE_MAX, 3}};
+    for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
+        att_report_result result;
+        const att_report_options options = {.map_bytes = rooms[i].bytes};
+        must(self, att_report_write(self->context, folders, 1, &options, page_path(self), &result));
+        assert_int_equal(result.images, rooms[i].shown);
+        assert_int_equal(result.images_wanted, FIXTURE_IMAGES);
+        json_t *data = page_data(self);
+        const json_t *maps = json_object_get(run_of(data, 0), "maps");
+        assert_int_equal(json_integer_value(json_object_get(maps, "images")), FIXTURE_IMAGES);
+        assert_int_equal(json_array_size(json_object_get(maps, "pictures")), rooms[i].shown);
+        const json_t *node = json_array_get(json_object_get(maps, "nodes"), 0);
+        assert_int_equal(json_string_length(json_object_get(node, "levels")), base64_length(rooms[i].shown * levels));
+        assert_int_equal(json_string_length(json_object_get(node, "figures")), base64_length(rooms[i].shown * figures));
+        assert_int_equal(json_string_length(json_object_get(node, "place")), base64_length(rooms[i].shown * place));
+        assert_int_equal(json_string_length(json_object_get(json_object_get(maps, "image"), "data")),
+                         base64_length(rooms[i].shown * pixels));
+        json_decref(data);
+    }
+    static const char *const grids[] = {"3", "0", "-2", "x", "99999999999999999999", "1000000"};
+    for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
+        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i]));
+        assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+        assert_message_has(self, "maps.safetensors");
+    }
+    write_text(self->folder, "maps.safetensors", "nonsense");
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+    const att_safetensors_content empty = {0};
+    must(self, att_safetensors_write(self->context, path, &empty));
+    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
+}
+
+/* The names of the images with maps on the page, "a b" of each run. */
+static void assert_pictures(scratch *self, const char *const *wanted, int runs)
+{
+    json_t *data = page_data(self);
+    for (int r = 0; r < runs; r++) {
+        const json_t *pictures = json_object_get(json_object_get(run_of(data, r), "maps"), "pictures");
+        char names[200] = "";
+        for (size_t i = 0; i < json_array_size(pictures); i++) {
+            const char *name = json_string_value(json_object_get(json_array_get(pictures, i), "name"));
+            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i > 0 ? " " : "", name);
+        }
+        assert_string_equal(names, wanted[r]);
+    }
+    json_decref(data);
+}
+
+/* Several runs show the same images: those of all runs first, as many as there is room for. */
+static void runs_share_the_room_for_maps(void **state)
+{
+    scratch *self = *state;
+    enum { RUNS = 3, PIXEL = 3, LAYER = 1 + 2 * (4 + 1) * 4, IMAGE = PIXEL + LAYERS * LAYER };
+    static const char *const names[RUNS] = {"[\"a\",\"b\",\"c\",\"d\"]", "[\"d\",\"b\",\"e\",\"a\"]",
+                                            "[\"f\",\"b\",\"a\",\"g\"]"};
+    static const uint8_t bytes[4 * PIXEL];
+    static const uint16_t level[4];
+    static const int64_t label[4];
+    static const float figures[4 * 2 * 4];
+    static const int32_t place[4 * 2];
+    char folders[RUNS][100];
+    for (int r = 0; r < RUNS; r++) {
+        smallest made;
+        smallest_make(&made);
+        for (int t = 0; t < SMALLEST_TENSORS; t++)
+            made.tensors[t].shape.dims[0] = 4;
+        made.tensors[0].data = bytes, made.tensors[1].data = label;
+        for (int t = 2; t < SMALLEST_TENSORS; t += 3)
+            made.tensors[t].data = level, made.tensors[t + 1].data = figures, made.tensors[t + 2].data = place;
+        made.metadata[4].value = names[r];
+        made.metadata[5].value = "[\"\",\"\",\"\",\"\"]";
+        snprintf(folders[r], sizeof(folders[r]), "%.80s/run%d", self->folder, r);
+        mkdir(folders[r], 0700);
+        write_text(folders[r], "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+        smallest_write(self, folders[r], &made, SMALLEST_TENSORS);
+    }
+    static const struct {
+        size_t images; /* that there is room for */
+        const char *shown[RUNS];
+    } rooms[] = {
+        {0, {"", "", ""}},
+        {2, {"a", "a", ""}}, /* of the first picture alone some runs may have it */
+        {3, {"a", "a", "a"}},
+        {5, {"a", "a", "a"}},
+        {6, {"a b", "a b", "a b"}},
+        {7, {"a b", "a b", "a b"}},
+        {8, {"a b d", "a b d", "a b"}},
+        {9, {"a b d", "a b d", "a b f"}},
+        {10, {"a b d c", "a b d", "a b f"}},
+        {99, {"a b d c", "a b d e", "a b f g"}},
+    };
+    const char *runs[RUNS] = {folders[0], folders[1], folders[2]};
+    for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
+        const att_report_options options = {.map_bytes = rooms[i].images * IMAGE};
+        must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
+        assert_pictures(self, rooms[i].shown, RUNS);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(maps_are_in_the_order_of_the_layers),
+        scratch_test(damaged_maps_are_refused),
+        scratch_test(impossible_classes_and_probabilities_are_refused),
+        scratch_test(maps_cut_short_while_read_are_reported),
+        scratch_test(a_file_without_maps_is_refused),
+        scratch_test(maps_of_other_versions_are_left_out),
+        scratch_test(maps_are_shown_up_to_the_room_given),
+        scratch_test(runs_share_the_room_for_maps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
