@@ -132,10 +132,18 @@ static void the_last_norm_may_be_missing(void **state)
             (float)formula("norm.bias", (uint32_t)i);
         assert_true(fabs(expected - (double)normalised[i]) <= 1e-5); /* measured: 7e-8 */
     }
-    /* With a head it is missing. */
+    /* With a head, or where only its weight is missing, the file is damaged. */
+    att_identity identity;
+    write_without(p, "vit_tiny_patch16_224", &options, "norm.weight");
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));
+    assert_int_equal(identity.options.final_norm, 1);
+    strcpy(options.global_pool, "avg");
+    write_without(p, "vit_tiny_patch16_224", &options, "fc_norm.weight");
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));
+    assert_int_equal(identity.options.final_norm, 1);
+    strcpy(options.global_pool, "token");
     options.num_classes = CLASSES, options.head = -1;
     write_without(p, "vit_tiny_patch16_224", &options, "norm.");
-    att_identity identity;
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));
     assert_int_equal(identity.options.final_norm, 1);
 }

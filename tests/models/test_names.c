@@ -109,7 +109,6 @@ static void only_sure_slips_are_suggested(void **state)
         {"vit_tini_patch16_224", "vit_tiny_patch16_224"},
         {"vit_tiny_patch16_244", "vit_tiny_patch16_224"},
         {"deit_small_pacth16_224", "deit_small_patch16_224"},
-
     };
     static const char *const others[] = {"resnet51",
                                          "resnet49",
@@ -130,6 +129,9 @@ static void only_sure_slips_are_suggested(void **state)
                                          "vit_small_patch16_gap_224",
                                          "vit_base_patch16_rpm_224",
                                          "nothing_of_the_kind",
+                                         "resnet103",                  /* a depth, no image size */
+                                         "vit_tny_pacth16_224",        /* two slips */
+                                         "vit_medium_patch16_gap_250", /* of gap_240 or of gap_256 */
                                          ""};
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
         char words[96];
@@ -320,6 +322,21 @@ static void tags_of_others_than_timm_say_nothing(void **state)
     assert_true(identity.preprocess.crop_pct == 0.5);
 }
 
+/* A name that has a tag keeps it, whatever another part of the source or another source says. */
+static void the_first_tag_counts(void **state)
+{
+    const place *p = *state;
+    att_identity identity;
+    write_model(p, "resnet18", NULL, false);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"resnet18.a1_in1k\", \"pretrained_cfg\": {\"tag\": \"tv_in1k\"}}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    says(identity.origin, "(resnet18.a1_in1k)");
+    write_beside(p, "config.json", "{\"architecture\": \"resnet18\"}");
+    CHECK(p->context, identify(p, "resnet18.a1_in1k", NULL, &identity));
+    says(identity.origin, "(resnet18.a1_in1k)");
+}
+
 /* Their tensors are those of a network here, what they compute is not. */
 static void networks_with_the_same_tensors_are_refused(void **state)
 {
@@ -422,6 +439,12 @@ static void arguments_that_change_a_vit_are_refused(void **state)
         {"\"qk_norm\": false", "qk_norm: false", NULL},
         {"\"pool_include_prefix\": true", "pool_include_prefix: true", "pool_include_prefix 1"},
         {"\"reg_tokens\": 4", "reg_tokens: 4", "reg_tokens 4"},
+        {"\"reg_tokens\": 0", "reg_tokens: 0", NULL},
+        {"\"pos_embed\": \"learn\"", "pos_embed: learn", NULL},
+        {"\"pos_embed\": \"none\"", "pos_embed: none", "pos_embed \"none\""},
+        {"\"pre_norm\": true", "pre_norm: true", "pre_norm 1"},
+        {"\"proj_bias\": true", "proj_bias: true", NULL},
+        {"\"proj_bias\": false", "proj_bias: false", "proj_bias 0"},
         {"\"drop_rate\": 0.5", "drop_rate: 0.5", NULL},
         {"\"drop_path_rate\": 0.1", "drop_path_rate: 0.1", NULL},
         {"\"dynamic_img_size\": true", "dynamic_img_size: true", NULL},
@@ -600,6 +623,7 @@ int main(void)
         TEST(a_file_takes_the_tags_images),
         TEST(the_callers_tag_goes_before_the_config),
         TEST(tags_of_others_than_timm_say_nothing),
+        TEST(the_first_tag_counts),
         TEST(networks_with_the_same_tensors_are_refused),
         TEST(a_lacking_name_and_the_tensors_are_explained),
         TEST(arguments_that_change_a_vit_are_refused),

@@ -543,13 +543,22 @@ static void other_tensors_are_refused(void **state)
     const place *p = *state;
     att_model_options options = tiny("none", "all");
     att_model *model = make(p, "resnet164", &options);
-    static const char *const strange[] = {"layer1.0.bn4.weight",    "layer5.0.conv1.weight", "layer1.x.conv1.weight",
-                                          "layer1.01.conv1.weight", "layer9.0.conv1.weight", "cls_token"};
-    for (int i = 0; i < 6; i++) {
+    static const char *const strange[][2] = {
+        {"layer1.0.bn4.weight", ""},
+        {"layer5.0.conv1.weight", ""},
+        {"layer1.x.conv1.weight", ""},
+        {"layer1.01.conv1.weight", ""},
+        {"layer9.0.conv1.weight", ""},
+        {"cls_token", ""},
+        {"layer1.0.conv2.gain", "a sign of convolutions with standardised weights"},
+        {"layer1.0.aa.filt", "a sign of anti-aliased downsampling"},
+        {"layer1.0.convs.0.weight", "a sign of convolutions at several scales in a block (Res2Net)"}};
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
         tensors t = tensors_of(model);
-        add_tensor(&t, strange[i], att_shape_of(4));
+        add_tensor(&t, strange[i][0], att_shape_of(4));
         write_tensors(p, &t, NULL);
-        refused_with(p, "resnet164", strange[i]);
+        refused_with(p, "resnet164", strange[i][0]);
+        refused_with(p, "resnet164", strange[i][1]);
     }
     tensors t = tensors_of(model);
     for (int i = 0; i < t.count; i++)
