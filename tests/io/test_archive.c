@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "io/pack.h"
 
-enum { LARGE = 100000, FILES = 4 };
+enum { LARGE = 100000, FILES = 4, CACHE = 1 << 20 };
 
 static const char *const kinds[] = {"ustar", "pax", "gnutar", "zip", "zip0", "ustar.gz", "pax.gz"};
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
@@ -35,6 +35,33 @@ static void write_files(const scratch *self, const char *kind)
     pack_files(self->path, kind, files, FILES);
 }
 
+/* Opens the file at self->path as an archive; the caller closes it. */
+static att_archive *open_archive(scratch *self, size_t cache)
+{
+    att_archive *archive;
+    if (att_archive_open(self->context, self->path, cache, &archive) != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    return archive;
+}
+
+static void refused(scratch *self, size_t cache, att_status expected, const char *reason)
+{
+    att_archive *archive = NULL;
+    assert_int_equal(att_archive_open(self->context, self->path, cache, &archive), expected);
+    assert_message_has(self, reason);
+    assert_null(archive);
+}
+
+/* The first bytes of the file at self->path, at most `room`; how many there are. */
+static size_t read_back(const scratch *self, void *bytes, size_t room)
+{
+    FILE *file = fopen(self->path, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, room, file);
+    fclose(file);
+    return size;
+}
+
 static void assert_member(const att_archive *archive, att_context *context, int64_t index, const pack_file *expected)
 {
     assert_string_equal(att_archive_name(archive, index), expected->name);
@@ -51,11 +78,8 @@ static void every_format_is_read_in_any_order(void **state)
 {
     scratch *self = *state;
     for (int k = 0; k < KINDS; k++) {
-        att_archive *archive;
         write_files(self, kinds[k]);
-        att_status status = att_archive_open(self->context, self->path, 1 << 20, &archive);
-        if (status != ATT_OK)
-            fail_msg("%s: %s", kinds[k], att_context_message(self->context));
+        att_archive *archive = open_archive(self, CACHE);
         bool gzipped = strchr(kinds[k], '.') != NULL, zipped = strncmp(kinds[k], "zip", 3) == 0;
         assert_string_equal(att_archive_kind(archive), gzipped ? "tar.gz" : zipped ? "zip" : "tar");
         assert_int_equal(att_archive_count(archive), FILES);
@@ -89,11 +113,10 @@ static void threads_read_one_archive_at_the_same_time(void **state)
     scratch *self = *state;
     static const char *const some[] = {"pax", "zip", "ustar.gz"};
     for (int k = 0; k < 3; k++) {
-        att_archive *archive;
         pthread_t threads[4];
         reader readers[4];
         write_files(self, some[k]);
-        assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_OK);
+        att_archive *archive = open_archive(self, CACHE);
         for (int t = 0; t < 4; t++) {
             readers[t] = (reader){archive, self->context, false};
             assert_int_equal(pthread_create(&threads[t], NULL, read_many, &readers[t]), 0);
@@ -111,7 +134,6 @@ static void unsafe_members_are_skipped(void **state)
     scratch *self = *state;
     static const char *const skipped[] = {"../up", "a/../../up", "/absolute", "a/.."};
     static const pack_file kept = {"..a/b..", "kept", 4};
-    att_archive *archive;
     pack made = pack_open(self->path, "pax");
     for (int i = 0; i < 4; i++)
         pack_entry(&made, skipped[i], AE_IFREG, NULL, "evil", 4);
@@ -121,7 +143,7 @@ static void unsafe_members_are_skipped(void **state)
     pack_entry(&made, "pipe", AE_IFIFO, NULL, NULL, 0);
     pack_entry(&made, "././/..a/./b..", AE_IFREG, NULL, "kept", 4);
     pack_close(&made);
-    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_OK);
+    att_archive *archive = open_archive(self, CACHE);
     assert_int_equal(att_archive_count(archive), 1);
     assert_int_equal(att_archive_skipped(archive), 7);
     assert_member(archive, self->context, 0, &kept);
@@ -152,8 +174,7 @@ static void hard_links_are_skipped(void **state)
     static uint8_t tar[4 * 512];
     make_tar_header(tar, "hard", 0, '1');
     scratch_write(self, tar, sizeof(tar));
-    att_archive *archive;
-    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_OK);
+    att_archive *archive = open_archive(self, CACHE);
     assert_int_equal(att_archive_count(archive), 0);
     assert_int_equal(att_archive_skipped(archive), 1);
     att_archive_close(&archive);
@@ -162,15 +183,12 @@ static void hard_links_are_skipped(void **state)
 static void unpacked_files_are_kept_up_to_a_limit(void **state)
 {
     scratch *self = *state;
-    att_archive *archive = NULL;
     write_files(self, "ustar.gz");
-    assert_int_equal(att_archive_open(self->context, self->path, LARGE + 13, &archive), ATT_ERR_UNSUPPORTED);
-    assert_message_has(self, "unpack it");
-    assert_null(archive);
-    assert_int_equal(att_archive_open(self->context, self->path, LARGE + 14, &archive), ATT_OK);
+    refused(self, LARGE + 13, ATT_ERR_UNSUPPORTED, "unpack it");
+    att_archive *archive = open_archive(self, LARGE + 14);
     att_archive_close(&archive);
     write_files(self, "ustar");
-    assert_int_equal(att_archive_open(self->context, self->path, 0, &archive), ATT_OK);
+    archive = open_archive(self, 0);
     att_archive_close(&archive);
 }
 
@@ -185,7 +203,7 @@ static size_t file_size(const scratch *self)
 static int open_and_read_all(scratch *self)
 {
     att_archive *archive;
-    if (att_archive_open(self->context, self->path, 1 << 20, &archive) != ATT_OK)
+    if (att_archive_open(self->context, self->path, CACHE, &archive) != ATT_OK)
         return -1;
     int failed = 0;
     for (int64_t i = 0; i < att_archive_count(archive); i++) {
@@ -215,21 +233,19 @@ static void a_truncated_archive_is_not_read_as_whole(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-/* Adds `more` to the size that a zip states for its only file, in the directory and in front of the file. */
-static void change_stated_size(const scratch *self, int more)
+/* Sets the two bytes at `local` of the header in front of a zip's only file, and those at `central` of the file's entry
+ * in the directory. */
+static void change_zip(const scratch *self, size_t local, size_t central, int value)
 {
-    char bytes[4096];
-    FILE *file = fopen(self->path, "r+b");
-    assert_non_null(file);
-    size_t size = fread(bytes, 1, sizeof(bytes), file), at = size - 4;
+    uint8_t bytes[4096];
+    size_t size = read_back(self, bytes, sizeof(bytes)), at = size - 4;
     while (at > 0 && memcmp(bytes + at, "PK\1\2", 4) != 0)
         at--;
     assert_true(at > 0);
-    fseek(file, (long)at + 24, SEEK_SET);
-    fputc(bytes[at + 24] + more, file);
-    fseek(file, 22, SEEK_SET);
-    fputc(bytes[at + 24] + more, file);
-    fclose(file);
+    const uint8_t changed[2] = {(uint8_t)value};
+    memcpy(bytes + local, changed, sizeof(changed));
+    memcpy(bytes + at + central, changed, sizeof(changed));
+    scratch_write(self, bytes, size);
 }
 
 static void a_zip_with_wrong_sizes_is_refused(void **state)
@@ -238,30 +254,11 @@ static void a_zip_with_wrong_sizes_is_refused(void **state)
     static const pack_file only = {"file", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32};
     for (int more = -1; more <= 1; more++) {
         pack_files(self->path, "zip", &only, 1);
-        change_stated_size(self, more);
+        change_zip(self, 22, 24, (int)only.size + more);
         assert_int_equal(open_and_read_all(self), more == 0 ? 0 : 1);
         if (more != 0)
             assert_message_has(self, "not of the size");
     }
-}
-
-/* Sets the two bytes at `offset` of a zip's only local header, and those of its directory at the offset there. */
-static void change_zip(const scratch *self, int local, int central, int value)
-{
-    char bytes[4096];
-    FILE *file = fopen(self->path, "r+b");
-    assert_non_null(file);
-    size_t size = fread(bytes, 1, sizeof(bytes), file), at = size - 4;
-    while (at > 0 && memcmp(bytes + at, "PK\1\2", 4) != 0)
-        at--;
-    assert_true(at > 0);
-    const long places[] = {local, (long)at + central};
-    for (int i = 0; i < 2; i++) {
-        fseek(file, places[i], SEEK_SET);
-        fputc(value, file);
-        fputc(0, file);
-    }
-    fclose(file);
 }
 
 static att_status list_all(void *user, const char *name, size_t size, att_archive_use *use)
@@ -276,7 +273,8 @@ static void unsupported_compression_is_named(void **state)
     scratch *self = *state;
     static const pack_file only = {"a/file", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32};
     static const struct {
-        int local, central, value;
+        size_t local, central;
+        int value;
         const char *reason;
     } changes[] = {{8, 10, 12, "method \"bzip"},
                    {8, 10, 14, "method \"lzma\""},
@@ -284,14 +282,13 @@ static void unsupported_compression_is_named(void **state)
                    {8, 10, 93, "method \""},
                    {6, 8, 1, "encrypted"}};
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
-        att_archive *archive = NULL;
         pack_files(self->path, "zip", &only, 1);
         change_zip(self, changes[i].local, changes[i].central, changes[i].value);
-        assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_UNSUPPORTED);
+        refused(self, CACHE, ATT_ERR_UNSUPPORTED, changes[i].reason);
         assert_message_has(self, "a/file in ");
-        assert_message_has(self, changes[i].reason);
         /* A file that nobody reads may be packed as it likes. */
-        assert_int_equal(att_archive_open_some(self->context, self->path, 1 << 20, list_all, NULL, &archive), ATT_OK);
+        att_archive *archive;
+        assert_int_equal(att_archive_open_some(self->context, self->path, CACHE, list_all, NULL, &archive), ATT_OK);
         assert_int_equal(att_archive_count(archive), 1);
         att_archive_close(&archive);
     }
@@ -334,7 +331,7 @@ static void a_gzip_bomb_is_refused(void **state)
         assert_true(file_size(self) * 900 < (size_t)bombs[i].mib * MIB);
         if (bombs[i].file > 0)
             assert_int_equal(truncate(self->path, (off_t)bombs[i].file * MIB), 0);
-        att_status status = att_archive_open_some(self->context, self->path, 1 << 20, list_all, NULL, &archive);
+        att_status status = att_archive_open_some(self->context, self->path, CACHE, list_all, NULL, &archive);
         assert_int_equal(status, bombs[i].status);
         att_archive_close(&archive);
     }
@@ -346,7 +343,7 @@ static void a_gzip_bomb_is_refused(void **state)
 static att_status list_members(scratch *self)
 {
     att_archive *archive;
-    att_status status = att_archive_open_some(self->context, self->path, 1 << 20, list_all, NULL, &archive);
+    att_status status = att_archive_open_some(self->context, self->path, CACHE, list_all, NULL, &archive);
     if (status == ATT_OK)
         att_archive_close(&archive);
     return status;
@@ -372,26 +369,20 @@ static void double_compression_is_refused(void **state)
     } inner[] = {{"\x1f\x8b\x08", "compressed twice, by gzip and then by gzip"},
                  {"BZh9", "compressed twice, by bzip2 and then by gzip"},
                  {"\xfd\x37zXZ", "compressed twice, by xz and then by gzip"}};
-    att_archive *archive = NULL;
     for (int i = 0; i < 3; i++) {
         FILE *file = fopen(self->path, "wb");
         write_gzip(file, inner[i].head, strlen(inner[i].head), 1);
         fclose(file);
-        assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_FORMAT);
-        assert_message_has(self, inner[i].reason);
+        refused(self, CACHE, ATT_ERR_FORMAT, inner[i].reason);
     }
     write_files(self, "ustar.gz");
-    FILE *file = fopen(self->path, "rb");
-    size_t size = fread(tar, 1, sizeof(tar), file);
-    fclose(file);
-    file = fopen(self->path, "wb");
+    size_t size = read_back(self, tar, sizeof(tar));
+    FILE *file = fopen(self->path, "wb");
     write_gzip(file, tar, size, 1);
     fclose(file);
-    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_FORMAT);
-    assert_message_has(self, "compressed twice");
+    refused(self, CACHE, ATT_ERR_FORMAT, "compressed twice");
     scratch_write(self, "\x28\xb5\x2f\xfd and more", 13);
-    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_FORMAT);
-    assert_message_has(self, "compressed by zstd");
+    refused(self, CACHE, ATT_ERR_FORMAT, "compressed by zstd");
 }
 
 /* A zip of five small files, each of which states 256 MiB. */
@@ -402,9 +393,7 @@ static void a_zip_bomb_is_refused(void **state)
         {"1", "aaaaaaaa", 8}, {"2", "aaaaaaaa", 8}, {"3", "aaaaaaaa", 8}, {"4", "aaaaaaaa", 8}, {"5", "aaaaaaaa", 8}};
     static uint8_t zip[1 << 12];
     pack_files(self->path, "zip", five, 5);
-    FILE *file = fopen(self->path, "rb");
-    size_t size = fread(zip, 1, sizeof(zip), file);
-    fclose(file);
+    size_t size = read_back(self, zip, sizeof(zip));
     for (size_t at = 0; at + 28 < size; at++) { /* sizes are little-endian */
         if (memcmp(zip + at, "PK\3\4", 4) == 0)
             memcpy(zip + at + 22, "\0\0\0\x10", 4);
@@ -412,9 +401,20 @@ static void a_zip_bomb_is_refused(void **state)
             memcpy(zip + at + 24, "\0\0\0\x10", 4);
     }
     scratch_write(self, zip, size);
-    att_archive *archive = NULL;
-    assert_int_equal(att_archive_open(self->context, self->path, 1 << 20, &archive), ATT_ERR_UNSUPPORTED);
-    assert_message_has(self, "unpack to more than 1073741824 bytes");
+    refused(self, CACHE, ATT_ERR_UNSUPPORTED, "unpack to more than 1073741824 bytes");
+}
+
+/* Returns the byte that was there. */
+static int exchange_byte(const scratch *self, size_t at, int byte)
+{
+    FILE *file = fopen(self->path, "r+b");
+    assert_non_null(file);
+    fseek(file, (long)at, SEEK_SET);
+    int before = fgetc(file);
+    fseek(file, (long)at, SEEK_SET);
+    fputc(byte, file);
+    fclose(file);
+    return before;
 }
 
 static void damaged_archives_leak_nothing(void **state)
@@ -427,19 +427,9 @@ static void damaged_archives_leak_nothing(void **state)
         size_t size = file_size(self);
         for (size_t at = 0; at < size && at < 2000; at += 11) {
             noise = noise * 1664525 + 1013904223;
-            FILE *file = fopen(self->path, "r+b");
-            assert_non_null(file);
-            fseek(file, (long)at, SEEK_SET);
-            int before = fgetc(file);
-            fseek(file, (long)at, SEEK_SET);
-            fputc((int)(noise >> 24), file);
-            fclose(file);
+            int before = exchange_byte(self, at, (int)(noise >> 24));
             open_and_read_all(self);
-            file = fopen(self->path, "r+b");
-            assert_non_null(file);
-            fseek(file, (long)at, SEEK_SET);
-            fputc(before, file);
-            fclose(file);
+            exchange_byte(self, at, before);
         }
         assert_int_equal(open_and_read_all(self), 0);
     }
@@ -449,19 +439,18 @@ static void damaged_archives_leak_nothing(void **state)
 static void a_file_that_is_no_archive_is_refused(void **state)
 {
     scratch *self = *state;
-    att_archive *archive;
     scratch_write(self, "hello, this is text", 19);
-    assert_int_equal(att_archive_open(self->context, self->path, 1, &archive), ATT_ERR_FORMAT);
-    assert_message_has(self, self->path);
+    refused(self, CACHE, ATT_ERR_FORMAT, self->path);
     scratch_write(self, "", 0);
-    assert_int_equal(att_archive_open(self->context, self->path, 1, &archive), ATT_ERR_FORMAT);
+    refused(self, CACHE, ATT_ERR_FORMAT, self->path);
+    att_archive *archive;
     assert_int_equal(att_archive_open(self->context, "/no/such.tar", 1, &archive), ATT_ERR_NOT_FOUND);
 }
 
 static att_status open_gzipped(scratch *self)
 {
     att_archive *archive;
-    att_status status = att_archive_open(self->context, self->path, 1 << 20, &archive);
+    att_status status = att_archive_open(self->context, self->path, CACHE, &archive);
     if (status == ATT_OK)
         att_archive_close(&archive);
     return status;
@@ -470,7 +459,7 @@ static att_status open_gzipped(scratch *self)
 static att_status read_deflated(scratch *self)
 {
     att_archive *archive;
-    att_status status = att_archive_open(self->context, self->path, 1 << 20, &archive);
+    att_status status = att_archive_open(self->context, self->path, CACHE, &archive);
     if (status != ATT_OK)
         return status;
     char *bytes = malloc(LARGE);
