@@ -107,6 +107,19 @@ static inline void scratch_write(const scratch *self, const void *bytes, size_t 
     assert_int_equal(fclose(file), 0);
 }
 
+/* Puts a byte into the test's main file. Returns the one that was there. */
+static inline int scratch_exchange_byte(const scratch *self, size_t at, int byte)
+{
+    FILE *file = fopen(self->path, "r+b");
+    assert_non_null(file);
+    fseek(file, (long)at, SEEK_SET);
+    int before = fgetc(file);
+    fseek(file, (long)at, SEEK_SET);
+    fputc(byte, file);
+    assert_int_equal(fclose(file), 0);
+    return before;
+}
+
 static inline void assert_file(const char *path, const void *expected, size_t size)
 {
     FILE *file = fopen(path, "rb");

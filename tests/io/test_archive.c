@@ -404,19 +404,6 @@ static void a_zip_bomb_is_refused(void **state)
     refused(self, CACHE, ATT_ERR_UNSUPPORTED, "unpack to more than 1073741824 bytes");
 }
 
-/* Returns the byte that was there. */
-static int exchange_byte(const scratch *self, size_t at, int byte)
-{
-    FILE *file = fopen(self->path, "r+b");
-    assert_non_null(file);
-    fseek(file, (long)at, SEEK_SET);
-    int before = fgetc(file);
-    fseek(file, (long)at, SEEK_SET);
-    fputc(byte, file);
-    fclose(file);
-    return before;
-}
-
 static void damaged_archives_leak_nothing(void **state)
 {
     scratch *self = *state;
@@ -427,9 +414,9 @@ static void damaged_archives_leak_nothing(void **state)
         size_t size = file_size(self);
         for (size_t at = 0; at < size && at < 2000; at += 11) {
             noise = noise * 1664525 + 1013904223;
-            int before = exchange_byte(self, at, (int)(noise >> 24));
+            int before = scratch_exchange_byte(self, at, (int)(noise >> 24));
             open_and_read_all(self);
-            exchange_byte(self, at, before);
+            scratch_exchange_byte(self, at, before);
         }
         assert_int_equal(open_and_read_all(self), 0);
     }

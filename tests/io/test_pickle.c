@@ -98,8 +98,8 @@ static void the_last_value_of_a_repeated_key_counts(void **state)
     ops(object, "s");
     text(object, "state_dict");
     ops(object, "}(");
-    pair(object, "a", 1); /* SETITEMS */
-    pair(object, "b", 1);
+    pair(object, "b", 1); /* SETITEMS */
+    pair(object, "a", 1);
     pair(object, "a", 2);
     ops(object, "u");
     pair(object, "c", 1); /* SETITEM */
@@ -130,8 +130,8 @@ static void the_last_value_of_a_repeated_key_counts(void **state)
     assert_int_equal(count_of(file, "c"), 3);
     assert_int_equal(count_of(file, "d.x"), 2);
     assert_int_equal(count_of(file, "e.1"), 3);
-    assert_string_equal(att_tensors_at(file, 0).name, "a");
-    assert_string_equal(att_tensors_at(file, 1).name, "b");
+    assert_string_equal(att_tensors_at(file, 0).name, "b");
+    assert_string_equal(att_tensors_at(file, 1).name, "a");
     att_tensors_close(&file);
     /* Bytes are no text: two keys, and two tensors of one name. */
     object->size = 0;

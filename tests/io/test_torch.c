@@ -126,28 +126,39 @@ static void a_published_resnet20_is_read_exactly(void **state)
 
 /* --- made by hand ------------------------------------------------------------------------------------------------- */
 
-static void a_checkpoint_made_by_hand_is_read(void **state)
+/* {"w": <tensor>} with the storage of four numbers. */
+static void write_state(scratch *self, const described *t)
 {
-    scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
-    put_state(object, &plain);
+    put_state(object, t);
     write_old(self, object, &plain_storage, 1);
-    att_tensors *file = open_path(self, self->path);
-    assert_f32(file, "w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
-    att_tensors_close(&file);
     free(object);
 }
 
-/* {"epoch": 3, "arch": <the object>, "state_dict": {"w": <tensor>}} */
-static void write_checkpoint(scratch *self, const bytes *architecture)
+/* The file at self->path has the four numbers as tensor "w". */
+static void assert_four(scratch *self, att_shape shape)
+{
+    att_tensors *file = open_path(self, self->path);
+    assert_f32(file, "w", shape, (const double[]){1, 2, 3, 4});
+    att_tensors_close(&file);
+}
+
+static void a_checkpoint_made_by_hand_is_read(void **state)
+{
+    write_state(*state, &plain);
+    assert_four(*state, att_shape_of(2, 2));
+}
+
+/* {<name>: <the object>, "epoch": 3, "state_dict": {"w": <tensor>}} */
+static void write_checkpoint(scratch *self, const char *name, const bytes *value)
 {
     bytes *object = calloc(1, sizeof *object);
     ops(object, "}");
+    text(object, name);
+    put(object, value->data, value->size);
+    ops(object, "s");
     text(object, "epoch");
     integer(object, 3);
-    ops(object, "s");
-    text(object, "arch");
-    put(object, architecture->data, architecture->size);
     ops(object, "s");
     text(object, "state_dict");
     put_state(object, &plain);
@@ -161,7 +172,7 @@ static void the_architecture_becomes_metadata(void **state)
     scratch *self = *state;
     bytes *said = calloc(1, sizeof *said);
     text(said, "resnet18");
-    write_checkpoint(self, said);
+    write_checkpoint(self, "arch", said);
     att_tensors *file = open_path(self, self->path);
     assert_int_equal(att_tensors_count(file), 1);
     assert_int_equal(att_tensors_metadata_count(file), 1);
@@ -170,7 +181,7 @@ static void the_architecture_becomes_metadata(void **state)
     att_tensors_close(&file);
     said->size = 0;
     integer(said, 18);
-    write_checkpoint(self, said);
+    write_checkpoint(self, "arch", said);
     file = open_path(self, self->path);
     assert_null(att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE));
     att_tensors_close(&file);
@@ -178,30 +189,25 @@ static void the_architecture_becomes_metadata(void **state)
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
         said->size = 0;
         text(said, damaged[i]);
-        write_checkpoint(self, said);
+        write_checkpoint(self, "arch", said);
         refused(self, ATT_ERR_FORMAT, "arch, the name of the architecture, is no text in UTF-8");
     }
     free(said);
 }
 
-/* {"args": {"model": "m", "model_kwargs": <the object>}, "state_dict": {"w": <tensor>}} */
+/* A checkpoint whose "args" are {"model": "m", "model_kwargs": <the object>}. */
 static void write_arguments(scratch *self, const bytes *arguments)
 {
-    bytes *object = calloc(1, sizeof *object);
-    ops(object, "}");
-    text(object, "args");
-    ops(object, "}");
-    text(object, "model");
-    text(object, "m");
-    ops(object, "s");
-    text(object, "model_kwargs");
-    put(object, arguments->data, arguments->size);
-    ops(object, "ss");
-    text(object, "state_dict");
-    put_state(object, &plain);
-    ops(object, "s");
-    write_old(self, object, &plain_storage, 1);
-    free(object);
+    bytes *args = calloc(1, sizeof *args);
+    ops(args, "}");
+    text(args, "model");
+    text(args, "m");
+    ops(args, "s");
+    text(args, "model_kwargs");
+    put(args, arguments->data, arguments->size);
+    ops(args, "s");
+    write_checkpoint(self, "args", args);
+    free(args);
 }
 
 static void assert_arguments(scratch *self, const bytes *arguments, const char *json)
@@ -288,26 +294,16 @@ static void tensors_outside_their_storage_are_refused(void **state)
         {{"Size", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage of no known type"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bytes *object = calloc(1, sizeof *object);
-        put_state(object, &cases[i].tensor);
-        write_old(self, object, &plain_storage, 1);
+        write_state(self, &cases[i].tensor);
         refused(self, cases[i].status, cases[i].reason);
-        free(object);
     }
 }
 
 /* A step over one element leaves the storage; it is never taken. */
 static void strides_of_single_elements_are_ignored(void **state)
 {
-    scratch *self = *state;
-    const described odd = {"FloatStorage", "0", 4, 0, {1, 4}, {INT64_MAX, 1}, 2, 2};
-    bytes *object = calloc(1, sizeof *object);
-    put_state(object, &odd);
-    write_old(self, object, &plain_storage, 1);
-    att_tensors *file = open_path(self, self->path);
-    assert_f32(file, "w", att_shape_of(1, 4), (const double[]){1, 2, 3, 4});
-    att_tensors_close(&file);
-    free(object);
+    write_state(*state, &(described){"FloatStorage", "0", 4, 0, {1, 4}, {INT64_MAX, 1}, 2, 2});
+    assert_four(*state, att_shape_of(1, 4));
 }
 
 static void missing_repeated_and_unused_storages_are_refused(void **state)
@@ -409,15 +405,52 @@ static void only_whole_uncompressed_archives_are_read(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_zip(self, cases[i].files, cases[i].count);
-        if (cases[i].status != ATT_OK) {
+        if (cases[i].status != ATT_OK)
             refused(self, cases[i].status, cases[i].reason);
-            continue;
-        }
-        att_tensors *file = open_path(self, self->path);
-        assert_f32(file, "w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
-        att_tensors_close(&file);
+        else
+            assert_four(self, att_shape_of(2, 2));
     }
     free(object);
+}
+
+/* The last file's own header says that its bytes begin behind the directory. */
+static void bytes_behind_the_directory_are_refused(void **state)
+{
+    scratch *self = *state;
+    const zipped only = {"a/data.pkl", "N.", 2, 0, 0, 0, 0, 0};
+    bytes *file = calloc(1, sizeof *file);
+    zip_file(file, &only, 1);
+    memset(file->data + 28, 0xff, 2); /* the length of its extra field */
+    scratch_write(self, file->data, file->size);
+    refused(self, ATT_ERR_FORMAT, "a/data.pkl in it reaches beyond the archive");
+    free(file);
+}
+
+/* `size` zeros that the archive calls its directory, of one file; no disk is taken. */
+static void write_directory_of(scratch *self, uint32_t size)
+{
+    static const uint8_t begin[] = "PK\3\4";
+    bytes *end = calloc(1, sizeof *end);
+    put(end, "PK\5\6\0\0\0\0\1\0\1\0", 12);
+    put_number(end, size, 4);
+    put_number(end, sizeof begin, 4);
+    put_number(end, 0, 2);
+    scratch_write(self, begin, sizeof begin);
+    assert_int_equal(truncate(self->path, (off_t)(sizeof begin + size)), 0);
+    FILE *file = fopen(self->path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite(end->data, 1, end->size, file), end->size);
+    assert_int_equal(fclose(file), 0);
+    free(end);
+}
+
+static void a_directory_of_more_than_64_mib_is_refused(void **state)
+{
+    enum { MOST = 1 << 26 };
+    write_directory_of(*state, MOST);
+    refused(*state, ATT_ERR_FORMAT, "a zip archive whose directory is damaged");
+    write_directory_of(*state, MOST + 1);
+    refused(*state, ATT_ERR_FORMAT, "a zip archive whose directory has more than 67108864 bytes");
 }
 
 /* --- no checkpoints ----------------------------------------------------------------------------------------------- */
@@ -455,20 +488,39 @@ static uint8_t *read_golden(const char *name, size_t *size)
 
 static const char *const golden_names[] = {"kinds_zip.pth", "kinds_old.pth"};
 
+/* Returns its size. */
+static size_t copy_golden(scratch *self, const char *name)
+{
+    size_t size;
+    uint8_t *data = read_golden(name, &size);
+    scratch_write(self, data, size);
+    free(data);
+    return size;
+}
+
 /* Every byte counts: the old format ends with its last storage, a zip with its directory. */
 static void a_truncated_checkpoint_is_refused(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
-        size_t size;
-        uint8_t *data = read_golden(golden_names[i], &size);
-        for (size_t left = 0; left < size; left += 7) {
-            scratch_write(self, data, left);
+        size_t left = copy_golden(self, golden_names[i]);
+        while (left > 0) {
+            left = (left - 1) / 7 * 7;
+            assert_int_equal(truncate(self->path, (off_t)left), 0);
             att_tensors *file = NULL;
             assert_int_equal(att_tensors_open(self->context, self->path, &file), ATT_ERR_FORMAT);
             assert_message_has(self, self->path);
         }
-        free(data);
+    }
+}
+
+static void assert_readable(att_tensors *file)
+{
+    static double out[1 << 17];
+    for (int t = 0; t < att_tensors_count(file); t++) {
+        att_tensors_info info = att_tensors_at(file, t);
+        if (info.count <= (int64_t)(sizeof out / sizeof *out))
+            assert_int_equal(att_tensors_read(file, t, info.dtype, out, info.count), ATT_OK);
     }
 }
 
@@ -476,27 +528,20 @@ static void a_truncated_checkpoint_is_refused(void **state)
 static void changed_bytes_are_refused_or_read_to_the_end(void **state)
 {
     scratch *self = *state;
-    float *out = malloc(1 << 20);
     for (int i = 0; i < 2; i++) {
         size_t size;
         uint8_t *data = read_golden(golden_names[i], &size);
+        scratch_write(self, data, size);
         for (size_t at = 0; at < size; at += 3) {
-            data[at] ^= (uint8_t)(1u << at % 8);
-            scratch_write(self, data, size);
-            data[at] ^= (uint8_t)(1u << at % 8);
+            scratch_exchange_byte(self, at, data[at] ^ 1 << at % 8);
             att_tensors *file = NULL;
-            if (att_tensors_open(self->context, self->path, &file) != ATT_OK)
-                continue;
-            for (int t = 0; t < att_tensors_count(file); t++) {
-                att_tensors_info info = att_tensors_at(file, t);
-                if (info.count <= 1 << 17)
-                    assert_int_equal(att_tensors_read(file, t, info.dtype, out, info.count), ATT_OK);
-            }
+            if (att_tensors_open(self->context, self->path, &file) == ATT_OK)
+                assert_readable(file);
             att_tensors_close(&file);
+            scratch_exchange_byte(self, at, data[at]);
         }
         free(data);
     }
-    free(out);
 }
 
 /* Another process shortens the file between opening and reading. */
@@ -504,10 +549,7 @@ static void a_file_shortened_while_read_is_reported(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
-        size_t size;
-        uint8_t *data = read_golden(golden_names[i], &size);
-        scratch_write(self, data, size);
-        free(data);
+        copy_golden(self, golden_names[i]);
         att_tensors *file = open_path(self, self->path);
         assert_int_equal(truncate(self->path, 0), 0);
         for (int t = 0; t < att_tensors_count(file); t++) {
@@ -544,9 +586,7 @@ static void long_pickles_are_read_whole(void **state)
     memset(all + sizeof head - 1, 'x', LENGTH);
     memcpy(all + sizeof head - 1 + LENGTH, rest->data, rest->size);
     scratch_write(self, all, sizeof head - 1 + LENGTH + rest->size);
-    att_tensors *file = open_path(self, self->path);
-    assert_f32(file, "w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
-    att_tensors_close(&file);
+    assert_four(self, att_shape_of(2, 2));
     scratch_write(self, all, LENGTH);
     refused(self, ATT_ERR_FORMAT, "truncated");
     free(rest);
@@ -565,10 +605,7 @@ static void opening_stops_when_asked(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
-        size_t size;
-        uint8_t *data = read_golden(golden_names[i], &size);
-        scratch_write(self, data, size);
-        free(data);
+        copy_golden(self, golden_names[i]);
         assert_true(assert_stops(self, open_path_of) > 3);
     }
 }
@@ -577,10 +614,7 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     for (int i = 0; i < 2; i++) {
-        size_t size;
-        uint8_t *data = read_golden(golden_names[i], &size);
-        scratch_write(self, data, size);
-        free(data);
+        copy_golden(self, golden_names[i]);
         assert_survives_lack_of_memory(self, open_path_of);
     }
 }
@@ -597,6 +631,8 @@ int main(void)
         scratch_test(strides_of_single_elements_are_ignored),
         scratch_test(missing_repeated_and_unused_storages_are_refused),
         scratch_test(only_whole_uncompressed_archives_are_read),
+        scratch_test(bytes_behind_the_directory_are_refused),
+        scratch_test(a_directory_of_more_than_64_mib_is_refused),
         scratch_test(files_that_are_no_checkpoints_are_refused),
         scratch_test(a_truncated_checkpoint_is_refused),
         scratch_test(changed_bytes_are_refused_or_read_to_the_end),
