@@ -103,6 +103,15 @@ grep -q '  0  a?b$' stdout || fail "$command_line: $(cat -v stdout)"
 run 0 train steering $small --num-classes 3 --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment few
 predict 0 out/few/last.safetensors "$picture"
 [ "$(sed 1d stdout | awk 'NF == 4' | wc -l)" -eq 1 ] || fail "$command_line: $(cat -v stdout)"
+# A file with more names than classes is damaged: the names are not shown.
+mkdir -p several/oneXXtwo && cp "$picture" several/oneXXtwo
+# shellcheck disable=SC2086
+run 0 train several $small --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment more
+LC_ALL=C sed 's/oneXXtwo/one\\ntwo/' out/more/last.safetensors >more.safetensors
+predict 0 out/more/last.safetensors "$picture"
+[ "$(names)" = oneXXtwo ] || fail "$command_line: $(cat -v stdout)"
+predict 0 more.safetensors "$picture"
+[ -z "$(names)" ] || fail "$command_line: $(cat -v stdout)"
 ! LC_ALL=C grep -q "$(printf '\033')" stdout stderr || fail "$command_line: a control character"
 
 # Folders called by synsets: those of the network's classes, however few there are; their labels stand beside them.
