@@ -125,25 +125,31 @@ static bool tenth_is_due(cli_progress *progress, const att_progress *p)
     return due;
 }
 
-static bool line_is_due(cli_progress *progress, const att_progress *p, double time)
+static bool line_is_due(cli_progress *progress, const att_progress *p, double silence)
 {
     bool due = strcmp(p->stage, "train") == 0 ? training_line_is_due(progress, p) : tenth_is_due(progress, p);
-    return due || time - progress->last_shown >= MOST_SILENCE;
+    return due || silence >= MOST_SILENCE;
+}
+
+bool cli_progress_is_due(cli_progress *progress, const att_progress *p, double seconds)
+{
+    double silence = seconds - progress->last_shown;
+    bool due = progress->terminal ? !progress->shown || silence > 0.1 || p->batch == p->batches
+                                  : line_is_due(progress, p, silence);
+    if (due) {
+        progress->shown = true;
+        progress->last_shown = seconds;
+    }
+    return due;
 }
 
 bool cli_progress_show(void *user, const att_progress *p)
 {
     cli_progress *progress = user;
-    double time = now();
-    bool shows = progress->terminal ? !progress->shown || time - progress->last_shown > 0.1 || p->batch == p->batches
-                                    : line_is_due(progress, p, time);
-    if (shows && progress->terminal)
+    bool due = cli_progress_is_due(progress, p, now());
+    if (due && progress->terminal)
         draw(progress, p);
-    else if (shows)
+    else if (due)
         print_line(p);
-    if (shows) {
-        progress->shown = true;
-        progress->last_shown = time;
-    }
     return !cli_stop_asked();
 }

@@ -21,6 +21,8 @@ typedef struct cli_progress {
 
 /* first, every: of a training; other commands pass 1. */
 cli_progress cli_progress_to(cli_app *cli, int64_t first, int64_t every);
+/* Whether something is to be shown of `p` when a monotonic clock says `seconds`; it then counts as shown. */
+bool cli_progress_is_due(cli_progress *progress, const att_progress *p, double seconds);
 /* att_progress_fn; user: a cli_progress. False once a signal asked to stop. */
 bool cli_progress_show(void *user, const att_progress *progress);
 
