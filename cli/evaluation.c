@@ -119,9 +119,9 @@ int cli_classes_check(int network, const att_dataset *dataset)
     if (numbers_agree(network, dataset))
         return CLI_OK;
     return cli_failure(
-        "the network has %d classes, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
+        "the network has %d class%s, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
         "--class-map FILE gives the network's order",
-        network, att_dataset_class_count(dataset));
+        network, network == 1 ? "" : "es", att_dataset_class_count(dataset));
 }
 
 int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
@@ -137,9 +137,9 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
         compare_names(cli, loaded, dataset);
     else
         cli_note(cli,
-                 "the network has %d classes, the data %d; the accuracy means something only where their numbers agree "
+                 "the network has %d class%s, the data %d; the accuracy means something only where their numbers agree "
                  "(%s--class-map)",
-                 network, found, coarse_advice(network, found));
+                 network, network == 1 ? "" : "es", found, coarse_advice(network, found));
     return CLI_OK;
 }
 

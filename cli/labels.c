@@ -85,7 +85,7 @@ static int read_labels(const char *path, int classes, cli_labels *l)
         return cli_failure("out of memory for the names of %d classes", classes);
     int lines = cut_lines(classes, l);
     if (lines != classes)
-        return cli_failure("%s names %d classes, but the network has %d", path, lines, classes);
+        return cli_failure("%s names %d class%s, but the network has %d", path, lines, lines == 1 ? "" : "es", classes);
     l->count = lines;
     return CLI_OK;
 }

@@ -177,8 +177,8 @@ static int check_classes(cli_app *cli, sweep_plan *plan, int first, const tried_
         return CLI_OK;
     if (scores != 0 && asked)
         return cli_classes_check(network, tried->measured);
-    cli_note(cli, "%s is measured without accuracy: the network has %d classes, the images %d",
-             plan->runs[first].setting, network, att_dataset_class_count(tried->measured));
+    cli_note(cli, "%s is measured without accuracy: the network has %d class%s, the images %d",
+             plan->runs[first].setting, network, network == 1 ? "" : "es", att_dataset_class_count(tried->measured));
     *finds &= ~scores;
     for (int i = first; list->takes_all && i < first + plan->seed_count; i++) {
         size_t length = strlen(plan->runs[i].measure);

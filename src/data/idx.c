@@ -115,8 +115,8 @@ static att_status take_labels(att_dataset *dataset, const char *path, const att_
     }
     ATT_TRY(name_classes(dataset, labels, highest, map));
     if (highest >= dataset->classes.count)
-        return att_fail(context, ATT_ERR_MISMATCH, "%s: label %d, but the class map %s has %d classes", path, highest,
-                        map, dataset->classes.count);
+        return att_fail(context, ATT_ERR_MISMATCH, "%s: label %d, but the class map %s has %d class%s", path, highest,
+                        map, dataset->classes.count, dataset->classes.count == 1 ? "" : "es");
     return ATT_OK;
 }
 

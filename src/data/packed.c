@@ -451,8 +451,8 @@ static att_status read_names(const att_dataset *dataset, const packed_source *so
     list->numbering = ATT_NUMBERED_BY_LABELS;
     att_free(dataset->context, text);
     if (status == ATT_OK && list->count != layout->classes)
-        return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s names %d classes, expected %d", file,
-                        dataset->path, list->count, layout->classes);
+        return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s in %s names %d class%s, expected %d", file,
+                        dataset->path, list->count, list->count == 1 ? "" : "es", layout->classes);
     return status;
 }
 

@@ -107,8 +107,9 @@ att_status att_network_check_labels(att_context *context, const att_dataset *dat
     for (int64_t i = 0; i < count; i++) {
         int32_t label = att_dataset_label(dataset, i);
         if (label < 0 || label >= classes)
-            return att_fail(context, ATT_ERR_MISMATCH, "%s is of class %d, but the model has %d classes",
-                            att_dataset_name(dataset, i, name, sizeof name), (int)label, classes);
+            return att_fail(context, ATT_ERR_MISMATCH, "%s is of class %d, but the model has %d class%s",
+                            att_dataset_name(dataset, i, name, sizeof name), (int)label, classes,
+                            classes == 1 ? "" : "es");
     }
     return ATT_OK;
 }

@@ -388,7 +388,11 @@ static void idx_files_are_read(void **state)
     assert_int_equal(att_dataset_count(dataset), 9);
     att_dataset_close(&dataset);
     scratch_write(self, "a\nb\nc\nd\ne\nf\n", 12);
-    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "label 6");
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "label 6, but the class map ");
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "has 6 classes");
+    scratch_write(self, "a\n", 2);
+    expect_failure(self, self->folder, NULL, self->path, ATT_ERR_MISMATCH, "has 1 class");
+    assert_null(strstr(att_context_message(self->context), "classes"));
     idx_write(self, "train", 20, 19);
     expect_failure(self, self->folder, NULL, NULL, ATT_ERR_MISMATCH, "19 labels for 20 images");
 }
