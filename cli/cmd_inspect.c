@@ -156,15 +156,6 @@ static void print_tensors(const facts *f)
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-static void json_channels(att_json_writer *w, const char *key, const double *values, int count)
-{
-    att_json_key(w, key);
-    att_json_begin_array(w);
-    for (int i = 0; i < count && i < 3; i++)
-        att_json_number(w, values[i]);
-    att_json_end_array(w);
-}
-
 static void write_vit(att_json_writer *w, const att_model_options *o)
 {
     cli_json_integer(w, "patch_size", o->patch_size);
@@ -203,11 +194,7 @@ static void write_network(att_json_writer *w, const facts *f)
         write_residual(w, o);
     else
         write_vit(w, o);
-    json_channels(w, "mean", p->mean, p->in_chans);
-    json_channels(w, "std", p->std, p->in_chans);
-    cli_json_number(w, "crop_pct", p->crop_pct);
-    cli_json_text(w, "crop_mode", p->crop_mode);
-    cli_json_text(w, "interpolation", p->interpolation);
+    cli_json_preprocess(w, p);
 }
 
 static void write_training(att_json_writer *w, const facts *f)

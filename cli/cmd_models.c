@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "flags.h"
+#include "network.h"
 
 typedef struct choice {
     bool tags;
@@ -90,15 +91,6 @@ static void print_tag(const att_model_tag *tag)
     cli_print("\n");
 }
 
-static void write_channels(att_json_writer *w, const char *key, const double *values)
-{
-    att_json_key(w, key);
-    att_json_begin_array(w);
-    for (int i = 0; i < 3; i++)
-        att_json_number(w, values[i]);
-    att_json_end_array(w);
-}
-
 static void write_tag(att_json_writer *w, const att_model_tag *tag)
 {
     const att_preprocess *p = &tag->preprocess;
@@ -106,11 +98,7 @@ static void write_tag(att_json_writer *w, const att_model_tag *tag)
     cli_json_text(w, "tag", tag->name);
     cli_json_integer(w, "num_classes", tag->num_classes);
     cli_json_integer(w, "img_size", p->img_size);
-    cli_json_number(w, "crop_pct", p->crop_pct);
-    cli_json_text(w, "crop_mode", p->crop_mode);
-    cli_json_text(w, "interpolation", p->interpolation);
-    write_channels(w, "mean", p->mean);
-    write_channels(w, "std", p->std);
+    cli_json_preprocess(w, p);
     att_json_end_object(w);
 }
 

@@ -35,6 +35,24 @@ int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess
     return CLI_OK;
 }
 
+static void json_channels(att_json_writer *writer, const char *key, const double *values, int count)
+{
+    att_json_key(writer, key);
+    att_json_begin_array(writer);
+    for (int i = 0; i < count; i++)
+        att_json_number(writer, values[i]);
+    att_json_end_array(writer);
+}
+
+void cli_json_preprocess(att_json_writer *writer, const att_preprocess *preprocess)
+{
+    json_channels(writer, "mean", preprocess->mean, preprocess->in_chans);
+    json_channels(writer, "std", preprocess->std, preprocess->in_chans);
+    cli_json_number(writer, "crop_pct", preprocess->crop_pct);
+    cli_json_text(writer, "crop_mode", preprocess->crop_mode);
+    cli_json_text(writer, "interpolation", preprocess->interpolation);
+}
+
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
 bool cli_has_prefix(const char *text, const char *prefix)

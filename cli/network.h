@@ -45,6 +45,8 @@ void cli_unload(cli_loaded *loaded);
 
 /* Lays the flags over *preprocess. CLI_OK or a code. */
 int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess);
+/* The members mean, std, crop_pct, crop_mode and interpolation of the object that is open. */
+void cli_json_preprocess(att_json_writer *writer, const att_preprocess *preprocess);
 
 /* Of an image with three channels. */
 bool cli_image_is_grey(const att_image *image);
