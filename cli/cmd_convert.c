@@ -159,9 +159,7 @@ static int identify(job *j)
 static void print_result(const job *j, const char *origin)
 {
     cli_print("from         %s\n", origin);
-    const char *skipped = att_tensors_skipped(j->file);
-    cli_print("tensors      %d, %d left out%s%s\n", j->count, j->dropped, *skipped ? "; besides those skipped: " : "",
-              skipped);
+    cli_print("tensors      %d, %d left out\n", j->count, j->dropped);
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
     cli_print("network      %s\n", j->identified ? j->identity.name : "not said");
