@@ -5,10 +5,10 @@
 
 #include "core/error.h"
 
-/* An image of a run. A picture is all images of one name. */
+/* An image of a run. A picture is all images of one name in one collection. */
 typedef struct candidate {
     const char *name;
-    int64_t run, image;
+    int64_t collection, run, image;
     int64_t sharing; /* images of the picture */
     int64_t place;   /* of the picture: the earliest in a file */
 } candidate;
@@ -18,10 +18,16 @@ static int compare_numbers(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-static int by_name(const void *one, const void *other)
+static int compare_pictures(const candidate *a, const candidate *b)
+{
+    int order = strcmp(a->name, b->name);
+    return order != 0 ? order : compare_numbers(a->collection, b->collection);
+}
+
+static int by_picture(const void *one, const void *other)
 {
     const candidate *a = one, *b = other;
-    int order = strcmp(a->name, b->name);
+    int order = compare_pictures(a, b);
     order = order != 0 ? order : compare_numbers(a->run, b->run);
     return order != 0 ? order : compare_numbers(a->image, b->image);
 }
@@ -31,21 +37,21 @@ static int by_importance(const void *one, const void *other)
     const candidate *a = one, *b = other;
     int order = compare_numbers(b->sharing, a->sharing);
     order = order != 0 ? order : compare_numbers(a->place, b->place);
-    return order != 0 ? order : by_name(one, other);
+    return order != 0 ? order : by_picture(one, other);
 }
 
 /* Where the picture that begins at `begin` ends. */
 static size_t end_of_picture(const candidate *all, size_t count, size_t begin)
 {
     size_t end = begin + 1;
-    while (end < count && strcmp(all[begin].name, all[end].name) == 0)
+    while (end < count && compare_pictures(&all[begin], &all[end]) == 0)
         end++;
     return end;
 }
 
 static void find_pictures(candidate *all, size_t count)
 {
-    qsort(all, count, sizeof(*all), by_name);
+    qsort(all, count, sizeof(*all), by_picture);
     for (size_t begin = 0, end; begin < count; begin = end) {
         int64_t place = all[begin].image;
         end = end_of_picture(all, count, begin);
@@ -79,8 +85,8 @@ static void take_pictures(const candidate *all, size_t count, const att_map_file
 }
 
 /* Room for the choice of every run, and all their images. */
-static att_status list_candidates(att_context *context, const att_map_file *maps, int runs, att_map_choice *chosen,
-                                  candidate **all, size_t *count)
+static att_status list_candidates(att_context *context, const att_map_file *maps, const int *collections, int runs,
+                                  att_map_choice *chosen, candidate **all, size_t *count)
 {
     for (int r = 0; r < runs; r++) {
         size_t images = (size_t)maps[r].images;
@@ -96,16 +102,17 @@ static att_status list_candidates(att_context *context, const att_map_file *maps
     candidate *next = *all;
     for (int r = 0; r < runs; r++)
         for (int64_t i = 0; i < maps[r].images; i++)
-            *next++ = (candidate){.name = att_map_file_name(&maps[r], i), .run = r, .image = i};
+            *next++ =
+                (candidate){.name = att_map_file_name(&maps[r], i), .collection = collections[r], .run = r, .image = i};
     return ATT_OK;
 }
 
-att_status att_map_choices_make(att_context *context, const att_map_file *maps, int runs, size_t bytes,
-                                att_map_choice *chosen)
+att_status att_map_choices_make(att_context *context, const att_map_file *maps, const int *collections, int runs,
+                                size_t bytes, att_map_choice *chosen)
 {
     candidate *all = NULL;
     size_t count = 0;
-    att_status status = list_candidates(context, maps, runs, chosen, &all, &count);
+    att_status status = list_candidates(context, maps, collections, runs, chosen, &all, &count);
     if (status == ATT_OK && count > 0) {
         find_pictures(all, count);
         qsort(all, count, sizeof(*all), by_importance);

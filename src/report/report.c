@@ -277,9 +277,39 @@ static void write_failures(att_json_writer *json, const report *r)
     att_json_end_array(json);
 }
 
+/* Whether two records have equal texts under the key, or no text either. */
+static bool have_same_text(const json_t *one, const json_t *other, const char *key)
+{
+    const char *a = json_string_value(json_object_get(one, key)), *b = json_string_value(json_object_get(other, key));
+    return a != NULL && b != NULL ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Whether images of one name in both runs are one image: the rule of the page (web/maps.js). */
+static bool have_same_images(const att_report_run *one, const att_report_run *other)
+{
+    const json_t *a = one->measured_begin, *b = other->measured_begin;
+    return have_same_text(a, b, "data") || (json_object_get(a, "contents") != NULL && have_same_text(a, b, "contents"));
+}
+
+static att_status choose_maps(report *r, size_t bytes)
+{
+    int *collections = att_allocate_array(r->context, (size_t)r->count, sizeof(*collections));
+    if (collections == NULL)
+        return att_fail_memory(r->context, (size_t)r->count * sizeof(*collections), "the images of a report");
+    for (int i = 0; i < r->count; i++) {
+        int first = 0;
+        while (first < i && !have_same_images(&r->runs[first], &r->runs[i]))
+            first++;
+        collections[i] = first < i ? collections[first] : i;
+    }
+    att_status status = att_map_choices_make(r->context, r->maps, collections, r->count, bytes, r->shown);
+    att_free(r->context, collections);
+    return status;
+}
+
 static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)
 {
-    ATT_TRY(att_map_choices_make(r->context, r->maps, r->count, options->map_bytes, r->shown));
+    ATT_TRY(choose_maps(r, options->map_bytes));
     att_json_begin_object(json);
     att_json_key(json, "attscope");
     att_json_string(json, att_version());

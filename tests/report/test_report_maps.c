@@ -394,6 +394,24 @@ static void runs_share_the_room_for_maps(void **state)
         must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
         assert_pictures(self, rooms[i].shown, RUNS);
     }
+    /* Images of the last run are others, although some have the same names. */
+    static const char *const begins[RUNS] = {"\"data\":\"x\"", "\"data\":\"y\",\"contents\":\"1\"",
+                                             "\"data\":\"z\",\"contents\":\"2\""};
+    for (int same = 0; same < 2; same++) {
+        for (int r = 0; r < RUNS; r++) {
+            char event[100];
+            snprintf(event, sizeof(event), "{\"event\":\"run_begin\",%s%s}\n", begins[r],
+                     r > 0  ? ""
+                     : same ? ",\"contents\":\"1\""
+                            : "");
+            write_text(folders[r], "measure.jsonl", event);
+        }
+        const att_report_options options = {.map_bytes = 7 * IMAGE};
+        must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
+        assert_pictures(
+            self, same ? (const char *const[]){"a d b", "a d b", "f"} : (const char *const[]){"a b", "d b", "f b a"},
+            RUNS);
+    }
 }
 
 int main(void)
