@@ -110,9 +110,62 @@ void cli_note(cli_app *cli, const char *format, ...)
     fputc('\n', stderr);
 }
 
+/* In the environment, so that processes started from here know them: the warnings that are not to be said again, one a
+ * line. */
+static const char warned_variable[] = "ATTSCOPE_WARNED";
+
+static const char *warned(void)
+{
+    const char *lines = getenv(warned_variable);
+    return lines ? lines : "";
+}
+
+static bool is_warned(const char *line)
+{
+    size_t length = strlen(line);
+    for (const char *at = warned(); *at;) {
+        size_t own = strcspn(at, "\n");
+        if (own == length && memcmp(at, line, length) == 0)
+            return true;
+        at += own + (at[own] != '\0');
+    }
+    return false;
+}
+
+/* A process can be given no more than so much. Warnings beyond that are said again. */
+static void remember_warning(const char *line)
+{
+    enum { MOST = 1 << 16 };
+    size_t size = strlen(warned()) + strlen(line) + 2;
+    char *lines = size <= MOST ? malloc(size) : NULL;
+    if (!lines)
+        return;
+    snprintf(lines, size, "%s%s\n", warned(), line);
+    setenv(warned_variable, lines, true);
+    free(lines);
+}
+
+void cli_warn(cli_app *cli, const char *format, ...)
+{
+    char line[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    att_text_printable(line, false);
+    if (is_warned(line))
+        return;
+    if (cli->warns_once)
+        remember_warning(line);
+    cli_note(cli, "warning: %s", line);
+}
+
 static void log_line(void *user, att_log_level level, const char *line)
 {
-    cli_note(user, "%s%s", level == ATT_LOG_WARNING ? "warning: " : "", line);
+    if (level == ATT_LOG_WARNING)
+        cli_warn(user, "%s", line);
+    else
+        cli_note(user, "%s", line);
 }
 
 static bool asked_to_stop(void *user)

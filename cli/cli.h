@@ -44,6 +44,7 @@ struct cli_app {
     cli_table table;      /* the command's options with their values */
     bool drawn;           /* a progress bar stands on the terminal's last line */
     bool finishing;       /* the library reads on although a signal asked to stop */
+    bool warns_once;      /* neither this process nor those that it starts say a warning twice */
 };
 
 /* Makes cli->context with `threads` threads (0: all); warnings of the library go to stderr. CLI_OK or a code. */
@@ -68,6 +69,9 @@ int cli_failure(const char *format, ...) ATT_PRINTF(1, 2); /* says it, returns C
 int cli_check(cli_app *cli, att_status status);
 /* A remark on stderr, without a prefix; takes a progress bar away first. */
 void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
+
+/* The same for a warning, after "warning: ". */
+void cli_warn(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* Says of a file that cannot be read which flag ("--class-map") names it; path NULL: it is not given. CLI_OK or a code.
  */

@@ -113,6 +113,21 @@ static void write_texts(att_json_writer *writer, const char *key, const cli_text
     att_json_end_array(writer);
 }
 
+/* The split that the measured runs are of; NULL: none is measured yet, or they are of different ones. */
+static const char *split_of(const sweep_plan *plan)
+{
+    const char *split = NULL;
+    for (int i = 0; i < plan->run_count; i++) {
+        const sweep_run *run = &plan->runs[i];
+        if (strcmp(run->status, "measured") != 0)
+            continue;
+        if (split && strcmp(split, run->found.split) != 0)
+            return NULL;
+        split = run->found.split;
+    }
+    return split;
+}
+
 /* write: cli_json_replace() into the folder of the sweep, cli_json_write() to what the user names. */
 static int write_json(const job *j, const char *path,
                       int (*write)(cli_app *cli, att_json_writer *writer, const char *path))
@@ -127,7 +142,7 @@ static int write_json(const job *j, const char *path,
     cli_json_text(writer, "folder", j->plan->folder);
     cli_json_text(writer, "recipe", asked->recipe);
     cli_json_text(writer, "data", j->plan->settings.data.data_dir);
-    cli_json_text(writer, "split", "test");
+    cli_json_text(writer, "split", split_of(j->plan));
     cli_json_text(writer, "measure", measure_of(j->settings));
     write_texts(writer, "vary", &asked->vary);
     write_texts(writer, "set", &asked->set);
@@ -182,9 +197,9 @@ static int measure(const job *j, const sweep_run *run)
     return sweep_child(arguments);
 }
 
-static int read_state(const job *j, const sweep_run *run, att_run_state *state)
+static int read_state(const job *j, sweep_run *run)
 {
-    int code = cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, run->measure, state));
+    int code = cli_check(j->cli, att_run_state_read(j->cli->context, run->folder, run->measure, &run->found));
     if (code != CLI_OK)
         sweep_advise_removal(j->cli, run);
     return code;
@@ -194,19 +209,19 @@ static int read_state(const job *j, const sweep_run *run, att_run_state *state)
 static int run_steps(const job *j, int index)
 {
     sweep_run *run = &j->plan->runs[index];
-    att_run_state state;
-    int code = read_state(j, run, &state);
+    const att_run_state *state = &run->found;
+    int code = read_state(j, run);
     if (code != CLI_OK)
         return code;
-    cli_note(j->cli, "[%d/%d] %s%s", index + 1, j->plan->run_count, run->name, state.measured ? ": done already" : "");
-    if (!state.trained)
+    cli_note(j->cli, "[%d/%d] %s%s", index + 1, j->plan->run_count, run->name, state->measured ? ": done already" : "");
+    if (!state->trained)
         code = train(run);
     run->status = code == CLI_OK ? "trained" : run->status;
-    if (code == CLI_OK && !state.measured)
+    if (code == CLI_OK && !state->measured)
         code = measure(j, run);
     if (code == CLI_OK)
-        code = read_state(j, run, &state);
-    if (code == CLI_OK && !state.measured)
+        code = read_state(j, run);
+    if (code == CLI_OK && !state->measured)
         code = cli_failure("%s: its records do not say that it was measured", run->folder);
     if (code == CLI_OK)
         code = sweep_check_records(j->cli, run);
@@ -404,6 +419,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     s->asked.recipe = operands[0];
     s->asked.data = count > 1 ? operands[1] : NULL;
     int code = check_instruments(measure_of(s));
+    cli->warns_once = true;
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)

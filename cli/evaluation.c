@@ -48,8 +48,8 @@ static bool is_number(const char *text)
 
 static void warn_of_names(cli_app *cli, int number, const char *in_data, const char *in_network, int length)
 {
-    cli_note(cli,
-             "warning: class %d is \"%s\" in the data and \"%.*s\" in the network; the accuracy means something "
+    cli_warn(cli,
+             "class %d is \"%s\" in the data and \"%.*s\" in the network; the accuracy means something "
              "only where both are the same",
              number, in_data, length, in_network);
 }

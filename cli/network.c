@@ -250,14 +250,13 @@ const char *cli_class_unknown(const att_dataset *dataset, const att_dataset_opti
 }
 
 /* Only folders and archives of them can lack one of validation and test that other files of the format have. */
-static void say_split(cli_app *cli, const char *path, const char *asked, const att_dataset *dataset)
+void cli_split_say(cli_app *cli, const char *path, const char *asked, const att_dataset *dataset)
 {
     const char *found = att_dataset_split(dataset), *format = att_dataset_format(dataset);
     bool packed = strcmp(format, "folder") != 0 && strcmp(format, "zip") != 0 && strncmp(format, "tar", 3) != 0;
     enum { KIND = 2 }; /* letters in which the names of a split agree: "val", "valid", "validation" */
     if (asked && *found && !packed && strncmp(asked, found, KIND) != 0)
-        cli_note(cli, "warning: %s has no labelled images of the split \"%s\"; \"%s\" is taken instead", path, asked,
-                 found);
+        cli_warn(cli, "%s has no labelled images of the split \"%s\"; \"%s\" is taken instead", path, asked, found);
 }
 
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset)
@@ -296,6 +295,6 @@ int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *
     cli_note(cli, "%s%s%s: %lld image%s, %d class%s, numbered by %s", path, *found ? ", " : "", found,
              (long long)images, images == 1 ? "" : "s", classes, classes == 1 ? "" : "es",
              numbered_by[att_dataset_numbering(*dataset)]);
-    say_split(cli, path, asked.split, *dataset);
+    cli_split_say(cli, path, asked.split, *dataset);
     return CLI_OK;
 }

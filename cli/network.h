@@ -60,6 +60,9 @@ void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels);
 /* The first of the data set's classes that is none of options->trained; NULL: all are. */
 const char *cli_class_unknown(const att_dataset *dataset, const att_dataset_options *options);
 
+/* Warns where the data set at `path` has another split than the one that was asked for (NULL: none was). */
+void cli_split_say(cli_app *cli, const char *path, const char *asked, const att_dataset *dataset);
+
 /* Opens a data set and says on stderr what is in it and where its class numbers come from. options: NULL means the
  * defaults; unlabelled there: images without classes will do where it has no others. CLI_OK or a code. */
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset);

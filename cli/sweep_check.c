@@ -42,6 +42,8 @@ static int try_data(cli_app *cli, const train_data *data, tried_data *tried)
         code = open_split(cli, data, data->val_split, trained, &evaluated);
     if (code == CLI_OK)
         code = open_split(cli, data, "test", trained, &tried->measured);
+    if (code == CLI_OK)
+        cli_split_say(cli, data->data_dir, "test", tried->measured);
     att_dataset_close(&evaluated);
     att_dataset_close(&trained);
     return code;

@@ -24,7 +24,7 @@ typedef struct sweep_run {
     int choice[SWEEP_AXES];   /* of each axis */
     const char *status;       /* "waiting", "trained", "measured", "failed" or "stopped" */
     char measure[SWEEP_LIST]; /* the instruments for it */
-    att_run_state found;      /* by its records, before anything ran */
+    att_run_state found;      /* by its records */
     char failure[256];        /* what they say of a failure; "": nothing */
 } sweep_run;
 

@@ -28,6 +28,7 @@ typedef struct att_run_state {
     bool measured;                      /* then, with the instruments that were asked about */
     char listing[ATT_DATASET_LISTING];  /* of the images that it was trained on, "" where that is not said */
     char contents[ATT_DATASET_LISTING]; /* of the images of that measurement; "" likewise */
+    char split[64];                     /* of these; "" likewise */
     char failure[256];                  /* why the training ended before; "" where nothing says that it did */
 } att_run_state;
 

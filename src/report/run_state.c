@@ -51,6 +51,7 @@ static att_status visit_measured(void *user, const att_line_event *event)
     if (strcmp(event->kind, "measure") == 0 && event->step == r->end && says(event, "with", r->with)) {
         r->state.measured = r->state.trained;
         memcpy(r->state.contents, r->contents, sizeof r->contents);
+        keep(event, "split", r->state.split, sizeof r->state.split);
     }
     return ATT_OK;
 }

@@ -316,6 +316,21 @@ run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --outp
 grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
 [ "$(grep -c '"failure": "' out/diverging/sweep.json)" = 2 ] || fail 'sweep.json does not say why runs failed'
 
+# --- of images in folders: a warning about them comes once, whatever opens them; the split is the one that is there
+for split in train val; do
+    for class in a b; do
+        mkdir -p "photographs/$split/$class"
+        cp "$here"/../goldens/images/{420,422}.jpg "photographs/$split/$class"
+        touch "photographs/$split/$class/notes.txt"
+    done
+done
+run 0 sweep tiny.yaml photographs --set in-chans=3 --set num-classes=2 --set epochs=1 --set batch-size=4 --vary lr=0.1,0.2 \
+    --seeds 1 --measure accuracy --output out --experiment photographs
+for warning in 'photographs/train: left out files' 'photographs/val: left out files' 'no labelled images of the split "test"'; do
+    [ "$(grep -c "^warning: .*$warning" stderr)" = 1 ] || fail "$command_line: $(cat stderr)"
+done
+grep -q '^  "split": "val",$' out/photographs/sweep.json || fail "sweep.json: $(grep split out/photographs/sweep.json)"
+
 # --- stopped and killed: the bits of a sweep that never was
 long='--set epochs=60 --seeds 1,2 --output out'
 # shellcheck disable=SC2086

@@ -178,12 +178,13 @@ static void a_run_is_trained_and_measured_when_its_logs_say_so(void **state)
                "{\"event\":\"run_end\",\"step\":12,\"status\":\"OK\"}\n");
     write_text(self, "run0", "measure.jsonl",
                "{\"event\":\"run_begin\",\"contents\":\"fedcba9876543210 and more\"}\n"
-               "{\"event\":\"measure\",\"step\":12,\"with\":\"nsi\"}\n");
+               "{\"event\":\"measure\",\"step\":12,\"with\":\"nsi\",\"split\":\"val\"}\n");
     s = state_of(self, "run0", "nsi");
     assert_string_equal(s.listing, "0123456789abcdef");
     assert_string_equal(s.contents, "fedcba9876543210");
+    assert_string_equal(s.split, "val");
     s = state_of(self, "run0", "tns"); /* somebody's measurement, of whatever images */
-    assert_true(s.trained && !s.measured && !*s.contents);
+    assert_true(s.trained && !s.measured && !*s.contents && !*s.split);
 }
 
 static att_status report(scratch *self)
