@@ -113,8 +113,9 @@ typedef struct att_hyper {
  *
  * accumulate: forward and backward on `batch` samples, summing gradients into the lanes.
  *   scale     weight of each sample's loss; 1 / (samples of the whole update) makes the batch mean
- *   seed, step, first   dropout and drop path draw from (seed, step, position in the update's samples, node);
- *             `first` is the position of this call's first sample, 0 also clears the gradient
+ *   seed, step, first   dropout and drop path draw from (seed, step, position in the update's samples, the scope's name
+ *             and the place among the drops of that scope); `first` is the position of this call's first sample, 0 also
+ *             clears the gradient
  * reduce: *norm (may be NULL) is the Euclidean norm of the whole gradient. ERR_NONFINITE where that is
  *   NaN or infinite: weights are as before; att_session_blame() names the cause.
  * update: applies the optimiser. ERR_ARGUMENT where the plan has none or nothing was reduced. */

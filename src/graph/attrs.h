@@ -77,7 +77,7 @@ typedef struct att_mean_attrs {
  * of its forward node. */
 typedef struct att_drop_attrs {
     double rate;
-    uint32_t stream;
+    uint64_t stream;
 } att_drop_attrs;
 
 typedef struct att_cross_entropy_attrs {

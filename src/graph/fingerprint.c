@@ -30,11 +30,15 @@ static uint64_t number_of(numbering *n, att_value value)
     return (uint64_t)n->number[value];
 }
 
+/* Counts changes of what bits depend on that nothing else in the fingerprint tells. 1: the streams of random masks
+ * follow from the scope's name. */
+enum { REVISION = 1 };
+
 /* Attributes that leave no mark on shapes (rates, epsilons) are not in it. */
 static uint64_t hash_graph(const att_rewritten *from, numbering *n)
 {
     const att_graph *graph = from->graph;
-    uint64_t hash = mix(0, (uint64_t)graph->dtype);
+    uint64_t hash = mix(REVISION, (uint64_t)graph->dtype);
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
         if (from->watchers[i])

@@ -1,15 +1,31 @@
 #include <attscope/ops.h>
 
+#include <string.h>
+
+#include "core/random.h"
 #include "graph/graph.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
+/* Follows from the scope's name and from how many drops that scope has already: what is added elsewhere in a network
+ * leaves its masks as they are. */
+static uint64_t next_stream(const att_graph *graph)
+{
+    uint64_t earlier = 0;
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        bool drops = node->op == &att_op_dropout || node->op == &att_op_drop_path;
+        earlier += drops && strcmp(node->scope, graph->scope) == 0;
+    }
+    return att_random_key(att_random_hash(graph->scope), earlier, 0);
+}
+
 static att_value emit_drop(att_graph *graph, const char *op, att_value x, double rate)
 {
     if (rate == 0)
         return x;
-    att_attrs attrs = {.drop = {.rate = rate, .stream = (uint32_t)graph->nodes.count}};
+    att_attrs attrs = {.drop = {.rate = rate, .stream = next_stream(graph)}};
     return att_emit(graph, op, &attrs, &x, 1, NULL);
 }
 

@@ -135,15 +135,27 @@ static void a_rate_of_zero_adds_no_node(void **state)
     att_graph_destroy(&g);
 }
 
-static void each_mask_has_its_own_stream(void **state)
+static uint64_t stream_in(const char *scope, int drops_before, int nodes_before)
 {
-    (void)state;
     att_graph *g = new_graph();
     att_value x = sample(g, att_shape_of(5));
-    att_dropout(g, x, 0.5);
+    for (int i = 0; i < nodes_before; i++)
+        att_gelu(g, x);
+    att_graph_scope(g, scope);
+    for (int i = 0; i < drops_before; i++)
+        att_dropout(g, x, 0.5);
     att_drop_path(g, x, 0.5);
-    assert_int_not_equal(g->nodes.items[0].attrs.drop.stream, g->nodes.items[1].attrs.drop.stream);
+    uint64_t stream = g->nodes.items[g->nodes.count - 1].attrs.drop.stream;
     att_graph_destroy(&g);
+    return stream;
+}
+
+static void the_stream_of_a_mask_follows_from_its_scope(void **state)
+{
+    (void)state;
+    assert_true(stream_in("blocks.1.attn", 0, 0) != stream_in("blocks.2.attn", 0, 0));
+    assert_true(stream_in("blocks.1.attn", 0, 0) != stream_in("blocks.1.attn", 1, 0));
+    assert_true(stream_in("blocks.1.attn", 1, 0) == stream_in("blocks.1.attn", 1, 3));
 }
 
 /* sqrt(1/16) where no scale is given. */
@@ -338,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builders_yield_the_stated_shapes),
         cmocka_unit_test(a_rate_of_zero_adds_no_node),
-        cmocka_unit_test(each_mask_has_its_own_stream),
+        cmocka_unit_test(the_stream_of_a_mask_follows_from_its_scope),
         cmocka_unit_test(attention_scales_by_its_width),
         cmocka_unit_test(layers_refuse_what_does_not_fit),
         cmocka_unit_test(token_ops_refuse_what_does_not_fit),
