@@ -7,13 +7,14 @@ static bool is_float32(const att_graph *graph, att_value value)
     return desc->dtype == ATT_F32 && desc->kind == ATT_SAMPLE;
 }
 
-/* takes[value]: every reader takes it as bf16, and there is one; outputs of the graph stay what they are. */
-static void find_takers(const att_graph *graph, bool *takes)
+/* takes[value]: every reader takes it as bf16, and there is one; outputs of the graph stay what they are. Watchers are
+ * not asked. */
+static void find_takers(const att_graph *graph, const bool *watchers, bool *takes)
 {
     bool *refused = takes + graph->values.count;
     for (int i = 0; i < graph->nodes.count; i++) {
         const att_node *node = &graph->nodes.items[i];
-        for (int j = 0; j < node->in_count; j++) {
+        for (int j = 0; j < node->in_count && !watchers[i]; j++) {
             if (node->in[j] == ATT_NONE)
                 continue;
             bool fits = (node->op->narrow_in >> j & 1) != 0;
@@ -45,34 +46,56 @@ static void narrow_outputs(att_graph *graph, const bool *takes)
     }
 }
 
-/* The narrow twin of `value`, made by a cast just before the node that asks first. */
-static att_value cast_of(att_graph *graph, att_value value, att_value *casts)
+/* By value: its twin in another type, ATT_NONE where there is none yet; for watchers apart, so that the order of other
+ * nodes does not depend on them. */
+typedef struct casting {
+    att_graph *graph;
+    const bool *watchers;
+    att_value *twins, *watched_twins;
+} casting;
+
+/* The twin of `value`, made by a cast just before the node that asks first. */
+static att_value cast_of(const casting *c, att_value value, att_dtype dtype, att_value *twins)
 {
-    if (casts[value] == ATT_NONE) {
-        casts[value] = att_emit(graph, "cast", NULL, &value, 1, NULL);
-        if (casts[value] != ATT_NONE)
-            graph->values.items[casts[value]].desc.dtype = ATT_BF16;
+    if (twins[value] == ATT_NONE) {
+        twins[value] = att_emit(c->graph, "cast", NULL, &value, 1, NULL);
+        if (twins[value] != ATT_NONE)
+            c->graph->values.items[twins[value]].desc.dtype = dtype;
     }
-    return casts[value];
+    return twins[value];
+}
+
+/* Input j of a node as its kernel should read it. */
+static att_value fitting(const casting *c, const att_node *node, int j, bool watcher)
+{
+    att_value value = node->in[j];
+    if (value == ATT_NONE)
+        return value;
+    if ((node->op->narrow_wanted >> j & 1) && is_float32(c->graph, value))
+        return cast_of(c, value, ATT_BF16, watcher ? c->watched_twins : c->twins);
+    bool narrow = c->graph->values.items[value].desc.dtype == ATT_BF16;
+    if (watcher && narrow && !(node->op->narrow_in >> j & 1))
+        return cast_of(c, value, ATT_F32, c->watched_twins);
+    return value;
 }
 
 /* Each cast comes before its first reader. */
-static void add_casts(att_graph *graph, att_value *casts, att_order *order)
+static void add_casts(const casting *c, att_order *order)
 {
+    att_graph *graph = c->graph;
     int count = graph->nodes.count;
     for (int i = 0; i < count && graph->status == ATT_OK; i++) {
         att_node node = graph->nodes.items[i];
         graph->scope = node.scope;
         graph->segment = node.segment;
         for (int j = 0; j < node.in_count; j++)
-            if ((node.op->narrow_wanted >> j & 1) && node.in[j] != ATT_NONE && is_float32(graph, node.in[j]))
-                node.in[j] = cast_of(graph, node.in[j], casts);
+            node.in[j] = fitting(c, &node, j, c->watchers[i]);
         att_order_take(order, count);
         att_order_append(order, node);
     }
 }
 
-att_status att_graph_narrow(att_graph *graph)
+att_status att_graph_narrow(att_graph *graph, const bool *watchers)
 {
     if (graph->dtype != ATT_F32)
         return att_fail(graph->context, ATT_ERR_ARGUMENT, "mixed precision needs a graph in F32, not in %s",
@@ -80,17 +103,18 @@ att_status att_graph_narrow(att_graph *graph)
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count;
     bool *takes = att_arena_allocate(&work, 2 * values * sizeof *takes);
-    att_value *casts = att_arena_allocate(&work, values * sizeof *casts);
-    if (!takes || !casts) {
+    att_value *twins = att_arena_allocate(&work, 2 * values * sizeof *twins);
+    if (!takes || !twins) {
         att_arena_free(&work);
-        return att_fail_memory(graph->context, values * sizeof *casts, "a plan");
+        return att_fail_memory(graph->context, 2 * values * sizeof *twins, "a plan");
     }
-    for (size_t i = 0; i < values; i++)
-        casts[i] = ATT_NONE;
-    find_takers(graph, takes);
+    for (size_t i = 0; i < 2 * values; i++)
+        twins[i] = ATT_NONE;
+    find_takers(graph, watchers, takes);
     narrow_outputs(graph, takes);
     att_order order = {.graph = graph};
-    add_casts(graph, casts, &order);
+    casting c = {.graph = graph, .watchers = watchers, .twins = twins, .watched_twins = twins + values};
+    add_casts(&c, &order);
     att_arena_free(&work);
     return att_order_finish(&order);
 }

@@ -71,6 +71,18 @@ static att_status settle_probes(att_graph *graph, work *w)
     return att_graph_settle_probes(graph, w->owner, &w->watchers);
 }
 
+static att_status detach_probes(att_graph *graph)
+{
+    bool *watchers = att_allocate_array(graph->context, (size_t)graph->nodes.count + 1, sizeof *watchers);
+    if (!watchers)
+        return att_fail_memory(graph->context, (size_t)graph->nodes.count, "a plan");
+    att_status status = att_graph_find_watchers(graph, NULL, watchers);
+    if (status == ATT_OK)
+        att_graph_detach_probes(graph, watchers);
+    att_free(graph->context, watchers);
+    return status == ATT_OK ? graph->status : status;
+}
+
 static att_status shorten(att_graph *graph, work *w)
 {
     int before = graph->values.count;
@@ -87,6 +99,7 @@ static att_status fuse(att_graph *graph, work *w)
 
 static att_status rewrite(att_graph *graph, const att_plan_options *options, work *w)
 {
+    ATT_TRY(detach_probes(graph));
     if (options->purpose == ATT_TRAIN) {
         ATT_TRY(att_graph_expand(graph));
         ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));
@@ -99,7 +112,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     ATT_TRY(fuse(graph, w));
     att_graph_cut(graph);
     if (att_graph_segments(graph) > 1)
-        att_graph_merge_copies(graph);
+        ATT_TRY(att_graph_merge_copies(graph, w->owner));
     return settle_probes(graph, w);
 }
 
@@ -131,7 +144,7 @@ static att_status arrange(att_graph *graph, work *w)
 static att_status narrow(att_graph *graph, work *w)
 {
     int before = graph->values.count;
-    ATT_TRY(att_graph_narrow(graph));
+    ATT_TRY(att_graph_narrow(graph, w->watchers));
     ATT_TRY(grow_owner(graph, before, &w->owner));
     return settle_probes(graph, w);
 }

@@ -85,6 +85,18 @@ att_status att_graph_find_watchers(const att_graph *graph, const int *owner, boo
     return ATT_OK;
 }
 
+void att_graph_detach_probes(att_graph *graph, const bool *watchers)
+{
+    for (int i = 0; i < graph->outputs.count; i++) {
+        att_named_value *output = &graph->outputs.items[i];
+        int maker = graph->values.items[output->value].node;
+        if (!output->probe || watchers[maker])
+            continue;
+        graph->scope = graph->nodes.items[maker].scope;
+        output->value = att_emit(graph, "cast", NULL, &output->value, 1, NULL);
+    }
+}
+
 att_status att_graph_settle_probes(att_graph *graph, const int *owner, bool **out)
 {
     size_t nodes = (size_t)graph->nodes.count + 1;

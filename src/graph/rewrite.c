@@ -107,24 +107,48 @@ static bool same_node(const att_graph *graph, const att_node *a, const att_node 
     if (a->op != b->op || a->segment != b->segment || a->in_count != b->in_count)
         return false;
     for (int i = 0; i < b->out_count; i++)
-        if (graph->values.items[b->out[i]].desc.kind != ATT_SAMPLE || is_output(graph, b->out[i]))
+        if (graph->values.items[b->out[i]].desc.kind != ATT_SAMPLE)
             return false;
     return memcmp(a->in, b->in, (size_t)a->in_count * sizeof *a->in) == 0 &&
            memcmp(&a->attrs, &b->attrs, sizeof a->attrs) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
 }
 
-void att_graph_merge_copies(att_graph *graph)
+static bool makes_output(const att_graph *graph, const att_node *node)
 {
-    att_node *nodes = graph->nodes.items;
-    for (int i = 0; i < graph->nodes.count; i++)
-        for (int j = i + 1; nodes[i].op && j < graph->nodes.count; j++) {
-            if (!same_node(graph, &nodes[i], &nodes[j]))
-                continue;
-            for (int k = 0; k < nodes[j].out_count; k++)
-                replace_everywhere(graph, nodes[j].out[k], nodes[i].out[k]);
-            nodes[j].op = NULL;
-        }
+    for (int i = 0; i < node->out_count; i++)
+        if (is_output(graph, node->out[i]))
+            return true;
+    return false;
+}
+
+/* The first stays, or what is no watcher. */
+static void merge_pair(att_graph *graph, const bool *watchers, int first, int second)
+{
+    bool first_goes = watchers[first] && !watchers[second];
+    att_node *goes = &graph->nodes.items[first_goes ? first : second];
+    const att_node *stays = &graph->nodes.items[first_goes ? second : first];
+    if (makes_output(graph, goes))
+        return;
+    for (int k = 0; k < goes->out_count; k++)
+        replace_everywhere(graph, goes->out[k], stays->out[k]);
+    goes->op = NULL;
+}
+
+att_status att_graph_merge_copies(att_graph *graph, const int *owner)
+{
+    size_t count = (size_t)graph->nodes.count + 1;
+    bool *watchers = att_allocate_array(graph->context, count, sizeof *watchers);
+    if (!watchers)
+        return att_fail_memory(graph->context, count, "a plan");
+    att_status status = att_graph_find_watchers(graph, owner, watchers);
+    const att_node *nodes = graph->nodes.items;
+    for (int i = 0; i < graph->nodes.count && status == ATT_OK; i++)
+        for (int j = i + 1; nodes[i].op && j < graph->nodes.count; j++)
+            if (same_node(graph, &nodes[i], &nodes[j]))
+                merge_pair(graph, watchers, i, j);
     compact(graph);
+    att_free(graph->context, watchers);
+    return status;
 }
 
 /* What fusing asks: of the graph without what only watches, so that probes change nothing. */

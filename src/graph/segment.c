@@ -245,11 +245,13 @@ static att_value available(remaking *r, att_value value, int segment, bool watch
     return r->graph->status == ATT_OK ? r->twin[value] : ATT_NONE;
 }
 
-static void rewrite_segment(remaking *r, int segment)
+/* Watchers come behind all others, so that the others' order, of which copies are a part, does not depend on them;
+ * att_graph_settle_probes() puts them where they belong. */
+static void rewrite_segment(remaking *r, int segment, bool watchers)
 {
     for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
         att_node node = r->graph->nodes.items[i];
-        if (node.segment != segment)
+        if (node.segment != segment || r->watchers[i] != watchers)
             continue;
         for (int j = 0; j < node.in_count; j++)
             node.in[j] = available(r, node.in[j], segment, r->watchers[i]);
@@ -276,8 +278,10 @@ static att_status remake(remaking *r, const deciding *d)
     }
     int segments = att_graph_segments(graph);
     r->order.graph = graph;
-    for (int segment = 0; segment < segments; segment++)
-        rewrite_segment(r, segment);
+    for (int segment = 0; segment < segments; segment++) {
+        rewrite_segment(r, segment, false);
+        rewrite_segment(r, segment, true);
+    }
     graph->segment = 0;
     return att_order_finish(&r->order);
 }

@@ -20,6 +20,7 @@ const att_op att_op_cast = {
     .name = "cast",
     .help = "y = x in another type, rounded to nearest, ties to even",
     .infer = cast_infer,
+    .narrow_in = 1,
     .narrow_out = 1,
     ATT_CASES(cases),
 };

@@ -15,6 +15,7 @@
 #include <attscope/plan.h>
 
 #include "graph/graph.h"
+#include "sanitized.h"
 
 enum { SIDE = 8, CLASSES = 5, BATCH = 3, STAGES = 3, BLOCKS = 2, LOGITS = BATCH * CLASSES };
 
@@ -306,13 +307,33 @@ static void take_gradients(const att_session *session, const att_weights *weight
     }
 }
 
-static update train(const training *how, bool watched)
+typedef enum watching { ALONE, MEASURED, PROBED } watching;
+
+static bool can_be_probed(const att_graph *graph, att_value value)
+{
+    return graph->values.items[value].node >= 0 && att_value_kind(graph, value) == ATT_SAMPLE;
+}
+
+static void probe_every_value(att_graph *graph)
+{
+    for (att_value value = 0, count = graph->values.count; value < count; value++) {
+        char name[32];
+        snprintf(name, sizeof name, "probe %d", value);
+        if (can_be_probed(graph, value))
+            att_graph_probe(graph, name, value);
+    }
+    must(att_graph_status(graph));
+}
+
+static update train(const training *how, watching seen)
 {
     static const int32_t targets[BATCH] = {1, 4, 2};
     update made = {.gradients = NULL};
     att_measure *measure = NULL;
     att_model *model = make_with(how->name, how->attn, true);
-    if (watched)
+    if (seen == PROBED)
+        probe_every_value(att_model_graph(model));
+    if (seen == MEASURED)
         must(att_measure_create(att_model_graph(model), strcmp(how->attn, "none") ? "nsi,tns,gate" : "nsi,tns", "*",
                                 &measure));
     att_plan_options options = att_plan_options_defaults();
@@ -342,12 +363,74 @@ static void watching_changes_no_bit_of_a_training(void **state)
                                          {"preresnet164", "step", ATT_MIXED},
                                          {"resnet20", "eca", ATT_FULL}};
     for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
-        update plain = train(&trainings[i], false), watched = train(&trainings[i], true);
-        assert_string_equal(watched.fingerprint, plain.fingerprint);
-        assert_int_equal(watched.count, plain.count);
-        assert_memory_equal(watched.gradients, plain.gradients, (size_t)plain.count * sizeof *plain.gradients);
-        free(plain.gradients);
-        free(watched.gradients);
+        update alone = train(&trainings[i], ALONE);
+        for (watching seen = MEASURED; seen <= PROBED; seen++) {
+            update watched = train(&trainings[i], seen);
+            assert_string_equal(watched.fingerprint, alone.fingerprint);
+            assert_int_equal(watched.count, alone.count);
+            assert_memory_equal(watched.gradients, alone.gradients, (size_t)alone.count * sizeof *alone.gradients);
+            free(watched.gradients);
+        }
+        free(alone.gradients);
+    }
+}
+
+static void compile_for_training(const att_graph *graph, char *fingerprint, size_t size)
+{
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = ATT_TRAIN, options.lanes = 2;
+    att_plan *plan;
+    must(att_plan_compile(graph, &options, &plan));
+    snprintf(fingerprint, size, "%s", att_plan_fingerprint(plan));
+    att_plan_destroy(&plan);
+}
+
+/* A training without probes can then be resumed with any, and the other way round. */
+static void no_probe_of_any_value_changes_the_fingerprint(void **state)
+{
+    (void)state;
+    static const char *const attns[] = {"none", "se:ratio=4", "step:adaptor=iebn"};
+    for (size_t i = is_sanitized() ? 2 : 0; i < sizeof attns / sizeof *attns; i++) {
+        char plain[256], watched[256];
+        att_model *model = make_with("resnet164", attns[i], true);
+        compile_for_training(att_model_graph(model), plain, sizeof plain);
+        int count = att_model_graph(model)->values.count;
+        for (att_value value = 0; value < count; value++) {
+            att_graph *graph = att_graph_copy(att_model_graph(model));
+            if (can_be_probed(graph, value)) {
+                att_graph_probe(graph, "probe", value);
+                compile_for_training(graph, watched, sizeof watched);
+                if (strcmp(watched, plain) != 0)
+                    fail_msg("%s: a probe of what %s in \"%s\" makes: %s instead of %s", attns[i],
+                             att_graph_maker(graph, value)->op->name, att_graph_maker(graph, value)->scope, watched,
+                             plain);
+            }
+            att_graph_destroy(&graph);
+        }
+        att_model_destroy(&model);
+    }
+}
+
+/* Of a network whose maps are large enough to be made again instead of kept. */
+static void no_instrument_changes_the_fingerprint(void **state)
+{
+    (void)state;
+    static const char *const attns[] = {"none", "se", "eca", "step"};
+    for (size_t i = 0; i < sizeof attns / sizeof *attns; i++) {
+        att_model_options options = att_model_options_defaults();
+        options.img_size = 32, options.loss = true;
+        snprintf(options.attn, sizeof options.attn, "%s", attns[i]);
+        att_model *model;
+        must(att_model_create(context, "resnet29", &options, ATT_F32, &model));
+        char alone[256], measured[256];
+        compile_for_training(att_model_graph(model), alone, sizeof alone);
+        att_measure *measure;
+        must(att_measure_create(att_model_graph(model), strcmp(attns[i], "none") ? "nsi,tns,gate" : "nsi,tns", "*",
+                                &measure));
+        compile_for_training(att_model_graph(model), measured, sizeof measured);
+        assert_string_equal(measured, alone);
+        att_measure_destroy(&measure);
+        att_model_destroy(&model);
     }
 }
 
@@ -404,6 +487,8 @@ int main(void)
         cmocka_unit_test(guesses_are_no_steps),
         cmocka_unit_test(watching_changes_no_bit_of_the_logits),
         cmocka_unit_test(watching_changes_no_bit_of_a_training),
+        cmocka_unit_test(no_probe_of_any_value_changes_the_fingerprint),
+        cmocka_unit_test(no_instrument_changes_the_fingerprint),
         cmocka_unit_test(attention_over_channels_is_named),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
