@@ -41,7 +41,7 @@ static att_context *make_context(int threads)
     return context;
 }
 
-static void products_are_the_graphs(void **state)
+static void the_timed_products_are_those_of_the_graph(void **state)
 {
     (void)state;
     att_context *context = make_context(2);
@@ -63,7 +63,7 @@ static void products_are_the_graphs(void **state)
 }
 
 /* More threads than rows and heads: some have nothing to do. */
-static void idle_threads(void **state)
+static void there_may_be_more_threads_than_rows(void **state)
 {
     (void)state;
     att_context *context = make_context(7);
@@ -98,7 +98,7 @@ static void add_row(void *user, const att_profile_row *row)
     assert_true(floor == row->flops / 4 || floor == row->bytes / 2);
 }
 
-static void figures(void **state)
+static void figures_of_a_network_agree_with_each_other(void **state)
 {
     (void)state;
     att_context *context = make_context(2);
@@ -134,7 +134,7 @@ static void figures(void **state)
 }
 
 /* Operations: 4 N^2 heads width, forward; three times that with backward. */
-static void attention_figures(void **state)
+static void operations_of_attention_follow_their_formula(void **state)
 {
     (void)state;
     att_context *context = make_context(2);
@@ -156,7 +156,7 @@ static void attention_figures(void **state)
     att_context_destroy(&context);
 }
 
-static void runs_one_by_one(void **state)
+static void batches_are_timed_up_to_the_largest(void **state)
 {
     (void)state;
     att_context *context = make_context(2);
@@ -204,7 +204,7 @@ static void add_kernel(void *user, const att_bench_kernel_row *row)
     list->cases += row->taken;
 }
 
-static void kernels_one_by_one(void **state)
+static void every_backend_times_the_same_cases(void **state)
 {
     (void)state;
     att_context *context = make_context(1);
@@ -226,7 +226,7 @@ static void kernels_one_by_one(void **state)
     att_context_destroy(&context);
 }
 
-static void medians(void **state)
+static void the_median_is_the_middle_value(void **state)
 {
     (void)state;
     double odd[] = {3, 1, 9}, even[] = {8, 1, 4, 2}, one[] = {5};
@@ -246,7 +246,7 @@ static double resident_bytes(void)
 }
 
 /* What the process held once and gave back still counts, in bytes. */
-static void the_peak_stays(void **state)
+static void freed_memory_still_counts_in_the_peak(void **state)
 {
     (void)state;
     const size_t held = (size_t)200 << 20;
@@ -260,7 +260,7 @@ static void the_peak_stays(void **state)
     assert_true((double)att_clock_peak_bytes() >= (double)held);
 }
 
-static void memory_is_read_and_written(void **state)
+static void the_bytes_of_the_triad_are_counted_once(void **state)
 {
     (void)state;
     att_context *context = make_context(3);
@@ -276,7 +276,7 @@ static void memory_is_read_and_written(void **state)
     att_context_destroy(&context);
 }
 
-static void refusals(void **state)
+static void wrong_options_are_refused(void **state)
 {
     (void)state;
     att_context *context = make_context(1);
@@ -313,7 +313,7 @@ static void refusals(void **state)
     att_context_destroy(&context);
 }
 
-static void cases_run(void **state)
+static void cases_name_known_networks_and_modules(void **state)
 {
     (void)state;
     att_context *context = make_context(1);
@@ -418,7 +418,7 @@ static void fail_each_allocation(att_status (*run)(att_context *), int least)
     att_context_destroy(&context);
 }
 
-static void memory_runs_out(void **state)
+static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     (void)state;
     fail_each_allocation(run_network, 20);
@@ -429,18 +429,18 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_peak_stays), /* first: others take more */
-        cmocka_unit_test(products_are_the_graphs),
-        cmocka_unit_test(idle_threads),
-        cmocka_unit_test(figures),
-        cmocka_unit_test(attention_figures),
-        cmocka_unit_test(runs_one_by_one),
-        cmocka_unit_test(kernels_one_by_one),
-        cmocka_unit_test(medians),
-        cmocka_unit_test(memory_is_read_and_written),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(cases_run),
-        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(freed_memory_still_counts_in_the_peak), /* first: others take more */
+        cmocka_unit_test(the_timed_products_are_those_of_the_graph),
+        cmocka_unit_test(there_may_be_more_threads_than_rows),
+        cmocka_unit_test(figures_of_a_network_agree_with_each_other),
+        cmocka_unit_test(operations_of_attention_follow_their_formula),
+        cmocka_unit_test(batches_are_timed_up_to_the_largest),
+        cmocka_unit_test(every_backend_times_the_same_cases),
+        cmocka_unit_test(the_median_is_the_middle_value),
+        cmocka_unit_test(the_bytes_of_the_triad_are_counted_once),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(cases_name_known_networks_and_modules),
+        cmocka_unit_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

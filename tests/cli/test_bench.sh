@@ -27,7 +27,7 @@ awk -F '[:,]' '/"timed_seconds"/ { limit = 2 * $2; sum = 0; cases++ }
     /^ *\]/ { if (!(sum > 0 && sum <= limit * 1.001)) bad = 1 }
     END { exit bad || cases != 2 }' bench.json || fail "the profile's seconds are not part of the runs'"
 
-# Sweeps: every point that was asked for, on paper and in JSON.
+# Sweeps have every point that was asked for, in the table and as JSON.
 count() { # PATTERN FILE
     grep -cE "$1" "$2" || true
 }
@@ -56,7 +56,7 @@ has_keys sweep.json case precision watched_by images_per_second
 run 0 bench instruments --model resnet20 --attn se -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter '*/infer'
 [ "$(count '^ +[/a-z0-9_]* +2 (alone|all) +[0-9.]+( +[+-][0-9.]+ %)?$' stdout)" -eq 2 ] || fail "instruments: $(cat stdout)"
 
-# Prices of modules: each, or the one that is asked for. Parameters of SE on three blocks of 64, 128 and 256
+# Modules have a price, each or only the one asked for. Parameters of SE on three blocks of 64, 128 and 256
 # channels: C (C / 16) twice, and the biases.
 tiny='--model resnet29 --attn se --attn-blocks all -b 2 --repeats 2 --warmup 1 --threads 2'
 # shellcheck disable=SC2086
@@ -73,7 +73,7 @@ run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --
 run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter 'none/infer'
 [ "$(count '^none/infer +[0-9.]+ +[+-][0-9.]+ % .* [+]0 +[0-9]+ MiB$' stdout)" -eq 1 ] || fail "modules: $(cat stdout)"
 
-# From a process's start to the first logits; stages are parts of it. The network is trained for a moment on noise.
+# The stages of a start add up to no more than the time to the first logits. The network is trained briefly on noise.
 idx data
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output out --experiment short

@@ -125,7 +125,7 @@ run 2 train cifar $small $short --num-classes 7 --experiment fine
 err_has 'attscope: --num-classes 7, but the data has 100 classes, each of which needs an output'
 [ ! -e out/fine ] || fail "$command_line: a folder of a training that did not begin"
 
-# A GIF alone: nothing is said of its colours, nor of going on without it.
+# A single image of another format is refused without advice that would not help.
 for name in gif avif; do
     case $name in gif) bytes='GIF89a' ;; avif) bytes='\0\0\0\040ftypavif' ;; esac
     printf '%b' "$bytes" >alone.$name
@@ -134,7 +134,7 @@ for name in gif avif; do
 done
 err_has 'alone.avif: an AVIF image; convert it'
 
-# Another split than the one that was asked for is said, and recorded.
+# A warning names the split that stands in for the one asked for, and the record has it.
 mkdir -p lone/train lone/val && cp -r data/train/dog data/train/cat lone/train && cp -r data/train/dog data/train/cat lone/val
 for split in train val; do cp "$images/420.jpg" lone/$split/cat/3.jpg; done
 run 0 validate lone --split test --checkpoint $checkpoint

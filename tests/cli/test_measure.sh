@@ -11,7 +11,7 @@ train() { # CODE NAME FLAG...
 }
 events() { grep -c "\"event\":\"$1\"" "$2"; }
 
-# While training: every update or every fourth, recorded; the same weights.
+# A training measures every update, or every fourth, and ends with the same weights.
 train 0 plain --epochs 2
 train 0 watched --epochs 2 --measure all --measure-every 1
 cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'other weights because instruments looked on'
@@ -30,7 +30,7 @@ done
 grep -qa 'entropy/blocks.0.attn/mean' out/some/events.out.tfevents.attscope || fail 'TensorBoard is not told of entropy'
 [ -s out/runs.sqlite ] || fail 'no database of runs'
 
-# Stopped at some moment and continued: it goes on measuring, and the records are those of one run.
+# A training that is stopped and continued goes on measuring; its records are those of one run.
 times() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]+/"\1":X/g' "$1"; }
 train 0 long --epochs 12 --measure entropy --measure-every 7
 # shellcheck disable=SC2086
@@ -57,7 +57,7 @@ run 2 train data $network $recipe --measure entopy --output out --experiment nev
 err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
 [ ! -e out/never ] || fail 'a refused training made its folder'
 
-# A checkpoint: a table for each instrument, and records beside it.
+# Measuring a checkpoint prints a table for each instrument and keeps records beside the checkpoint.
 run 0 measure out/plain/last.safetensors data --with entropy,tns --json found.json --maps 3
 sed -E 's/[0-9]+\.[0-9]+(e-[0-9]+)?/X/g; s/ +/ /g' stdout >shape && mv shape stdout
 out_is <<'TEXT'
@@ -107,7 +107,7 @@ run 0 inspect out/plain/maps.safetensors
 out_has 'blocks.0.attn.patches                            U16   [3, 2, 5, 4]'
 [ "$(ls out/plain | grep -c tmp)" = 0 ] || fail 'temporary files stay'
 
-# The same figures with other batches and threads; operands may be flags; in mixed precision.
+# Figures do not depend on batches and threads. Operands may be given as flags. Mixed precision can be measured.
 run 0 measure out/plain/last.safetensors data --with entropy --json again.json -b 5 --threads 1 --workers 1
 figure() { tr -d ' \n' <"$1" | sed -E 's/.*"blocks.0.attn","statistic":"mean","mean":([0-9.]+).*/\1/'; }
 awk -v a="$(figure found.json)" -v b="$(figure again.json)" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-12) }' ||
@@ -116,7 +116,7 @@ run 0 measure --checkpoint out/plain/last.safetensors data --with entropy --json
 grep -q '"measurements"' stdout || fail 'nothing in mixed precision'
 ! grep -q 'formula  ' stdout || fail 'tables among the JSON'
 
-# No run's folder: printed only, or kept where --output says.
+# Outside a run's folder figures are printed only, unless --output names a folder for them.
 mkdir alone
 cp out/plain/last.safetensors alone/some.safetensors
 run 0 measure alone/some.safetensors data --with accuracy
@@ -162,7 +162,7 @@ err_has 'attscope: out/plain is a folder; its last checkpoint is out/plain/last.
 run 1 measure alone data
 err_has 'attscope: alone is a folder; a checkpoint is a .safetensors file'
 
-# What decides is what weights and images are, not how their paths are spelt; other nodes' figures stay.
+# Weights and images are compared by content, not by path. The figures of other nodes stay.
 cp -r data copied
 cp -r out/plain moved
 rm moved/measure*.jsonl
@@ -182,7 +182,7 @@ tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-i
 run 0 measure moved/last.safetensors copied --with entropy
 err_has 'they were taken with another "contents"'
 
-# Maps of other weights: told of.
+# A note tells that the maps show other weights than the figures.
 run 0 measure moved/last.safetensors data --with entropy --maps 1
 run 0 measure moved/checkpoint-0.safetensors data --with entropy
 err_has 'moved/maps.safetensors shows other weights: attscope report leaves it out; --maps K replaces it'
@@ -192,7 +192,7 @@ run 0 report two -o two.html
 err_has 'two/maps.safetensors shows other weights than the figures, and is left out'
 grep -q '"maps":null' two.html || fail 'maps of other weights beside figures'
 
-# Accuracy is what validate says, to the bit.
+# The accuracy equals that of validate to the bit.
 run 0 validate data --checkpoint out/plain/last.safetensors --json validated.json
 run 0 measure out/plain/last.safetensors data --with accuracy --json measured.json
 for score in top1 top5 loss; do
@@ -201,7 +201,7 @@ for score in top1 top5 loss; do
         fail "$score: validate says $told, measure something else"
 done
 
-# Nobody reads the table: the records are there, and nothing else.
+# A reader that closes the pipe loses the table, not the records.
 rm -f out/plain/measure*.jsonl
 for reader in true 'head -n 1'; do
     (
@@ -213,7 +213,7 @@ for reader in true 'head -n 1'; do
     ls out/plain | grep -q tmp && fail "| $reader: temporary files stay"
 done
 
-# A measurement that comes to nothing leaves no folder.
+# A failed measurement leaves no folder.
 mkdir broken
 echo 'no picture' >broken/a.png
 run 1 measure out/plain/last.safetensors broken --with entropy --output none
@@ -229,7 +229,7 @@ err_has 'accuracy is left out: the images have no classes, or others than the ne
 out_has 'entropy: how evenly'
 run 1 measure out/plain/last.safetensors other --with accuracy
 err_has 'is of class 9, but the model has 4 classes'
-# Fewer folders than classes are numbered otherwise than the network's.
+# Fewer folders than classes have no accuracy: their numbers are not those of the network.
 for class in a b c; do mkdir -p "three/$class" && cp "$here/../goldens/images/420.jpg" "three/$class"; done
 run 0 measure out/plain/last.safetensors three
 err_has 'accuracy is left out: the images have no classes, or others than the network'
@@ -238,7 +238,7 @@ run 1 measure out/plain/last.safetensors three --with accuracy,nsi
 err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the accuracy would mean nothing'
 rm -f out/plain/measure*.jsonl
 
-# Loose images, folders and archives of them, in the order of their paths; the user says which get maps.
+# Images, folders and archives are measured in the order of their paths; the user names the images with maps.
 mkdir -p loose/deep
 cp "$here/../goldens/images/420.jpg" loose/b.jpg
 cp "$here/../goldens/images/420.jpg" loose/deep/420.jpg
@@ -254,7 +254,7 @@ grep -q '"data":"loose/b.jpg and 3 more".*"images":6,' paths/some/measure.jsonl 
 maps paths/some | grep -qF '"names":"["no-ending","loose/deep/420.jpg","loose.tar/loose/deep/420.jpg","b.jpg"]"' ||
     fail "other images have maps: $(maps paths/some)"
 maps paths/some | grep -qF '"label_names":"["","","",""]"' || fail 'images without classes have names of classes'
-# The same images, wherever they lie: the figures add up.
+# Figures of the same images are kept together, wherever the images lie.
 cp -r loose moved-loose
 run 0 measure alone/some.safetensors loose/b.jpg loose/deep/420.jpg --with entropy --output paths
 run 0 measure alone/some.safetensors moved-loose/b.jpg moved-loose/deep/420.jpg --with nsi --output paths
@@ -278,7 +278,7 @@ maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[31]","t10k-images-i
 run 0 measure out/plain/last.safetensors data --with entropy --output paths --experiment idx --map-images '*ubyte[7]'
 maps paths/idx | grep -qF '"names":"["t10k-images-idx3-ubyte[7]"]"' || fail "not the image that is named: $(maps paths/idx)"
 
-# Names with commas and backslashes; an image that is named twice is there once.
+# Names may hold commas and backslashes. An image that is named twice has one map.
 mkdir odd
 for name in 'a,b.jpg' 'a\b.jpg' 'ab.jpg'; do cp loose/b.jpg "odd/$name"; done
 run 0 measure alone/some.safetensors odd --with entropy --output paths --map-images 'a\,b.jpg,ab.jpg,0,a\,?.jpg'
@@ -320,7 +320,7 @@ run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
 out_has '  not defined in 32 of 32 images'
 out_has 'not defined where |x_t| = 0'
 
-# What is left out alone is left out of all.
+# A list of nothing but exceptions leaves them out of all instruments.
 run 0 measure alone/some.safetensors data --with -accuracy,-nsi --json some.json
 [ "$(grep -o '"name": "[a-z]*"' some.json | cut -d'"' -f4 | tr '\n' ' ')" = 'entropy distance jacobian tns residual ' ] ||
     fail "$command_line: other instruments: $(cat some.json)"
@@ -329,7 +329,7 @@ out_has 'accuracy: how often'
 run 2 measure alone/some.safetensors data --with accuracy,-accuracy
 err_is <<<'attscope: "accuracy,-accuracy" leaves no instrument'
 
-# Refused.
+# Wrong arguments are refused in one sentence.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a --data-dir b more
 usage '--maps K takes the first K images, --map-images LIST names them: one of the two' \

@@ -20,7 +20,7 @@ threads: 2
 epochs: 2
 YAML
 
-# --- what it says is wrong, before anything runs
+# --- a wrong sweep is refused before anything runs
 usage 'sweep needs RECIPE [DATA]; see attscope sweep --help' sweep
 usage 'unknown option --depht; did you mean --depth?' sweep tiny.yaml data --vary depht=1,2
 usage '--broadcast: there is no "cbs"; did you mean cb?' sweep tiny.yaml data --vary broadcast=none,cbs
@@ -65,7 +65,7 @@ no_aug: true
 threads: 2
 epochs: 1
 YAML
-# What commas come to is said first.
+# The settings that a list with commas stands for are printed first.
 run 1 sweep short.yaml nowhere --vary 'attn-blocks=all,layer3:0,1,layer3:0\,1' --set attn=se --seeds 4,5
 head -n 5 stderr >stdout && same stdout <<'TEXT'
 4 settings with 2 seeds each (a comma parts the values of --vary; within a value it is \,):
@@ -99,7 +99,7 @@ done
 run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --seeds 1 --output out --measure accuracy
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'runs with an adaptor are done again'
 
-# --- two settings, two seeds: the table, the folder
+# --- two settings with two seeds make a table and a folder
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out --json result.json
 out_has '  setting         runs, n  seeds  parameters  seconds of training'
 out_has '  broadcast=none        2    1,2        7028  '
@@ -135,7 +135,7 @@ grep -q '"samples":\[' out/tiny/broadcast=cb_s-seed2/measure.jsonl || fail 'no N
 run 0 train data --config tiny.yaml --seed 2 --broadcast cb_s --output out --experiment alone
 cmp out/alone/last.safetensors out/tiny/broadcast=cb_s-seed2/last.safetensors || fail 'a run is not what train does'
 
-# Done once; more instruments are measured without training again; another seed is added.
+# A finished run is not repeated. More instruments need no training. Another seed is added.
 cp -rp out/tiny before
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
 [ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs are done again'
@@ -167,7 +167,7 @@ grep -qE '^  layer2.0( +0\.[0-9]+){4} *$' <<<"$gates" || fail "gates of two modu
 out_has 'not in this table: gate (all but the mean). All of it is in out/gates/sweep.json; attscope report out/gates draws it.'
 grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
 
-# By itself it measures what the table is said to have, as far as the networks of the sweep have it.
+# Without --measure it measures what the columns need, where a network of the sweep has it.
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
 err_has 'attn=none is measured without gate, which has nothing to see there'
 ! grep -q 'without.*tns' stderr || fail "tns is missed where no network has it: $(cat stderr)"
@@ -233,7 +233,7 @@ out_has '  [4] attn=se:ratio=4,batch-size=32,weight-decay-on=all        1      1
 grep -qE '^  mean +\[1\] +\[2\] +\[3\] +\[4\]$' stdout || fail "columns are not numbered: $(cat stdout)"
 [ "$(sed '/^[a-z]\|^      /d; s/±/+/g' stdout | awk 'length > 110')" = '' ] || fail "lines too long: $(cat stdout)"
 
-# A page of it.
+# The folder of a sweep becomes a page.
 run 0 report out/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
 
@@ -244,12 +244,12 @@ grep -qE '^  layer1.0 +- +[0-9.]+' stdout || fail "$command_line: no gates besid
 run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments is done again'
 
-# What was begun with other settings is left alone.
+# A run that was begun with other settings is left alone.
 run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
 err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; another --experiment keeps both'
 run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
 
-# As are runs of other images: of another test set, of other training images, measured or not. Elsewhere, the same are.
+# So is a run of other training or test images, measured or not. The same images may lie elsewhere.
 cp -r data moved
 run 0 sweep tiny.yaml moved --vary broadcast=none --seeds 1 --output out
 err_has ': done already'
@@ -266,7 +266,7 @@ run 1 sweep tiny.yaml trained --vary broadcast=cb_s --seeds 1 --output out
 err_has 'out/tiny/broadcast=cb_s-seed1 was begun with other images than trained has'
 run 0 sweep tiny.yaml data --vary broadcast=cb_s --seeds 1 --output out
 
-# --- damaged files are their run's failure alone
+# --- a damaged file fails its own run alone
 short='--set epochs=1 --set depth=1 --measure accuracy --output out'
 # shellcheck disable=SC2086
 damage() { # NAME FILE TEXT [LOST]: of the first run, once it is measured
@@ -308,7 +308,7 @@ out_has 'num-classes=4'
 ! grep -q '^  .*num-classes=3' stdout || fail 'a failed run has a row'
 grep -qE '^num-classes=3: 1 of 1 runs failed$' stdout || fail "the table hides a failure: $(cat stdout)"
 grep -q '"status": "failed"' out/failing/sweep.json || fail 'sweep.json hides the failure'
-# What was printed stands before what is said after it, in one file, too.
+# Standard output and error keep their order in one file.
 "$ATTSCOPE" sweep tiny.yaml data --vary num-classes=3,4 --seeds 1 --output out --experiment failing >both 2>&1
 awk '/^out\/failing$/ { table = NR } / runs failed; the same/ { said = NR } END { exit !(table && table < said) }' both ||
     fail "messages stand before the table: $(cat both)"
@@ -316,7 +316,7 @@ run 1 sweep tiny.yaml data --vary lr=0.003,1000 --set opt=sgd --seeds 1,2 --outp
 grep -qE '^lr=1000: 2 of 2 runs failed: .*epoch 1.*(NaN|finite|nan)' stdout || fail "the table hides failures: $(cat stdout)"
 [ "$(grep -c '"failure": "' out/diverging/sweep.json)" = 2 ] || fail 'sweep.json does not say why runs failed'
 
-# --- of images in folders: a warning about them comes once, whatever opens them; the split is the one that is there
+# --- a warning about a folder of images comes once, whatever opens the folder; the split is the one that is there
 for split in train val; do
     for class in a b; do
         mkdir -p "photographs/$split/$class"
@@ -331,7 +331,7 @@ for warning in 'photographs/train: left out files' 'photographs/val: left out fi
 done
 grep -q '^  "split": "val",$' out/photographs/sweep.json || fail "sweep.json: $(grep split out/photographs/sweep.json)"
 
-# --- stopped and killed: the bits of a sweep that never was
+# --- a sweep that was stopped or killed ends with the bits of one that was not
 long='--set epochs=60 --seeds 1,2 --output out'
 # shellcheck disable=SC2086
 run 0 sweep tiny.yaml data $long --experiment whole

@@ -50,7 +50,7 @@ for line in 'model: vit_tiny_patch16_224' 'embed_dim: 16' 'mlp_ratio: 4' 'opt: a
     grep -qxF "$line" out/whole/args.yaml || fail "args.yaml has no line '$line'"
 done
 
-# On a terminal: one line that is drawn anew, within 80 columns.
+# On a terminal one line of at most 80 columns is redrawn.
 if ! script -qec true /dev/null >/dev/null 2>&1; then
     echo 'skipped: the progress bar: no pseudo-terminal can be made here'
 else
@@ -62,7 +62,7 @@ else
     awk '/^train / && length >= 80 { bad = 1 } END { exit bad }' lines || fail 'the bar is too wide'
 fi
 
-# The same from that file alone, but for the folder: equal bits. The command line wins over the file.
+# args.yaml alone gives the same training, to the bit. The command line wins over it.
 run 0 train -c out/whole/args.yaml --experiment again
 cmp out/whole/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same weights'
 run 0 train -c out/whole/args.yaml --experiment short --epochs 1
@@ -72,7 +72,7 @@ grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win
 train 0 rare --epochs 2 --batch-size 8 --grad-accum-steps 3 --log-interval 1000
 [ "$(grep '^train ' stderr | cut -d' ' -f1-4)" = 'train 1/2  3/12' ] || fail "lines of progress: $(cat stderr)"
 
-# No epochs: the weights as they are drawn, the average's too, from which a training goes as from its seed.
+# A training of no epochs saves the initial weights; training from them equals training from the seed.
 train 0 untrained --epochs 0 --model-ema
 out_is <<'TEXT'
 vit_tiny_patch16_224: 0 epochs, 0 updates
@@ -92,7 +92,7 @@ train 0 taken --epochs 1 --initial-checkpoint out/untrained/last.safetensors
 [ "$(cut -d, -f1-5 out/seeded/summary.csv)" = "$(cut -d, -f1-5 out/taken/summary.csv)" ] ||
     fail 'a training from the untrained weights is not one from their seed'
 
-# What is taken otherwise than the checkpoint says is told; what is not, is not.
+# A note lists the flags that differ from the checkpoint, and only those.
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9 --crop-mode border
 err_has "; --mean, --crop-pct, --crop-mode: as asked for"
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
@@ -102,7 +102,7 @@ run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
 train 1 whole --epochs 3
 err_has 'attscope: out/whole holds a training already; --resume out/whole/last.safetensors continues it'
 
-# Two without a name, of one second: each has a folder of its own.
+# Trainings without a name that begin in the same second have folders of their own.
 for i in 1 2 3; do
     # shellcheck disable=SC2086
     "$ATTSCOPE" train data $network $recipe --epochs 1 --output unnamed >/dev/null 2>"twin$i" & twins[i]=$!
@@ -110,7 +110,7 @@ done
 for i in 1 2 3; do wait "${twins[i]}" || fail "an unnamed training beside others: $(cat "twin$i")"; done
 [ "$(ls -d unnamed/*/last.safetensors | wc -l)" -eq 3 ] || fail "not three folders: $(ls unnamed)"
 
-# Two trainings in one folder: the second is refused and changes nothing.
+# A second training in one folder is refused and changes nothing.
 # shellcheck disable=SC2086
 "$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment both >/dev/null 2>&1 &
 child=$!
@@ -122,7 +122,7 @@ cmp out/both/args.yaml both.yaml || fail 'the second training wrote its args.yam
 kill -INT $child
 wait $child
 
-# Interrupted at some moment: a checkpoint, a sentence, 130; continued: the bits of one that never stopped.
+# An interrupted training saves a checkpoint and exits with 130; continued, it ends with the bits of a whole one.
 train 0 long --epochs 60
 "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experiment cut >stdout 2>stderr &
 child=$!
@@ -141,7 +141,7 @@ if [ $status -eq 130 ]; then
 else
     fail "interrupted: exit status $status"
 fi
-# So for a terminal that is closed, but for who asked not to be told.
+# A closed terminal interrupts a training too, unless nohup protects it.
 # shellcheck disable=SC2086
 "$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment hung >stdout 2>stderr &
 child=$!
@@ -193,7 +193,7 @@ err_has 'NaN or infinity'
 err_has 'the last good checkpoint is out/bursts/last.safetensors'
 run 0 validate data --checkpoint out/bursts/last.safetensors
 
-# Continued on other images than those it was begun with, though as many: the same in another order, under other names.
+# A training is not continued on other images, or on the same ones in another order or under other names.
 mkdir -p pictures/train/a pictures/train/b
 for name in a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4; do cp "$here/../goldens/images/420.jpg" pictures/train/$name.jpg; done
 few='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --embed-dim 16 --depth 1 --num-heads 2 --batch-size 4 --no-aug'
@@ -207,7 +207,7 @@ run 1 train --resume out/listed/last.safetensors
 err_has 'it was trained on 8 images, the data here has 7'
 err_has 'it continues with the options and the data that out/listed/args.yaml names'
 ! grep -q 'option out' stderr || fail "$command_line: takes data for an option"
-# Other images of the same names and classes: the split to evaluate on, as it often is.
+# Other images with the same names and classes are refused.
 mkdir pictures/val
 cp -r pictures/train/* pictures/val
 cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
@@ -215,7 +215,7 @@ cp "$here/../goldens/images/422.jpg" pictures/val/a/1.jpg
 run 1 train --resume out/listed/last.safetensors --train-split val
 err_has 'its training images are called as those here, but are others: their pixels differ'
 rm -r pictures/val
-# Elsewhere, and packed, it is the same data.
+# The same images are accepted elsewhere and in an archive.
 cp "$here/../goldens/images/420.jpg" pictures/train/a/1.jpg
 mv pictures moved && tar cf moved.tar moved
 run 1 train --resume out/listed/last.safetensors
@@ -225,7 +225,7 @@ run 1 train nowhere --resume out/listed/last.safetensors
 ! grep -q 'names it' stderr || fail "$command_line: the operand is not what args.yaml names"
 for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done
 
-# Nothing to evaluate on, and so it stays when the run is continued. An empty --output is the default.
+# A training without evaluation stays so when it is continued. An empty --output is the default.
 train 0 blind --epochs 1 --val-split ''
 ! grep -q 'eval loss' stderr || fail "$command_line: evaluates in spite of it"
 run 0 train --resume out/blind/last.safetensors
@@ -246,7 +246,7 @@ err_has 'there is no instrument "entopy"'
 run 2 train nowhere --model vit_tiny_patch16_224 --embed-dim 25
 err_has 'embed_dim 25 is not a multiple of num_heads 3'
 
-# What the checkpoint says.
+# validate prints the figures of the training.
 run 0 validate data --checkpoint out/whole/last.safetensors --results-file r.csv --json r.json
 grep -qE '^top-1 [0-9.]+ %   top-5 [0-9.]+ %   loss [0-9.]+   32 images$' stdout || fail 'validate prints something else'
 head -n 1 r.csv >stdout
@@ -260,7 +260,7 @@ run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
 run 1 validate data --checkpoint out/whole/last.safetensors --results-file nowhere/r.csv
 err_is <<<'attscope: nowhere/r.csv: No such file or directory'
 
-# Whose figures they are, where weights are averaged.
+# Figures of averaged weights are called so.
 train 0 averaged --epochs 1 --model-ema
 grep -qE '^epoch 1/1 .* top-5 [0-9.]+ % of the averaged weights ' stderr || fail "$command_line: whose figures?"
 [ "$(grep -c ' of the averaged weights$' stdout)" = 2 ] || fail "$command_line: whose figures? $(cat stdout)"
@@ -269,7 +269,7 @@ err_has 'out/averaged/last.safetensors has averaged weights too, which its train
 run 0 validate data --checkpoint out/averaged/last.safetensors --use-ema
 ! grep -q 'averaged' stderr || fail "$command_line: advises what is done"
 cp stdout averaged.txt
-# A training begins from the others, and says how to begin from these.
+# A training begins from the weights that are not averaged, and a note tells how to begin from the average.
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint out/averaged/last.safetensors $recipe --epochs 1 --output out --experiment others
 err_has 'out/averaged/last.safetensors has averaged weights too, which are not taken: attscope convert --use-ema makes a file'
@@ -312,7 +312,7 @@ cmp -s own.json squash.json || fail "predict does not take the checkpoint's crop
     fail 'two crop modes give the same figures'
 grep -qxF 'crop_mode: squash' out/whole/args.yaml || fail "args.yaml does not record the crop mode"
 
-# A warm-up that outlasts the training is said.
+# A warm-up that outlasts the training causes a warning.
 # shellcheck disable=SC2086
 run 0 train data $network --batch-size 16 --no-aug --threads 2 --epochs 1 --output out --experiment cold
 err_has 'the warm-up lasts the whole training: with --warmup-epochs 5 and --epochs 1 the rate never reaches --lr'

@@ -162,7 +162,7 @@ static void every_thread_works_once_a_round(void **state)
     att_context_destroy(&context);
 }
 
-static void shapes(void **state)
+static void shapes_are_counted_formatted_and_compared(void **state)
 {
     (void)state;
     char text[32];
@@ -230,7 +230,7 @@ int main(void)
         cmocka_unit_test(sizes_are_counted_to_the_end),
         cmocka_unit_test(arenas_keep_blocks_apart),
         cmocka_unit_test(every_thread_works_once_a_round),
-        cmocka_unit_test(shapes),
+        cmocka_unit_test(shapes_are_counted_formatted_and_compared),
         cmocka_unit_test(statuses_have_names),
         cmocka_unit_test(creation_survives_failing_allocations),
     };

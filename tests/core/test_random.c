@@ -9,7 +9,7 @@
 #include "core/random.h"
 
 /* Known answers of philox4x32-10 (Random123's kat_vectors). */
-static void known_answers(void **state)
+static void philox_gives_its_known_answers(void **state)
 {
     (void)state;
     att_philox zero = att_philox_block(0, 0, 0);
@@ -54,7 +54,7 @@ static void permutations_are_equally_likely(void **state)
 }
 
 /* 100,000 draws: mean and variance of U(0,1) and N(0,1) within five standard errors. */
-static void moments(void **state)
+static void draws_have_their_mean_and_variance(void **state)
 {
     (void)state;
     enum { COUNT = 100000 };
@@ -86,10 +86,8 @@ static void keys_depend_on_every_argument(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(permutation_holds_every_index_once),
-        cmocka_unit_test(permutations_are_equally_likely),
-        cmocka_unit_test(moments),
+        cmocka_unit_test(philox_gives_its_known_answers),  cmocka_unit_test(permutation_holds_every_index_once),
+        cmocka_unit_test(permutations_are_equally_likely), cmocka_unit_test(draws_have_their_mean_and_variance),
         cmocka_unit_test(keys_depend_on_every_argument),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

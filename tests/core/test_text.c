@@ -11,7 +11,7 @@
 #include "core/context.h"
 #include "core/text.h"
 
-static void wildcards(void **state)
+static void wildcards_match_whole_names(void **state)
 {
     (void)state;
     assert_true(att_text_matches("blocks.*.attn", "blocks.11.attn"));
@@ -22,7 +22,7 @@ static void wildcards(void **state)
     assert_false(att_text_matches("?", ""));
 }
 
-static void distances(void **state)
+static void distances_count_edits_and_transpositions(void **state)
 {
     (void)state;
     assert_int_equal(att_text_distance("", "abc"), 3);
@@ -59,7 +59,7 @@ static void printable_text_steers_no_terminal(void **state)
         false, "?31m caf? ??");
 }
 
-static void nearest_is_near_or_nothing(void **state)
+static void only_a_near_word_is_suggested(void **state)
 {
     (void)state;
     const char *const flags[] = {"epochs", "batch-size", "lr", "seed"};
@@ -95,7 +95,7 @@ static void sizes_are_readable(void **state)
     assert_string_equal(att_size_format(SIZE_MAX, text, sizeof text), "16.0 EiB");
 }
 
-static void texts_grow(void **state)
+static void a_text_grows_as_it_is_appended_to(void **state)
 {
     (void)state;
     att_context *context;
@@ -147,14 +147,10 @@ static void classes_of_data_sets_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wildcards),
-        cmocka_unit_test(distances),
-        cmocka_unit_test(printable_text_steers_no_terminal),
-        cmocka_unit_test(nearest_is_near_or_nothing),
-        cmocka_unit_test(numbers_take_the_whole_string),
-        cmocka_unit_test(sizes_are_readable),
-        cmocka_unit_test(texts_grow),
-        cmocka_unit_test(classes_of_data_sets_have_names),
+        cmocka_unit_test(wildcards_match_whole_names),       cmocka_unit_test(distances_count_edits_and_transpositions),
+        cmocka_unit_test(printable_text_steers_no_terminal), cmocka_unit_test(only_a_near_word_is_suggested),
+        cmocka_unit_test(numbers_take_the_whole_string),     cmocka_unit_test(sizes_are_readable),
+        cmocka_unit_test(a_text_grows_as_it_is_appended_to), cmocka_unit_test(classes_of_data_sets_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

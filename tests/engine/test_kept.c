@@ -38,7 +38,7 @@ static att_graph *build(void)
     return graph;
 }
 
-static void what_is_made_again_keeps_what_it_is_made_of(void **state)
+static void recomputed_values_keep_no_more_than_their_inputs(void **state)
 {
     (void)state;
     att_plan_options options = att_plan_options_defaults();
@@ -56,7 +56,7 @@ static void what_is_made_again_keeps_what_it_is_made_of(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_made_again_keeps_what_it_is_made_of),
+        cmocka_unit_test(recomputed_values_keep_no_more_than_their_inputs),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);
 }

@@ -115,7 +115,7 @@ static void uniform_attention_over(int height, int width)
     bare_free(&b);
 }
 
-static void uniform_attention(void **state)
+static void uniform_attention_has_its_known_figures(void **state)
 {
     (void)state;
     uniform_attention_over(SIDE, SIDE);
@@ -124,7 +124,7 @@ static void uniform_attention(void **state)
 }
 
 /* q_i . k_j = 1000 [j = i + 1]: head 0 looks at the next token, the last at the first; head 1 at itself. */
-static void one_hot_attention(void **state)
+static void one_hot_attention_has_its_known_figures(void **state)
 {
     (void)state;
     static bare b;
@@ -605,8 +605,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uniform_attention),
-        cmocka_unit_test(one_hot_attention),
+        cmocka_unit_test(uniform_attention_has_its_known_figures),
+        cmocka_unit_test(one_hot_attention_has_its_known_figures),
         cmocka_unit_test(steps_tell_their_stiffness),
         cmocka_unit_test(blocks_tell_their_stiffness),
         cmocka_unit_test(equal_tokens_have_no_residual),

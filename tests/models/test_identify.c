@@ -81,7 +81,7 @@ static void dimensions_come_from_tensors(void **state)
     }
 }
 
-static void heads_must_be_said(void **state)
+static void the_number_of_heads_must_be_given(void **state)
 {
     const place *p = *state;
     att_model_options options = small();
@@ -97,7 +97,7 @@ static void heads_must_be_said(void **state)
     assert_int_equal(identify(p, "vit_tiny_patch16_224", &flags, &identity), ATT_ERR_ARGUMENT);
 }
 
-static void nothing_said_lists_what_fits(void **state)
+static void a_nameless_file_lists_what_fits(void **state)
 {
     const place *p = *state;
     write_model(p, "vit_tiny_patch16_224", NULL, false);
@@ -164,7 +164,7 @@ static void run_folder_goes_before_config(void **state)
 }
 
 /* Each of what images need is taken from the first that says it. */
-static void looks_are_put_together(void **state)
+static void each_image_setting_comes_from_the_first_file_with_it(void **state)
 {
     const place *p = *state;
     att_model_options options = small();
@@ -239,7 +239,7 @@ static void the_caller_goes_before_all(void **state)
 
 /* --- what is refused --------------------------------------------------------------------------------------------- */
 
-static void strangers_are_named(void **state)
+static void tensors_of_other_networks_are_named(void **state)
 {
     const place *p = *state;
     static const struct {
@@ -427,7 +427,7 @@ static void every_failed_allocation_is_survived(void **state)
 }
 
 /* What a module was made with is found by trying. */
-static void so_it_is_with_modules(void **state)
+static void every_failed_allocation_is_survived_with_modules(void **state)
 {
     const place *p = *state;
     att_model_options options = att_model_options_defaults();
@@ -444,20 +444,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(our_own_checkpoint_says_all),
         TEST(dimensions_come_from_tensors),
-        TEST(heads_must_be_said),
-        TEST(nothing_said_lists_what_fits),
+        TEST(the_number_of_heads_must_be_given),
+        TEST(a_nameless_file_lists_what_fits),
         TEST(hub_config_is_read),
         TEST(run_folder_goes_before_config),
-        TEST(looks_are_put_together),
+        TEST(each_image_setting_comes_from_the_first_file_with_it),
         TEST(the_first_place_in_a_config_counts),
         TEST(layer_scale_starts_as_the_variant_s),
         TEST(the_caller_goes_before_all),
-        TEST(strangers_are_named),
+        TEST(tensors_of_other_networks_are_named),
         TEST(odd_shapes_are_refused),
         TEST(side_files_are_hostile),
         TEST(metadata_is_hostile),
         TEST(every_failed_allocation_is_survived),
-        TEST(so_it_is_with_modules),
+        TEST(every_failed_allocation_is_survived_with_modules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

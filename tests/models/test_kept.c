@@ -14,7 +14,7 @@ static const struct {
                 {"resnet164", "step", 32, 0, 11911, 3961},   {"preresnet29", "cbam", 32, 0, 1489, 1091},
                 {"preresnet29", "none", 96, 64, 25344, 1045}};
 
-static void networks_keep_what_they_did(void **state)
+static void networks_keep_as_much_memory_as_before(void **state)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         att_model_options model_options = att_model_options_defaults();
@@ -50,6 +50,6 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(networks_keep_what_they_did)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(networks_keep_as_much_memory_as_before)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

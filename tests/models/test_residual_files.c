@@ -385,7 +385,7 @@ static void module_is(const place *p, tensors *t, const char *model, const att_m
 }
 
 /* As in the SE networks of many codes: layers in a sequence, linear and without biases. */
-static void squeeze_and_excitation_in_a_sequence(void **state)
+static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
 {
     const place *p = *state;
     static char names[MOST][96];
@@ -592,7 +592,7 @@ static void layers_take_the_place_of_a_depth(void **state)
     att_model_destroy(&model);
 }
 
-static void what_does_not_go_together_is_said(void **state)
+static void contradicting_options_are_refused(void **state)
 {
     const place *p = *state;
     att_model_options o = att_model_options_defaults();
@@ -681,7 +681,7 @@ int main(void)
         TEST(metadata_tells_what_tensors_do_not),
         TEST(every_kind_is_told_apart),
         TEST(groups_and_widths_are_seen),
-        TEST(squeeze_and_excitation_in_a_sequence),
+        TEST(squeeze_and_excitation_may_lie_in_a_sequence),
         TEST(a_nameless_file_lists_what_fits),
         TEST(tensors_of_another_network_are_refused),
         TEST(a_module_decides_which_name_fits),
@@ -692,7 +692,7 @@ int main(void)
         TEST(other_scopes_of_a_module_are_understood),
         TEST(other_tensors_are_refused),
         TEST(layers_take_the_place_of_a_depth),
-        TEST(what_does_not_go_together_is_said),
+        TEST(contradicting_options_are_refused),
         TEST(last_norms_start_at_zero_where_timms_do),
         TEST(hidden_widths_are_read_from_tensors),
         TEST(hidden_widths_need_a_module_that_has_them),

@@ -276,14 +276,14 @@ static void check_all(att_context *context, const numbers *how)
     check(context, "deep", "resnet50d", imagenet("1,2,1,1", 36), how);
 }
 
-static void reference_in_f64(void **state)
+static void the_reference_trains_as_pytorch_in_f64(void **state)
 {
     /* Measured: 3.3e-12, 1.9e-12 and 4.5e-9, what the goldens' 12 and 9 digits leave. */
     static const numbers how = {"ref", ATT_F64, ATT_FULL, 1e-11, 1e-11, 1e-8};
     check_all(*state, &how);
 }
 
-static void cpu_in_f32(void **state)
+static void the_cpu_trains_as_pytorch_in_f32(void **state)
 {
     /* Measured: 1.2e-6, 1.2e-5 and 4.4e-6. The losses of "deep" are the sensitive ones (others: 8.2e-7): PyTorch's own
      * f32 is 1.1e-5 from its f64 there. Gradients jump by 1e-3 where rounding moves a ReLU's argument past 0: the sizes
@@ -304,7 +304,7 @@ static double check_at_full_size(att_context *context, const golden *g, const nu
     return n.worst[1];
 }
 
-static void twenty_updates_at_full_size(void **state)
+static void a_whole_network_trains_as_in_pytorch(void **state)
 {
     /* Measured: 2.5e-5 to 4.6e-5 on the tiers, growing from 2e-8 with the updates; PyTorch's own f32 ends 1.8e-5 from
      * its f64. */
@@ -340,8 +340,9 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reference_in_f64), cmocka_unit_test(cpu_in_f32),
-                                       cmocka_unit_test(twenty_updates_at_full_size),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_reference_trains_as_pytorch_in_f64),
+                                       cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32),
+                                       cmocka_unit_test(a_whole_network_trains_as_in_pytorch),
                                        cmocka_unit_test(mixed_precision_is_as_near_as_autocast)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

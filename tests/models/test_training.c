@@ -192,12 +192,12 @@ static void train_all(att_context *context, const numbers *how)
     train(context, "mean_sgd", &options, "sgd", how);
 }
 
-static void reference_in_f64(void **state)
+static void the_reference_trains_as_pytorch_in_f64(void **state)
 {
     train_all(*state, &f64_ref);
 }
 
-static void cpu_in_f32(void **state)
+static void the_cpu_trains_as_pytorch_in_f32(void **state)
 {
     train_all(*state, &f32_cpu);
 }
@@ -215,6 +215,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reference_in_f64), cmocka_unit_test(cpu_in_f32)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_reference_trains_as_pytorch_in_f64),
+                                       cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

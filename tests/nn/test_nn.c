@@ -122,7 +122,7 @@ static void scope_paths_end_at_their_limit(void **state)
     }
 }
 
-static void modules_are_said_in_text(void **state)
+static void modules_are_parsed_from_text(void **state)
 {
     att_module_choice choice = {0};
     assert_int_equal(att_module_parse(*state, "none", &choice), ATT_OK);
@@ -214,7 +214,7 @@ static void apply(att_context *context, const char *text, const char *parameter,
     att_graph_destroy(&graph);
 }
 
-static void context_broadcasting(void **state)
+static void context_broadcasting_follows_its_formula(void **state)
 {
     /* means over tokens: 2 and 5 */
     apply(*state, "cb", NULL, (const double[]){1.5, 3.5, 2.5, 6.5});
@@ -240,9 +240,9 @@ int main(void)
         cmocka_unit_test(attention_bears_the_scopes_path),
         cmocka_unit_test(long_names_fail_the_graph),
         cmocka_unit_test(scope_paths_end_at_their_limit),
-        cmocka_unit_test(modules_are_said_in_text),
+        cmocka_unit_test(modules_are_parsed_from_text),
         cmocka_unit_test(every_module_explains_itself),
-        cmocka_unit_test(context_broadcasting),
+        cmocka_unit_test(context_broadcasting_follows_its_formula),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -20,7 +20,7 @@ fill() { dd if=/dev/zero of=full/filler bs=4096 status=none 2>/dev/null; }
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 60 --output out --experiment whole
 
-# Interrupted after its first epochs; the disk fills; it cannot go on, and loses nothing.
+# A training whose disk is full cannot go on, and loses nothing.
 # shellcheck disable=SC2086
 "$ATTSCOPE" train data $network $recipe --epochs 60 --output full/out --experiment cut >stdout 2>stderr &
 child=$!
@@ -48,7 +48,7 @@ run 1 train data $network $recipe --epochs 1 --output full/out --experiment new
 err_has 'full/out/new'
 err_has 'No space left on device'
 
-# Figures: the old file stays.
+# Files of results keep their old content.
 rm full/filler
 run 0 models 'vit_tiny*' --json full/models.json
 run 0 validate data --checkpoint out/whole/last.safetensors --results-file full/results.csv --json full/results.json
@@ -66,7 +66,7 @@ for file in models.json results.csv results.json; do
 done
 ! ls full/*.tmp 2>/dev/null | grep . || fail 'a temporary file is left'
 
-# Where it is no file that can be replaced.
+# A device that is full is reported too.
 run 1 models --json /dev/full
 err_has 'attscope: /dev/full could not be written: No space left on device'
 umount full

@@ -111,7 +111,7 @@ static void classes_are_those_of_the_data_set_that_a_training_names(void **state
     assert_string_equal(classes_of(f, own, 2, 100), "cifar100");
 }
 
-static void they_say_where_the_training_stood(void **state)
+static void checkpoints_tell_where_the_training_stood(void **state)
 {
     fixture *f = *state;
     char output[160];
@@ -150,7 +150,7 @@ static void exports_hold_weights_only(void **state)
     assert_loads(f, "out.safetensors", NULL);
 }
 
-static void as_many_are_kept_as_asked(void **state)
+static void as_many_checkpoints_are_kept_as_asked(void **state)
 {
     fixture *f = *state;
     char output[160];
@@ -195,7 +195,7 @@ static void edit(const fixture *f, const char *from_text, const char *to_text)
     free(bytes);
 }
 
-static void nonsense_is_refused(void **state)
+static void contradicting_checkpoints_are_refused(void **state)
 {
     fixture *f = *state;
     char output[160], path[160];
@@ -249,7 +249,7 @@ static bool fill_disk(void *user, const att_progress *progress)
     return true;
 }
 
-static void a_full_disk_keeps_the_old_one(void **state)
+static void a_full_disk_keeps_the_old_checkpoint(void **state)
 {
     fixture *f = *state;
     char output[160];
@@ -278,11 +278,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(checkpoints_load_as_networks),
         fixture_test(classes_are_those_of_the_data_set_that_a_training_names),
-        fixture_test(they_say_where_the_training_stood),
+        fixture_test(checkpoints_tell_where_the_training_stood),
         fixture_test(exports_hold_weights_only),
-        fixture_test(as_many_are_kept_as_asked),
-        fixture_test(nonsense_is_refused),
-        fixture_test(a_full_disk_keeps_the_old_one),
+        fixture_test(as_many_checkpoints_are_kept_as_asked),
+        fixture_test(contradicting_checkpoints_are_refused),
+        fixture_test(a_full_disk_keeps_the_old_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

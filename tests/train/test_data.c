@@ -82,7 +82,7 @@ static att_train_options lenient_training(const att_sink *sink)
     return options;
 }
 
-static void fatal_unless_asked(void **state)
+static void corrupt_images_are_errors_by_default(void **state)
 {
     fixture *f = *state;
     att_train_options options = small_training();
@@ -96,7 +96,7 @@ static void fatal_unless_asked(void **state)
 }
 
 /* 40 images are five batches of 8: each epoch meets every image. */
-static void replaced_and_counted(void **state)
+static void corrupt_images_are_replaced_and_counted(void **state)
 {
     fixture *f = *state;
     float *first = NULL;
@@ -134,7 +134,7 @@ static bool stop_at_once(void *user, const att_progress *progress)
 }
 
 /* Also the count of an epoch that was cut in two. */
-static void continued_to_the_same_bits(void **state)
+static void counts_of_corrupt_images_survive_a_resume(void **state)
 {
     fixture *f = *state;
     char whole[160], cut[160], last[160];
@@ -158,7 +158,7 @@ static void continued_to_the_same_bits(void **state)
     assert_memory_equal(at_once.train_corrupt, in_parts.train_corrupt, sizeof at_once.train_corrupt);
 }
 
-static void left_out_of_figures(void **state)
+static void corrupt_images_are_left_out_of_an_evaluation(void **state)
 {
     fixture *f = *state;
     att_evaluate_options options = att_evaluate_options_defaults();
@@ -251,8 +251,11 @@ int main(void)
 {
 #define picture_test(function) cmocka_unit_test_setup_teardown(function, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        picture_test(fatal_unless_asked),  picture_test(replaced_and_counted), picture_test(continued_to_the_same_bits),
-        picture_test(left_out_of_figures), picture_test(waiting_is_measured),
+        picture_test(corrupt_images_are_errors_by_default),
+        picture_test(corrupt_images_are_replaced_and_counted),
+        picture_test(counts_of_corrupt_images_survive_a_resume),
+        picture_test(corrupt_images_are_left_out_of_an_evaluation),
+        picture_test(waiting_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

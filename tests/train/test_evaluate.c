@@ -106,7 +106,7 @@ static bool stop_at_once(void *user, const att_progress *progress)
     return false;
 }
 
-static void it_can_be_stopped(void **state)
+static void an_evaluation_can_be_stopped(void **state)
 {
     fixture *f = *state;
     int calls = 0;
@@ -177,10 +177,10 @@ static void files_that_are_no_images_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranking_orders_classes),  fixture_test(figures_are_by_definition),
-        fixture_test(nan_is_never_right),          fixture_test(of_equal_logits_the_lower_class_is_first),
-        fixture_test(it_can_be_stopped),           fixture_test(what_does_not_fit_is_refused),
-        fixture_test(the_transform_is_the_models), fixture_test(files_that_are_no_images_are_named),
+        cmocka_unit_test(ranking_orders_classes),   fixture_test(figures_are_by_definition),
+        fixture_test(nan_is_never_right),           fixture_test(of_equal_logits_the_lower_class_is_first),
+        fixture_test(an_evaluation_can_be_stopped), fixture_test(what_does_not_fit_is_refused),
+        fixture_test(the_transform_is_the_models),  fixture_test(files_that_are_no_images_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

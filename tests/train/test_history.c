@@ -12,7 +12,7 @@ static void expect(const att_history *history, const char *epochs)
     assert_string_equal(text, epochs);
 }
 
-static void the_best_are_kept(void **state)
+static void the_best_checkpoints_are_kept(void **state)
 {
     fixture *f = *state;
     att_history history;
@@ -43,7 +43,7 @@ static void a_smaller_loss_is_better(void **state)
     att_history_free(&history);
 }
 
-static void without_a_metric_the_newest_are_kept(void **state)
+static void without_a_metric_the_newest_checkpoints_are_kept(void **state)
 {
     fixture *f = *state;
     att_history history;
@@ -62,7 +62,7 @@ static void without_a_metric_the_newest_are_kept(void **state)
     att_history_free(&history);
 }
 
-static void it_comes_back_from_its_text(void **state)
+static void a_history_is_read_back_from_its_text(void **state)
 {
     fixture *f = *state;
     att_history history, read;
@@ -113,10 +113,10 @@ static void numbers_are_short_and_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(the_best_are_kept),
+        fixture_test(the_best_checkpoints_are_kept),
         fixture_test(a_smaller_loss_is_better),
-        fixture_test(without_a_metric_the_newest_are_kept),
-        fixture_test(it_comes_back_from_its_text),
+        fixture_test(without_a_metric_the_newest_checkpoints_are_kept),
+        fixture_test(a_history_is_read_back_from_its_text),
         cmocka_unit_test(numbers_are_short_and_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

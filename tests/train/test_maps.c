@@ -232,7 +232,7 @@ static void the_file_holds_the_maps(void **state)
 }
 
 /* Those that were chosen, in that order; labels of other classes than the network's are not numbers of its. */
-static void images_are_chosen(void **state)
+static void the_chosen_images_have_maps(void **state)
 {
     fixture *f = *state;
     static const int64_t chosen[SHOWN] = {9, 0, 4, 2, 3, 8, 1};
@@ -268,7 +268,7 @@ static void images_are_chosen(void **state)
 }
 
 /* Nearly all attention on the class token: the other weights keep their digits. */
-static void a_dominating_token(void **state)
+static void small_weights_beside_a_dominating_one_keep_their_digits(void **state)
 {
     fixture *f = *state;
     float largest = 0;
@@ -357,8 +357,9 @@ static void refusals_leave_the_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps), fixture_test(images_are_chosen),
-                                       fixture_test(a_dominating_token), fixture_test(damaged_weights_are_refused),
+    const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps), fixture_test(the_chosen_images_have_maps),
+                                       fixture_test(small_weights_beside_a_dominating_one_keep_their_digits),
+                                       fixture_test(damaged_weights_are_refused),
                                        fixture_test(refusals_leave_the_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

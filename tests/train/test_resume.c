@@ -81,14 +81,14 @@ static void stop_anywhere(fixture *f, att_train_options options, int step)
     }
 }
 
-static void stopped_anywhere(void **state)
+static void a_stopped_training_continues_to_the_same_bits(void **state)
 {
     char output[160];
     stop_anywhere(*state, training_in(*state, "whole", output), 1);
 }
 
 /* Mixing goes off within the training; images come twice. */
-static void stopped_anywhere_while_mixing(void **state)
+static void a_stopped_training_that_mixes_continues_to_the_same_bits(void **state)
 {
     fixture *f = *state;
     char output[160];
@@ -185,7 +185,7 @@ static void other_file_systems_get_a_copy(void **state)
 }
 
 /* The lanes of the checkpoint decide, not the threads of the continuing process. */
-static void with_other_threads(void **state)
+static void other_threads_continue_to_the_same_bits(void **state)
 {
     fixture *f = *state;
     char output[160], last[160];
@@ -340,7 +340,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void killed_at_random_moments(void **state)
+static void a_killed_training_continues_to_the_same_bits(void **state)
 {
     fixture *f = *state;
     char output[160];
@@ -370,16 +370,16 @@ static void killed_at_random_moments(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(stopped_anywhere),
-        fixture_test(stopped_anywhere_while_mixing),
+        fixture_test(a_stopped_training_continues_to_the_same_bits),
+        fixture_test(a_stopped_training_that_mixes_continues_to_the_same_bits),
         fixture_test(a_finished_training_stays_as_it_is),
         fixture_test(missing_names_are_given_again),
         fixture_test(what_is_kept_no_longer_is_removed),
         fixture_test(other_file_systems_get_a_copy),
-        fixture_test(with_other_threads),
+        fixture_test(other_threads_continue_to_the_same_bits),
         fixture_test(the_first_difference_is_named),
         fixture_test(weights_alone_cannot_be_continued),
-        fixture_test(killed_at_random_moments),
+        fixture_test(a_killed_training_continues_to_the_same_bits),
     };
     return argc > 1 ? work(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
 }

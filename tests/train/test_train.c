@@ -1,7 +1,7 @@
 /* Training on four easy classes: what an update does, what is told, and what is refused. */
 #include "train/fixture.h"
 
-static void it_learns(void **state)
+static void a_small_network_learns(void **state)
 {
     fixture *f = *state;
     att_train_options options = small_training();
@@ -597,7 +597,7 @@ static void wrong_options_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(it_learns),
+        fixture_test(a_small_network_learns),
         fixture_test(clipping_bounds_the_step),
         fixture_test(accumulation_is_a_larger_batch),
         fixture_test(the_last_update_may_be_smaller),
