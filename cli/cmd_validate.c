@@ -12,7 +12,9 @@ typedef struct settings {
 } settings;
 
 static const cli_option size_options[] = {
-    {"use-train-size", .kind = CLI_FLAG, .help = "evaluate at the training's image size (the default)",
+    {"use-train-size", .kind = CLI_FLAG,
+     .help = "evaluate at the image size and crop of the pretrained weights' training, not at those that timm's "
+             "validate.py takes for some of them",
      CLI_AT(settings, use_train_size)},
 };
 static const cli_group size_group = {"Evaluation", .options = size_options, .count = 1};
@@ -91,20 +93,6 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, loaded, &e) : code;
 }
 
-/* timm's validate.py evaluates many pretrained networks at a larger size than that of their training. */
-static void mention_test_size(cli_app *cli, const settings *s, const att_identity *identity)
-{
-    const att_preprocess *own = &identity->preprocess;
-    int size = identity->test_img_size ? identity->test_img_size : own->img_size;
-    double crop = identity->test_crop_pct > 0 ? identity->test_crop_pct : own->crop_pct;
-    bool said = s->use_train_size || s->on.network.options.img_size || s->on.preprocess.crop_pct > 0;
-    if (!said && (size != own->img_size || crop != own->crop_pct))
-        cli_note(cli,
-                 "timm's validate.py evaluates these weights at %d pixels, crop %g; --img-size %d --crop-pct %g does "
-                 "the same, --use-train-size keeps %d pixels without this note",
-                 size, crop, size, crop, own->img_size);
-}
-
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
@@ -114,6 +102,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         return cli_usage("validate needs DATA; see attscope validate --help");
     if (!s->on.data.checkpoint)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
+    s->on.network.test_images = !s->use_train_size;
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
     int code = cli_output_check(s->output.json);
@@ -125,8 +114,6 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &loaded);
-    if (code == CLI_OK)
-        mention_test_size(cli, s, &loaded.identity);
     if (code == CLI_OK)
         code = cli_classes_need(&loaded, "accuracy cannot be told");
     if (code == CLI_OK)

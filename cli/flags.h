@@ -11,6 +11,8 @@ typedef struct cli_network {
     const char *model; /* NULL: not given */
     att_model_options options;
     const char *adaptor, *adaptor_input; /* NULL: not given; what is given goes over into options.attn */
+    bool
+        test_images; /* no flag: take images of the size and crop with which timm's validate.py evaluates the weights */
 } cli_network;
 extern const cli_group cli_group_network;
 

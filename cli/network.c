@@ -148,12 +148,44 @@ int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const 
     return code;
 }
 
+/* A training here evaluates at the size that it trains at, whatever weights it began with. */
+static bool is_trained_here(cli_app *cli, const att_tensors *file)
+{
+    att_checkpoint_info info;
+    return att_checkpoint_describe(cli->context, file, &info) == ATT_OK && info.training;
+}
+
+/* As timm's validate.py without --use-train-size: size and crop are each taken unless a flag gives it. */
+static int take_test_images(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
+                            cli_loaded *loaded)
+{
+    att_identity *identity = &loaded->identity;
+    const att_preprocess own = identity->preprocess;
+    cli_network asked = *network;
+    double crop = identity->test_crop_pct > 0 && flags->crop_pct == 0 ? identity->test_crop_pct : own.crop_pct;
+    int code = CLI_OK;
+    if (identity->test_img_size > 0 && asked.options.img_size == 0)
+        asked.options.img_size = identity->test_img_size;
+    int size = asked.options.img_size > 0 ? asked.options.img_size : own.img_size;
+    if (size != own.img_size || crop != own.crop_pct)
+        cli_note(cli,
+                 "%s: evaluated at %d pixels, crop %g, as timm's validate.py does with these weights; "
+                 "--use-train-size takes %d pixels, crop %g",
+                 path, size, crop, own.img_size, own.crop_pct);
+    if (size != own.img_size)
+        code = cli_identify(cli, loaded->file, path, &asked, identity);
+    identity->preprocess.crop_pct = crop;
+    return code == CLI_USAGE ? CLI_FAILURE : code; /* no flag asked for this size */
+}
+
 static int find_network(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
                         cli_loaded *loaded)
 {
     int code = cli_checkpoint_open(cli, path, &loaded->file);
     if (code == CLI_OK)
         code = cli_identify(cli, loaded->file, path, network, &loaded->identity);
+    if (code == CLI_OK && network->test_images && !is_trained_here(cli, loaded->file))
+        code = take_test_images(cli, path, network, flags, loaded);
     if (code != CLI_OK)
         return code;
     att_preprocess taken = loaded->identity.preprocess;

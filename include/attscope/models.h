@@ -134,7 +134,8 @@ typedef struct att_identity {
     att_model_options options; /* loss, smoothing and drop rates are not part of it */
     att_preprocess preprocess;
     /* With what timm's validate.py evaluates the weights, as config.json or the pretrained tag says; 0: nothing says
-     * it. preprocess is what the weights were trained for. */
+     * it, or the source that names the tag says a size or a crop itself. preprocess is what the weights were trained
+     * for. */
     int test_img_size;
     double test_crop_pct;
     char origin[512]; /* where it is all from, with the dimensions that are not the named variant's own */

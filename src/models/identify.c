@@ -112,6 +112,10 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
     }
     att_claims images = variant->tag;
     images.options = att_model_options_defaults();
+    if (said->options.img_size) /* what a source says of images goes before its tag's evaluation, too */
+        images.test_img_size = 0;
+    if (said->crop_pct > 0)
+        images.test_crop_pct = 0;
     att_claims_fill(said, &images);
     snprintf(said->name, sizeof said->name, "%s", name->network);
     return true;

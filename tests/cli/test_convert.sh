@@ -42,7 +42,6 @@ err_has 'there is no model "nosuch"'
 run 2 inspect "$goldens/vit_old.pth" --model resnetaa50
 err_has 'attscope does not support it'
 run 1 inspect "$goldens/vit_old.pth" --model resnet18
-# The size and crop that timm's validate.py takes are said, unless the caller says which to take.
 mkdir hub
 echo 'model_kwargs: {norm_eps: 1e-5}' >hub/args.yaml
 cp "$goldens/vit_old.pth" hub/vit.pth
@@ -52,23 +51,47 @@ err_has 'hub/args.yaml: the network was made with norm_eps 1e-05, which attscope
 rm hub/args.yaml
 run 1 validate data --checkpoint hub/vit.pth
 err_has '--model NAME says which network a file holds'
-echo '{"pretrained_cfg": {"test_input_size": [1, 16, 16], "test_crop_pct": 0.5}}' >hub/config.json
-run 0 validate data --checkpoint hub/vit.pth $vit --threads 1
-err_has "timm's validate.py evaluates these weights at 16 pixels, crop 0.5; --img-size 16 --crop-pct 0.5 does the same"
-for said in --use-train-size '--crop-pct 0.5' '--img-size 16'; do
-    run 0 validate data --checkpoint hub/vit.pth $vit --threads 1 $said
-    ! grep -q "timm's validate.py" stderr || fail "$said: the size of timm's validate.py is said"
-done
+# Evaluation is at timm's size and crop for it, each unless a flag gives it. shown: "SIZE CROP" of the last validate.
+figures() { grep -E '"(top1|top5|loss)"' "$1"; }
+validate() { run 0 validate data $vit --threads 1 --json "$@"; }
+shown() { awk '/"(img_size|crop_pct)":/ { gsub(",", ""); printf "%s%s", sep, $2; sep = " " }' "$1"; }
+rm -f hub/config.json
+validate plain.json --checkpoint hub/vit.pth
+validate wide.json --checkpoint hub/vit.pth --img-size 16 --crop-pct 0.5
+echo '{"pretrained_cfg": {"crop_pct": 0.9, "test_input_size": [1, 16, 16], "test_crop_pct": 0.5}}' >hub/config.json
+validate test.json --checkpoint hub/vit.pth
+err_has "evaluated at 16 pixels, crop 0.5, as timm's validate.py does with these weights; --use-train-size takes 8 pixels, crop 0.9"
+[ "$(shown test.json)" = '16 0.5' ] || fail "$command_line: $(shown test.json)"
+[ "$(figures test.json)" = "$(figures wide.json)" ] || fail 'evaluation at the test size is not that with --img-size'
+while read -r expected flags; do
+    validate said.json --checkpoint hub/vit.pth $flags
+    [ "$(shown said.json)" = "${expected/x/ }" ] || fail "$command_line: $(shown said.json)"
+done <<'CASES'
+8x0.9 --use-train-size
+16x0.75 --crop-pct 0.75
+8x0.5 --img-size 8
+12x0.75 --img-size 12 --crop-pct 0.75
+CASES
+! grep -q "timm's validate.py" stderr || fail "$command_line: a note about what the flags give"
+echo '{"pretrained_cfg": {"test_input_size": [1, 18, 18]}}' >hub/config.json
+run 1 validate data --checkpoint hub/vit.pth $vit --threads 1
+err_has '--use-train-size takes 8 pixels'
+err_has 'img_size 18 is not a multiple of patch_size 4'
+validate said.json --checkpoint hub/vit.pth --use-train-size
+[ "$(figures said.json)" = "$(figures plain.json)" ] || fail '--use-train-size changes figures'
 run 0 validate data --checkpoint "$goldens/vit_old.pth" $vit --threads 1 --json before.json
 err_has "weights: PyTorch's model without the prefix _orig_mod."
 run 0 convert "$goldens/vit_old.pth" vit.safetensors $vit
 out_has 'network      vit_tiny_patch16_224'
 run 0 validate data --checkpoint vit.safetensors --threads 1 --json after.json
-figures() { grep -E '"(top1|top5|loss)"' "$1"; }
 [ "$(figures before.json)" = "$(figures after.json)" ] || fail 'converted weights answer otherwise'
 [ -n "$(figures after.json)" ] || fail 'there are no figures'
 run 0 measure "$goldens/vit_old.pth" data $vit --with entropy --threads 1
 run 0 train data $vit --initial-checkpoint "$goldens/vit_old.pth" $recipe --epochs 1 --output output --experiment from_pth
+# A training here was evaluated at its own size.
+cp hub/config.json output/from_pth
+validate said.json --checkpoint output/from_pth/last.safetensors
+[ "$(shown said.json | cut -d' ' -f1)" = 8 ] || fail "$command_line: $(shown said.json)"
 run 1 train data --resume "$goldens/vit_old.pth" $vit $recipe --epochs 1
 run 1 validate data --checkpoint "$goldens/kinds_zip.pth" $vit
 err_has 'tensor "plain" belongs to no plain ViT'

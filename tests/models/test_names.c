@@ -306,6 +306,16 @@ static void the_callers_tag_goes_before_the_config(void **state)
     write_beside(p, "config.json", "{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"crop_pct\": 0.95}}");
     CHECK(p->context, identify(p, "resnet18.a1_in1k", NULL, &identity));
     assert_null(strstr(identity.brief, "left out")); /* both are the same */
+    /* What a source says of images goes before what its tag says of the evaluation. */
+    write_beside(p, "config.json", "{}");
+    write_beside(p, "args.yaml", "model: resnet18.a1_in1k\nimg_size: 96\n");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_int_equal(identity.test_img_size, 0);
+    assert_true(identity.test_crop_pct == 1);
+    write_beside(p, "args.yaml", "model: resnet18.a1_in1k\ncrop_pct: 0.5\n");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_int_equal(identity.test_img_size, 288);
+    assert_true(identity.test_crop_pct == 0);
     write_beside(p, "config.json", "{\"pretrained_cfg\": {\"test_input_size\": [3, 128, 96]}}");
     refused(p, "resnet18", ATT_ERR_FORMAT, "test_input_size");
 }
