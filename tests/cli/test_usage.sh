@@ -158,7 +158,7 @@ err_has 'attscope: --class-map missing.txt could not be opened: No such file or 
 idx data
 echo cat >short.txt
 run 1 train data --model resnet20 --img-size 8 --in-chans 1 --class-map short.txt
-err_has 'label 3, but the class map short.txt has 1 classes'
+err_has 'label 3, but the class map short.txt has 1 class'
 err_has '--class-map short.txt says which classes there are, one a line'
 
 run 1 predict missing.safetensors picture.png
