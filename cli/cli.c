@@ -110,8 +110,8 @@ void cli_note(cli_app *cli, const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* In the environment, so that processes started from here know them: the warnings that are not to be said again, one a
- * line. */
+/* The warnings that are not to be repeated, one a line. They are in the environment so that processes started from here
+ * know them. */
 static const char warned_variable[] = "ATTSCOPE_WARNED";
 
 static const char *warned(void)
@@ -132,7 +132,7 @@ static bool is_warned(const char *line)
     return false;
 }
 
-/* A process can be given no more than so much. Warnings beyond that are said again. */
+/* The size of an environment is limited. Warnings that do not fit are repeated. */
 static void remember_warning(const char *line)
 {
     enum { MOST = 1 << 16 };

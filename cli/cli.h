@@ -44,7 +44,7 @@ struct cli_app {
     cli_table table;      /* the command's options with their values */
     bool drawn;           /* a progress bar stands on the terminal's last line */
     bool finishing;       /* the library reads on although a signal asked to stop */
-    bool warns_once;      /* neither this process nor those that it starts say a warning twice */
+    bool warns_once;      /* this process and those that it starts give each warning once between them */
 };
 
 /* Makes cli->context with `threads` threads (0: all); warnings of the library go to stderr. CLI_OK or a code. */
@@ -70,7 +70,8 @@ int cli_check(cli_app *cli, att_status status);
 /* A remark on stderr, without a prefix; takes a progress bar away first. */
 void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
-/* The same for a warning, after "warning: ". */
+/* The same for a warning: "warning: " stands before it. One that was given already is not repeated where warns_once is
+ * set, in this process or in the one that started it. */
 void cli_warn(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* Says of a file that cannot be read which flag ("--class-map") names it; path NULL: it is not given. CLI_OK or a code.
