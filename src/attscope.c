@@ -1,6 +1,7 @@
 /* attscope.c - the one file that knows the lists: it hands every op and kernel to a new context. */
 #include <attscope/context.h>
 
+#include "backend/backend.h"
 #include "core/context.h"
 #include "graph/registry.h"
 #include "kernels/cpu/list.h"

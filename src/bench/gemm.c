@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "backend/kernel.h"
 #include "core/error.h"
 #include "core/threads.h"
 #include "graph/graph.h"
-#include "graph/kernel.h"
 #include "kernels/cpu/onednn.h"
 
 /* `items` products of one shape, `layers` times in a pass. A linear layer is one product, its rows cut into blocks, one

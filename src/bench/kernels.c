@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/backend.h"
 #include "bench/clock.h"
 #include "bench/limits.h"
 #include "core/context.h"
@@ -251,7 +252,7 @@ att_bench_kernel_options att_bench_kernel_options_defaults(void)
 att_status att_bench_kernels(att_context *context, const att_bench_kernel_options *options)
 {
     ATT_TRY(att_bench_check_repeats(context, options->repeats, 1));
-    const att_backend *backend = att_registry_backend(context, options->backend);
+    const att_backend *backend = att_backend_find(context, options->backend);
     if (!backend || !backend->memory->host)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no backend \"%s\" in the host's memory",
                         options->backend);

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
+#include "backend/kernel.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/threads.h"
-#include "graph/kernel.h"
 
 /* Of the three arrays together. */
 static const size_t LEAST_BYTES = (size_t)96 << 20, MOST_BYTES = (size_t)1 << 30;

@@ -105,7 +105,7 @@ typedef struct att_node {
     att_value in[ATT_MAX_IN]; /* ATT_NONE: absent */
     att_value out[ATT_MAX_OUT];
     int in_count, out_count;
-    int segment; /* of the body: graph/segment.c */
+    int segment; /* of the body: passes/segment.c */
     const char *scope;
 } att_node;
 

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "graph/session.h"
+#include "session/session.h"
 
 /* The graph to compile: the model's own, or one without the loss. */
 static att_status bare_graph(const att_model *model, att_network *network, const att_graph **graph)

@@ -1,7 +1,7 @@
 /* Where a plan puts the values between layers: aligned, apart while they live, in no more than what lives at once; and
  * what training keeps of a layer. */
 #include "engine/fixture.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 enum { SIZE = 16 };
 

@@ -9,6 +9,7 @@
 
 #include <attscope/ops.h>
 
+#include "backend/backend.h"
 #include "core/context.h"
 #include "graph/registry.h"
 #include "ops/list.h"

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "backend/backend.h"
 #include "core/context.h"
 #include "core/memory.h"
 #include "engine/network.h"

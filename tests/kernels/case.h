@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 #include "kernels/ref/element.h"
 #include "sanitized.h"
 

@@ -2,6 +2,7 @@
 #ifndef ATT_TESTS_KERNELS_DIRECT_H
 #define ATT_TESTS_KERNELS_DIRECT_H
 
+#include "backend/backend.h"
 #include "core/context.h"
 #include "graph/registry.h"
 #include "kernels/case.h"

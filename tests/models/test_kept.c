@@ -1,4 +1,4 @@
-/* What training keeps of a sample, and what it makes again: whoever changes the rules (graph/segment.c) sees here what
+/* What training keeps of a sample, and what it makes again: whoever changes the rules (passes/segment.c) sees here what
  * that does to networks. */
 #include <attscope/plan.h>
 

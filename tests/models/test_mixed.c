@@ -3,7 +3,7 @@
 
 #include <attscope/plan.h>
 
-#include "graph/plan.h"
+#include "plan/plan.h"
 #include "models/fixture.h"
 #include "sanitized.h"
 

@@ -6,6 +6,7 @@
 #include <attscope/ops.h>
 #include <attscope/plan.h>
 
+#include "backend/backend.h"
 #include "core/context.h"
 #include "graph/registry.h"
 #include "kernels/case.h"

@@ -3,6 +3,7 @@
 
 #include "graph/graph.h"
 #include "ops/finite_difference.h"
+#include "passes/passes.h"
 
 /* A graph of x, z [5, 4], and linear(x) in node 0. */
 typedef struct fixture {

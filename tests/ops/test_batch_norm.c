@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "graph/plan.h"
+#include "plan/plan.h"
 #include "ops/finite_difference.h"
 
 enum { ROWS = 6, CHANNELS = 5, HIDDEN = 7 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/random.h"
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 
 /* conv2d's inputs. */
 enum { ATT_CONV_X, ATT_CONV_WEIGHT, ATT_CONV_BIAS, ATT_CONV_RESIDUAL, ATT_CONV_GAMMA };

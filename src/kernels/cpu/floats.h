@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 
 #define ATT_INLINE static inline __attribute__((always_inline))
 

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNELS_CPU_LIST_H
 #define ATT_KERNELS_CPU_LIST_H
 
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 
 /* One line each, for kernels that are the same on every processor; those of tier/ are in tiered.h. X(name) */
 #define ATT_CPU_KERNELS(X)        \

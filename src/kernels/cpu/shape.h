@@ -3,7 +3,7 @@
 #ifndef ATT_KERNELS_CPU_SHAPE_H
 #define ATT_KERNELS_CPU_SHAPE_H
 
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 #include "kernels/cpu/floats.h"
 
 /* The last axis; 1 for a scalar. */

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNELS_CPU_TIERED_H
 #define ATT_KERNELS_CPU_TIERED_H
 
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 
 /* X(name) */
 #define ATT_TIER_KERNELS(X)         \

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNELS_REF_CALL_H
 #define ATT_KERNELS_REF_CALL_H
 
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 #include "kernels/ref/element.h"
 
 typedef struct ref_range {

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNELS_REF_LIST_H
 #define ATT_KERNELS_REF_LIST_H
 
-#include "graph/kernel.h"
+#include "backend/kernel.h"
 
 #define ATT_REF_LIST(X)             \
     X(linear)                       \

@@ -1,7 +1,8 @@
-/* graph/weights.h - the block layout that weights, slots and gradient lanes share. */
-#ifndef ATT_GRAPH_WEIGHTS_H
-#define ATT_GRAPH_WEIGHTS_H
+/* weights/weights.h - the block layout that weights, slots and gradient lanes share. */
+#ifndef ATT_WEIGHTS_WEIGHTS_H
+#define ATT_WEIGHTS_WEIGHTS_H
 
+#include "backend/backend.h"
 #include "graph/graph.h"
 
 enum {

@@ -1,6 +1,6 @@
-/* graph/reorder.h - for passes that give a graph's nodes a new order, or put new ones between them. */
-#ifndef ATT_GRAPH_REORDER_H
-#define ATT_GRAPH_REORDER_H
+/* passes/reorder.h - for passes that give a graph's nodes a new order, or put new ones between them. */
+#ifndef ATT_PASSES_REORDER_H
+#define ATT_PASSES_REORDER_H
 
 #include "graph/graph.h"
 

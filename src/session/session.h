@@ -1,11 +1,11 @@
-/* graph/session.h - the memory a plan runs in. */
-#ifndef ATT_GRAPH_SESSION_H
-#define ATT_GRAPH_SESSION_H
+/* session/session.h - the memory a plan runs in. */
+#ifndef ATT_SESSION_SESSION_H
+#define ATT_SESSION_SESSION_H
 
 #include <stdatomic.h>
 
 #include "core/threads.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 /* What one call of the body works on; kept, so that a failed one can be replayed. */
 typedef struct att_body_batch {
@@ -74,7 +74,7 @@ void att_session_flat(att_session *session, const att_unit *unit, const void *co
 void att_session_clear_gradient(att_session *session);
 /* A thread's part of a reduction over the batch. */
 att_status att_session_reduction(att_session *session, const att_step *step, int part);
-/* graph/run.c: runs the prologue where it is due, then the body over session->batch. */
+/* session/run.c: runs the prologue where it is due, then the body over session->batch. */
 att_status att_session_body(att_session *session);
 /* Group `index` of `count` samples in groups of at most `group`: its first sample and size; size 0 past the last. */
 int att_session_group(int count, int group, int index, int64_t *row);

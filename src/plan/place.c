@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/plan.h"
-#include "graph/segment.h"
+#include "passes/segment.h"
+#include "plan/plan.h"
 
 enum { ARENA_ALIGN = 64 };
 /* Of one value: the sum of many is still counted in 64 bits. */

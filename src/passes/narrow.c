@@ -1,5 +1,6 @@
 #include "core/error.h"
-#include "graph/reorder.h"
+#include "passes/passes.h"
+#include "passes/reorder.h"
 
 static bool is_float32(const att_graph *graph, att_value value)
 {

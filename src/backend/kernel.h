@@ -1,10 +1,10 @@
-/* graph/kernel.h - what a kernel says about itself, and what it is called with.
+/* backend/kernel.h - what a kernel says about itself, and what it is called with.
  *
  * A kernel is one file in kernels/<backend>/ that ends in one `const att_kernel`, plus its line in that folder's list.
  * The first of the list that accepts a problem is taken.
  */
-#ifndef ATT_GRAPH_KERNEL_H
-#define ATT_GRAPH_KERNEL_H
+#ifndef ATT_BACKEND_KERNEL_H
+#define ATT_BACKEND_KERNEL_H
 
 #include <attscope/plan.h>
 

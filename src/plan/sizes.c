@@ -1,6 +1,6 @@
 #include "core/context.h"
 #include "core/error.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 /* Rows of a matrix product that fill a core without leaving its cache, and that keep weight gradients efficient; a
  * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */

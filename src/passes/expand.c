@@ -1,5 +1,6 @@
 #include "core/error.h"
-#include "graph/reorder.h"
+#include "passes/passes.h"
+#include "passes/reorder.h"
 
 /* What stands for each output of a node; false, nothing having been emitted, where the node stays. */
 typedef bool (*replacing)(att_graph *graph, const att_node *node, att_value *instead);

@@ -1,7 +1,7 @@
 #include <time.h>
 
 #include "core/error.h"
-#include "graph/session.h"
+#include "session/session.h"
 
 /* --- one call ---------------------------------------------------------------------------------------------------- */
 

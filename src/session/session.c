@@ -1,4 +1,4 @@
-#include "graph/session.h"
+#include "session/session.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "graph/weights.h"
+#include "weights/weights.h"
 
 #include <math.h>
 #include <stdio.h>

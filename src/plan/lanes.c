@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 /* Parameters whose gradients the segment's nodes add to, in `made`; false: there are none. */
 static bool find_gradients(const att_rewritten *from, const att_segment *segment, bool *made)

@@ -2,7 +2,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {

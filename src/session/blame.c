@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/session.h"
+#include "session/session.h"
 
 /* Index of the first element that is not finite, -1 where all are. */
 static int64_t first_nonfinite(const void *data, att_dtype dtype, int64_t count)

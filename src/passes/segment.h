@@ -1,4 +1,4 @@
-/* graph/segment.h - cuts a graph where the batch meets.
+/* passes/segment.h - cuts a graph where the batch meets.
  *
  * A reduction is a node that makes a value of the whole batch (kind ATT_BATCH); what reads it can start when every
  * sample has been there. So the body is a sequence of segments: each runs on groups of samples, then come its
@@ -10,8 +10,8 @@
  * adds casts that later segments read; att_graph_sort_segments() last. Watchers are explained at
  * att_graph_settle_probes() (graph/graph.h).
  */
-#ifndef ATT_GRAPH_SEGMENT_H
-#define ATT_GRAPH_SEGMENT_H
+#ifndef ATT_PASSES_SEGMENT_H
+#define ATT_PASSES_SEGMENT_H
 
 #include "graph/graph.h"
 

@@ -1,14 +1,14 @@
-/* graph/plan.h - a compiled plan: what to call, on what memory, in which order.
+/* plan/plan.h - a compiled plan: what to call, on what memory, in which order.
  *
- * The body is a sequence of segments (graph/segment.h). A segment has one program per (group size, parts): the same
+ * The body is a sequence of segments (passes/segment.h). A segment has one program per (group size, parts): the same
  * nodes, prepared for that size. A batch is cut into groups of the segment's size and, for what is left, of the powers
  * of two below it, so that no size is met unprepared.
  */
-#ifndef ATT_GRAPH_PLAN_H
-#define ATT_GRAPH_PLAN_H
+#ifndef ATT_PLAN_PLAN_H
+#define ATT_PLAN_PLAN_H
 
 #include "graph/graph.h"
-#include "graph/weights.h"
+#include "weights/weights.h"
 
 typedef enum att_place {
     ATT_AT_NOTHING,  /* absent, or read by nobody */
@@ -142,21 +142,21 @@ typedef struct att_rewritten {
     const int *readers;   /* by value, as kernels should see them */
 } att_rewritten;
 
-/* graph/sizes.c: lanes, teams and parts, and the group of each segment. */
+/* plan/sizes.c: lanes, teams and parts, and the group of each segment. */
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options);
-/* graph/programs.c: everything that runs samples. */
+/* plan/programs.c: everything that runs samples. */
 att_status att_make_programs(att_plan *plan, const att_rewritten *from);
-/* graph/fingerprint.c */
+/* plan/fingerprint.c */
 att_status att_write_fingerprint(att_plan *plan, const att_rewritten *from);
 
-/* graph/place.c: the memory of every value that is not local to its segment, by value, and the plan's store_bytes and
+/* plan/place.c: the memory of every value that is not local to its segment, by value, and the plan's store_bytes and
  * batch_bytes. *refs is the caller's. */
 att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref **refs);
 /* Gives every local value of the segment its memory: sets the refs of *program and its arena_bytes. In `refs` the
  * offsets of local values change. */
 att_status att_place_local(const att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program);
-/* graph/lanes.c: the ranges of each segment, and where its refs of gradients find other lanes than the first. */
+/* plan/lanes.c: the ranges of each segment, and where its refs of gradients find other lanes than the first. */
 att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs);
 /* The refs of one node. */
 void att_place_node(const att_node *node, const att_ref *refs, att_step *step);
@@ -164,7 +164,7 @@ void att_place_node(const att_node *node, const att_ref *refs, att_step *step);
 att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);
 
-/* graph/prepare.c */
+/* plan/prepare.c */
 att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
                             int parts, att_unit **unit);
 att_status att_prepare_flat(att_plan *plan, const char *op, const att_attrs *attrs, const att_desc *in, int in_count,

@@ -1,4 +1,4 @@
-#include "graph/reorder.h"
+#include "passes/reorder.h"
 
 void att_order_append(att_order *order, att_node node)
 {

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/graph.h"
+#include "passes/passes.h"
 
 /* needed[value]: something other than a probe comes of it. */
 static void find_needed(const att_graph *graph, const int *owner, bool *needed, bool *watchers)

@@ -1,10 +1,10 @@
-#include "graph/segment.h"
+#include "passes/segment.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/reorder.h"
+#include "passes/reorder.h"
 
 /* A value of so few bytes is kept rather than made again, by whatever needs it. */
 enum { SMALL_BYTES = 2048 };

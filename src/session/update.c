@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/session.h"
+#include "session/session.h"
 
 /* What torch.nn.utils.clip_grad_norm_ adds to the norm it divides by. */
 static const double CLIP_EPSILON = 1e-6;

@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "graph/graph.h"
+#include "passes/passes.h"
 
 /* The state of one pass over the forward nodes, last to first. Arrays indexed by value cover the forward values, which
  * are all that rules ask about. */

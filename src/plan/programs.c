@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 /* --- packs ------------------------------------------------------------------------------------------------------- */
 

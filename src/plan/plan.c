@@ -1,4 +1,4 @@
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 #include <string.h>
 
@@ -6,7 +6,8 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
-#include "graph/segment.h"
+#include "passes/passes.h"
+#include "passes/segment.h"
 
 att_plan_options att_plan_options_defaults(void)
 {
@@ -21,7 +22,7 @@ static const char *backend_name(const void *user, int index)
 
 static att_status find_backend(att_context *context, const char *name, const att_backend **backend)
 {
-    *backend = att_registry_backend(context, name);
+    *backend = att_backend_find(context, name);
     if (*backend)
         return ATT_OK;
     const att_registry *registry = att_context_registry(context);
