@@ -22,6 +22,15 @@ static const setting few_images = {"vit_small_patch16_224", 64, 16, 4, 16, 3, fa
 static const setting residual_network = {"resnet29", 32, 0, 0, 16, 3, false, 1e-3};
 static const setting fresh_images = {"vit_tiny_patch16_224", 28, 4, 2, 32, 1, true, 5e-4};
 
+/* Under sanitizers: one block, an odd number of images. More would only repeat the same code. */
+static setting setting_of(const setting *s)
+{
+    setting now = *s;
+    if (is_sanitized())
+        now.batch = 3, now.depth = now.depth > 0;
+    return now;
+}
+
 static att_model *make_model(att_context *context, const setting *s)
 {
     att_model_options options = att_model_options_defaults();
@@ -62,9 +71,10 @@ static double mean_loss(att_context *context, att_session *session, int batch)
     return sum / batch;
 }
 
-static void train(att_context *context, const setting *s, att_precision precision, int steps, double *losses)
+static void train(att_context *context, const setting *wanted, att_precision precision, int steps, double *losses)
 {
     static float images[MOST_PIXELS];
+    const setting actual = setting_of(wanted), *s = &actual;
     int32_t targets[MOST_BATCH];
     att_model *model = make_model(context, s);
     att_weights *weights;
@@ -107,24 +117,25 @@ static att_context *create_with_bf16(void)
 
 enum { STEPS = 20 };
 
-/* The loss falls below `falls` of the first, and no step's loss is further than `bound` of the first from f32's. No
- * difference at all would mean that nothing was narrowed. */
+/* The loss falls below `falls` of the first (not in the two steps under sanitizers), and no step's loss is further than
+ * `bound` of the first from f32's. No difference at all would mean that nothing was narrowed. */
 static void learns_as_in_f32(const setting *s, double falls, double bound)
 {
     att_context *context = create_with_bf16();
     double full[STEPS], mixed[STEPS], worst = 0;
+    int steps = is_sanitized() ? 2 : STEPS;
     if (!context)
         skip();
-    train(context, s, ATT_FULL, STEPS, full);
-    train(context, s, ATT_MIXED, STEPS, mixed);
-    for (int step = 0; step < STEPS; step++) {
+    train(context, s, ATT_FULL, steps, full);
+    train(context, s, ATT_MIXED, steps, mixed);
+    for (int step = 0; step < steps; step++) {
         double difference = fabs(mixed[step] - full[step]) / full[0];
         assert_true(difference == difference);
         worst = fmax(worst, difference);
     }
     print_message("%s: loss from %g to %g; in mixed precision to %g; largest difference %.2g\n", s->model, full[0],
-                  full[STEPS - 1], mixed[STEPS - 1], worst);
-    assert_true(full[STEPS - 1] < falls * full[0]);
+                  full[steps - 1], mixed[steps - 1], worst);
+    assert_true(steps < STEPS || full[steps - 1] < falls * full[0]);
     assert_true(worst > 0 && worst <= bound);
     att_context_destroy(&context);
 }
@@ -177,7 +188,7 @@ static void the_loss_after_80_steps_is_that_of_f32(void **state)
 }
 
 /* Products in bf16 on operands widened to f32: the same network, slower. Measured beside f32: 6.8e-6 with gcc,
- * 2.2e-4 with clang. */
+ * 2.2e-4 with clang; 1.7e-3 on the few images under sanitizers, whose loss falls to a sixth in one step. */
 static void lower_tiers_widen(void **state)
 {
     (void)state;
@@ -191,7 +202,7 @@ static void lower_tiers_widen(void **state)
     train(context, &few_images, ATT_MIXED, 2, mixed);
     double difference = fabs(mixed[1] / full[1] - 1);
     print_message("widened: loss %g beside %g, difference %.2g\n", mixed[1], full[1], difference);
-    assert_true(difference > 0 && difference <= 5e-4);
+    assert_true(difference > 0 && difference <= (is_sanitized() ? 5e-3 : 5e-4));
     att_context_destroy(&context);
 }
 

@@ -1,11 +1,13 @@
 /* Small residual networks against PyTorch's in f64 (tools/goldens/residual.py): logits with running statistics, the
  * losses of three updates, and of the first one every gradient's norm and every buffer's afterwards; and the losses of
  * SE-ResNet-164's first twenty, in mixed precision beside PyTorch's autocast. */
+#include <float.h>
 #include <math.h>
 
 #include <attscope/plan.h>
 
 #include "models/fixture.h"
+#include "sanitized.h"
 
 enum { STEPS = 3, LONG_STEPS = 20, BATCH = 8, CLASSES = 10, PIXELS = 44 * 44 * 3, FACTS = 160 };
 
@@ -304,12 +306,30 @@ static double check_at_full_size(att_context *context, const golden *g, const nu
     return n.worst[1];
 }
 
+static void the_cpu_trains_in_mixed_precision(void **state)
+{
+    /* Logits come from a plan in full precision. Measured, losses: 0.15 ("deep", the sensitive one), others up to
+     * 0.097. bf16 moves ReLUs' arguments past 0, so that norms of gradients, up to 1 apart, must only be finite. */
+    static const numbers how = {"cpu", ATT_F32, ATT_MIXED, 5e-6, 0.3, DBL_MAX};
+    check_all(*state, &how);
+}
+
+/* Everything that SE-ResNet-164 runs, smaller networks have run before. */
+static void skip_full_size_if_sanitized(void)
+{
+    if (is_sanitized()) {
+        print_message("skipped: 164 layers take too long under sanitizers; the same code has run in small networks\n");
+        skip();
+    }
+}
+
 static void a_whole_network_trains_as_in_pytorch(void **state)
 {
     /* Measured: 2.5e-5 to 4.6e-5 on the tiers, growing from 2e-8 with the updates; PyTorch's own f32 ends 1.8e-5 from
      * its f64. */
     static const numbers how = {"cpu", ATT_F32, ATT_FULL, 0, 1e-4, 0};
     static golden g;
+    skip_full_size_if_sanitized();
     golden_read("seresnet164", &g);
     check_at_full_size(*state, &g, &how);
 }
@@ -319,6 +339,7 @@ static void mixed_precision_is_as_near_as_autocast(void **state)
 {
     numbers how = {"cpu", ATT_F32, ATT_MIXED, 0, 0, 0};
     static golden g;
+    skip_full_size_if_sanitized();
     golden_read("seresnet164", &g);
     assert_int_equal(g.autocast_count, LONG_STEPS);
     for (int i = 0; i < LONG_STEPS; i++)
@@ -340,9 +361,9 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_reference_trains_as_pytorch_in_f64),
-                                       cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32),
-                                       cmocka_unit_test(a_whole_network_trains_as_in_pytorch),
-                                       cmocka_unit_test(mixed_precision_is_as_near_as_autocast)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_reference_trains_as_pytorch_in_f64), cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32),
+        cmocka_unit_test(the_cpu_trains_in_mixed_precision), cmocka_unit_test(a_whole_network_trains_as_in_pytorch),
+        cmocka_unit_test(mixed_precision_is_as_near_as_autocast)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

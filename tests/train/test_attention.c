@@ -4,6 +4,7 @@
 #include <attscope/attscope.h>
 
 #include "models/fixture.h"
+#include "sanitized.h"
 
 enum { PHOTOGRAPHS = 200, LAYERS = 12, STATISTICS = 5, HEADS = 3 };
 
@@ -120,6 +121,12 @@ static void attention_is_as_pytorchs(void **state)
         skip();
     }
     fclose(weights);
+    if (is_sanitized()) {
+        print_message(
+            "skipped: 200 photographs take too long under sanitizers; measure/test_instruments runs the same "
+            "instruments on small maps\n");
+        skip();
+    }
     static line lines[STATISTICS * LAYERS + 1];
     assert_int_equal(read_lines(lines, STATISTICS * LAYERS + 1), STATISTICS * LAYERS);
     network n = {0};
