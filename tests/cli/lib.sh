@@ -11,6 +11,9 @@ cd "$work" || exit 1
 unset ATTSCOPE_CPU
 failures=0
 
+# Whether the command was built with sanitizers, where everything takes several times as long.
+sanitized() { [ -n "${ATT_SANITIZE:-}" ]; }
+
 fail() {
     echo "FAILED: $*"
     failures=$((failures + 1))
