@@ -119,16 +119,6 @@ static size_t skip_value(const char *text, size_t at, size_t size)
     return at;
 }
 
-size_t att_json_members_count(const char *text, size_t size)
-{
-    size_t count = 0, at = skip_blanks(text, 0, size);
-    for (at++; at < size; at++) {
-        at = skip_value(text, at, size);
-        count += at < size && text[at] == ':';
-    }
-    return count;
-}
-
 /* Decodes the string that is `size` bytes of JSON, quotes included; what comes out is never longer. */
 static att_status decode(const att_json_members *members, char *text, size_t size)
 {
@@ -173,7 +163,8 @@ static att_status finish(att_json_members *members, att_json_member *member)
     return members->at == members->size ? ATT_OK : refuse_member(members, "the end of the text");
 }
 
-att_status att_json_members_next(att_json_members *members, att_json_member *member)
+/* As att_json_members_next(), but leaves the text as it is: *member has the key with its quotes, `*key_size` bytes. */
+static att_status find_member(att_json_members *members, att_json_member *member, size_t *key_size)
 {
     bool first = !members->begun;
     if (first && !pass(members, '{'))
@@ -194,8 +185,25 @@ att_status att_json_members_next(att_json_members *members, att_json_member *mem
     members->at = skip_value(members->text, value, members->size);
     if (members->at == value)
         return refuse_member(members, "a value");
-    *member = (att_json_member){members->text + key + 1, members->text + value, members->at - value};
-    return decode(members, members->text + key, key_end - key);
+    *member = (att_json_member){members->text + key, members->text + value, members->at - value};
+    *key_size = key_end - key;
+    return ATT_OK;
+}
+
+size_t att_json_members_count(att_json_members members)
+{
+    att_json_member member;
+    size_t count = 0, key_size;
+    while (find_member(&members, &member, &key_size) == ATT_OK && member.key)
+        count++;
+    return count;
+}
+
+att_status att_json_members_next(att_json_members *members, att_json_member *member)
+{
+    size_t key_size;
+    ATT_TRY(find_member(members, member, &key_size));
+    return member->key ? decode(members, member->key++, key_size) : ATT_OK;
 }
 
 att_status att_json_member_string(const att_json_members *members, const att_json_member *member, char **string)

@@ -30,8 +30,9 @@ typedef struct att_json_member {
     char *value; /* JSON text, `size` bytes, that may still be malformed; not terminated */
     size_t size;
 } att_json_member;
-/* The number of members, exact where the text is well-formed. */
-size_t att_json_members_count(const char *text, size_t size);
+/* The number of members before the end or the first byte that cannot be part of one; for `members` that have not begun.
+ */
+size_t att_json_members_count(att_json_members members);
 /* The next member; key NULL: there is none, and nothing but space follows. Keys and values point into the text and stay
  * valid as long as it does. Keys may repeat. Errors: ERR_FORMAT, ERR_MEMORY. */
 att_status att_json_members_next(att_json_members *members, att_json_member *member);

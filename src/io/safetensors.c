@@ -11,6 +11,9 @@
 
 enum { MOST_ENTRY = 1 << 16 };
 
+/* The shortest entry of a tensor, with the comma behind it. */
+static const char SHORTEST_ENTRY[] = "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,0]},";
+
 typedef struct reading {
     att_tensors *file;
     uint64_t data; /* where the tensors begin in the file; there are data_size bytes of them */
@@ -198,14 +201,15 @@ static att_status read_metadata(const reading *r, const att_json_member *object)
         return att_fail(file->context, ATT_ERR_FORMAT, "%s: the header has __metadata__ twice", file->path);
     if (*object->value != '{')
         return att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__ is not an object of strings", file->path);
-    size_t capacity = att_json_members_count(object->value, object->size) + 1;
+    att_json_members members = {file->context, file->path, object->value, object->size, 0, false};
+    size_t capacity = att_json_members_count(members) + 1;
     file->metadata = att_allocate_array(file->context, capacity, sizeof *file->metadata);
     if (!file->metadata)
         return att_fail_memory(file->context, capacity * sizeof *file->metadata, file->path);
-    att_json_members members = {file->context, file->path, object->value, object->size, 0, false};
     for (;;) {
         att_json_member member;
         char *value;
+        ATT_TRY(att_check_stop(file->context, file->path));
         ATT_TRY(att_json_members_next(&members, &member));
         if (!member.key)
             return check_keys(r);
@@ -247,13 +251,13 @@ static att_status check_places(const reading *r)
     return ATT_OK;
 }
 
-static att_status read_members(const reading *r)
+static att_status read_members(const reading *r, att_json_members *members)
 {
     att_tensors *file = r->file;
-    att_json_members members = {file->context, file->path, file->header, r->header_size, 0, false};
     for (;;) {
         att_json_member member;
-        ATT_TRY(att_json_members_next(&members, &member));
+        ATT_TRY(att_check_stop(file->context, file->path));
+        ATT_TRY(att_json_members_next(members, &member));
         if (!member.key)
             return ATT_OK;
         if (strcmp(member.key, ATT_SAFETENSORS_METADATA) == 0) {
@@ -268,11 +272,13 @@ static att_status read_members(const reading *r)
 static att_status read_header(const reading *r)
 {
     att_tensors *file = r->file;
-    size_t capacity = att_json_members_count(file->header, r->header_size) + 1;
+    att_json_members members = {file->context, file->path, file->header, r->header_size, 0, false};
+    size_t count = att_json_members_count(members), most = r->header_size / (sizeof SHORTEST_ENTRY - 1);
+    size_t capacity = (count < most ? count : most) + 1; /* malformed members may be many more */
     file->items = att_allocate_array(file->context, capacity, sizeof *file->items);
     if (!file->items)
         return att_fail_memory(file->context, capacity * sizeof *file->items, file->path);
-    ATT_TRY(read_members(r));
+    ATT_TRY(read_members(r, &members));
     qsort(file->items, (size_t)file->count, sizeof *file->items, compare_places);
     return check_places(r);
 }

@@ -174,6 +174,57 @@ static void a_too_long_entry_is_refused(void **state)
     free(bytes);
 }
 
+/* Malformed members must not make lists longer than the header could fill: at most the 5 times its length that
+ * attscope/tensors.h allows. */
+static void a_malformed_header_takes_little_memory(void **state)
+{
+    enum { LENGTH = 600000, BOUND = 5 };
+    static const struct {
+        const char *begin, *repeated, *end, *reason;
+    } cases[] = {{"{\"a\"", ":", "}", "a value was expected"},
+                 {"{", "\"\":0,", "}", "is not an object"},
+                 {"{", "\"\":{},", "}", "\"dtype\" is missing"},
+                 {"{\"__metadata__\":{\"a\"", ":", "}}", "a value was expected"},
+                 {"{\"__metadata__\":{", "\"\":0,", "}}", "is not a string"}};
+    scratch *self = *state;
+    char *header = malloc(LENGTH + 32), *bytes = malloc(LENGTH + 40);
+    assert_true(header && bytes);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t size = strlen(cases[i].begin), step = strlen(cases[i].repeated);
+        memcpy(header, cases[i].begin, size);
+        for (; size + step <= LENGTH; size += step)
+            memcpy(header + size, cases[i].repeated, step);
+        strcpy(header + size, cases[i].end);
+        scratch_write(self, bytes, put_header(bytes, header));
+        refuse(self, ATT_ERR_FORMAT, cases[i].reason);
+        size_t taken = att_context_allocations(self->context).bytes_peak;
+        assert_in_range(taken, LENGTH, BOUND * LENGTH);
+    }
+    free(header);
+    free(bytes);
+}
+
+/* A header of 100 MB has a million entries. */
+static void reading_a_header_can_be_stopped(void **state)
+{
+    enum { ENTRIES = 100, BYTES = 64 * ENTRIES };
+    static const char *const begins[] = {"{", "{\"__metadata__\":{"};
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        char header[BYTES], bytes[BYTES + 8];
+        size_t size = (size_t)sprintf(header, "%s", begins[i]);
+        for (int e = 0; e < ENTRIES; e++)
+            size += (size_t)sprintf(
+                header + size, i ? "\"%d\":\"\"," : "\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},",
+                e);
+        strcpy(header + size - 1, i ? "}}" : "}");
+        scratch_write(self, bytes, put_header(bytes, header));
+        self->questions_left = ENTRIES / 2;
+        refuse(self, ATT_ERR_STOPPED, "stop");
+        self->questions_left = -1;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +235,8 @@ int main(void)
         scratch_test(hostile_headers_are_refused),
         scratch_test(deep_nesting_is_refused),
         scratch_test(a_too_long_entry_is_refused),
+        scratch_test(a_malformed_header_takes_little_memory),
+        scratch_test(reading_a_header_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
