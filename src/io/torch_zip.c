@@ -1,5 +1,5 @@
 /* What PyTorch since 1.6 writes: a zip archive, nothing in it packed, with NAME/data.pkl, NAME/data/KEY for each
- * storage, NAME/byteorder. Zip: PKWARE's APPNOTE 6.3.9, sections 4.3 (layout) and 4.5.3 (sizes of 64 bits). */
+ * storage, NAME/byteorder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,9 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/torch_state.h"
+#include "io/zip.h"
 
 enum {
-    LOCAL_BYTES = 30,
-    CENTRAL_BYTES = 46,
-    END_BYTES = 22,
-    END64_BYTES = 56,
-    LOCATOR_BYTES = 20,
-    MOST_COMMENT = 65535,
     MOST_RECORD_NAME = 300,
     MOST_DIRECTORY = 1 << 26,
     CHECK_BYTES = 1 << 18,
@@ -34,7 +29,7 @@ typedef struct record {
 
 typedef struct archive {
     att_tensors *file;
-    uint64_t directory, directory_bytes, entries; /* the central directory's place and length */
+    att_zip zip;
     uint8_t *directory_text;
     uint8_t *pickle; /* data.pkl */
     record *records;
@@ -53,19 +48,6 @@ static att_status refuse_record(const archive *a, att_pickle_text name, att_stat
     return att_fail(a->file->context, status, "%s: %s in it %s", a->file->path, att_pickle_show(name, shown), what);
 }
 
-static uint64_t number(const uint8_t *bytes, int count)
-{
-    uint64_t value = 0;
-    for (int i = count; i-- > 0;)
-        value = value << 8 | bytes[i];
-    return value;
-}
-
-static bool has_signature(const uint8_t *bytes, uint8_t third, uint8_t fourth)
-{
-    return bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == third && bytes[3] == fourth;
-}
-
 /* --- the directory ------------------------------------------------------------------------------------------------ */
 
 static att_status read_at(const archive *a, uint64_t offset, void *out, size_t size)
@@ -82,118 +64,29 @@ static att_status read_part(const archive *a, uint64_t offset, uint64_t size, ui
     return read_at(a, offset, *bytes, (size_t)size);
 }
 
-/* The last place in `tail`, the file's last `size` bytes, where the record of the archive's end is; `size`: nowhere. */
-static size_t find_end(const uint8_t *tail, size_t size)
-{
-    if (size < END_BYTES)
-        return size;
-    size_t last = size - END_BYTES;
-    for (size_t at = last;; at--) {
-        if (has_signature(tail + at, 5, 6) && number(tail + at + 20, 2) == last - at)
-            return at;
-        if (at == 0 || last - at == MOST_COMMENT)
-            return size;
-    }
-}
-
-/* Takes the directory's place from the end that `tail` has, or, of an archive with sizes of 64 bits, from the record
- * that is named before it. */
-static att_status take_directory(archive *a, const uint8_t *tail, size_t size)
-{
-    uint64_t file_size = att_file_reader_size(a->file->reader);
-    size_t at = find_end(tail, size);
-    if (at == size)
-        return refuse(a, "a zip archive without its end: truncated?");
-    const uint8_t *end = tail + at;
-    a->entries = number(end + 10, 2);
-    a->directory_bytes = number(end + 12, 4);
-    a->directory = number(end + 16, 4);
-    if (at >= LOCATOR_BYTES && has_signature(end - LOCATOR_BYTES, 6, 7)) {
-        uint64_t place = number(end - LOCATOR_BYTES + 8, 8);
-        uint8_t wide[END64_BYTES] = {0};
-        if (place <= file_size && file_size - place >= END64_BYTES)
-            ATT_TRY(read_at(a, place, wide, sizeof wide));
-        if (!has_signature(wide, 6, 6))
-            return refuse(a, "a zip archive whose end is damaged");
-        a->entries = number(wide + 32, 8);
-        a->directory_bytes = number(wide + 40, 8);
-        a->directory = number(wide + 48, 8);
-    }
-    if (a->directory > file_size || a->directory_bytes > file_size - a->directory ||
-        a->entries > a->directory_bytes / CENTRAL_BYTES)
-        return refuse(a, "a zip archive whose directory is damaged");
-    return ATT_OK;
-}
-
-static att_status find_directory(archive *a)
-{
-    enum { TAIL = LOCATOR_BYTES + END_BYTES + MOST_COMMENT };
-    uint64_t file_size = att_file_reader_size(a->file->reader);
-    size_t size = file_size < TAIL ? (size_t)file_size : TAIL;
-    uint8_t *tail = NULL;
-    att_status status = read_part(a, file_size - size, size, &tail);
-    if (status == ATT_OK)
-        status = take_directory(a, tail, size);
-    att_free(a->file->context, tail);
-    return status;
-}
-
-/* Numbers of 64 bits stand in an extra field, in this order, for those of 32 bits that are all ones. */
-static bool widen(const uint8_t *extra, uint64_t length, uint64_t *const numbers[3])
-{
-    while (length >= 4) {
-        uint64_t size = number(extra + 2, 2);
-        if (size > length - 4)
-            return false;
-        if (number(extra, 2) == 1) {
-            const uint8_t *at = extra + 4;
-            for (int i = 0; i < 3; i++) {
-                if (*numbers[i] != UINT32_MAX)
-                    continue;
-                if (extra + 4 + size - at < 8)
-                    return false;
-                *numbers[i] = number(at, 8);
-                at += 8;
-            }
-        }
-        extra += 4 + size;
-        length -= 4 + size;
-    }
-    return true;
-}
-
 /* Finds a record's bytes behind the header of its own. */
 static att_status place_record(const archive *a, record *made)
 {
-    uint8_t local[LOCAL_BYTES] = {0};
-    if (made->begin <= a->directory && a->directory - made->begin >= LOCAL_BYTES)
+    uint64_t end = a->zip.directory;
+    uint8_t local[ATT_ZIP_LOCAL_BYTES] = {0};
+    if (made->begin <= end && end - made->begin >= sizeof local)
         ATT_TRY(read_at(a, made->begin, local, sizeof local));
-    if (!has_signature(local, 3, 4))
+    uint64_t length = att_zip_local_length(local);
+    if (length == 0)
         return refuse_record(a, made->name, ATT_ERR_FORMAT, "does not begin where the directory says");
-    made->data = made->begin + LOCAL_BYTES + number(local + 26, 2) + number(local + 28, 2);
-    if (made->data > a->directory || made->size > a->directory - made->data)
+    made->data = made->begin + length;
+    if (made->data > end || made->size > end - made->data)
         return refuse_record(a, made->name, ATT_ERR_FORMAT, "reaches beyond the archive");
     return ATT_OK;
 }
 
-/* The entry at `entry`, of which `left` bytes are there; *length: of all of it. */
-static att_status read_entry(const archive *a, const uint8_t *entry, uint64_t left, uint64_t *length, record *made)
+static att_status take_entry(const archive *a, const att_zip_entry *entry, record *made)
 {
-    if (left < CENTRAL_BYTES || !has_signature(entry, 1, 2))
-        return refuse(a, "a zip archive whose directory is damaged");
-    uint64_t name = number(entry + 28, 2), extra = number(entry + 30, 2);
-    *length = CENTRAL_BYTES + name + extra + number(entry + 32, 2);
-    if (*length > left)
-        return refuse(a, "a zip archive whose directory is damaged");
-    uint64_t packed = number(entry + 20, 4);
-    *made = (record){.name = {(const char *)entry + CENTRAL_BYTES, (size_t)name},
-                     .begin = number(entry + 42, 4),
-                     .size = number(entry + 24, 4),
-                     .checksum = (uint32_t)number(entry + 16, 4)};
-    if (!widen(entry + CENTRAL_BYTES + name, extra, (uint64_t *const[]){&made->size, &packed, &made->begin}))
-        return refuse_record(a, made->name, ATT_ERR_FORMAT, "has sizes that cannot be read");
-    made->packed = number(entry + 10, 2) != 0 || packed != made->size || number(entry + 8, 2) & 1;
-    made->size = packed;
+    *made = (record){.name = {entry->name, entry->name_length},
+                     .begin = entry->begin + a->zip.offset,
+                     .size = entry->packed_size,
+                     .checksum = entry->checksum,
+                     .packed = entry->method != 0 || entry->packed_size != entry->size || entry->encrypted};
     return place_record(a, made);
 }
 
@@ -224,19 +117,24 @@ static att_status check_records(archive *a)
 
 static att_status read_directory(archive *a)
 {
-    ATT_TRY(find_directory(a));
-    if (a->entries == 0)
+    att_zip *zip = &a->zip;
+    *zip = (att_zip){.context = a->file->context, .path = a->file->path, .reader = a->file->reader};
+    ATT_TRY(att_zip_find_directory(zip));
+    if (zip->entries == 0)
         return refuse(a, "an empty zip archive");
-    if (a->directory_bytes > MOST_DIRECTORY)
+    if (zip->directory_bytes > MOST_DIRECTORY)
         return refuse(a, "a zip archive whose directory has more than 67108864 bytes");
-    ATT_TRY(read_part(a, a->directory, a->directory_bytes, &a->directory_text));
-    a->records = att_allocate_array(a->file->context, (size_t)a->entries, sizeof *a->records);
+    ATT_TRY(read_part(a, zip->directory, zip->directory_bytes, &a->directory_text));
+    a->records = att_allocate_array(a->file->context, (size_t)zip->entries, sizeof *a->records);
     if (!a->records)
-        return att_fail_memory(a->file->context, (size_t)a->entries * sizeof *a->records, a->file->path);
+        return att_fail_memory(a->file->context, (size_t)zip->entries * sizeof *a->records, a->file->path);
     const uint8_t *entry = a->directory_text;
-    uint64_t left = a->directory_bytes, length;
-    for (; a->count < a->entries; a->count++, entry += length, left -= length)
-        ATT_TRY(read_entry(a, entry, left, &length, &a->records[a->count]));
+    uint64_t left = zip->directory_bytes, length;
+    for (; a->count < zip->entries; a->count++, entry += length, left -= length) {
+        att_zip_entry found;
+        ATT_TRY(att_zip_read_entry(zip, entry, left, &found, &length));
+        ATT_TRY(take_entry(a, &found, &a->records[a->count]));
+    }
     /* The folder that everything lies in is the first file's. */
     att_pickle_text first = a->records[0].name;
     const char *slash = memchr(first.bytes, '/', first.length);
