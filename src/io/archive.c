@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/archive_source.h"
+#include "io/zip.h"
 
 enum { INFLATE_BLOCK = 1 << 15, MAX_NAME = 4096, RAW_DEFLATE = -15 };
 #define DEFLATED "deflation" /* libarchive's words */
@@ -28,6 +29,8 @@ typedef struct member {
     int64_t offset; /* of the first byte, packed or not, in the file */
     uint8_t *kept;  /* the bytes themselves, for a gzipped tar */
     bool deflated;
+    uint32_t checksum; /* of a zip's file: CRC-32 of the unpacked bytes */
+    uint64_t header;   /* of a zip's file: where the local header begins that `checksum` belongs to */
 } member;
 
 struct att_archive {
@@ -42,11 +45,18 @@ struct att_archive {
     int64_t file_bytes;
 };
 
+static bool is_zip(const att_archive *archive)
+{
+    return archive->kind && strcmp(archive->kind, "zip") == 0;
+}
+
 typedef struct archive_walk {
     att_archive *archive;
     att_archive_source source;
     struct archive *reader;
     struct archive_entry *entry;
+    att_file_reader *directory; /* of a zip; NULL: it is none */
+    att_zip zip;
     size_t cache_bytes, unpacked;
     att_archive_choose choose; /* NULL: all are kept */
     void *user;
@@ -59,7 +69,7 @@ static att_status fail_walk(const archive_walk *walk)
     int code = *own ? 0 : archive_errno(walk->reader);
     return att_fail(walk->archive->context, code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT,
                     "%s: not a .tar, .tar.gz or .zip that can be read: %s", walk->archive->path,
-                    reason ? reason : "unknown reason");
+                    reason ? reason : "it is truncated or damaged");
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
@@ -102,6 +112,68 @@ static bool member_is_plain(struct archive_entry *entry)
 {
     return archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry) &&
            archive_entry_size_is_set(entry) && archive_entry_size(entry) >= 0 && archive_entry_sparse_count(entry) == 0;
+}
+
+/* --- a zip's directory ------------------------------------------------------------------------------------------- */
+
+/* The member whose bytes begin first behind `begin`; NULL where none does. A zip's members are walked in their order in
+ * the file. */
+static member *member_behind(const att_archive *archive, uint64_t begin)
+{
+    int64_t low = 0, high = archive->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if ((uint64_t)archive->members[middle].offset > begin)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < archive->count ? &archive->members[low] : NULL;
+}
+
+/* A file's header is the last one in front of its bytes. */
+static void take_checksum(const att_archive *archive, uint64_t begin, uint32_t checksum)
+{
+    member *found = member_behind(archive, begin);
+    if (found && begin >= found->header) {
+        found->header = begin;
+        found->checksum = checksum;
+    }
+}
+
+static att_status walk_directory(const att_archive *archive, const att_zip *zip, att_file_window *window)
+{
+    enum { PART = 1 << 20 };
+    const uint8_t *bytes = NULL;
+    size_t shown = 0;
+    uint64_t at = zip->directory, end = at + zip->directory_bytes, length;
+    for (uint64_t i = 0; i < zip->entries; i++, at += length, bytes += length, shown -= (size_t)length) {
+        att_zip_entry entry;
+        if (shown < ATT_ZIP_MOST_ENTRY)
+            ATT_TRY(att_file_window_show(window, at, PART, &bytes, &shown));
+        uint64_t left = end - at < shown ? end - at : shown;
+        ATT_TRY(att_zip_read_entry(zip, bytes, left, &entry, &length));
+        take_checksum(archive, entry.begin + zip->offset, entry.checksum);
+    }
+    return ATT_OK;
+}
+
+/* libarchive accepts a zip that lacks its directory, as one that was cut off does. */
+static att_status open_directory(archive_walk *walk)
+{
+    att_archive *archive = walk->archive;
+    ATT_TRY(att_file_reader_open(archive->context, archive->path, &walk->directory));
+    walk->zip = (att_zip){.context = archive->context, .path = archive->path, .reader = walk->directory};
+    return att_zip_find_directory(&walk->zip);
+}
+
+/* libarchive gives no checksums to its caller. */
+static att_status read_checksums(const archive_walk *walk)
+{
+    att_file_window window = {.reader = walk->directory};
+    att_status status = walk_directory(walk->archive, &walk->zip, &window);
+    att_file_window_free(&window);
+    return status;
 }
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
@@ -220,7 +292,7 @@ static att_status add_member(archive_walk *walk)
 }
 
 /* After the first header the kind is known; what can be sought gets its descriptor. */
-static att_status settle_kind(const archive_walk *walk)
+static att_status settle_kind(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
     bool zip = (archive_format(walk->reader) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP;
@@ -236,16 +308,33 @@ static att_status settle_kind(const archive_walk *walk)
     if (archive->descriptor < 0 || fstat(archive->descriptor, &info) != 0)
         return att_fail(archive->context, ATT_ERR_IO, "%s could not be opened", archive->path);
     archive->file_bytes = info.st_size;
-    return ATT_OK;
+    return zip ? open_directory(walk) : ATT_OK;
+}
+
+/* Two blocks of zeros end a tar. Without them it may have been cut off between two files. `bytes` were read behind
+ * the last file. Some programs leave the end out of archives that are whole, so it is no failure. */
+static void check_tar_end(const archive_walk *walk, int64_t bytes)
+{
+    enum { TAR_END = 2 * 512 };
+    const att_archive *archive = walk->archive;
+    if (archive->kind && !is_zip(archive) && bytes < TAR_END)
+        att_log(archive->context, ATT_LOG_WARNING,
+                "%s ends without the two blocks of zeros that end a tar: files at its end may be missing; compare its "
+                "size or checksum with the original's",
+                archive->path);
 }
 
 static att_status walk_members(archive_walk *walk)
 {
     att_archive *archive = walk->archive;
     for (;;) {
-        int code = archive_read_next_header(walk->reader, &walk->entry);
-        if (code == ARCHIVE_EOF)
+        bool skipped = !archive->kind || archive_read_data_skip(walk->reader) != ARCHIVE_FATAL;
+        int64_t end = archive_filter_bytes(walk->reader, 0);
+        int code = skipped ? archive_read_next_header(walk->reader, &walk->entry) : ARCHIVE_FATAL;
+        if (code == ARCHIVE_EOF) {
+            check_tar_end(walk, archive_filter_bytes(walk->reader, 0) - end);
             break;
+        }
         if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
             return fail_walk(walk);
         if (!archive->kind)
@@ -255,7 +344,9 @@ static att_status walk_members(archive_walk *walk)
     }
     if (!archive->kind)
         return att_fail(archive->context, ATT_ERR_FORMAT, "%s: an archive without files", archive->path);
-    return ATT_OK;
+    if (!att_archive_source_finish(&walk->source))
+        return fail_walk(walk);
+    return walk->directory ? read_checksums(walk) : ATT_OK;
 }
 
 /* NULL where memory ran out. */
@@ -288,6 +379,7 @@ static att_status walk_in_utf8(archive_walk *walk)
     att_status status = open_and_walk(walk);
     archive_read_free(walk->reader);
     att_archive_source_close(&walk->source);
+    att_file_reader_close(&walk->directory);
     if (utf8) {
         uselocale(before);
         freelocale(utf8);
@@ -459,6 +551,16 @@ static att_status read_deflated(const att_archive *archive, att_context *context
     }
 }
 
+static att_status check_sum(const att_archive *archive, att_context *context, const member *from, const uint8_t *bytes)
+{
+    if (crc32_z(0, bytes, from->size) == from->checksum)
+        return ATT_OK;
+    return fail_member(
+        archive, context, from, ATT_ERR_FORMAT,
+        "not what was packed: its checksum (CRC-32) differs; the archive is damaged, copy or download it "
+        "again");
+}
+
 att_status att_archive_read(const att_archive *archive, att_context *context, int64_t index, void *bytes)
 {
     const member *from = &archive->members[index];
@@ -470,5 +572,6 @@ att_status att_archive_read(const att_archive *archive, att_context *context, in
         memcpy(bytes, from->kept, from->size);
         return ATT_OK;
     }
-    return from->deflated ? read_deflated(archive, context, from, bytes) : read_stored(archive, context, from, bytes);
+    ATT_TRY(from->deflated ? read_deflated(archive, context, from, bytes) : read_stored(archive, context, from, bytes));
+    return is_zip(archive) ? check_sum(archive, context, from, bytes) : ATT_OK;
 }

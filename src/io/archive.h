@@ -5,7 +5,9 @@
  * never from the name. Folders are not listed; links, devices, sparse files, and names that are absolute or hold ".."
  * are skipped and counted. A zip's file that is needed and is encrypted, or compressed by another method than deflate,
  * is refused with the method's name. So is what was compressed twice, and what unpacks to more than 100 times the size
- * of the file and more than 1 GiB (io/archive_source.h).
+ * of the file and more than 1 GiB (io/archive_source.h). A zip's files are compared with their checksums as they are
+ * read, and a zip without its directory, which lies at its end, is refused. A tar without the two blocks of zeros that
+ * end it gives a warning.
  */
 #ifndef ATT_IO_ARCHIVE_H
 #define ATT_IO_ARCHIVE_H

@@ -129,6 +129,15 @@ bool att_archive_source_open(att_archive_source *source, struct archive *reader,
     return code == ARCHIVE_OK;
 }
 
+bool att_archive_source_finish(att_archive_source *source)
+{
+    const void *bytes;
+    la_ssize_t got = source->packed ? 1 : 0;
+    while (got > 0)
+        got = read_unpacked(NULL, source, &bytes);
+    return got == 0;
+}
+
 void att_archive_source_close(att_archive_source *source)
 {
     if (source->packed)

@@ -34,6 +34,8 @@ typedef struct att_archive_source {
 /* Opens `path` for a new reader whose formats are set. False where the file or its compression cannot be read:
  * `reason` says why, or archive_error_string() of the reader. To be closed in any case. */
 bool att_archive_source_open(att_archive_source *source, struct archive *reader, const char *path);
+/* Unpacks what libarchive left unread, which ends with gzip's checksum. False where that fails: `reason` says why. */
+bool att_archive_source_finish(att_archive_source *source);
 void att_archive_source_close(att_archive_source *source);
 
 #endif

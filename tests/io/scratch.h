@@ -24,6 +24,7 @@ typedef struct scratch {
     long allocations_left;      /* -1: no limit; 0: the next fails */
     bool recovers;              /* one allocation fails, and those after it do not */
     long questions_left;        /* whether to stop, until the answer is yes for good; -1: never */
+    int warnings;               /* logged */
 } scratch;
 
 static inline void *scratch_allocate(void *user, void *old, size_t old_size, size_t size)
@@ -58,6 +59,13 @@ static inline bool scratch_stop(void *user)
     return false;
 }
 
+static inline void scratch_log(void *user, att_log_level level, const char *line)
+{
+    scratch *self = user;
+    (void)line;
+    self->warnings += level == ATT_LOG_WARNING;
+}
+
 static inline int scratch_setup(void **state)
 {
     scratch *self = calloc(1, sizeof(*self));
@@ -72,6 +80,8 @@ static inline int scratch_setup(void **state)
     settings.allocate_user = self;
     settings.stop = scratch_stop;
     settings.stop_user = self;
+    settings.log = scratch_log;
+    settings.log_user = self;
     *state = self;
     return att_context_create_with(&settings, NULL, &self->context) == ATT_OK ? 0 : -1;
 }

@@ -180,6 +180,36 @@ static void hard_links_are_skipped(void **state)
     att_archive_close(&archive);
 }
 
+/* Opens the bytes as an archive; how many warnings that gives. */
+static int warnings_of(scratch *self, const void *bytes, size_t size)
+{
+    self->warnings = 0;
+    scratch_write(self, bytes, size);
+    att_archive *archive = open_archive(self, CACHE);
+    assert_int_equal(att_archive_count(archive), 1);
+    att_archive_close(&archive);
+    return self->warnings;
+}
+
+/* Cut off between two files it looks whole. The file's own bytes, two blocks of zeros, are not taken for the end. */
+static void a_tar_without_its_end_gives_a_warning(void **state)
+{
+    scratch *self = *state;
+    enum { BLOCK = 512 };
+    static uint8_t tar[5 * BLOCK];
+    make_tar_header(tar, "zeros", 2 * BLOCK, '0');
+    assert_int_equal(warnings_of(self, tar, 5 * BLOCK), 0);
+    assert_int_equal(warnings_of(self, tar, 4 * BLOCK), 1);
+    assert_int_equal(warnings_of(self, tar, 3 * BLOCK), 1);
+    for (int k = 0; k < KINDS; k++) {
+        self->warnings = 0;
+        write_files(self, kinds[k]);
+        att_archive *archive = open_archive(self, CACHE);
+        att_archive_close(&archive);
+        assert_int_equal(self->warnings, 0);
+    }
+}
+
 static void unpacked_files_are_kept_up_to_a_limit(void **state)
 {
     scratch *self = *state;
@@ -233,6 +263,57 @@ static void a_truncated_archive_is_not_read_as_whole(void **state)
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
+/* Without its end, and then cut between two files, a zip still begins as one. */
+static void a_zip_without_its_directory_is_refused(void **state)
+{
+    scratch *self = *state;
+    static uint8_t zip[1 << 12];
+    static const size_t end_record = 22;
+    pack_files(self->path, "zip0", files, 3);
+    size_t size = read_back(self, zip, sizeof(zip)), cut = 1;
+    while (memcmp(zip + cut, "PK\3\4", 4) != 0)
+        cut++;
+    scratch_write(self, zip, size - end_record);
+    refused(self, CACHE, ATT_ERR_FORMAT, "without its end");
+    scratch_write(self, zip, cut);
+    refused(self, CACHE, ATT_ERR_FORMAT, "without its end");
+}
+
+/* One changed byte of stored contents would decode as another image. */
+static void changed_bytes_of_a_zip_are_noticed_when_they_are_read(void **state)
+{
+    scratch *self = *state;
+    static uint8_t zip[1 << 12];
+    char bytes[16];
+    pack_files(self->path, "zip0", files, 3);
+    size_t at = 0, size = read_back(self, zip, sizeof(zip));
+    while (memcmp(zip + at, files[2].bytes, files[2].size) != 0)
+        at++;
+    assert_true(at < size);
+    scratch_exchange_byte(self, at, 'L');
+    att_archive *archive = open_archive(self, CACHE);
+    assert_member(archive, self->context, 0, &files[0]);
+    assert_int_equal(att_archive_read(archive, self->context, 2, bytes), ATT_ERR_FORMAT);
+    assert_message_has(self, files[2].name);
+    assert_message_has(self, "its checksum (CRC-32) differs");
+    att_archive_close(&archive);
+}
+
+/* As in a self-extracting archive: the directory's offsets do not count what lies in front. */
+static void a_zip_behind_other_bytes_is_read(void **state)
+{
+    scratch *self = *state;
+    static uint8_t zip[1 << 12];
+    pack_files(self->path, "zip", files, 3);
+    size_t size = read_back(self, zip + 100, sizeof(zip) - 100);
+    memset(zip, '#', 100);
+    scratch_write(self, zip, 100 + size);
+    att_archive *archive = open_archive(self, CACHE);
+    for (int i = 0; i < 3; i++)
+        assert_member(archive, self->context, i, &files[i]);
+    att_archive_close(&archive);
+}
+
 /* Sets the two bytes at `local` of the header in front of a zip's only file, and those at `central` of the file's entry
  * in the directory. */
 static void change_zip(const scratch *self, size_t local, size_t central, int value)
@@ -266,6 +347,40 @@ static att_status list_all(void *user, const char *name, size_t size, att_archiv
     (void)user, (void)name, (void)size;
     *use = ATT_ARCHIVE_LIST;
     return ATT_OK;
+}
+
+static att_status pass_first(void *user, const char *name, size_t size, att_archive_use *use)
+{
+    (void)user, (void)size;
+    *use = strcmp(name, "1") == 0 ? ATT_ARCHIVE_PASS : ATT_ARCHIVE_KEEP;
+    return ATT_OK;
+}
+
+/* A directory may list files in another order than that of their bytes. */
+static void checksums_go_by_places_and_not_by_order(void **state)
+{
+    scratch *self = *state;
+    static const pack_file two[] = {{"1", "one", 3}, {"2", "two", 3}};
+    static uint8_t zip[1 << 12], entry[1 << 8];
+    size_t at[3] = {0}, found = 0;
+    pack_files(self->path, "zip0", two, 2);
+    size_t size = read_back(self, zip, sizeof(zip));
+    for (size_t i = 0; i < size && found < 3; i++)
+        if (memcmp(zip + i, found < 2 ? "PK\1\2" : "PK\5\6", 4) == 0)
+            at[found++] = i;
+    size_t length = at[1] - at[0];
+    assert_true(found == 3 && length == at[2] - at[1] && length <= sizeof(entry));
+    memcpy(entry, zip + at[0], length);
+    memmove(zip + at[0], zip + at[1], length);
+    memcpy(zip + at[1], entry, length);
+    scratch_write(self, zip, size);
+    att_archive *archive = open_archive(self, CACHE);
+    assert_member(archive, self->context, 0, &two[0]);
+    assert_member(archive, self->context, 1, &two[1]);
+    att_archive_close(&archive);
+    assert_int_equal(att_archive_open_some(self->context, self->path, CACHE, pass_first, NULL, &archive), ATT_OK);
+    assert_member(archive, self->context, 0, &two[1]);
+    att_archive_close(&archive);
 }
 
 static void unsupported_compression_is_named(void **state)
@@ -307,6 +422,24 @@ static void write_gzip(FILE *file, const void *bytes, size_t size, int times)
     for (int i = 0; i < times; i++)
         assert_int_equal(fwrite(packed, 1, sizeof(packed) - z.avail_out, file), sizeof(packed) - z.avail_out);
     deflateEnd(&z);
+}
+
+/* The tar ends long before the gzip data do, with whose end their checksum comes. */
+static void gzip_data_are_checked_to_their_end(void **state)
+{
+    scratch *self = *state;
+    enum { SIZE = 1 << 18 };
+    uint8_t *tar = calloc(1, SIZE);
+    make_tar_header(tar, "file", 0, '0');
+    FILE *file = fopen(self->path, "wb");
+    write_gzip(file, tar, SIZE, 1);
+    fclose(file);
+    free(tar);
+    att_archive *archive = open_archive(self, CACHE);
+    att_archive_close(&archive);
+    size_t checksum = file_size(self) - 8;
+    scratch_exchange_byte(self, checksum, scratch_exchange_byte(self, checksum, 0) ^ 1);
+    refused(self, CACHE, ATT_ERR_FORMAT, "incorrect data check");
 }
 
 /* 2 GiB of zeros from 2 MB: refused at 1 GiB. A thousand times as much as the file is no reason below that, nor is more
@@ -474,6 +607,12 @@ int main(void)
         scratch_test(hard_links_are_skipped),
         scratch_test(unpacked_files_are_kept_up_to_a_limit),
         scratch_test(a_truncated_archive_is_not_read_as_whole),
+        scratch_test(a_zip_without_its_directory_is_refused),
+        scratch_test(changed_bytes_of_a_zip_are_noticed_when_they_are_read),
+        scratch_test(a_zip_behind_other_bytes_is_read),
+        scratch_test(checksums_go_by_places_and_not_by_order),
+        scratch_test(a_tar_without_its_end_gives_a_warning),
+        scratch_test(gzip_data_are_checked_to_their_end),
         scratch_test(damaged_archives_leak_nothing),
         scratch_test(a_zip_with_wrong_sizes_is_refused),
         scratch_test(unsupported_compression_is_named),
