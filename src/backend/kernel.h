@@ -16,7 +16,7 @@
 typedef struct att_problem {
     att_context *context;
     const char *op;
-    const att_attrs *attrs;
+    const void *attrs;
     const att_desc *in, *out;
     int in_count, out_count;
     int64_t group;

@@ -1,4 +1,6 @@
 #include "bench/gemm.h"
+#include "ops/attention.h"
+#include "ops/conv2d.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -74,7 +76,7 @@ static att_status add_linear(att_gemm *gemm, const att_graph *graph, const att_n
 static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
     att_shape weight = att_value_shape(graph, node->in[1]), y = att_value_shape(graph, node->out[0]);
-    int64_t groups = node->attrs.conv.groups;
+    int64_t groups = ATT_ATTRS(node, conv)->groups;
     shape found = {.layers = groups,
                    .items = 1,
                    .rows = batch * (att_shape_count(y) / last_dim(y)),
@@ -88,7 +90,7 @@ static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const 
 static att_status add_attention(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
     att_shape o = att_value_shape(graph, node->out[0]);
-    int64_t heads = node->attrs.attention.heads, tokens = o.dims[0], width = o.dims[1] / heads;
+    int64_t heads = ATT_ATTRS(node, attention)->heads, tokens = o.dims[0], width = o.dims[1] / heads;
     shape scores = {
         .layers = 1, .items = batch * heads, .rows = tokens, .inner = width, .columns = tokens, .b_transposed = true};
     shape values = {.layers = 1, .items = batch * heads, .rows = tokens, .inner = tokens, .columns = width};

@@ -42,7 +42,7 @@ static att_status describe(bench *b)
     const att_op_case *definition = b->definition;
     for (int i = 0; i < definition->in_count; i++)
         b->in[i] = definition->in[i].desc;
-    att_infer infer = {b->context, &definition->attrs, b->in, definition->in_count, b->out, 0};
+    att_infer infer = {b->context, att_op_case_attrs(b->op, definition), b->in, definition->in_count, b->out, 0};
     ATT_TRY(b->op->infer(&infer));
     if (b->options->precision == ATT_MIXED) {
         narrow(b->in, definition->in_count, b->op->narrow_in);
@@ -50,7 +50,7 @@ static att_status describe(bench *b)
     }
     b->problem = (att_problem){.context = b->context,
                                .op = b->op->name,
-                               .attrs = &definition->attrs,
+                               .attrs = att_op_case_attrs(b->op, definition),
                                .in = b->in,
                                .out = b->out,
                                .in_count = definition->in_count,

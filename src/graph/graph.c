@@ -285,13 +285,25 @@ int att_graph_parameter_of(const att_graph *graph, att_value value)
 
 /* --- nodes ------------------------------------------------------------------------------------------------------- */
 
+void *att_graph_attrs(att_graph *graph, const void *attrs, size_t size)
+{
+    if (size == 0)
+        return NULL;
+    void *copy = att_arena_allocate(&graph->arena, size);
+    if (!copy)
+        fail_memory(graph);
+    else if (attrs)
+        memcpy(copy, attrs, size);
+    return copy;
+}
+
 static bool infer_outputs(att_graph *graph, const att_node *node, att_infer *infer)
 {
     att_desc in[ATT_MAX_IN];
     for (int i = 0; i < node->in_count; i++)
         in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
     infer->context = graph->context;
-    infer->attrs = &node->attrs;
+    infer->attrs = node->attrs;
     infer->in = in;
     infer->in_count = node->in_count;
     att_status status = node->op->infer(infer);
@@ -300,7 +312,7 @@ static bool infer_outputs(att_graph *graph, const att_node *node, att_infer *inf
     return status == ATT_OK;
 }
 
-att_value att_emit(att_graph *graph, const char *name, const att_attrs *attrs, const att_value *in, int in_count,
+att_value att_emit(att_graph *graph, const char *name, const void *attrs, const att_value *in, int in_count,
                    att_value *out)
 {
     for (int i = 0; out && i < ATT_MAX_OUT; i++)
@@ -313,8 +325,7 @@ att_value att_emit(att_graph *graph, const char *name, const att_attrs *attrs, c
                      .scope = graph->scope};
     if (!node.op)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name));
-    if (attrs)
-        node.attrs = *attrs;
+    node.attrs = att_graph_attrs(graph, attrs, node.op->attrs_size);
     for (int i = 0; i < in_count; i++) {
         if (in[i] != ATT_NONE && !value_exists(graph, in[i]))
             return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
@@ -356,7 +367,7 @@ att_cost att_node_cost(const att_graph *graph, const att_node *node)
         out[i] = graph->values.items[node->out[i]].desc;
     cost.bytes += value_bytes(graph, node->out[0]);
     if (node->op->cost)
-        node->op->cost(in, out, &node->attrs, &cost);
+        node->op->cost(in, out, node->attrs, &cost);
     else
         cost.flops = (double)att_shape_count(out[0].shape);
     return cost;
@@ -394,7 +405,7 @@ static bool copy_list(att_context *context, void *to, const void *from, int coun
      copy_list((graph)->context, (void *)&(copy)->list.items, (graph)->list.items, (graph)->list.count, \
                &(copy)->list.capacity, sizeof *(graph)->list.items))
 
-static void copy_names(att_graph *copy)
+static void copy_contents(att_graph *copy)
 {
     for (int i = 0; i < copy->inputs.count; i++)
         copy->inputs.items[i].name = att_graph_string(copy, copy->inputs.items[i].name);
@@ -410,6 +421,7 @@ static void copy_names(att_graph *copy)
             last_to = att_graph_string(copy, last_from);
         }
         node->scope = last_to;
+        node->attrs = att_graph_attrs(copy, node->attrs, node->op->attrs_size);
     }
 }
 
@@ -422,7 +434,7 @@ att_graph *att_graph_copy(const att_graph *graph)
                   COPY_LIST(copy, graph, outputs) && COPY_LIST(copy, graph, parameters) &&
                   COPY_LIST(copy, graph, assigned);
     if (copied)
-        copy_names(copy);
+        copy_contents(copy);
     if (!copied || copy->status != ATT_OK)
         att_graph_destroy(&copy);
     return copy;

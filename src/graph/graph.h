@@ -57,5 +57,8 @@ att_graph *att_graph_copy(const att_graph *graph);
 /* Index of the parameter that `value` is, -1 for others. */
 int att_graph_parameter_of(const att_graph *graph, att_value value);
 const char *att_graph_string(att_graph *graph, const char *text);
+/* A copy of `size` bytes that lives as long as the graph; zeros where attrs is NULL. NULL where size is 0, or the graph
+ * has failed. */
+void *att_graph_attrs(att_graph *graph, const void *attrs, size_t size);
 
 #endif

@@ -8,8 +8,6 @@
 
 #include <attscope/graph.h>
 
-#include "graph/attrs.h"
-
 enum { ATT_MAX_IN = 9, ATT_MAX_OUT = 4 };
 
 /* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent, or (for
@@ -50,8 +48,8 @@ typedef struct att_case_input {
 /* A test and benchmark case: the same inputs serve the comparison of kernels with the reference, the gradient check,
  * and the clock. */
 typedef struct att_op_case {
-    const char *name; /* "vit_tiny_qkv" */
-    att_attrs attrs;
+    const char *name;              /* "vit_tiny_qkv" */
+    const void *attrs;             /* as the op's own header says; NULL: all zero */
     att_case_input in[ATT_MAX_IN]; /* absent ones: desc.shape.rank = -1 */
     int in_count;
     bool gradient; /* small enough for finite differences */
@@ -67,7 +65,8 @@ enum {
 
 typedef struct att_op {
     const char *name;
-    const char *help; /* one line with the formula */
+    const char *help;  /* one line with the formula */
+    size_t attrs_size; /* of what a node carries besides its inputs; ops/<op>.h says what that is */
     unsigned flags;
     att_status (*infer)(att_infer *infer);
     /* Emits the nodes of the backward pass; NULL: gradients stop here with an error if one is wanted. */
@@ -84,8 +83,8 @@ typedef struct att_op {
      * descriptions unless it sets them. */
     void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
     /* `producer` (this op) has one reader, `consumer`, through its out[0]. If it can do the consumer's work as well, it
-     * changes its own attrs, adds the consumer's other operand to its inputs, and returns true; the producer then
-     * yields the consumer's out[0]. NULL: it swallows nothing. */
+     * changes its own attrs, which it does not share then, adds the consumer's other operand to its inputs, and returns
+     * true; the producer then yields the consumer's out[0]. NULL: it swallows nothing. */
     bool (*absorb)(struct att_node *producer, const struct att_node *consumer);
     /* Mixed precision, a bit per input or output: inputs that may be bf16; those that should be (operands of matrix
      * products: a cast is put before them); outputs that may be, where every reader takes them so; inputs without which
@@ -101,7 +100,7 @@ typedef struct att_op {
 /* A node of a graph; ops see it in absorb() and backward(). */
 typedef struct att_node {
     const att_op *op;
-    att_attrs attrs;
+    void *attrs; /* op->attrs_size bytes that lie in the graph; copies of a node share them. NULL: the op has none */
     att_value in[ATT_MAX_IN]; /* ATT_NONE: absent */
     att_value out[ATT_MAX_OUT];
     int in_count, out_count;
@@ -109,9 +108,15 @@ typedef struct att_node {
     const char *scope;
 } att_node;
 
-/* Adds a node; returns out[0] (and all outputs in `out` where it is not NULL; out has room for ATT_MAX_OUT). Where all
- * of `attrs` is zero it may be NULL. Sticky as everything that builds. */
-att_value att_emit(att_graph *graph, const char *op, const att_attrs *attrs, const att_value *in, int in_count,
+/* A case's attributes, zeros where it gives none; NULL where the op has none. */
+const void *att_op_case_attrs(const att_op *op, const att_op_case *definition);
+
+/* The attributes of a node or of a problem, for reading. */
+#define ATT_ATTRS(of, type) ((const att_##type##_attrs *)(of)->attrs)
+
+/* Adds a node; returns out[0] (and all outputs in `out` where it is not NULL; out has room for ATT_MAX_OUT). attrs:
+ * op->attrs_size bytes, copied; NULL where all are zero. Sticky as everything that builds. */
+att_value att_emit(att_graph *graph, const char *op, const void *attrs, const att_value *in, int in_count,
                    att_value *out);
 
 /* The node that makes a value, while none is added; NULL for inputs and parameters. */
@@ -123,7 +128,7 @@ void att_graph_assign(att_graph *graph, att_value buffer, att_value value);
 /* --- for backward rules ----------------------------------------------------------------------------------------- */
 
 att_graph *att_backward_graph(att_backward *backward);
-const att_attrs *att_backward_attrs(const att_backward *backward);
+const void *att_backward_attrs(const att_backward *backward);
 /* Forward value of input or output i, computed again where its op is cheap to compute; ATT_NONE for an absent one. */
 att_value att_backward_in(att_backward *backward, int i);
 att_value att_backward_out(att_backward *backward, int i);

@@ -6,11 +6,13 @@
 
 #include "core/text.h"
 #include "measure/instrument.h"
+#include "ops/attention.h"
+#include "ops/attention_summary.h"
 
 /* 1 over the longer side of the node's grid; 0 where it has none. */
 static double one_side(const att_node *node)
 {
-    const att_attention_attrs *attrs = &node->attrs.attention;
+    const att_attention_attrs *attrs = node->attrs;
     int32_t side = attrs->grid_h > attrs->grid_w ? attrs->grid_h : attrs->grid_w;
     return side > 0 ? 1.0 / side : 0;
 }
@@ -104,7 +106,7 @@ att_status att_summaries_ask(att_asking *asking, const att_summary_column *colum
     for (int c = 0; c < count; c++)
         for (int i = att_asking_node(asking, "attention", -1); i >= 0; i = att_asking_node(asking, "attention", i))
             if (is_usable(&graph->nodes.items[i], side))
-                add_series(asking, graph->nodes.items[i].scope, graph->nodes.items[i].attrs.attention.heads,
+                add_series(asking, graph->nodes.items[i].scope, ATT_ATTRS(&graph->nodes.items[i], attention)->heads,
                            columns[c].statistic);
     if (found)
         return ATT_OK;

@@ -1,6 +1,7 @@
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
+#include "ops/update.h"
 
 static att_status infer_update(att_infer *infer)
 {
@@ -17,6 +18,7 @@ static const att_op_case cases[] = {ATT_CASES_OF_UPDATE};
 
 const att_op att_op_adamw = {
     .name = "adamw",
+    .attrs_size = sizeof(att_update_attrs),
     .help = "p, exp_avg, exp_avg_sq: decoupled weight decay, then Adam with bias correction (Loshchilov, Hutter 2019)",
     .infer = infer_update,
     .cost = cost_of_update,

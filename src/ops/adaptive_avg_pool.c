@@ -1,12 +1,13 @@
 #include <attscope/ops.h>
 
+#include "ops/adaptive_avg_pool.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
 att_value att_adaptive_avg_pool(att_graph *graph, att_value x, int height, int width)
 {
-    att_attrs attrs = {.adaptive = {.out_h = height, .out_w = width}};
+    att_adaptive_attrs attrs = {.out_h = height, .out_w = width};
     return att_emit(graph, "adaptive_avg_pool", &attrs, &x, 1, NULL);
 }
 
@@ -36,10 +37,10 @@ static att_status adaptive_infer(att_infer *infer)
 
 static void adaptive_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
+    att_adaptive_attrs attrs = *(const att_adaptive_attrs *)att_backward_attrs(backward);
     att_shape x = att_backward_in_desc(backward, 0).shape;
-    attrs.adaptive.height = (int32_t)x.dims[0];
-    attrs.adaptive.width = (int32_t)x.dims[1];
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
     att_value dy = att_backward_gradient(backward, 0);
     att_backward_give(backward, 0,
                       att_emit(att_backward_graph(backward), "adaptive_avg_pool_grad", &attrs, &dy, 1, NULL));
@@ -51,7 +52,7 @@ static void adaptive_cost(const att_desc *in, const att_desc *out, const void *a
     cost->flops = (double)att_shape_count(in->shape);
 }
 
-#define TO(h, w) .attrs.adaptive = {(h), (w), 0, 0}
+#define TO(h, w) ATT_CASE_ATTRS(adaptive, (h), (w), 0, 0)
 static const att_op_case adaptive_cases[] = {
     {.name = "smaller", TO(2, 3), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1, .gradient = true},
     {.name = "larger", TO(5, 4), .in = {ATT_CASE_SAMPLE(3, 2, 3)}, .in_count = 1, .gradient = true},
@@ -62,6 +63,7 @@ static const att_op_case adaptive_cases[] = {
 
 const att_op att_op_adaptive_avg_pool = {
     .name = "adaptive_avg_pool",
+    .attrs_size = sizeof(att_adaptive_attrs),
     .help = "y [i, j]: the mean of rows floor(i h / height) .. ceil((i + 1) h / height) - 1 of x, columns alike",
     .narrow_in = 1,
     .narrow_out = 1,
@@ -87,7 +89,7 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-#define BACK(h, w, from_h, from_w) .attrs.adaptive = {(h), (w), (from_h), (from_w)}
+#define BACK(h, w, from_h, from_w) ATT_CASE_ATTRS(adaptive, (h), (w), (from_h), (from_w))
 static const att_op_case grad_cases[] = {
     {.name = "smaller", BACK(2, 3, 5, 7), .in = {ATT_CASE_SAMPLE(2, 3, 3)}, .in_count = 1},
     {.name = "larger", BACK(5, 4, 3, 2), .in = {ATT_CASE_SAMPLE(5, 4, 19)}, .in_count = 1},
@@ -96,6 +98,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_adaptive_avg_pool_grad = {
     .name = "adaptive_avg_pool_grad",
+    .attrs_size = sizeof(att_adaptive_attrs),
     .help = "dx: dy over the number of elements of its window, added to each of them",
     .narrow_in = 1,
     .narrow_out = 1,

@@ -1,5 +1,7 @@
 #include <attscope/ops.h>
 
+#include "ops/activation.h"
+#include "ops/add.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -17,12 +19,12 @@ static att_shape spanned(att_shape shape)
     return shape;
 }
 
-/* attrs.add.axes: the axes that a shared b spans, which is what its gradient keeps; 0 where both are sample values. */
+/* attrs.axes: the axes that a shared b spans, which is what its gradient keeps; 0 where both are sample values. */
 att_value att_add(att_graph *graph, att_value a, att_value b)
 {
-    att_attrs attrs = {0};
+    att_add_attrs attrs = {0};
     if (b != ATT_NONE && att_value_kind(graph, b) == ATT_SHARED)
-        attrs.add.axes = spanned(att_value_shape(graph, b)).rank;
+        attrs.axes = spanned(att_value_shape(graph, b)).rank;
     att_value in[2] = {a, b};
     return att_emit(graph, "add", &attrs, in, 2, NULL);
 }
@@ -59,7 +61,7 @@ static att_status add_infer(att_infer *infer)
 /* An activation is absorbed only after this. */
 static void add_backward(att_backward *backward)
 {
-    int axes = att_backward_attrs(backward)->add.axes;
+    int axes = ((const att_add_attrs *)att_backward_attrs(backward))->axes;
     att_value dy = att_backward_gradient(backward, 0);
     if (att_backward_wants(backward, 0))
         att_backward_give(backward, 0, dy);
@@ -73,14 +75,14 @@ static void add_backward(att_backward *backward)
 
 static bool add_absorb(att_node *producer, const att_node *consumer)
 {
-    return att_rule_absorb_relu(&producer->attrs.add.activation, consumer);
+    return att_rule_absorb_relu(&((att_add_attrs *)producer->attrs)->activation, consumer);
 }
 
 /* (rest + what a mean hands to every row) + a convolution's gradient: the share goes with the convolution's. */
 static bool add_shorten(att_graph *graph, const att_node *node, att_value *instead)
 {
     att_value rest, pooled, sum;
-    for (int i = 0; node->attrs.add.axes == 0 && i < 2; i++)
+    for (int i = 0; ATT_ATTRS(node, add)->axes == 0 && i < 2; i++)
         if (att_rule_adds_pooled(graph, node->in[i], &rest, &pooled) &&
             att_conv_add_pooled(graph, node->in[1 - i], pooled, &sum)) {
             instead[0] = att_add(graph, rest, sum);
@@ -91,35 +93,35 @@ static bool add_shorten(att_graph *graph, const att_node *node, att_value *inste
 
 static const att_op_case cases[] = {
     {.name = "relu",
-     .attrs.add.activation = ATT_ACT_RELU,
+     ATT_CASE_ATTRS(add, .activation = ATT_ACT_RELU),
      .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_SAMPLE(5, 33)},
      .in_count = 2},
     {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2, .gradient = true},
     {.name = "scalars", .in = {ATT_CASE_SCALAR, ATT_CASE_SCALAR}, .in_count = 2},
     {.name = "position",
-     .attrs.add.axes = 2,
+     ATT_CASE_ATTRS(add, .axes = 2),
      .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(1, 5, 7)},
      .in_count = 2,
      .gradient = true},
     {.name = "bias",
-     .attrs.add.axes = 1,
+     ATT_CASE_ATTRS(add, .axes = 1),
      .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SHARED(7)},
      .in_count = 2,
      .gradient = true},
     {.name = "one_number",
-     .attrs.add.axes = 1,
+     ATT_CASE_ATTRS(add, .axes = 1),
      .in = {ATT_CASE_SAMPLE(5, 1), ATT_CASE_SHARED(1)},
      .in_count = 2,
      .gradient = true},
     {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_SAMPLE(50, 64)}, .in_count = 2, .bench = true},
     {.name = "resnet_256",
-     .attrs.add.activation = ATT_ACT_RELU,
+     ATT_CASE_ATTRS(add, .activation = ATT_ACT_RELU),
      .in = {ATT_CASE_SAMPLE(56, 56, 256), ATT_CASE_SAMPLE(56, 56, 256)},
      .in_count = 2,
      .bench = true},
     {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SAMPLE(197, 192)}, .in_count = 2, .bench = true},
     {.name = "tiny_position",
-     .attrs.add.axes = 2,
+     ATT_CASE_ATTRS(add, .axes = 2),
      .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SHARED(1, 197, 192)},
      .in_count = 2,
      .bench = true},
@@ -127,6 +129,7 @@ static const att_op_case cases[] = {
 
 const att_op att_op_add = {
     .name = "add",
+    .attrs_size = sizeof(att_add_attrs),
     .help = "y = act(a + b); a shared b is repeated over the leading axes of a",
     .narrow_in = 3,
     .narrow_out = 1,

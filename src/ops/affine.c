@@ -1,4 +1,6 @@
+#include "ops/activation.h"
 #include "ops/cases.h"
+#include "ops/gate.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -59,7 +61,7 @@ static void affine_backward(att_backward *backward)
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0), matrix = att_backward_in(backward, MATRIX);
     att_value gate = att_backward_in(backward, GATE), sums[ATT_MAX_OUT];
-    if (att_backward_attrs(backward)->gate.activation == ATT_ACT_RELU)
+    if (((const att_gate_attrs *)att_backward_attrs(backward))->activation == ATT_ACT_RELU)
         dy = att_emit(graph, "relu_grad", NULL, (att_value[]){dy, att_backward_out(backward, 0)}, 2, NULL);
     if (att_backward_wants(backward, RESIDUAL))
         att_backward_give(backward, RESIDUAL, dy);
@@ -97,21 +99,21 @@ static bool absorb_gate(att_node *producer, const att_node *gate)
         return false;
     producer->in[GATE] = gate->in[GATES];
     producer->in[RESIDUAL] = gate->in[GATED_RESIDUAL];
-    producer->attrs.gate.activation = gate->attrs.gate.activation;
+    ((att_gate_attrs *)producer->attrs)->activation = ATT_ATTRS(gate, gate)->activation;
     return true;
 }
 
 /* In this order: a gate, a sum, a ReLU. */
 static bool affine_absorb(att_node *producer, const att_node *consumer)
 {
-    if (producer->attrs.gate.activation != ATT_ACT_NONE)
+    if (ATT_ATTRS(producer, gate)->activation != ATT_ACT_NONE)
         return false;
     return consumer->op == &att_op_gate
                ? absorb_gate(producer, consumer)
-               : att_rule_absorb_finish(producer, &producer->attrs.gate.activation, consumer, RESIDUAL);
+               : att_rule_absorb_finish(producer, &((att_gate_attrs *)producer->attrs)->activation, consumer, RESIDUAL);
 }
 
-#define RELU .attrs.gate.activation = ATT_ACT_RELU
+#define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
 #define MATRIX_OF(c, o) ATT_CASE_DRAWN(ATT_BATCH, 0.2, 0, (c) + 1, o)
 #define ALONE(c, o, ...) \
     .in = {ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT}, .in_count = IN_COUNT
@@ -136,6 +138,7 @@ static const att_op_case affine_cases[] = {
 
 const att_op att_op_affine = {
     .name = "affine",
+    .attrs_size = sizeof(att_gate_attrs),
     .help = "y = act((x B + b) (.) gate + residual): B and, in its last row, b of the batch",
     .flags = ATT_OP_ABSORBS_FIRST,
     .narrow_in = 1u << X | 1u << RESIDUAL,

@@ -5,6 +5,7 @@
 
 #include "core/text.h"
 #include "graph/graph.h"
+#include "ops/attention.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -16,11 +17,11 @@ enum { GRAD_DO, GRAD_QKV, GRAD_O, GRAD_LSE, GRAD_IN_COUNT };
 
 att_value att_attention(att_graph *graph, att_value qkv, const att_attention_options *options)
 {
-    att_attrs attrs = {0}; /* no heads: refused by the shape rule */
+    att_attention_attrs attrs = {0}; /* no heads: refused by the shape rule */
     if (options) {
         att_shape shape = att_value_shape(graph, qkv);
         int64_t width = shape.rank == 2 && options->heads > 0 ? shape.dims[1] / 3 / options->heads : 0;
-        attrs.attention = (att_attention_attrs){
+        attrs = (att_attention_attrs){
             .heads = options->heads,
             .prefix = options->prefix,
             .grid_h = options->grid_h,
@@ -77,11 +78,11 @@ static att_status attention_infer(att_infer *infer)
 
 static void attention_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, OUT), att_backward_in(backward, 0),
                                    att_backward_out(backward, OUT), att_backward_out(backward, LSE)};
     att_backward_give(backward, 0,
-                      att_emit(att_backward_graph(backward), "attention_grad", &attrs, in, GRAD_IN_COUNT, NULL));
+                      att_emit(att_backward_graph(backward), "attention_grad", att_backward_attrs(backward), in,
+                               GRAD_IN_COUNT, NULL));
 }
 
 /* `products` matrix products of N x N x d a head, and about 10 operations a score. */
@@ -100,7 +101,7 @@ static void attention_cost(const att_desc *in, const att_desc *out, const void *
 }
 
 #define HEADS(h, d, prefix_, gh, gw) \
-    .attrs.attention = {.heads = (h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = (d)}
+    ATT_CASE_ATTRS(attention, .heads = (h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = (d))
 static const att_op_case attention_cases[] = {
     {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = {ATT_CASE_SAMPLE(5, 18)}, .in_count = 1, .gradient = true},
     {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = {ATT_CASE_SAMPLE(1, 21)}, .in_count = 1},
@@ -117,6 +118,7 @@ static const att_op_case attention_cases[] = {
 
 const att_op att_op_attention = {
     .name = "attention",
+    .attrs_size = sizeof(att_attention_attrs),
     .help = "o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j), per head",
     .narrow_in = 1,
     .narrow_out = 1,
@@ -176,6 +178,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_attention_grad = {
     .name = "attention_grad",
+    .attrs_size = sizeof(att_attention_attrs),
     .help =
         "dv_j = sum_i a_ij do_i; ds_ij = a_ij (do_i . v_j - do_i . o_i); dq_i = scale sum_j ds_ij k_j; "
         "dk_j = scale sum_i ds_ij q_i; a_ij = exp(scale q_i . k_j - lse_i)",
@@ -215,7 +218,7 @@ static att_value map_of(att_graph *graph, const att_node *node)
 static att_value summary_of(att_graph *graph, const att_node *node)
 {
     att_graph_scope(graph, node->scope);
-    return att_attention_summary(graph, node->out[STATS], node->attrs.attention.prefix);
+    return att_attention_summary(graph, node->out[STATS], ATT_ATTRS(node, attention)->prefix);
 }
 
 static const question stats = {"stats", stats_of}, map = {"map", map_of}, summary = {"summary", summary_of};

@@ -1,5 +1,7 @@
 #include <attscope/ops.h>
 
+#include "ops/attention.h"
+#include "ops/attention_summary.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -8,7 +10,7 @@ _Static_assert((int)ATT_ATTENTION_SUMMARY == (int)ATT_SUMMARY_COUNT, "the public
 
 att_value att_attention_summary(att_graph *graph, att_value stats, int prefix)
 {
-    att_attrs attrs = {.attention_summary = {.prefix = prefix}};
+    att_attention_summary_attrs attrs = {.prefix = prefix};
     return att_emit(graph, "attention_summary", &attrs, &stats, 1, NULL);
 }
 
@@ -36,7 +38,7 @@ static void summary_cost(const att_desc *in, const att_desc *out, const void *at
 }
 
 /* Rows of statistics as attention gives them: masses within [0, 1] that leave something for the other tokens. */
-#define SUMMARY(p) .attrs.attention_summary = {.prefix = (p)}
+#define SUMMARY(p) ATT_CASE_ATTRS(attention_summary, .prefix = (p))
 #define STATS(h, n) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.02, 0.3, h, n, 8)}, .in_count = 1
 static const att_op_case summary_cases[] = {
     {.name = "odd", SUMMARY(1), STATS(2, 5)},
@@ -49,6 +51,7 @@ static const att_op_case summary_cases[] = {
 
 const att_op att_op_attention_summary = {
     .name = "attention_summary",
+    .attrs_size = sizeof(att_attention_summary_attrs),
     .help = "means over queries of an attention's statistics, a row for each head",
     .narrow_in = 0,
     .infer = summary_infer,

@@ -1,3 +1,4 @@
+#include "ops/batch_moments.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -80,7 +81,7 @@ static void merge_cost(const att_desc *in, const att_desc *out, const void *attr
     cost->flops = 4 * (double)att_shape_count(in->shape);
 }
 
-#define ROWS(n) .attrs.moments = {.rows = (n)}
+#define ROWS(n) ATT_CASE_ATTRS(moments, .rows = (n))
 #define MOMENTS(kind, c) ATT_CASE_DRAWN(kind, 0.1, 1, 2, c)
 static const att_op_case merge_cases[] = {
     {.name = "odd", ROWS(15), .in = {MOMENTS(ATT_SAMPLE, 7)}, .in_count = 1},
@@ -92,6 +93,7 @@ static const att_op_case merge_cases[] = {
 
 const att_op att_op_merge_moments = {
     .name = "merge_moments",
+    .attrs_size = sizeof(att_moments_attrs),
     .help = "mean and biased variance of each channel over all samples, from each sample's moments",
     .infer = merge_infer,
     .cost = merge_cost,
@@ -113,7 +115,7 @@ static att_status running_infer(att_infer *infer)
     return ATT_OK;
 }
 
-#define RUNNING(n) .attrs.moments = {.rows = (n), .momentum = 0.1}
+#define RUNNING(n) ATT_CASE_ATTRS(moments, .rows = (n), .momentum = 0.1)
 #define VECTORS(c) MOMENTS(ATT_BATCH, c), ATT_CASE_SHARED(c), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1, c)
 static const att_op_case running_cases[] = {
     {.name = "odd", RUNNING(15), .in = {VECTORS(7)}, .in_count = 3},
@@ -123,6 +125,7 @@ static const att_op_case running_cases[] = {
 
 const att_op att_op_running_stats = {
     .name = "running_stats",
+    .attrs_size = sizeof(att_moments_attrs),
     .help = "(1 - momentum) old + momentum new: mean, and variance, whose new one is the unbiased",
     .infer = running_infer,
     ATT_CASES(running_cases),
@@ -148,6 +151,7 @@ static const att_op_case batch_mean_cases[] = {
 
 const att_op att_op_batch_mean = {
     .name = "batch_mean",
+    .attrs_size = sizeof(att_moments_attrs),
     .help = "the mean over all rows of a batch, of sums over each sample's rows",
     .infer = batch_mean_infer,
     ATT_CASES(batch_mean_cases),

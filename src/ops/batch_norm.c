@@ -2,7 +2,12 @@
 
 #include <math.h>
 
+#include "ops/activation.h"
+#include "ops/batch_moments.h"
+#include "ops/batch_norm.h"
 #include "ops/cases.h"
+#include "ops/channel_gram.h"
+#include "ops/conv2d.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -13,9 +18,9 @@ att_value att_batch_norm(att_graph *graph, att_value x, att_value gamma, att_val
                          att_value variance, const att_batch_norm_options *options)
 {
     att_batch_norm_options given = options ? *options : (att_batch_norm_options){0};
-    att_attrs attrs = {.batch_norm = {.eps = given.eps == 0 ? 1e-5 : given.eps,
-                                      .momentum = given.momentum == 0 ? 0.1 : given.momentum,
-                                      .frozen = given.frozen}};
+    att_batch_norm_attrs attrs = {.eps = given.eps == 0 ? 1e-5 : given.eps,
+                                  .momentum = given.momentum == 0 ? 0.1 : given.momentum,
+                                  .frozen = given.frozen};
     att_value in[IN_COUNT] = {x, gamma, beta, mean, variance};
     return att_emit(graph, "batch_norm", &attrs, in, IN_COUNT, NULL);
 }
@@ -51,9 +56,8 @@ static void batch_norm_backward(att_backward *backward)
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, GAMMA), att_backward_in(backward, MEAN),
                                    att_backward_in(backward, VARIANCE)};
-    att_attrs attrs = *att_backward_attrs(backward);
     att_value out[ATT_MAX_OUT];
-    att_emit(att_backward_graph(backward), "batch_norm_grad", &attrs, in, GRAD_IN_COUNT, out);
+    att_emit(att_backward_graph(backward), "batch_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
     for (int i = X; i <= BETA; i++)
         if (att_backward_wants(backward, i))
             att_backward_give(backward, i, out[i]);
@@ -61,7 +65,7 @@ static void batch_norm_backward(att_backward *backward)
 
 static void assign_running_stats(att_graph *graph, const att_node *node, att_value stats, int64_t rows)
 {
-    att_attrs attrs = {.moments = {.rows = rows, .momentum = node->attrs.batch_norm.momentum}};
+    att_moments_attrs attrs = {.rows = rows, .momentum = ATT_ATTRS(node, batch_norm)->momentum};
     att_value in[] = {stats, node->in[MEAN], node->in[VARIANCE]}, out[ATT_MAX_OUT];
     att_emit(graph, "running_stats", &attrs, in, 3, out);
     att_graph_assign(graph, node->in[MEAN], out[0]);
@@ -72,7 +76,7 @@ static void assign_running_stats(att_graph *graph, const att_node *node, att_val
 static bool is_pointwise(const att_graph *graph, const att_node *conv)
 {
     enum { WEIGHT = 1, BIAS };
-    const att_conv_attrs *attrs = &conv->attrs.conv;
+    const att_conv_attrs *attrs = conv->attrs;
     att_shape weight = att_value_shape(graph, conv->in[WEIGHT]);
     return weight.dims[2] == 1 && weight.dims[3] == 1 && attrs->stride == 1 && attrs->padding == 0 &&
            attrs->groups == 1 && conv->in[BIAS] == ATT_NONE;
@@ -95,8 +99,8 @@ static bool find_narrow(const att_graph *graph, att_value x, att_value in[2])
 /* The convolution and the norm in one. */
 static att_value emit_affine(att_graph *graph, const att_node *node, const att_value narrow[2], int64_t rows)
 {
-    att_attrs merged = {.moments = {.rows = rows}};
-    att_attrs norm = {.gram_norm = {.eps = node->attrs.batch_norm.eps, .rows = rows}};
+    att_moments_attrs merged = {.rows = rows};
+    att_gram_norm_attrs norm = {.eps = ATT_ATTRS(node, batch_norm)->eps, .rows = rows};
     att_value gram = att_emit(graph, "channel_gram", NULL, narrow, 1, NULL), out[ATT_MAX_OUT];
     gram = att_emit(graph, "merge_gram", &merged, &gram, 1, NULL);
     att_value in[] = {gram, narrow[1], node->in[GAMMA], node->in[BETA]};
@@ -110,7 +114,7 @@ static att_value emit_affine(att_graph *graph, const att_node *node, const att_v
 static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
 {
     att_node node = *asked; /* emitting moves nodes */
-    if (node.attrs.batch_norm.frozen)
+    if (ATT_ATTRS(&node, batch_norm)->frozen)
         return ATT_NONE;
     att_shape shape = att_value_shape(graph, node.in[X]);
     int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
@@ -118,11 +122,11 @@ static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
     if (find_narrow(graph, node.in[X], narrow))
         return emit_affine(graph, &node, narrow, rows);
     att_value moments = att_emit(graph, "channel_moments", NULL, &node.in[X], 1, NULL);
-    att_attrs merged = {.moments = {.rows = rows}};
+    att_moments_attrs merged = {.rows = rows};
     att_value stats = att_emit(graph, "merge_moments", &merged, &moments, 1, NULL);
     assign_running_stats(graph, &node, stats, rows);
     att_value in[] = {node.in[X], stats, node.in[GAMMA], node.in[BETA]};
-    return att_emit(graph, "normalize", &node.attrs, in, 4, NULL);
+    return att_emit(graph, "normalize", node.attrs, in, 4, NULL);
 }
 
 /* A factor and a shift for each channel. */
@@ -134,11 +138,11 @@ static void batch_norm_cost(const att_desc *in, const att_desc *out, const void 
 
 static bool batch_norm_absorb(att_node *producer, const att_node *consumer)
 {
-    return att_rule_absorb_relu(&producer->attrs.batch_norm.activation, consumer);
+    return att_rule_absorb_relu(&((att_batch_norm_attrs *)producer->attrs)->activation, consumer);
 }
 
-#define PLAIN .attrs.batch_norm = {1e-5, 0.1, true, ATT_ACT_NONE}
-#define RELU .attrs.batch_norm = {1e-5, 0.1, true, ATT_ACT_RELU}
+#define PLAIN ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_NONE)
+#define RELU ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_RELU)
 #define STATS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.2, 0.3, c), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1.1, c)
 #define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c), STATS(c)
 static const att_op_case batch_norm_cases[] = {
@@ -167,6 +171,7 @@ static const att_op_case batch_norm_cases[] = {
 
 const att_op att_op_batch_norm = {
     .name = "batch_norm",
+    .attrs_size = sizeof(att_batch_norm_attrs),
     .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta), a number each for every channel",
     .flags = ATT_OP_RECOMPUTE,
     .narrow_in = 1u << X,
@@ -224,6 +229,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_batch_norm_grad = {
     .name = "batch_norm_grad",
+    .attrs_size = sizeof(att_batch_norm_attrs),
     .help = "dx = dy gamma r, r = 1 / sqrt(variance + eps); dgamma, dbeta = the sums of dy (x - mean) r and of dy",
     .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
     .narrow_out = 1,

@@ -7,6 +7,7 @@
 #define ATT_OPS_CASES_H
 
 #include "graph/op.h"
+#include "ops/update.h"
 
 #define ATT_CASE_SHAPE(...)                                        \
     {                                                              \
@@ -39,12 +40,23 @@
         .desc = { ATT_F32, ATT_SAMPLE, {.rank = -1} } \
     }
 
+/* Attributes of a case: ATT_CASE_ATTRS(conv, .stride = 2). */
+#define ATT_CASE_ATTRS(type, ...)        \
+    .attrs = &(const att_##type##_attrs) \
+    {                                    \
+        __VA_ARGS__                      \
+    }
+
 /* The cases of every update. */
-#define ATT_CASES_OF_UPDATE                                                                     \
-    {.name = "odd", .attrs.update.decay = true, .in = {ATT_CASE_SHARED(4112)}, .in_count = 1},  \
-        {.name = "no_decay", .in = {ATT_CASE_SHARED(16)}, .in_count = 1},                       \
-        {.name = "zero_gradient", .in = {ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48)}, .in_count = 1}, \
-        {.name = "demo", .attrs.update.decay = true, .in = {ATT_CASE_SHARED(204800)}, .in_count = 1, .bench = true},
+#define ATT_CASES_OF_UPDATE                                                                               \
+    {.name = "odd", ATT_CASE_ATTRS(update, .decay = true), .in = {ATT_CASE_SHARED(4112)}, .in_count = 1}, \
+        {.name = "no_decay", .in = {ATT_CASE_SHARED(16)}, .in_count = 1},                                 \
+        {.name = "zero_gradient", .in = {ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48)}, .in_count = 1},           \
+        {.name = "demo",                                                                                  \
+         ATT_CASE_ATTRS(update, .decay = true),                                                           \
+         .in = {ATT_CASE_SHARED(204800)},                                                                 \
+         .in_count = 1,                                                                                   \
+         .bench = true},
 
 #define ATT_CASES(array) .cases = (array), .case_count = (int)(sizeof(array) / sizeof *(array))
 

@@ -1,6 +1,7 @@
 #include <attscope/ops.h>
 
 #include "ops/cases.h"
+#include "ops/channel_conv.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -38,7 +39,7 @@ static void conv_backward(att_backward *backward)
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
     if (att_backward_wants(backward, X)) {
-        att_attrs attrs = {.channel_conv = {.flipped = true}};
+        att_channel_conv_attrs attrs = {.flipped = true};
         att_value in[2] = {dy, att_backward_in(backward, WEIGHT)};
         att_backward_give(backward, X, att_emit(graph, "channel_conv", &attrs, in, 2, NULL));
     }
@@ -61,7 +62,7 @@ static const att_op_case conv_cases[] = {
     {.name = "wide", .in = {ATT_CASE_SAMPLE(2), ATT_CASE_SHARED(1, 1, 7)}, .in_count = 2, .gradient = true},
     {.name = "one", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 1)}, .in_count = 2},
     {.name = "flipped",
-     .attrs.channel_conv.flipped = true,
+     ATT_CASE_ATTRS(channel_conv, .flipped = true),
      .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 5)},
      .in_count = 2},
     {.name = "resnet_256", .in = {ATT_CASE_SAMPLE(256), ATT_CASE_SHARED(1, 1, 5)}, .in_count = 2, .bench = true},
@@ -69,6 +70,7 @@ static const att_op_case conv_cases[] = {
 
 const att_op att_op_channel_conv = {
     .name = "channel_conv",
+    .attrs_size = sizeof(att_channel_conv_attrs),
     .help = "y[c] = sum_j x[c + j - (k - 1) / 2] weight[j], zero outside x; flipped: weight[k - 1 - j]",
     .infer = conv_infer,
     .backward = conv_backward,

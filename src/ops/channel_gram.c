@@ -1,3 +1,5 @@
+#include "ops/channel_gram.h"
+#include "ops/batch_moments.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -96,7 +98,7 @@ static void merge_cost(const att_desc *in, const att_desc *out, const void *attr
     cost->flops = 3 * (double)att_shape_count(in->shape);
 }
 
-#define ROWS(n) .attrs.moments = {.rows = (n)}
+#define ROWS(n) ATT_CASE_ATTRS(moments, .rows = (n))
 #define GRAM_OF(kind, c) ATT_CASE_DRAWN(kind, 0.1, 1, (c) + 1, c)
 static const att_op_case merge_cases[] = {
     {.name = "odd", ROWS(15), .in = {GRAM_OF(ATT_SAMPLE, 7)}, .in_count = 1},
@@ -107,6 +109,7 @@ static const att_op_case merge_cases[] = {
 
 const att_op att_op_merge_gram = {
     .name = "merge_gram",
+    .attrs_size = sizeof(att_moments_attrs),
     .help = "mean and covariance of the rows of all samples, from each sample's gram",
     .infer = merge_infer,
     .backward = merge_backward,
@@ -146,12 +149,12 @@ static void norm_backward(att_backward *backward)
 {
     enum { DGRAM, DWEIGHT, DGAMMA, DBETA };
     att_graph *graph = att_backward_graph(backward);
-    att_attrs attrs = *att_backward_attrs(backward), whole = {.moments = {.rows = 1}};
+    const att_moments_attrs whole = {.rows = 1};
     att_value mean = att_backward_gradient(backward, 0), out[ATT_MAX_OUT];
     mean = att_emit(graph, "batch_mean", &whole, &mean, 1, NULL);
     att_value in[GRAD_IN_COUNT] = {mean, att_backward_in(backward, GRAM), att_backward_in(backward, WEIGHT),
                                    att_backward_in(backward, GAMMA), att_backward_out(backward, 1)};
-    att_emit(graph, "gram_norm_grad", &attrs, in, GRAD_IN_COUNT, out);
+    att_emit(graph, "gram_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
     if (att_backward_wants(backward, GRAM))
         att_backward_give(backward, GRAM, out[DGRAM]);
     if (att_backward_wants(backward, WEIGHT))
@@ -169,7 +172,7 @@ static void norm_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 /* Of random numbers, so that a gram is no covariance; near 1, so that variances are positive all the same. */
-#define NORM .attrs.gram_norm = {.eps = 1e-3, .rows = 15}
+#define NORM ATT_CASE_ATTRS(gram_norm, .eps = 1e-3, .rows = 15)
 #define WEIGHT_OF(o, c) ATT_CASE_DRAWN(ATT_SHARED, 0.1, 0.2, o, c, 1, 1)
 #define OF(o, c)                                                                                               \
     .in = {GRAM_OF(ATT_BATCH, c), WEIGHT_OF(o, c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, o), ATT_CASE_SHARED(o)}, \
@@ -183,6 +186,7 @@ static const att_op_case norm_cases[] = {
 
 const att_op att_op_gram_norm = {
     .name = "gram_norm",
+    .attrs_size = sizeof(att_gram_norm_attrs),
     .help =
         "B and b of norm(x W') = x B + b, and the channels' mean w m and variance w' C w, m and C the mean and the "
         "covariance of x",
@@ -229,6 +233,7 @@ static const att_op_case norm_grad_cases[] = {
 
 const att_op att_op_gram_norm_grad = {
     .name = "gram_norm_grad",
+    .attrs_size = sizeof(att_gram_norm_attrs),
     .help =
         "of gram_norm's inputs, from the mean over samples of [B; b]'s: T, by way of the gram, of which dx = [x 1] T, "
         "and each sample's share of those of W, gamma and beta",

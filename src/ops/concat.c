@@ -1,6 +1,7 @@
 #include <attscope/ops.h>
 
 #include "ops/cases.h"
+#include "ops/concat.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -34,7 +35,7 @@ static att_status concat_infer(att_infer *infer)
 static void concat_backward(att_backward *backward)
 {
     att_desc a = att_backward_in_desc(backward, A);
-    att_attrs attrs = {.slice = {.count = (int32_t)att_rule_columns(&a)}};
+    att_concat_attrs attrs = {.first = (int32_t)att_rule_columns(&a)};
     att_value dy = att_backward_gradient(backward, 0), out[ATT_MAX_OUT];
     att_emit(att_backward_graph(backward), "concat_grad", &attrs, &dy, 1, out);
     for (int i = 0; i < 2; i++)
@@ -57,10 +58,9 @@ const att_op att_op_concat = {
     ATT_CASES(concat_cases),
 };
 
-/* attrs.slice.count: the width of a. */
 static att_status grad_infer(att_infer *infer)
 {
-    int64_t width = ((const att_slice_attrs *)infer->attrs)->count;
+    int64_t width = ((const att_concat_attrs *)infer->attrs)->first;
     ATT_TRY(att_rule_count(infer, "concat_grad", 1));
     ATT_TRY(att_rule_take(infer, "concat_grad", 0, "dy", ATT_SAMPLE));
     att_shape shape = infer->in[0].shape;
@@ -76,13 +76,18 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .attrs.slice.count = 7, .in = {ATT_CASE_SAMPLE(3, 5, 11)}, .in_count = 1},
-    {.name = "vectors", .attrs.slice.count = 7, .in = {ATT_CASE_SAMPLE(40)}, .in_count = 1},
-    {.name = "maps_56", .attrs.slice.count = 64, .in = {ATT_CASE_SAMPLE(56, 56, 128)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_ATTRS(concat, .first = 7), .in = {ATT_CASE_SAMPLE(3, 5, 11)}, .in_count = 1},
+    {.name = "vectors", ATT_CASE_ATTRS(concat, .first = 7), .in = {ATT_CASE_SAMPLE(40)}, .in_count = 1},
+    {.name = "maps_56",
+     ATT_CASE_ATTRS(concat, .first = 64),
+     .in = {ATT_CASE_SAMPLE(56, 56, 128)},
+     .in_count = 1,
+     .bench = true},
 };
 
 const att_op att_op_concat_grad = {
     .name = "concat_grad",
+    .attrs_size = sizeof(att_concat_attrs),
     .help = "da, db: the columns of dy that came from a, and those from b",
     .infer = grad_infer,
     .cost = att_rule_cost_of_moving,

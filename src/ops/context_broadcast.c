@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ops/cases.h"
+#include "ops/context_broadcast.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -10,7 +11,7 @@ enum { X, SCALE, RESIDUAL, IN_COUNT };
 
 att_value att_context_broadcast(att_graph *graph, att_value x, double keep, double share, att_value scale)
 {
-    att_attrs attrs = {.broadcast = {.keep = keep, .share = share}};
+    att_broadcast_attrs attrs = {.keep = keep, .share = share};
     att_value in[IN_COUNT] = {x, scale, ATT_NONE};
     return att_emit(graph, "context_broadcast", &attrs, in, IN_COUNT, NULL);
 }
@@ -36,11 +37,11 @@ static att_status broadcast_infer(att_infer *infer)
 static void broadcast_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
-    att_attrs attrs = *att_backward_attrs(backward);
     att_value dy = att_backward_gradient(backward, 0);
     if (att_backward_wants(backward, X)) {
         att_value in[IN_COUNT] = {dy, att_backward_in(backward, SCALE), ATT_NONE};
-        att_backward_give(backward, X, att_emit(graph, "context_broadcast", &attrs, in, IN_COUNT, NULL));
+        att_backward_give(backward, X,
+                          att_emit(graph, "context_broadcast", att_backward_attrs(backward), in, IN_COUNT, NULL));
     }
     if (att_backward_wants(backward, SCALE)) {
         att_value in[2] = {dy, att_backward_in(backward, X)};
@@ -59,8 +60,8 @@ static bool broadcast_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
-#define CB .attrs.broadcast = {0.5, 0.5}
-#define CB_S .attrs.broadcast = {1, 0}
+#define CB ATT_CASE_ATTRS(broadcast, 0.5, 0.5)
+#define CB_S ATT_CASE_ATTRS(broadcast, 1, 0)
 static const att_op_case broadcast_cases[] = {
     {.name = "cb",
      CB,
@@ -73,7 +74,7 @@ static const att_op_case broadcast_cases[] = {
      .in_count = IN_COUNT,
      .gradient = true},
     {.name = "uneven",
-     .attrs.broadcast = {0.3, -1.7},
+     ATT_CASE_ATTRS(broadcast, 0.3, -1.7),
      .in = {ATT_CASE_SAMPLE(3, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(3, 33)},
      .in_count = IN_COUNT},
     {.name = "one_token",
@@ -94,6 +95,7 @@ static const att_op_case broadcast_cases[] = {
 
 const att_op att_op_context_broadcast = {
     .name = "context_broadcast",
+    .attrs_size = sizeof(att_broadcast_attrs),
     .help = "y_i = keep x_i + share (.) mean_j x_j (+ residual), over all tokens",
     .narrow_in = 1u << X,
     .narrow_out = 1,
@@ -128,6 +130,7 @@ static const att_op_case scale_grad_cases[] = {
 
 const att_op att_op_context_broadcast_scale_grad = {
     .name = "context_broadcast_scale_grad",
+    .attrs_size = sizeof(att_broadcast_attrs),
     .help = "dscale = the sum over samples of mean_j x_j (.) sum_i dy_i",
     .narrow_in = 3,
     .infer = scale_grad_infer,

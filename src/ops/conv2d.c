@@ -1,6 +1,9 @@
 #include <attscope/ops.h>
 
+#include "ops/activation.h"
+#include "ops/batch_norm.h"
 #include "ops/cases.h"
+#include "ops/conv2d.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 #include "ops/window.h"
@@ -15,10 +18,8 @@ static int32_t or_one(int option)
 att_value att_conv2d(att_graph *graph, att_value x, att_value weight, att_value bias, const att_conv_options *options)
 {
     att_conv_options o = options ? *options : (att_conv_options){0};
-    att_attrs attrs = {.conv = {.stride = or_one(o.stride),
-                                .padding = o.padding,
-                                .dilation = or_one(o.dilation),
-                                .groups = or_one(o.groups)}};
+    att_conv_attrs attrs = {
+        .stride = or_one(o.stride), .padding = o.padding, .dilation = or_one(o.dilation), .groups = or_one(o.groups)};
     att_value in[IN_COUNT] = {x, weight, bias, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE};
     return att_emit(graph, "conv2d", &attrs, in, IN_COUNT, NULL);
 }
@@ -84,14 +85,14 @@ static att_status conv2d_infer(att_infer *infer)
 /* Of the plain form that att_conv2d() makes: absorbing comes after the backward pass is laid out. */
 static void conv2d_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
+    att_conv_attrs attrs = *(const att_conv_attrs *)att_backward_attrs(backward);
     att_shape x = att_backward_in_desc(backward, X).shape, weight = att_backward_in_desc(backward, WEIGHT).shape;
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    attrs.conv.height = (int32_t)x.dims[0];
-    attrs.conv.width = (int32_t)x.dims[1];
-    attrs.conv.kernel_h = (int32_t)weight.dims[2];
-    attrs.conv.kernel_w = (int32_t)weight.dims[3];
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
+    attrs.kernel_h = (int32_t)weight.dims[2];
+    attrs.kernel_w = (int32_t)weight.dims[3];
     if (att_backward_wants(backward, X)) {
         att_value in[] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE, ATT_NONE};
         att_backward_give(backward, X, att_emit(graph, "conv2d_data_grad", &attrs, in, 5, NULL));
@@ -116,8 +117,9 @@ static bool absorb_norm(att_node *producer, const att_node *norm)
 {
     if (producer->in[GAMMA] != ATT_NONE || producer->in[RESIDUAL] != ATT_NONE || norm->in[0] != producer->out[0])
         return false;
-    producer->attrs.conv.eps = norm->attrs.batch_norm.eps;
-    producer->attrs.conv.activation = norm->attrs.batch_norm.activation;
+    att_conv_attrs *attrs = producer->attrs;
+    attrs->eps = ATT_ATTRS(norm, batch_norm)->eps;
+    attrs->activation = ATT_ATTRS(norm, batch_norm)->activation;
     for (int i = 0; i < 4; i++)
         producer->in[GAMMA + i] = norm->in[1 + i];
     return true;
@@ -126,18 +128,19 @@ static bool absorb_norm(att_node *producer, const att_node *norm)
 /* y = act(norm(conv(x)) + residual), in this order. */
 static bool conv2d_absorb(att_node *producer, const att_node *consumer)
 {
-    if (producer->attrs.conv.activation != ATT_ACT_NONE)
+    att_conv_attrs *attrs = producer->attrs;
+    if (attrs->activation != ATT_ACT_NONE)
         return false;
     if (consumer->op == &att_op_batch_norm)
         return absorb_norm(producer, consumer);
-    return att_rule_absorb_finish(producer, &producer->attrs.conv.activation, consumer, RESIDUAL);
+    return att_rule_absorb_finish(producer, &attrs->activation, consumer, RESIDUAL);
 }
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
-#define PLAIN(s, p, d, g) .attrs.conv = {CONV(s, p, d, g)}
-#define RELU(s, p, d, g) .attrs.conv = {CONV(s, p, d, g), .activation = ATT_ACT_RELU}
-#define NORM(s, p, d, g) .attrs.conv = {CONV(s, p, d, g), .eps = 1e-2}
-#define NORM_RELU(s, p, d, g) .attrs.conv = {CONV(s, p, d, g), .eps = 1e-5, .activation = ATT_ACT_RELU}
+#define PLAIN(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g))
+#define RELU(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .activation = ATT_ACT_RELU)
+#define NORM(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .eps = 1e-2)
+#define NORM_RELU(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .eps = 1e-5, .activation = ATT_ACT_RELU)
 #define NO_NORM ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
 #define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT, NO_NORM
 /* gamma, beta, mean, variance of `c` channels, the last well above 0. */
@@ -326,6 +329,7 @@ static const att_op_case conv2d_cases[] = {
 
 const att_op att_op_conv2d = {
     .name = "conv2d",
+    .attrs_size = sizeof(att_conv_attrs),
     .help = "y = act(norm(x * W + b) + r): a convolution; norm the identity or (. - m) / sqrt(v + eps) gamma + beta",
     .narrow_in = 1 << X | 1 << RESIDUAL,
     .narrow_wanted = 1 << X,

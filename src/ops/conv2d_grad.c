@@ -1,4 +1,5 @@
 #include "ops/cases.h"
+#include "ops/conv2d.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 #include "ops/window.h"
@@ -63,7 +64,7 @@ bool att_conv_add_pooled(att_graph *graph, att_value gradient, att_value pooled,
         return false;
     att_node node = *made;
     node.in[POOLED] = pooled;
-    *sum = att_emit(graph, "conv2d_data_grad", &node.attrs, node.in, DATA_IN_COUNT, NULL);
+    *sum = att_emit(graph, "conv2d_data_grad", node.attrs, node.in, DATA_IN_COUNT, NULL);
     return true;
 }
 
@@ -76,7 +77,7 @@ static void data_grad_cost(const att_desc *in, const att_desc *out, const void *
 }
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
-#define DATA(s, p, d, g, h, w) .attrs.conv = {CONV(s, p, d, g), .height = (h), .width = (w)}
+#define DATA(s, p, d, g, h, w) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .height = (h), .width = (w))
 #define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
 static const att_op_case data_grad_cases[] = {
     {.name = "odd",
@@ -192,6 +193,7 @@ static const att_op_case data_grad_cases[] = {
 
 const att_op att_op_conv2d_data_grad = {
     .name = "conv2d_data_grad",
+    .attrs_size = sizeof(att_conv_attrs),
     .help =
         "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual + pooled / (h w)); 0 where "
         "passed is not > 0",
@@ -231,7 +233,7 @@ static void weight_grad_cost(const att_desc *in, const att_desc *out, const void
     cost->flops = 2 * cost->macs;
 }
 
-#define KERNEL(s, p, d, g, h, w) .attrs.conv = {CONV(s, p, d, g), .kernel_h = (h), .kernel_w = (w)}
+#define KERNEL(s, p, d, g, h, w) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .kernel_h = (h), .kernel_w = (w))
 static const att_op_case weight_grad_cases[] = {
     {.name = "odd",
      KERNEL(1, 1, 1, 1, 3, 3),
@@ -331,6 +333,7 @@ static const att_op_case weight_grad_cases[] = {
 
 const att_op att_op_conv2d_weight_grad = {
     .name = "conv2d_weight_grad",
+    .attrs_size = sizeof(att_conv_attrs),
     .help =
         "dW [O, C / groups, kernel_h, kernel_w]: products of dy and what of x it came from, over samples and places",
     .narrow_in = 3,

@@ -2,12 +2,13 @@
 
 #include "graph/graph.h"
 #include "ops/cases.h"
+#include "ops/cross_entropy.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
 att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target, double smoothing)
 {
-    att_attrs attrs = {.cross_entropy = {.smoothing = smoothing}};
+    att_cross_entropy_attrs attrs = {.smoothing = smoothing};
     att_value in[2] = {logits, target};
     return att_emit(graph, "cross_entropy", &attrs, in, 2, NULL);
 }
@@ -43,14 +44,13 @@ static att_status loss_infer(att_infer *infer)
 static void loss_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
-    att_attrs attrs = *att_backward_attrs(backward);
     if (att_backward_wants(backward, 1)) {
         att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED,
                                        "cross_entropy: the target depends on parameters; it has no gradient here"));
         return;
     }
     att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_in(backward, 1)};
-    att_backward_give(backward, 0, att_emit(graph, "cross_entropy_grad", &attrs, in, 3, NULL));
+    att_backward_give(backward, 0, att_emit(graph, "cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
 }
 
 /* Maximum, exponential (10), sum, product with the target. */
@@ -60,7 +60,7 @@ static void loss_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 14 * (double)att_shape_count(in[0].shape);
 }
 
-#define SMOOTHING(s) .attrs.cross_entropy.smoothing = (s)
+#define SMOOTHING(s) ATT_CASE_ATTRS(cross_entropy, .smoothing = (s))
 static const att_op_case loss_cases[] = {
     {.name = "classes", SMOOTHING(0), .in = {ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)}, .in_count = 2, .gradient = true},
     {.name = "smoothed",
@@ -85,6 +85,7 @@ static const att_op_case loss_cases[] = {
 
 const att_op att_op_cross_entropy = {
     .name = "cross_entropy",
+    .attrs_size = sizeof(att_cross_entropy_attrs),
     .help = "loss = -sum_c t_c ln softmax(logits)_c",
     .infer = loss_infer,
     .backward = loss_backward,
@@ -128,6 +129,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_cross_entropy_grad = {
     .name = "cross_entropy_grad",
+    .attrs_size = sizeof(att_cross_entropy_attrs),
     .help = "dlogits = dloss (softmax(logits) sum_c t_c - t)",
     .infer = grad_infer,
     .cost = grad_cost,

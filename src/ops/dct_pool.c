@@ -1,6 +1,7 @@
 #include <attscope/ops.h>
 
 #include "ops/cases.h"
+#include "ops/dct_pool.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -21,13 +22,13 @@ static void copy_options(const att_dct_pool_options *options, att_dct_attrs *att
 
 att_value att_dct_pool(att_graph *graph, att_value x, const att_dct_pool_options *options)
 {
-    att_attrs attrs = {0};
+    att_dct_attrs attrs = {0};
     if (options)
-        copy_options(options, &attrs.dct);
+        copy_options(options, &attrs);
     att_shape shape = att_value_shape(graph, x);
     if (shape.rank == 3 && shape.dims[0] <= INT32_MAX && shape.dims[1] <= INT32_MAX) {
-        attrs.dct.map_height = (int32_t)shape.dims[0];
-        attrs.dct.map_width = (int32_t)shape.dims[1];
+        attrs.map_height = (int32_t)shape.dims[0];
+        attrs.map_width = (int32_t)shape.dims[1];
     }
     return att_emit(graph, "dct_pool", &attrs, &x, 1, NULL);
 }
@@ -62,9 +63,10 @@ static att_status pool_infer(att_infer *infer)
 
 static void pool_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "dct_pool_grad", &attrs, &dy, 1, NULL));
+    att_backward_give(
+        backward, 0,
+        att_emit(att_backward_graph(backward), "dct_pool_grad", att_backward_attrs(backward), &dy, 1, NULL));
 }
 
 static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -73,15 +75,10 @@ static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * (double)att_shape_count(in->shape);
 }
 
-#define SMALL(h, w) .attrs.dct = {2, 3, 4, (h), (w), {1, 0}, {3, 2}}
-#define FCA(h, w)                                                   \
-    .attrs.dct = {16,                                               \
-                  7,                                                \
-                  7,                                                \
-                  (h),                                              \
-                  (w),                                              \
-                  {0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2}, \
-                  {0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2}}
+#define SMALL(h, w) ATT_CASE_ATTRS(dct, 2, 3, 4, (h), (w), {1, 0}, {3, 2})
+#define FCA(h, w)                                                                             \
+    ATT_CASE_ATTRS(dct, 16, 7, 7, (h), (w), {0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2}, \
+                   {0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2})
 static const att_op_case pool_cases[] = {
     {.name = "same_grid", SMALL(3, 4), .in = {ATT_CASE_SAMPLE(3, 4, 6)}, .in_count = 1, .gradient = true},
     {.name = "larger", SMALL(7, 9), .in = {ATT_CASE_SAMPLE(7, 9, 2)}, .in_count = 1, .gradient = true},
@@ -92,6 +89,7 @@ static const att_op_case pool_cases[] = {
 
 const att_op att_op_dct_pool = {
     .name = "dct_pool",
+    .attrs_size = sizeof(att_dct_attrs),
     .help = "y[c] = the sum of channel c, averaged to height x width, times its group's cosine basis",
     .narrow_in = 1,
     .infer = pool_infer,
@@ -120,6 +118,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_dct_pool_grad = {
     .name = "dct_pool_grad",
+    .attrs_size = sizeof(att_dct_attrs),
     .help = "dx[i, j, c] = dy[c] times what x[i, j, c] counts in y[c]",
     .narrow_out = 1,
     .infer = grad_infer,

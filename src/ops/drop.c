@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "graph/graph.h"
 #include "ops/cases.h"
+#include "ops/drop.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -25,7 +26,7 @@ static att_value emit_drop(att_graph *graph, const char *op, att_value x, double
 {
     if (rate == 0)
         return x;
-    att_attrs attrs = {.drop = {.rate = rate, .stream = next_stream(graph)}};
+    att_drop_attrs attrs = {.rate = rate, .stream = next_stream(graph)};
     return att_emit(graph, op, &attrs, &x, 1, NULL);
 }
 
@@ -53,9 +54,9 @@ static att_status infer_drop(att_infer *infer, const char *op)
 /* The same draws, hence the same mask. */
 static void drop_backward(att_backward *backward, const char *op)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    att_backward_give(backward, 0, att_emit(att_backward_graph(backward), op, &attrs, &dy, 1, NULL));
+    att_backward_give(backward, 0,
+                      att_emit(att_backward_graph(backward), op, att_backward_attrs(backward), &dy, 1, NULL));
 }
 
 static att_status dropout_infer(att_infer *infer)
@@ -68,7 +69,7 @@ static void dropout_backward(att_backward *backward)
     drop_backward(backward, "dropout");
 }
 
-#define DROP(r, s) .attrs.drop = {(r), (s)}
+#define DROP(r, s) ATT_CASE_ATTRS(drop, (r), (s))
 static const att_op_case dropout_cases[] = {
     {.name = "odd", DROP(0.3, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
     {.name = "keeps_all", DROP(0, 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
@@ -78,6 +79,7 @@ static const att_op_case dropout_cases[] = {
 
 const att_op att_op_dropout = {
     .name = "dropout",
+    .attrs_size = sizeof(att_drop_attrs),
     .help = "each element zero with probability rate, else x / (1 - rate)",
     .flags = ATT_OP_TRAIN_ONLY,
     .narrow_in = 1,
@@ -106,6 +108,7 @@ static const att_op_case drop_path_cases[] = {
 
 const att_op att_op_drop_path = {
     .name = "drop_path",
+    .attrs_size = sizeof(att_drop_attrs),
     .help = "each sample zero with probability rate, else x / (1 - rate)",
     .flags = ATT_OP_TRAIN_ONLY,
     .narrow_in = 1,

@@ -1,6 +1,8 @@
 #include <attscope/ops.h>
 
+#include "ops/activation.h"
 #include "ops/cases.h"
+#include "ops/gate.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -40,10 +42,10 @@ static void gate_backward(att_backward *backward)
 
 static bool gate_absorb(att_node *producer, const att_node *consumer)
 {
-    return att_rule_absorb_finish(producer, &producer->attrs.gate.activation, consumer, RESIDUAL);
+    return att_rule_absorb_finish(producer, &((att_gate_attrs *)producer->attrs)->activation, consumer, RESIDUAL);
 }
 
-#define RELU .attrs.gate.activation = ATT_ACT_RELU
+#define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
 #define ALONE(c, ...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_ABSENT}, .in_count = IN_COUNT
 #define ADDED(c, ...) \
     .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = IN_COUNT
@@ -62,6 +64,7 @@ static const att_op_case gate_cases[] = {
 
 const att_op att_op_gate = {
     .name = "gate",
+    .attrs_size = sizeof(att_gate_attrs),
     .help = "y = act(x (.) gate (+ residual)), gate a sample's factor for each channel",
     .flags = ATT_OP_RECOMPUTE,
     .narrow_in = 1u << X | 1u << RESIDUAL,
@@ -89,7 +92,7 @@ static bool dot_shorten(att_graph *graph, const att_node *node, att_value *inste
     if (!att_rule_made_by_norm(graph, node->in[1], &norm))
         return false;
     att_value in[] = {node->in[0], norm.in[0], norm.in[1], norm.in[2], norm.in[3]}, sums[ATT_MAX_OUT];
-    att_emit(graph, "normalize_sums", &norm.attrs, in, 5, sums);
+    att_emit(graph, "normalize_sums", norm.attrs, in, 5, sums);
     instead[0] = att_add(graph, att_scale(graph, sums[1], norm.in[2]), att_scale(graph, sums[0], norm.in[3]));
     return true;
 }

@@ -3,12 +3,13 @@
 #include <math.h>
 
 #include "ops/cases.h"
+#include "ops/global_style.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
 att_value att_global_style(att_graph *graph, att_value x, double eps)
 {
-    att_attrs attrs = {.style = {.eps = eps}};
+    att_style_attrs attrs = {.eps = eps};
     return att_emit(graph, "global_style", &attrs, &x, 1, NULL);
 }
 
@@ -44,11 +45,11 @@ static void style_cost(const att_desc *in, const att_desc *out, const void *attr
     cost->flops = 4 * (double)att_shape_count(in->shape);
 }
 
-#define EPS .attrs.style.eps = 1e-5
+#define EPS ATT_CASE_ATTRS(style, .eps = 1e-5)
 #define MAP(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 1
 static const att_op_case style_cases[] = {
     {.name = "odd", EPS, MAP(3, 5, 7), .gradient = true},
-    {.name = "two_rows", .attrs.style.eps = 0.1, MAP(2, 9), .gradient = true},
+    {.name = "two_rows", ATT_CASE_ATTRS(style, .eps = 0.1), MAP(2, 9), .gradient = true},
     {.name = "one_channel", EPS, MAP(19, 23, 1)},
     {.name = "large_mean", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1e4, 9, 31, 33)}, .in_count = 1},
     {.name = "no_variance", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 9, 33)}, .in_count = 1},
@@ -58,6 +59,7 @@ static const att_op_case style_cases[] = {
 
 const att_op att_op_global_style = {
     .name = "global_style",
+    .attrs_size = sizeof(att_style_attrs),
     .help = "of each channel the mean and sqrt(unbiased variance + eps) over rows",
     .narrow_in = 1,
     .infer = style_infer,
@@ -95,6 +97,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_global_style_grad = {
     .name = "global_style_grad",
+    .attrs_size = sizeof(att_style_attrs),
     .help = "dx = dmean / n + dstd (x - mean) / ((n - 1) std), n the number of rows",
     .narrow_in = 1u << 1,
     .narrow_out = 1,

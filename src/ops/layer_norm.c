@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ops/cases.h"
+#include "ops/layer_norm.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -11,7 +12,7 @@ enum { GRAD_DY, GRAD_X, GRAD_GAMMA, GRAD_STATS, GRAD_ADDEND, GRAD_IN_COUNT };
 
 att_value att_layer_norm(att_graph *graph, att_value x, att_value gamma, att_value beta, double eps)
 {
-    att_attrs attrs = {.layer_norm = {.eps = eps}};
+    att_layer_norm_attrs attrs = {.eps = eps};
     att_value in[IN_COUNT] = {x, gamma, beta};
     return att_emit(graph, "layer_norm", &attrs, in, IN_COUNT, NULL);
 }
@@ -43,9 +44,8 @@ static void layer_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, GAMMA), att_backward_out(backward, 1), ATT_NONE};
-    att_attrs attrs = *att_backward_attrs(backward);
     att_value out[ATT_MAX_OUT];
-    att_emit(att_backward_graph(backward), "layer_norm_grad", &attrs, in, GRAD_IN_COUNT, out);
+    att_emit(att_backward_graph(backward), "layer_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
     for (int i = X; i <= BETA; i++)
         if (att_backward_wants(backward, i))
             att_backward_give(backward, i, out[i]);
@@ -58,16 +58,16 @@ static void layer_norm_cost(const att_desc *in, const att_desc *out, const void 
     cost->flops = 8 * (double)att_shape_count(in[X].shape);
 }
 
-#define EPS .attrs.layer_norm.eps = 1e-6
+#define EPS ATT_CASE_ATTRS(layer_norm, .eps = 1e-6)
 #define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
 static const att_op_case layer_norm_cases[] = {
     {.name = "odd",
-     .attrs.layer_norm.eps = 0.02,
+     ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
      .in = {ATT_CASE_SAMPLE(5, 7), VECTORS(7)},
      .in_count = IN_COUNT,
      .gradient = true},
     {.name = "row",
-     .attrs.layer_norm.eps = 0.02,
+     ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
      .in = {ATT_CASE_SAMPLE(9), VECTORS(9)},
      .in_count = IN_COUNT,
      .gradient = true},
@@ -82,6 +82,7 @@ static const att_op_case layer_norm_cases[] = {
 
 const att_op att_op_layer_norm = {
     .name = "layer_norm",
+    .attrs_size = sizeof(att_layer_norm_attrs),
     .help = "y = (x - mean) / sqrt(var + eps) gamma + beta, over the last axis",
     .flags = ATT_OP_RECOMPUTE,
     .narrow_out = 1,
@@ -151,6 +152,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_layer_norm_grad = {
     .name = "layer_norm_grad",
+    .attrs_size = sizeof(att_layer_norm_attrs),
     .help = "dx = rstd (g - mean(g) - n mean(g n)) + addend, g = dy gamma, n = (x - mean) rstd; dgamma, dbeta",
     .narrow_in = 1,
     .infer = grad_infer,

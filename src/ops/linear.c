@@ -1,6 +1,8 @@
 #include <attscope/ops.h>
 
+#include "ops/activation.h"
 #include "ops/cases.h"
+#include "ops/linear.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -78,7 +80,7 @@ static void linear_backward(att_backward *backward)
 {
     att_value dy = att_backward_gradient(backward, 0);
     if (att_backward_wants(backward, X)) {
-        att_attrs attrs = {.linear = {.transposed = true}};
+        att_linear_attrs attrs = {.transposed = true};
         att_value in[IN_COUNT] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE};
         att_backward_give(backward, X, att_emit(att_backward_graph(backward), "linear", &attrs, in, IN_COUNT, NULL));
     }
@@ -96,15 +98,16 @@ static bool linear_absorb(att_node *producer, const att_node *consumer)
 {
     if (producer->in[RESIDUAL] != ATT_NONE)
         return false;
-    if (consumer->op == &att_op_gelu && producer->attrs.linear.activation == ATT_ACT_NONE) {
-        producer->attrs.linear.activation = ATT_ACT_GELU;
+    att_linear_attrs *attrs = producer->attrs;
+    if (consumer->op == &att_op_gelu && attrs->activation == ATT_ACT_NONE) {
+        attrs->activation = ATT_ACT_GELU;
         return true;
     }
     return att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
-#define WITH_GELU .attrs.linear.activation = ATT_ACT_GELU
-#define TRANSPOSED .attrs.linear.transposed = true
+#define WITH_GELU ATT_CASE_ATTRS(linear, .activation = ATT_ACT_GELU)
+#define TRANSPOSED ATT_CASE_ATTRS(linear, .transposed = true)
 #define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT
 static const att_op_case linear_cases[] = {
     {.name = "plain",
@@ -195,6 +198,7 @@ static const att_op_case linear_cases[] = {
 
 const att_op att_op_linear = {
     .name = "linear",
+    .attrs_size = sizeof(att_linear_attrs),
     .help = "y = act(x W' + b) + r; act the identity or GELU",
     .narrow_in = 1,
     .narrow_wanted = 1,

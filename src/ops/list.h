@@ -1,4 +1,4 @@
-/* ops/list.h - every operation: one line each. */
+/* ops/list.h - every operation: one line each. Operations, reference kernels and their tests follow from it. */
 #ifndef ATT_OPS_LIST_H
 #define ATT_OPS_LIST_H
 

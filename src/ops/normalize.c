@@ -1,5 +1,8 @@
 #include <attscope/ops.h>
 
+#include "ops/activation.h"
+#include "ops/batch_moments.h"
+#include "ops/batch_norm.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -32,7 +35,7 @@ static void give_x(att_backward *backward, const att_value *in, const att_value 
 {
     att_graph *graph = att_backward_graph(backward);
     att_desc x = att_backward_in_desc(backward, X);
-    att_attrs rows = {.moments = {.rows = att_rule_rows(&x)}}, attrs = *att_backward_attrs(backward);
+    const att_moments_attrs rows = {.rows = att_rule_rows(&x)};
     att_value grad[GRAD_IN_COUNT] = {in[GRAD_DY],
                                      in[GRAD_X],
                                      in[GRAD_STATS],
@@ -42,7 +45,8 @@ static void give_x(att_backward *backward, const att_value *in, const att_value 
                                      att_emit(graph, "batch_mean", &rows, &sums[SUM_DY_NORMAL], 1, NULL),
                                      ATT_NONE,
                                      ATT_NONE};
-    att_backward_give(backward, X, att_emit(graph, "normalize_grad", &attrs, grad, GRAD_IN_COUNT, NULL));
+    att_backward_give(backward, X,
+                      att_emit(graph, "normalize_grad", att_backward_attrs(backward), grad, GRAD_IN_COUNT, NULL));
 }
 
 /* The gradient by way of the statistics is part of x's, so that they need none. */
@@ -51,9 +55,8 @@ static void normalize_backward(att_backward *backward)
     att_value in[SUMS_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, STATS), att_backward_in(backward, GAMMA),
                                    att_backward_in(backward, BETA)};
-    att_attrs attrs = *att_backward_attrs(backward);
     att_value sums[ATT_MAX_OUT];
-    att_emit(att_backward_graph(backward), "normalize_sums", &attrs, in, SUMS_IN_COUNT, sums);
+    att_emit(att_backward_graph(backward), "normalize_sums", att_backward_attrs(backward), in, SUMS_IN_COUNT, sums);
     if (att_backward_wants(backward, GAMMA))
         att_rule_give_sum(backward, GAMMA, sums[SUM_DY_NORMAL], 1);
     if (att_backward_wants(backward, BETA))
@@ -70,11 +73,11 @@ static void normalize_cost(const att_desc *in, const att_desc *out, const void *
 
 static bool normalize_absorb(att_node *producer, const att_node *consumer)
 {
-    return att_rule_absorb_relu(&producer->attrs.batch_norm.activation, consumer);
+    return att_rule_absorb_relu(&((att_batch_norm_attrs *)producer->attrs)->activation, consumer);
 }
 
-#define PLAIN .attrs.batch_norm = {1e-5, 0.1, false, ATT_ACT_NONE}
-#define RELU .attrs.batch_norm = {1e-5, 0.1, false, ATT_ACT_RELU}
+#define PLAIN ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, false, ATT_ACT_NONE)
+#define RELU ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, false, ATT_ACT_RELU)
 #define BATCH_STATS(c) ATT_CASE_DRAWN(ATT_BATCH, 0.1, 1, 2, c)
 #define VECTORS(c) BATCH_STATS(c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
 #define OF(x, c) .in = {x, VECTORS(c)}, .in_count = IN_COUNT
@@ -94,6 +97,7 @@ static const att_op_case normalize_cases[] = {
 
 const att_op att_op_normalize = {
     .name = "normalize",
+    .attrs_size = sizeof(att_batch_norm_attrs),
     .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta), with the batch's statistics",
     .flags = ATT_OP_RECOMPUTE | ATT_OP_ABSORBS_FIRST,
     .narrow_in = 1u << X,
@@ -151,13 +155,13 @@ static bool take_apart(const att_graph *graph, att_value dy, apart *a)
 
 static bool takes_apart(const att_graph *graph, const att_node *node, apart *a)
 {
-    return node->attrs.batch_norm.activation == ATT_ACT_NONE && take_apart(graph, node->in[GRAD_DY], a);
+    return ATT_ATTRS(node, batch_norm)->activation == ATT_ACT_NONE && take_apart(graph, node->in[GRAD_DY], a);
 }
 
 static void emit_sums(att_graph *graph, const att_node *node, att_value dy, att_value x, att_value *sums)
 {
     att_value in[] = {dy, x, node->in[GRAD_STATS], node->in[GRAD_GAMMA], node->in[GRAD_BETA]};
-    att_emit(graph, "normalize_sums", &node->attrs, in, SUMS_IN_COUNT, sums);
+    att_emit(graph, "normalize_sums", node->attrs, in, SUMS_IN_COUNT, sums);
 }
 
 /* Sums are linear in dy: a factor may come after them, and what every row was handed meets the mean of x. */
@@ -202,6 +206,7 @@ static const att_op_case sums_cases[] = {
 
 const att_op att_op_normalize_sums = {
     .name = "normalize_sums",
+    .attrs_size = sizeof(att_batch_norm_attrs),
     .help =
         "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps); dy as act passed it",
     .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
@@ -237,7 +242,7 @@ static bool grad_shorten(att_graph *graph, const att_node *node, att_value *inst
     shorter.in[GRAD_DY] = a.rest;
     shorter.in[GRAD_FACTOR] = a.factor;
     shorter.in[GRAD_POOLED] = a.pooled;
-    instead[0] = att_emit(graph, "normalize_grad", &shorter.attrs, shorter.in, GRAD_IN_COUNT, NULL);
+    instead[0] = att_emit(graph, "normalize_grad", shorter.attrs, shorter.in, GRAD_IN_COUNT, NULL);
     return true;
 }
 
@@ -271,6 +276,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_normalize_grad = {
     .name = "normalize_grad",
+    .attrs_size = sizeof(att_batch_norm_attrs),
     .help =
         "dx = gamma / sqrt(variance + eps) (dy - mean(dy) - n mean(dy n)), n the normal x, means over the batch; dy as "
         "act passed it (times a sample's factor for each channel + pooled / rows)",

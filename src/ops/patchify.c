@@ -2,11 +2,12 @@
 
 #include "ops/cases.h"
 #include "ops/list.h"
+#include "ops/patchify.h"
 #include "ops/rule.h"
 
 att_value att_patchify(att_graph *graph, att_value image, int patch)
 {
-    att_attrs attrs = {.patch = {.patch = patch}};
+    att_patch_attrs attrs = {.patch = patch};
     return att_emit(graph, "patchify", &attrs, &image, 1, NULL);
 }
 
@@ -33,16 +34,16 @@ static att_status patchify_infer(att_infer *infer)
 
 static void patchify_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
+    att_patch_attrs attrs = *(const att_patch_attrs *)att_backward_attrs(backward);
     att_shape image = att_backward_in_desc(backward, 0).shape;
-    attrs.patch.height = (int32_t)image.dims[0];
-    attrs.patch.width = (int32_t)image.dims[1];
-    attrs.patch.channels = (int32_t)image.dims[2];
+    attrs.height = (int32_t)image.dims[0];
+    attrs.width = (int32_t)image.dims[1];
+    attrs.channels = (int32_t)image.dims[2];
     att_value dy = att_backward_gradient(backward, 0);
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "patchify_grad", &attrs, &dy, 1, NULL));
 }
 
-#define PATCH(p, h, w, c) .attrs.patch = {(p), (h), (w), (c)}
+#define PATCH(p, h, w, c) ATT_CASE_ATTRS(patch, (p), (h), (w), (c))
 static const att_op_case patchify_cases[] = {
     {.name = "odd", PATCH(2, 4, 6, 3), .in = {ATT_CASE_SAMPLE(4, 6, 3)}, .in_count = 1, .gradient = true},
     {.name = "pixels", PATCH(1, 3, 5, 2), .in = {ATT_CASE_SAMPLE(3, 5, 2)}, .in_count = 1},
@@ -53,6 +54,7 @@ static const att_op_case patchify_cases[] = {
 
 const att_op att_op_patchify = {
     .name = "patchify",
+    .attrs_size = sizeof(att_patch_attrs),
     .help = "y [N, c P P]: the P x P patches of an image [h, w, c], row by row",
     .flags = ATT_OP_RECOMPUTE,
     .narrow_out = 1,
@@ -86,6 +88,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_patchify_grad = {
     .name = "patchify_grad",
+    .attrs_size = sizeof(att_patch_attrs),
     .help = "dimage [h, w, c]: patches put back where they were cut out",
     .infer = grad_infer,
     .cost = att_rule_cost_of_moving,

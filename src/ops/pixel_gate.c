@@ -1,6 +1,8 @@
 #include <attscope/ops.h>
 
+#include "ops/activation.h"
 #include "ops/cases.h"
+#include "ops/gate.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -47,10 +49,10 @@ static void gate_backward(att_backward *backward)
 
 static bool gate_absorb(att_node *producer, const att_node *consumer)
 {
-    return att_rule_absorb_finish(producer, &producer->attrs.gate.activation, consumer, RESIDUAL);
+    return att_rule_absorb_finish(producer, &((att_gate_attrs *)producer->attrs)->activation, consumer, RESIDUAL);
 }
 
-#define RELU .attrs.gate.activation = ATT_ACT_RELU
+#define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
 #define MAP(h, w, c) ATT_CASE_SAMPLE(h, w, c)
 #define ALONE(h, w, c) .in = {MAP(h, w, c), MAP(h, w, 1), ATT_CASE_ABSENT}, .in_count = IN_COUNT
 #define ADDED(h, w, c) .in = {MAP(h, w, c), MAP(h, w, 1), MAP(h, w, c)}, .in_count = IN_COUNT
@@ -67,6 +69,7 @@ static const att_op_case gate_cases[] = {
 
 const att_op att_op_pixel_gate = {
     .name = "pixel_gate",
+    .attrs_size = sizeof(att_gate_attrs),
     .help = "y = act(x (.) gate (+ residual)), gate a factor for each row",
     .flags = ATT_OP_RECOMPUTE,
     .narrow_in = 1u << X | 1u << RESIDUAL,

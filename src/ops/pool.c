@@ -2,17 +2,18 @@
 
 #include "ops/cases.h"
 #include "ops/list.h"
+#include "ops/pool.h"
 #include "ops/rule.h"
 #include "ops/window.h"
 
 static att_value emit_pool(att_graph *graph, const char *op, att_value x, const att_pool_options *given)
 {
     att_pool_options options = given ? *given : (att_pool_options){0};
-    att_attrs attrs = {.pool = {.kernel = options.kernel,
-                                .stride = options.stride == 0 ? options.kernel : options.stride,
-                                .padding = options.padding,
-                                .ceil = options.ceil,
-                                .count_padding = options.count_padding}};
+    att_pool_attrs attrs = {.kernel = options.kernel,
+                            .stride = options.stride == 0 ? options.kernel : options.stride,
+                            .padding = options.padding,
+                            .ceil = options.ceil,
+                            .count_padding = options.count_padding};
     return att_emit(graph, op, &attrs, &x, 1, NULL);
 }
 
@@ -85,8 +86,8 @@ static void max_pool_backward(att_backward *backward)
 }
 
 #define POOL(k, s, p) .kernel = (k), .stride = (s), .padding = (p)
-#define PLAIN(k, s, p) .attrs.pool = {POOL(k, s, p)}
-#define CEIL(k, s, p) .attrs.pool = {POOL(k, s, p), .ceil = true}
+#define PLAIN(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p))
+#define CEIL(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true)
 static const att_op_case max_pool_cases[] = {
     {.name = "odd", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1, .gradient = true},
     {.name = "even", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(6, 8, 19)}, .in_count = 1},
@@ -101,6 +102,7 @@ static const att_op_case max_pool_cases[] = {
 
 const att_op att_op_max_pool = {
     .name = "max_pool",
+    .attrs_size = sizeof(att_pool_attrs),
     .help = "y: the maximum of each kernel x kernel window of x, per channel",
     .narrow_in = 1,
     .narrow_out = 1,
@@ -141,6 +143,7 @@ static const att_op_case max_pool_grad_cases[] = {
 
 const att_op att_op_max_pool_grad = {
     .name = "max_pool_grad",
+    .attrs_size = sizeof(att_pool_attrs),
     .help = "dx: dy, added where the first maximum of its window is",
     .narrow_in = 3,
     .narrow_out = 1,
@@ -158,15 +161,15 @@ static att_status avg_pool_infer(att_infer *infer)
 
 static void avg_pool_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
+    att_pool_attrs attrs = *(const att_pool_attrs *)att_backward_attrs(backward);
     att_shape x = att_backward_in_desc(backward, 0).shape;
-    attrs.pool.height = (int32_t)x.dims[0];
-    attrs.pool.width = (int32_t)x.dims[1];
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
     att_value dy = att_backward_gradient(backward, 0);
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "avg_pool_grad", &attrs, &dy, 1, NULL));
 }
 
-#define COUNTED(k, s, p) .attrs.pool = {POOL(k, s, p), .ceil = true, .count_padding = true}
+#define COUNTED(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true, .count_padding = true)
 static const att_op_case avg_pool_cases[] = {
     {.name = "odd", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1, .gradient = true},
     {.name = "counted", COUNTED(3, 2, 1), .in = {ATT_CASE_SAMPLE(6, 4, 19)}, .in_count = 1, .gradient = true},
@@ -178,6 +181,7 @@ static const att_op_case avg_pool_cases[] = {
 
 const att_op att_op_avg_pool = {
     .name = "avg_pool",
+    .attrs_size = sizeof(att_pool_attrs),
     .help = "y: the mean of each kernel x kernel window of x, per channel",
     .narrow_in = 1,
     .narrow_out = 1,
@@ -199,17 +203,17 @@ static att_status avg_pool_grad_infer(att_infer *infer)
 
 #define OF(h, w) .height = (h), .width = (w)
 static const att_op_case avg_pool_grad_cases[] = {
-    {.name = "odd", .attrs.pool = {POOL(3, 2, 1), OF(5, 7)}, .in = {ATT_CASE_SAMPLE(3, 4, 3)}, .in_count = 1},
+    {.name = "odd", ATT_CASE_ATTRS(pool, POOL(3, 2, 1), OF(5, 7)), .in = {ATT_CASE_SAMPLE(3, 4, 3)}, .in_count = 1},
     {.name = "counted",
-     .attrs.pool = {POOL(3, 2, 1), OF(6, 4), .ceil = true, .count_padding = true},
+     ATT_CASE_ATTRS(pool, POOL(3, 2, 1), OF(6, 4), .ceil = true, .count_padding = true),
      .in = {ATT_CASE_SAMPLE(4, 3, 19)},
      .in_count = 1},
     {.name = "ceil",
-     .attrs.pool = {POOL(2, 2, 0), OF(5, 4), .ceil = true},
+     ATT_CASE_ATTRS(pool, POOL(2, 2, 0), OF(5, 4), .ceil = true),
      .in = {ATT_CASE_SAMPLE(3, 2, 33)},
      .in_count = 1},
     {.name = "resnet50d",
-     .attrs.pool = {POOL(2, 2, 0), OF(56, 56)},
+     ATT_CASE_ATTRS(pool, POOL(2, 2, 0), OF(56, 56)),
      .in = {ATT_CASE_SAMPLE(28, 28, 256)},
      .in_count = 1,
      .bench = true},
@@ -217,6 +221,7 @@ static const att_op_case avg_pool_grad_cases[] = {
 
 const att_op att_op_avg_pool_grad = {
     .name = "avg_pool_grad",
+    .attrs_size = sizeof(att_pool_attrs),
     .help = "dx: dy over the number of elements of its window, added to each of them",
     .narrow_in = 1,
     .narrow_out = 1,

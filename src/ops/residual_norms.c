@@ -2,11 +2,12 @@
 
 #include "ops/cases.h"
 #include "ops/list.h"
+#include "ops/residual_norms.h"
 #include "ops/rule.h"
 
 att_value att_residual_norms(att_graph *graph, att_value x, bool median)
 {
-    const att_attrs attrs = {.centre = {median}};
+    const att_centre_attrs attrs = {median};
     return att_emit(graph, "residual_norms", &attrs, &x, 1, NULL);
 }
 
@@ -25,7 +26,7 @@ static void norms_cost(const att_desc *in, const att_desc *out, const void *attr
     cost->flops = (7 + passes) * (double)att_shape_count(in->shape);
 }
 
-#define MEDIAN .attrs.centre = {true}
+#define MEDIAN ATT_CASE_ATTRS(centre, true)
 static const att_op_case norms_cases[] = {
     {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
     {.name = "one_token", .in = {ATT_CASE_SAMPLE(1, 33)}, .in_count = 1},
@@ -43,6 +44,7 @@ static const att_op_case norms_cases[] = {
 
 const att_op att_op_residual_norms = {
     .name = "residual_norms",
+    .attrs_size = sizeof(att_centre_attrs),
     .help = "|X|_1, |X|_inf, |X|_F of the tokens X [N, C], and the same of X - 1 mean(X)', or of X - 1 median(X)'",
     .narrow_in = 1,
     .infer = norms_infer,

@@ -1,4 +1,9 @@
 #include "ops/rule.h"
+#include "ops/activation.h"
+#include "ops/add.h"
+#include "ops/batch_norm.h"
+#include "ops/sum_samples.h"
+#include "ops/token_mean.h"
 
 #include "ops/list.h"
 
@@ -112,7 +117,7 @@ att_status att_rule_update(att_infer *infer, const char *op, int slots)
 
 void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int axes)
 {
-    att_attrs attrs = {.sum = {.axes = axes}};
+    att_sum_attrs attrs = {.axes = axes};
     att_backward_give(backward, i, att_emit(att_backward_graph(backward), "sum_samples", &attrs, &gradient, 1, NULL));
 }
 
@@ -124,7 +129,7 @@ void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void
 
 bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i)
 {
-    const att_add_attrs *add = &consumer->attrs.add;
+    const att_add_attrs *add = consumer->attrs;
     if (producer->in[i] != ATT_NONE || consumer->op != &att_op_add || add->axes != 0 || add->activation != ATT_ACT_NONE)
         return false;
     bool first = consumer->in[0] == producer->out[0], second = consumer->in[1] == producer->out[0];
@@ -137,7 +142,7 @@ bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i)
 bool att_rule_made_by_norm(const att_graph *graph, att_value value, att_node *norm)
 {
     const att_node *maker = att_graph_maker(graph, value);
-    if (!maker || maker->op != &att_op_normalize || maker->attrs.batch_norm.activation != ATT_ACT_NONE)
+    if (!maker || maker->op != &att_op_normalize || ATT_ATTRS(maker, batch_norm)->activation != ATT_ACT_NONE)
         return false;
     *norm = *maker;
     return true;
@@ -146,7 +151,7 @@ bool att_rule_made_by_norm(const att_graph *graph, att_value value, att_node *no
 bool att_rule_made_by_mean(const att_graph *graph, att_value value, att_value *pooled)
 {
     const att_node *maker = att_graph_maker(graph, value);
-    if (!maker || maker->op != &att_op_token_mean_grad || maker->attrs.mean.first != 0)
+    if (!maker || maker->op != &att_op_token_mean_grad || ATT_ATTRS(maker, mean)->first != 0)
         return false;
     *pooled = maker->in[0];
     return true;
@@ -155,7 +160,7 @@ bool att_rule_made_by_mean(const att_graph *graph, att_value value, att_value *p
 bool att_rule_adds_pooled(const att_graph *graph, att_value value, att_value *rest, att_value *pooled)
 {
     const att_node *maker = att_graph_maker(graph, value);
-    if (!maker || maker->op != &att_op_add || maker->attrs.add.axes != 0)
+    if (!maker || maker->op != &att_op_add || ATT_ATTRS(maker, add)->axes != 0)
         return false;
     for (int i = 0; i < 2; i++)
         if (att_rule_made_by_mean(graph, maker->in[i], pooled)) {

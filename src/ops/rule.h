@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "graph/op.h"
+#include "ops/activation.h"
 
 /* A description's shape as text, for a message; lives to the end of the enclosing block. */
 #define ATT_SHOWN(desc) att_shape_format((desc)->shape, (char[96]){0}, 96)

@@ -3,13 +3,13 @@
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
+#include "ops/shortcut_pad.h"
 
 att_value att_shortcut_pad(att_graph *graph, att_value x, int stride, int channels)
 {
     att_shape shape = att_value_shape(graph, x);
     int64_t from = shape.rank == 3 ? shape.dims[2] : 0, more = channels - from;
-    att_attrs attrs = {
-        .shortcut = {.stride = stride, .channels = channels, .before = more > 0 ? (int32_t)(more / 2) : 0}};
+    att_shortcut_attrs attrs = {.stride = stride, .channels = channels, .before = more > 0 ? (int32_t)(more / 2) : 0};
     return att_emit(graph, "shortcut_pad", &attrs, &x, 1, NULL);
 }
 
@@ -42,11 +42,11 @@ static att_status pad_infer(att_infer *infer)
 
 static void pad_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
+    att_shortcut_attrs attrs = *(const att_shortcut_attrs *)att_backward_attrs(backward);
     att_shape x = att_backward_in_desc(backward, 0).shape;
-    attrs.shortcut.height = (int32_t)x.dims[0];
-    attrs.shortcut.width = (int32_t)x.dims[1];
-    attrs.shortcut.from = (int32_t)x.dims[2];
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
+    attrs.from = (int32_t)x.dims[2];
     att_value dy = att_backward_gradient(backward, 0);
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "shortcut_pad_grad", &attrs, &dy, 1, NULL));
 }
@@ -54,13 +54,13 @@ static void pad_backward(att_backward *backward)
 #define PAD(s, c, b) .stride = (s), .channels = (c), .before = (b)
 static const att_op_case pad_cases[] = {
     {.name = "odd",
-     .attrs.shortcut = {PAD(2, 8, 2)},
+     ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2)),
      .in = {ATT_CASE_SAMPLE(5, 6, 3)},
      .in_count = 1,
      .gradient = true},
-    {.name = "same", .attrs.shortcut = {PAD(1, 19, 0)}, .in = {ATT_CASE_SAMPLE(3, 4, 19)}, .in_count = 1},
+    {.name = "same", ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0)), .in = {ATT_CASE_SAMPLE(3, 4, 19)}, .in_count = 1},
     {.name = "resnet164_32",
-     .attrs.shortcut = {PAD(2, 128, 32)},
+     ATT_CASE_ATTRS(shortcut, PAD(2, 128, 32)),
      .in = {ATT_CASE_SAMPLE(32, 32, 64)},
      .in_count = 1,
      .bench = true},
@@ -68,6 +68,7 @@ static const att_op_case pad_cases[] = {
 
 const att_op att_op_shortcut_pad = {
     .name = "shortcut_pad",
+    .attrs_size = sizeof(att_shortcut_attrs),
     .help = "y [i, j] = x [stride i, stride j] between zero channels",
     .narrow_in = 1,
     .narrow_out = 1,
@@ -96,10 +97,16 @@ static att_status grad_infer(att_infer *infer)
 
 #define OF(h, w, c) .height = (h), .width = (w), .from = (c)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .attrs.shortcut = {PAD(2, 8, 2), OF(5, 6, 3)}, .in = {ATT_CASE_SAMPLE(3, 3, 8)}, .in_count = 1},
-    {.name = "same", .attrs.shortcut = {PAD(1, 19, 0), OF(3, 4, 19)}, .in = {ATT_CASE_SAMPLE(3, 4, 19)}, .in_count = 1},
+    {.name = "odd",
+     ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2), OF(5, 6, 3)),
+     .in = {ATT_CASE_SAMPLE(3, 3, 8)},
+     .in_count = 1},
+    {.name = "same",
+     ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0), OF(3, 4, 19)),
+     .in = {ATT_CASE_SAMPLE(3, 4, 19)},
+     .in_count = 1},
     {.name = "resnet164_32",
-     .attrs.shortcut = {PAD(2, 128, 32), OF(32, 32, 64)},
+     ATT_CASE_ATTRS(shortcut, PAD(2, 128, 32), OF(32, 32, 64)),
      .in = {ATT_CASE_SAMPLE(16, 16, 128)},
      .in_count = 1,
      .bench = true},
@@ -107,6 +114,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_shortcut_pad_grad = {
     .name = "shortcut_pad_grad",
+    .attrs_size = sizeof(att_shortcut_attrs),
     .help = "dx [stride i, stride j] = dy [i, j] without the zero channels; 0 elsewhere",
     .narrow_in = 1,
     .narrow_out = 1,

@@ -3,10 +3,11 @@
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
+#include "ops/slice_tokens.h"
 
 att_value att_slice_tokens(att_graph *graph, att_value x, int first, int count)
 {
-    att_attrs attrs = {.slice = {.first = first, .count = count}};
+    att_slice_attrs attrs = {.first = first, .count = count};
     return att_emit(graph, "slice_tokens", &attrs, &x, 1, NULL);
 }
 
@@ -32,13 +33,13 @@ static att_status slice_infer(att_infer *infer)
 
 static void slice_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
-    attrs.slice.total = (int32_t)att_backward_in_desc(backward, 0).shape.dims[0];
+    att_slice_attrs attrs = *(const att_slice_attrs *)att_backward_attrs(backward);
+    attrs.total = (int32_t)att_backward_in_desc(backward, 0).shape.dims[0];
     att_value dy = att_backward_gradient(backward, 0);
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "slice_tokens_grad", &attrs, &dy, 1, NULL));
 }
 
-#define SLICE(f, c, t) .attrs.slice = {(f), (c), (t)}
+#define SLICE(f, c, t) ATT_CASE_ATTRS(slice, (f), (c), (t))
 static const att_op_case slice_cases[] = {
     {.name = "middle", SLICE(1, 3, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
     {.name = "first", SLICE(0, 1, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
@@ -49,6 +50,7 @@ static const att_op_case slice_cases[] = {
 
 const att_op att_op_slice_tokens = {
     .name = "slice_tokens",
+    .attrs_size = sizeof(att_slice_attrs),
     .help = "y [count, C]: tokens first .. first + count - 1 of x [N, C]",
     .infer = slice_infer,
     .backward = slice_backward,
@@ -79,6 +81,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_slice_tokens_grad = {
     .name = "slice_tokens_grad",
+    .attrs_size = sizeof(att_slice_attrs),
     .help = "dx [total, C]: dy at tokens first .. first + count - 1, zero elsewhere",
     .infer = grad_infer,
     .cost = att_rule_cost_of_moving,

@@ -1,3 +1,4 @@
+#include "ops/sum_samples.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
@@ -25,18 +26,30 @@ static void cost_of_sum(const att_desc *in, const att_desc *out, const void *att
 }
 
 static const att_op_case cases[] = {
-    {.name = "columns", .attrs.sum.axes = 1, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "tokens", .attrs.sum.axes = 2, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "middle", .attrs.sum.axes = 2, .in = {ATT_CASE_SAMPLE(3, 5, 33)}, .in_count = 1},
-    {.name = "everything", .attrs.sum.axes = 0, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "batch", .attrs.sum.axes = 2, .in = {ATT_CASE_DRAWN(ATT_BATCH, 1, 0, 5, 33)}, .in_count = 1},
-    {.name = "large_values", .attrs.sum.axes = 1, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17)}, .in_count = 1},
-    {.name = "tiny_position", .attrs.sum.axes = 2, .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
-    {.name = "tiny_bias", .attrs.sum.axes = 1, .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "columns", ATT_CASE_ATTRS(sum, .axes = 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "tokens", ATT_CASE_ATTRS(sum, .axes = 2), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "middle", ATT_CASE_ATTRS(sum, .axes = 2), .in = {ATT_CASE_SAMPLE(3, 5, 33)}, .in_count = 1},
+    {.name = "everything", ATT_CASE_ATTRS(sum, .axes = 0), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "batch", ATT_CASE_ATTRS(sum, .axes = 2), .in = {ATT_CASE_DRAWN(ATT_BATCH, 1, 0, 5, 33)}, .in_count = 1},
+    {.name = "large_values",
+     ATT_CASE_ATTRS(sum, .axes = 1),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17)},
+     .in_count = 1},
+    {.name = "tiny_position",
+     ATT_CASE_ATTRS(sum, .axes = 2),
+     .in = {ATT_CASE_SAMPLE(197, 192)},
+     .in_count = 1,
+     .bench = true},
+    {.name = "tiny_bias",
+     ATT_CASE_ATTRS(sum, .axes = 1),
+     .in = {ATT_CASE_SAMPLE(197, 192)},
+     .in_count = 1,
+     .bench = true},
 };
 
 const att_op att_op_sum_samples = {
     .name = "sum_samples",
+    .attrs_size = sizeof(att_sum_attrs),
     .help =
         "the sum over samples and leading axes; the last `axes` axes stay; a value of the batch counts once a sample",
     .infer = infer_sum,

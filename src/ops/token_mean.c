@@ -3,10 +3,11 @@
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
+#include "ops/token_mean.h"
 
 att_value att_token_mean(att_graph *graph, att_value x, int first)
 {
-    att_attrs attrs = {.mean = {.first = first}};
+    att_mean_attrs attrs = {.first = first};
     return att_emit(graph, "token_mean", &attrs, &x, 1, NULL);
 }
 
@@ -41,10 +42,10 @@ static att_status mean_infer(att_infer *infer)
 
 static void mean_backward(att_backward *backward)
 {
-    att_attrs attrs = *att_backward_attrs(backward);
+    att_mean_attrs attrs = *(const att_mean_attrs *)att_backward_attrs(backward);
     att_desc x = att_backward_in_desc(backward, 0);
-    attrs.mean.total = (int32_t)att_rule_rows(&x);
-    attrs.mean.width = x.shape.rank == 3 ? (int32_t)x.shape.dims[1] : 0;
+    attrs.total = (int32_t)att_rule_rows(&x);
+    attrs.width = x.shape.rank == 3 ? (int32_t)x.shape.dims[1] : 0;
     att_value dy = att_backward_gradient(backward, 0);
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
 }
@@ -55,8 +56,8 @@ static bool mean_shorten(att_graph *graph, const att_node *node, att_value *inst
     att_node norm;
     if (!att_rule_made_by_norm(graph, node->in[0], &norm))
         return false;
-    norm.in[0] = att_token_mean(graph, norm.in[0], node->attrs.mean.first);
-    instead[0] = att_emit(graph, "normalize", &norm.attrs, norm.in, norm.in_count, NULL);
+    norm.in[0] = att_token_mean(graph, norm.in[0], ATT_ATTRS(node, mean)->first);
+    instead[0] = att_emit(graph, "normalize", norm.attrs, norm.in, norm.in_count, NULL);
     return true;
 }
 
@@ -67,8 +68,7 @@ static att_value mean_in_training(att_graph *graph, const att_node *asked)
     if (!made || made->op != &att_op_affine)
         return ATT_NONE;
     att_value in[] = {made->in[0], made->in[1], ATT_NONE, ATT_NONE};
-    att_attrs attrs = asked->attrs;
-    in[0] = att_emit(graph, "token_mean", &attrs, in, 1, NULL);
+    in[0] = att_emit(graph, "token_mean", asked->attrs, in, 1, NULL);
     return att_emit(graph, "affine", NULL, in, 4, NULL);
 }
 
@@ -78,8 +78,8 @@ static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = (double)att_shape_count(in->shape);
 }
 
-#define MEAN(f, t) .attrs.mean = {(f), (t), 0}
-#define MAP(h, w) .attrs.mean = {0, (h) * (w), (w)}
+#define MEAN(f, t) ATT_CASE_ATTRS(mean, (f), (t), 0)
+#define MAP(h, w) ATT_CASE_ATTRS(mean, 0, (h) * (w), (w))
 static const att_op_case mean_cases[] = {
     {.name = "all", MEAN(0, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
     {.name = "patches", MEAN(1, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
@@ -95,6 +95,7 @@ static const att_op_case mean_cases[] = {
 
 const att_op att_op_token_mean = {
     .name = "token_mean",
+    .attrs_size = sizeof(att_mean_attrs),
     .help = "y [C] = the mean of rows first .. N - 1 of x [.., C]",
     .narrow_in = 1,
     .infer = mean_infer,
@@ -131,6 +132,7 @@ static const att_op_case grad_cases[] = {
 
 const att_op att_op_token_mean_grad = {
     .name = "token_mean_grad",
+    .attrs_size = sizeof(att_mean_attrs),
     .help = "dx [total, C]: dy / (total - first) at rows first .. total - 1, zero before",
     .narrow_out = 1,
     .infer = grad_infer,

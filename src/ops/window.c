@@ -1,4 +1,6 @@
 #include "ops/window.h"
+#include "ops/conv2d.h"
+#include "ops/pool.h"
 
 #include "core/error.h"
 

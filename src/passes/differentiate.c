@@ -23,9 +23,9 @@ att_graph *att_backward_graph(att_backward *backward)
     return backward->graph;
 }
 
-const att_attrs *att_backward_attrs(const att_backward *backward)
+const void *att_backward_attrs(const att_backward *backward)
 {
-    return &rule_node(backward)->attrs;
+    return rule_node(backward)->attrs;
 }
 
 static bool is_computed_again(const att_graph *graph, int node)
@@ -50,7 +50,7 @@ static att_value available(att_backward *backward, att_value value)
         att_value in[ATT_MAX_IN];
         for (int i = 0; i < node.in_count; i++)
             in[i] = available(backward, node.in[i]);
-        if (att_emit(graph, node.op->name, &node.attrs, in, node.in_count, NULL) == ATT_NONE)
+        if (att_emit(graph, node.op->name, node.attrs, in, node.in_count, NULL) == ATT_NONE)
             return ATT_NONE;
         backward->again[made_by] = graph->nodes.count - 1;
     }

@@ -19,7 +19,7 @@ static void replace(att_graph *graph, replacing rule, att_order *order, att_valu
     for (int i = 0; i < count && graph->status == ATT_OK; i++) {
         replace_inputs(&graph->nodes.items[i], stands_for);
         att_node node = graph->nodes.items[i]; /* emitting moves nodes */
-        att_value instead[ATT_MAX_OUT];
+        att_value instead[ATT_MAX_OUT] = {0};
         graph->scope = node.scope;
         bool replaced = rule(graph, &node, instead);
         for (; taken < graph->nodes.count; taken++)

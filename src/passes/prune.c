@@ -99,7 +99,7 @@ static bool same_node(const att_graph *graph, const att_node *a, const att_node 
         if (graph->values.items[b->out[i]].desc.kind != ATT_SAMPLE)
             return false;
     return memcmp(a->in, b->in, (size_t)a->in_count * sizeof *a->in) == 0 &&
-           memcmp(&a->attrs, &b->attrs, sizeof a->attrs) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
+           (a->attrs == b->attrs || memcmp(a->attrs, b->attrs, a->op->attrs_size) == 0);
 }
 
 static bool makes_output(const att_graph *graph, const att_node *node)

@@ -1,4 +1,5 @@
 #include "plan/plan.h"
+#include "ops/update.h"
 
 #include <string.h>
 
@@ -228,7 +229,7 @@ static att_status add_update(att_plan *plan, const char *op, bool decay, int64_t
     att_desc range = flat(plan->dtype, end - begin), out[ATT_MAX_OUT];
     for (int i = 0; i < outs; i++)
         out[i] = range;
-    att_attrs attrs = {.update.decay = decay};
+    att_update_attrs attrs = {.decay = decay};
     att_unit *unit;
     ATT_TRY(att_prepare_flat(plan, op, &attrs, &range, 1, out, outs, att_context_threads(plan->context), &unit));
     plan->updates[plan->update_count++] = (att_update_step){.unit = unit, .offset = begin};

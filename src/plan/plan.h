@@ -34,7 +34,6 @@ typedef struct att_unit {
     const att_kernel *kernel;
     att_problem problem;
     att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
-    att_attrs attrs;
     att_prepared prepared;
     double flops, bytes; /* of one call; bytes: read and written, each value once */
     int profile_row;
@@ -167,7 +166,7 @@ att_status att_place_measure(const att_plan *plan, const att_rewritten *from, co
 /* plan/prepare.c */
 att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
                             int parts, att_unit **unit);
-att_status att_prepare_flat(att_plan *plan, const char *op, const att_attrs *attrs, const att_desc *in, int in_count,
+att_status att_prepare_flat(att_plan *plan, const char *op, const void *attrs, const att_desc *in, int in_count,
                             const att_desc *out, int out_count, int parts, att_unit **unit);
 void att_units_release(att_plan *plan);
 

@@ -12,18 +12,18 @@ static bool same_descs(const att_desc *a, const att_desc *b, int count)
 }
 
 /* Attributes that differ in padding only make a second unit, which does no harm. */
-static bool same_attrs(const att_attrs *a, const att_attrs *b)
+static bool same_attrs(const void *a, const void *b, size_t size)
 {
-    return memcmp(a, b, sizeof *a) == 0; /* NOLINT(bugprone-suspicious-memory-comparison) */
+    return size == 0 || memcmp(a, b, size) == 0;
 }
 
-static att_unit *find_equal(const att_plan *plan, const att_unit *wanted)
+static att_unit *find_equal(const att_plan *plan, const att_op *op, const att_unit *wanted)
 {
     const att_problem *a = &wanted->problem;
     for (att_unit *unit = plan->units; unit; unit = unit->next) {
         const att_problem *b = &unit->problem;
         if (a->op == b->op && a->group == b->group && a->parts == b->parts && a->in_count == b->in_count &&
-            a->out_count == b->out_count && same_attrs(&wanted->attrs, &unit->attrs) &&
+            a->out_count == b->out_count && same_attrs(a->attrs, b->attrs, op->attrs_size) &&
             same_descs(wanted->in, unit->in, a->in_count) && same_descs(wanted->out, unit->out, a->out_count))
             return unit;
     }
@@ -64,7 +64,7 @@ static double unit_flops(const att_op *op, const att_unit *unit)
 {
     att_cost cost = {0};
     if (op->cost)
-        op->cost(unit->in, unit->out, &unit->attrs, &cost);
+        op->cost(unit->in, unit->out, unit->problem.attrs, &cost);
     else if (att_desc_present(&unit->out[0]))
         cost.flops = (double)att_shape_count(unit->out[0].shape);
     return cost.flops * (double)unit->problem.group;
@@ -88,7 +88,7 @@ static double problem_bytes(const att_problem *problem)
 /* Takes over *draft, whose problem's pointers are set here. */
 static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *draft, att_unit **out)
 {
-    att_unit *unit = find_equal(plan, draft);
+    att_unit *unit = find_equal(plan, op, draft);
     if (unit) {
         *out = unit;
         return ATT_OK;
@@ -99,7 +99,12 @@ static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *
     *unit = *draft;
     unit->problem.in = unit->in;
     unit->problem.out = unit->out;
-    unit->problem.attrs = &unit->attrs;
+    if (op->attrs_size > 0) {
+        void *attrs = att_arena_allocate(&plan->arena, op->attrs_size);
+        if (!attrs)
+            return att_fail_memory(plan->context, op->attrs_size, "a plan");
+        unit->problem.attrs = memcpy(attrs, draft->problem.attrs, op->attrs_size);
+    }
     unit->kernel = choose_kernel(plan, &unit->problem);
     if (!unit->kernel)
         return no_kernel(plan, &unit->problem);
@@ -117,9 +122,10 @@ static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *
 att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
                             int parts, att_unit **unit)
 {
-    att_unit draft = {.attrs = node->attrs};
+    att_unit draft = {0};
     draft.problem = (att_problem){.context = plan->context,
                                   .op = node->op->name,
+                                  .attrs = node->attrs,
                                   .in_count = node->in_count,
                                   .out_count = node->out_count,
                                   .group = group,
@@ -134,17 +140,16 @@ att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_no
     return finish_unit(plan, node->op, &draft, unit);
 }
 
-att_status att_prepare_flat(att_plan *plan, const char *name, const att_attrs *attrs, const att_desc *in, int in_count,
+att_status att_prepare_flat(att_plan *plan, const char *name, const void *attrs, const att_desc *in, int in_count,
                             const att_desc *out, int out_count, int parts, att_unit **unit)
 {
     const att_op *op = att_registry_op(plan->context, name);
     if (!op)
         return att_fail(plan->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name);
     att_unit draft = {0};
-    if (attrs)
-        draft.attrs = *attrs;
     draft.problem = (att_problem){.context = plan->context,
                                   .op = op->name,
+                                  .attrs = attrs,
                                   .in_count = in_count,
                                   .out_count = out_count,
                                   .group = 1,

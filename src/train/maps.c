@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "graph/graph.h"
+#include "ops/attention.h"
 #include "train/network.h"
 
 enum {
@@ -85,9 +86,9 @@ static att_status add_node(mapper *m, const att_node *node)
 {
     map_node *added = &m->nodes[m->node_count++];
     added->scope = node->scope;
-    added->heads = node->attrs.attention.heads;
+    added->heads = ATT_ATTRS(node, attention)->heads;
     added->tokens = att_value_shape(att_model_graph(m->model), node->out[0]).dims[0];
-    added->prefix_tokens = node->attrs.attention.prefix;
+    added->prefix_tokens = ATT_ATTRS(node, attention)->prefix;
     snprintf(added->patches_name, NAME_SIZE, "%s.patches", node->scope);
     snprintf(added->prefix_name, NAME_SIZE, "%s.prefix", node->scope);
     snprintf(added->figures_name, NAME_SIZE, "%s.figures", node->scope);
@@ -433,7 +434,7 @@ static const att_attention_attrs *first_attention(const mapper *m)
     int i = 0;
     while (!is_wanted(m, &graph->nodes.items[i]))
         i++;
-    return &graph->nodes.items[i].attrs.attention;
+    return graph->nodes.items[i].attrs;
 }
 
 static att_status write_file(mapper *m, const char *path)

@@ -24,8 +24,8 @@
 
 #include <cmocka.h>
 
-#include "core/random.h"
 #include "backend/kernel.h"
+#include "core/random.h"
 #include "kernels/ref/element.h"
 #include "sanitized.h"
 
@@ -132,7 +132,8 @@ static inline case_drawn case_draw(case_setup setup)
         if (drawn.in[i].dtype == ATT_F32)
             drawn.in[i].dtype = setup.dtype;
     }
-    att_infer infer = {setup.context, &setup.definition->attrs, drawn.in, drawn.in_count, drawn.out, 0};
+    att_infer infer = {
+        setup.context, att_op_case_attrs(setup.op, setup.definition), drawn.in, drawn.in_count, drawn.out, 0};
     assert_int_equal(setup.op->infer(&infer), ATT_OK);
     drawn.out_count = infer.out_count;
     case_narrow(drawn.in, drawn.in_count, setup.narrow_in);
@@ -223,7 +224,7 @@ static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, i
     case_outputs(drawn, unread, result);
     att_problem problem = {drawn->setup.context,
                            drawn->setup.op->name,
-                           &drawn->setup.definition->attrs,
+                           att_op_case_attrs(drawn->setup.op, drawn->setup.definition),
                            drawn->in,
                            result->desc,
                            drawn->in_count,

@@ -66,17 +66,17 @@ static int direct_teardown(void **state)
 }
 
 /* Runs the op's reference kernel in one part. out[i] NULL: nobody reads it; out has room for ATT_MAX_OUT. */
-static inline void direct_run(const char *op, const att_attrs *attrs, int64_t group, const direct_input *inputs,
+static inline void direct_run(const char *op, const void *attrs, int64_t group, const direct_input *inputs,
                               int in_count, void *const *out, const att_run *run, int64_t position)
 {
-    static const att_attrs no_attrs;
+    static const max_align_t no_attrs[16];
     att_desc in[ATT_MAX_IN], outs[ATT_MAX_OUT];
     const void *data[ATT_MAX_IN];
     for (int i = 0; i < in_count; i++) {
         in[i] = inputs[i].desc;
         data[i] = inputs[i].data;
     }
-    attrs = attrs ? attrs : &no_attrs;
+    attrs = attrs ? attrs : no_attrs;
     att_infer infer = {direct_context, attrs, in, in_count, outs, 0};
     assert_int_equal(case_op(att_ops, op)->infer(&infer), ATT_OK);
     for (int i = 0; i < infer.out_count; i++)

@@ -1,6 +1,7 @@
 /* Attention beyond one key tile, and what must survive in it. */
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
+#include "ops/attention.h"
 #include "ops/list.h"
 
 #define SAMPLE_IN(...)                                                       \
@@ -11,9 +12,8 @@
 /* Three tiles of keys, the last of 53; a grid too wide for a table of distances for each column, and one that is not.
  */
 enum { TOKENS = 2101, WIDTH = 8 };
-static const att_attrs long_attrs = {.attention = {.heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .scale = 0.35}};
-static const att_attrs narrow_grid = {
-    .attention = {.heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .scale = 0.35}};
+static const att_attention_attrs long_attrs = {.heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .scale = 0.35};
+static const att_attention_attrs narrow_grid = {.heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .scale = 0.35};
 
 /* bf16 operands of a processor that multiplies them: p and ds are rounded to bf16. */
 static bool is_rounded_inside(bool narrow)
@@ -66,7 +66,7 @@ static void several_tiles_agree_with_the_reference(void **state)
     const att_op *op = case_op(att_ops, "attention");
     for (unsigned narrow = 0; narrow < 2; narrow++) {
         const att_op_case definition = {.name = "long",
-                                        .attrs = narrow ? narrow_grid : long_attrs,
+                                        .attrs = narrow ? &narrow_grid : &long_attrs,
                                         .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)},
                                         .in_count = 1};
         case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, 0});
@@ -83,7 +83,7 @@ static void statistics_change_no_bit(void **state)
     (void)state;
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {
-        .name = "long", .attrs = long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
+        .name = "long", .attrs = &long_attrs, .in = {SAMPLE_IN(TOKENS, 3 * WIDTH)}, .in_count = 1};
     for (unsigned narrow = 0; narrow < 2; narrow++) {
         case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, narrow});
         case_result watched, alone;
@@ -127,7 +127,7 @@ static void gradients_of_several_tiles_agree_with_the_reference(void **state)
 {
     (void)state;
     const att_op_case definition = {
-        .name = "long", .attrs = long_attrs, .in = GRAD_IN(TOKENS, 1, WIDTH), .in_count = 4};
+        .name = "long", .attrs = &long_attrs, .in = GRAD_IN(TOKENS, 1, WIDTH), .in_count = 4};
     compare_first_output("attention_grad", &definition, false, 1, 2e-6, 0);   /* 6.3e-7 */
     compare_first_output("attention_grad", &definition, true, 1, 2e-6, 2e-3); /* 7.0e-4 */
 }
@@ -140,10 +140,11 @@ static void odd_shapes_agree_with_the_reference(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int narrow = 0; narrow < 2; narrow++) {
             int64_t n = shapes[i][0], heads = shapes[i][1], width = shapes[i][2], group = n > 100 ? 1 : 2;
-            const att_attrs attrs = {.attention = {.heads = (int)heads, .scale = 1 / sqrt((double)width)}};
+            const att_attention_attrs attrs = {.heads = (int)heads, .scale = 1 / sqrt((double)width)};
             const att_op_case forward = {
-                .name = "odd", .attrs = attrs, .in = {SAMPLE_IN(n, 3 * heads * width)}, .in_count = 1};
-            const att_op_case backward = {.name = "odd", .attrs = attrs, .in = GRAD_IN(n, heads, width), .in_count = 4};
+                .name = "odd", .attrs = &attrs, .in = {SAMPLE_IN(n, 3 * heads * width)}, .in_count = 1};
+            const att_op_case backward = {
+                .name = "odd", .attrs = &attrs, .in = GRAD_IN(n, heads, width), .in_count = 4};
             compare_first_output("attention", &forward, narrow, group, 4e-6, 5e-3);       /* 1.5e-6, 1.9e-3 */
             compare_first_output("attention_grad", &backward, narrow, group, 4e-6, 6e-3); /* 1.1e-6, 3.1e-3 */
         }
@@ -156,7 +157,7 @@ static void low_scores_leave_padding_alone(void **state)
     enum { N = 5 };
     const att_op *op = case_op(att_ops, "attention_grad");
     const att_op_case definition = {.name = "low",
-                                    .attrs = {.attention = {.heads = 1, .scale = 1.2}},
+                                    .attrs = &(const att_attention_attrs){.heads = 1, .scale = 1.2},
                                     .in = {SAMPLE_IN(N, WIDTH),
                                            SAMPLE_IN(N, 3 * WIDTH),
                                            SAMPLE_IN(N, WIDTH),
@@ -186,7 +187,7 @@ static void scratch_grows_with_the_tokens_and_not_their_square(void **state)
         size_t bytes[2];
         for (int size = 0; size < 2; size++) {
             const int64_t n = 8192 << size;
-            const att_attrs attrs = {.attention = {.heads = 1, .scale = 1}};
+            const att_attention_attrs attrs = {.heads = 1, .scale = 1};
             att_desc in[ATT_MAX_IN] = {0}, out[ATT_MAX_OUT] = {0};
             in[qkv_input[i]] = (att_desc){ATT_F32, ATT_SAMPLE, att_shape_of(n, 3 * 64)};
             for (int o = 1; o < ATT_MAX_OUT; o++)
@@ -210,7 +211,7 @@ static void nan_stays_in_its_head(void **state)
     (void)state;
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {.name = "nan",
-                                    .attrs = {.attention = {.heads = 2, .scale = 0.5}},
+                                    .attrs = &(const att_attention_attrs){.heads = 2, .scale = 0.5},
                                     .in = {SAMPLE_IN(50, 3 * 2 * WIDTH)},
                                     .in_count = 1};
     for (unsigned narrow = 0; narrow < 2; narrow++) {

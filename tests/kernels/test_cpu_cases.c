@@ -5,6 +5,7 @@
 #include "kernels/cpu/list.h"
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
+#include "ops/attention.h"
 #include "ops/list.h"
 
 /* Largest difference allowed, relative to the output's largest magnitude; beside each the worst measured over all tiers

@@ -2,6 +2,10 @@
  * and what becomes of NaN. */
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
+#include "ops/activation.h"
+#include "ops/batch_moments.h"
+#include "ops/batch_norm.h"
+#include "ops/channel_gram.h"
 #include "ops/list.h"
 
 /* --- widths ------------------------------------------------------------------------------------------------------- */
@@ -45,19 +49,19 @@ static void compare_width(int64_t rows, int64_t columns)
     att_case_input mean = drawn_from(ATT_BATCH, 1, 0, att_shape_of(columns));
     att_case_input stats = drawn_from(ATT_BATCH, 0.1, 1, att_shape_of(2, columns));
     att_case_input vector = drawn_from(ATT_SAMPLE, 1, 0, att_shape_of(columns)), absent = {.desc.shape.rank = -1};
-    att_attrs attrs = {.batch_norm = {.eps = 1e-5}};
-    compare_at("channel_moments", &(att_op_case){name, {{0}}, {map}, 1, false, false}, 0);
-    compare_at("global_max", &(att_op_case){name, {{0}}, {map}, 1, false, false}, 0);
-    compare_at("token_mean", &(att_op_case){name, {{0}}, {map}, 1, false, false}, 1);
-    compare_at("normalize", &(att_op_case){name, attrs, {map, stats, shared, shared}, 4, false, false}, 0);
+    att_batch_norm_attrs attrs = {.eps = 1e-5};
+    compare_at("channel_moments", &(att_op_case){name, NULL, {map}, 1, false, false}, 0);
+    compare_at("global_max", &(att_op_case){name, NULL, {map}, 1, false, false}, 0);
+    compare_at("token_mean", &(att_op_case){name, NULL, {map}, 1, false, false}, 1);
+    compare_at("normalize", &(att_op_case){name, &attrs, {map, stats, shared, shared}, 4, false, false}, 0);
     for (int relu = 0; relu < 2; relu++) {
-        attrs.batch_norm.activation = relu ? ATT_ACT_RELU : ATT_ACT_NONE;
-        compare_at("normalize_sums", &(att_op_case){name, attrs, {map, map, stats, shared, shared}, 5, false, false},
+        attrs.activation = relu ? ATT_ACT_RELU : ATT_ACT_NONE;
+        compare_at("normalize_sums", &(att_op_case){name, &attrs, {map, map, stats, shared, shared}, 5, false, false},
                    3);
         for (int handed = 0; handed < 4; handed++) {
             att_case_input factor = handed & 1 ? vector : absent, pooled = handed & 2 ? vector : absent;
-            att_op_case grad = {name, attrs, {map, map, stats, shared, shared, mean, mean, factor, pooled},
-                                9,    false, false};
+            att_op_case grad = {name, &attrs, {map, map, stats, shared, shared, mean, mean, factor, pooled},
+                                9,    false,  false};
             compare_at("normalize_grad", &grad, 1);
         }
     }
@@ -135,7 +139,7 @@ static void samples_apart_make_variance(void **state)
     enum { SAMPLES = 5, COLUMNS = 70 };
     const att_op *op = case_op(att_ops, "merge_moments");
     const att_op_case definition = {.name = "apart",
-                                    .attrs.moments.rows = 3,
+                                    .attrs = &(const att_moments_attrs){.rows = 3},
                                     .in = {drawn_from(ATT_SAMPLE, 100, 1e4, att_shape_of(2, COLUMNS))},
                                     .in_count = 1};
     case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, SAMPLES, true, 0, 0});
@@ -155,8 +159,8 @@ static void samples_apart_make_variance(void **state)
 enum { WIDE_SAMPLES = 3, WIDE_SIDE = 9, WIDE_PIXELS = WIDE_SIDE * WIDE_SIDE, WIDE_FROM = 21, WIDE_TO = 45 };
 
 /* Of one part and all samples. */
-static void call_kernel(const char *op, const att_attrs *attrs, const att_desc *in, const void *const *data,
-                        int in_count, const att_desc *out, void *const *to, int out_count)
+static void call_kernel(const char *op, const void *attrs, const att_desc *in, const void *const *data, int in_count,
+                        const att_desc *out, void *const *to, int out_count)
 {
     const att_kernel *kernel = tiers_kernel(context, op);
     att_problem problem = {context, op, attrs, in, out, in_count, out_count, WIDE_SAMPLES, 1};
@@ -174,7 +178,8 @@ static void from_gram(const float *x, const float *weight, float *stats)
 {
     static float grams[WIDE_SAMPLES * (WIDE_FROM + 1) * WIDE_FROM], merged[(WIDE_FROM + 1) * WIDE_FROM];
     static const float gamma[WIDE_TO], beta[WIDE_TO];
-    const att_attrs rows = {.moments = {.rows = WIDE_PIXELS}}, norm = {.gram_norm = {1e-5, WIDE_PIXELS}};
+    const att_moments_attrs rows = {.rows = WIDE_PIXELS};
+    const att_gram_norm_attrs norm = {1e-5, WIDE_PIXELS};
     att_shape square = att_shape_of(WIDE_FROM + 1, WIDE_FROM), vector = att_shape_of(WIDE_TO);
     att_desc map = {ATT_F32, ATT_SAMPLE, att_shape_of(WIDE_SIDE, WIDE_SIDE, WIDE_FROM)};
     att_desc gram = {ATT_F32, ATT_SAMPLE, square}, none = {ATT_F32, ATT_BATCH, {.rank = -1}};
@@ -245,7 +250,7 @@ static void moments_follow_from_those_of_the_input(void **state)
 static att_status merge_one(const att_kernel *kernel, int64_t rows, int64_t samples)
 {
     float moments[2] = {3, 4}, stats[2];
-    att_attrs attrs = {.moments = {.rows = rows}};
+    att_moments_attrs attrs = {.rows = rows};
     att_desc in = {ATT_F32, ATT_SAMPLE, att_shape_of(2, 1)}, out = {ATT_F32, ATT_BATCH, att_shape_of(2, 1)};
     att_problem problem = {context, "merge_moments", &attrs, &in, &out, 1, 1, 1, 1};
     att_call call = {
@@ -271,7 +276,7 @@ static void running_statistics_are_updated_in_place(void **state)
 {
     (void)state;
     const att_kernel *both[] = {tiers_kernel(context, "running_stats"), case_kernel(att_kernels_ref, "running_stats")};
-    att_attrs attrs = {.moments = {.rows = 2, .momentum = 0.5}};
+    att_moments_attrs attrs = {.rows = 2, .momentum = 0.5};
     att_desc vector = {ATT_F32, ATT_SHARED, att_shape_of(1)}, result = {ATT_F32, ATT_BATCH, att_shape_of(1)};
     att_desc in[] = {{ATT_F32, ATT_BATCH, att_shape_of(2, 1)}, vector, vector}, out[] = {result, result};
     att_problem problem = {context, "running_stats", &attrs, in, out, 3, 2, 1, 1};

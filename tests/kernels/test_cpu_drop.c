@@ -2,6 +2,7 @@
 #include "kernels/case.h"
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
+#include "ops/drop.h"
 
 enum { MOST = 203, GROUP = 2 };
 
@@ -16,7 +17,7 @@ static const att_run update = {.seed = 0x123456789abcdef0, .step = 0x123456789};
 
 static void run(const drop_case *c, const att_kernel *kernel, int parts, const float *x, float *y)
 {
-    const att_attrs attrs = {.drop = {.rate = c->rate, .stream = STREAM}};
+    const att_drop_attrs attrs = {.rate = c->rate, .stream = STREAM};
     att_desc desc = {ATT_F32, ATT_SAMPLE, {1, {c->count}}};
     att_problem problem = {context, c->op, &attrs, &desc, &desc, 1, 1, GROUP, parts};
     for (int part = 0; part < parts; part++) {

@@ -179,8 +179,15 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
                 continue;
             case_drawn drawn = case_draw((case_setup){poor, *op, definition, ATT_F32, 1, false,
                                                       i % 2 ? (*op)->narrow_in : 0, i % 2 ? (*op)->narrow_out : 0});
-            att_problem problem = {
-                poor, (*op)->name, &definition->attrs, drawn.in, drawn.out, drawn.in_count, drawn.out_count, 1, 3};
+            att_problem problem = {poor,
+                                   (*op)->name,
+                                   att_op_case_attrs(*op, definition),
+                                   drawn.in,
+                                   drawn.out,
+                                   drawn.in_count,
+                                   drawn.out_count,
+                                   1,
+                                   3};
             for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
                 if (takes(*kernel, &problem))
                     refuse_each(&f, *kernel, &problem);

@@ -1,5 +1,6 @@
 /* The place of the largest score is the first one, also where equal ones lie in other tiles of keys; on every tier. */
 #include "kernels/tiers.h"
+#include "ops/attention.h"
 #include "ops/list.h"
 
 enum { TOKENS = 2600, WIDTH = 8, STATS_OUT = 2 }; /* three tiles */
@@ -10,7 +11,7 @@ static void assert_first(const int *places, int count, bool narrow)
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {
         .name = "ties",
-        .attrs = {.attention = {.heads = 1, .scale = 0.5}},
+        .attrs = &(const att_attention_attrs){.heads = 1, .scale = 0.5},
         .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(TOKENS, 3 * WIDTH)}, .scale = 1}},
         .in_count = 1};
     case_drawn drawn = case_draw((case_setup){context, op, &definition, ATT_F32, 1, false, narrow, 0});

@@ -1,5 +1,6 @@
 /* The reference kernels of attention against values worked out by hand. */
 #include "kernels/direct.h"
+#include "ops/attention.h"
 
 static const double tight = 1e-14;
 
@@ -10,7 +11,7 @@ static const double qkv[] = {1, 1.0986122886681098, 10, 0, 0, 20};
 static void attention_is_softmax(void **state)
 {
     (void)state;
-    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1}};
+    const att_attention_attrs attrs = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1};
     double o[2], lse[2], map[4], stats[2 * ATT_STAT_COUNT];
     DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats, map), SAMPLE(qkv, 2, 3));
     CLOSE(o, tight, 12.5, 15);
@@ -24,7 +25,7 @@ static void attention_is_softmax(void **state)
 static void the_scale_multiplies_scores(void **state)
 {
     (void)state;
-    const att_attrs attrs = {.attention = {.heads = 1, .scale = 2}};
+    const att_attention_attrs attrs = {.heads = 1, .scale = 2};
     double map[4];
     DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(qkv, 2, 3));
     CLOSE(map, tight, 0.9, 0.1, 0.5, 0.5);
@@ -35,7 +36,7 @@ static void heads_and_samples_do_not_mix(void **state)
 {
     (void)state;
     const double x[] = {0, 0, 9, 9, 1, 10, 0, 0, 9, 9, 3, 30, 0, 0, 9, 9, 100, 1000, 0, 0, 9, 9, 300, 3000};
-    const att_attrs attrs = {.attention = {.heads = 2, .scale = 1}};
+    const att_attention_attrs attrs = {.heads = 2, .scale = 1};
     double o[8], lse[8];
     DIRECT("attention", &attrs, 2, OUTPUTS(o, lse), SAMPLE(x, 2, 6));
     CLOSE(o, tight, 2, 20, 2, 20, 200, 2000, 200, 2000);
@@ -47,7 +48,7 @@ static void distance_is_over_other_grid_tokens(void **state)
 {
     (void)state;
     const double zeros[5 * 3] = {0};
-    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 2, .grid_w = 2}};
+    const att_attention_attrs attrs = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 2, .grid_w = 2};
     double stats[5 * ATT_STAT_COUNT];
     DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, stats), SAMPLE(zeros, 5, 3));
     for (int i = 0; i < 5; i++) {
@@ -61,7 +62,7 @@ static void large_scores_stay_finite(void **state)
 {
     (void)state;
     const double x[] = {1e3, 1e3, 1, 1e3, -1e3, 2};
-    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1}};
+    const att_attention_attrs attrs = {.heads = 1, .scale = 1};
     double o[2], lse[2], stats[2 * ATT_STAT_COUNT];
     DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats), SAMPLE(x, 2, 3));
     CLOSE(o, tight, 1, 1);
@@ -74,7 +75,7 @@ static void gradients_follow_the_formula(void **state)
 {
     (void)state;
     const double d[] = {4, 0}, o[] = {12.5, 15}, lse[] = {1.3862943611198906, 0.69314718055994531};
-    const att_attrs attrs = {.attention = {.heads = 1, .scale = 1}};
+    const att_attention_attrs attrs = {.heads = 1, .scale = 1};
     double dqkv[6];
     DIRECT("attention_grad", &attrs, 1, OUTPUTS(dqkv), SAMPLE(d, 2, 1), SAMPLE(qkv, 2, 3), SAMPLE(o, 2, 1),
            SAMPLE(lse, 1, 2));

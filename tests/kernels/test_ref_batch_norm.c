@@ -1,11 +1,14 @@
 /* Batch norm in training, kernel after kernel on a batch: its values, and its gradient against central differences, by
  * way of the statistics too. */
 #include "kernels/direct.h"
+#include "ops/activation.h"
+#include "ops/batch_moments.h"
+#include "ops/batch_norm.h"
 
 enum { SAMPLES = 3, ROWS = 4, COLUMNS = 2, COUNT = SAMPLES * ROWS * COLUMNS };
 
-static att_attrs norm_attrs = {.batch_norm = {.eps = 0.02}}; /* a test sets the activation */
-static const att_attrs rows_attrs = {.moments = {.rows = ROWS, .momentum = 0.25}};
+static att_batch_norm_attrs norm_attrs = {.eps = 0.02}; /* a test sets the activation */
+static const att_moments_attrs rows_attrs = {.rows = ROWS, .momentum = 0.25};
 static const double gamma_[COLUMNS] = {1.3, -0.7}, beta[COLUMNS] = {0.2, 0.5};
 
 static void draw(double *x, double shift, uint64_t key)
@@ -96,9 +99,9 @@ static void gradients_go_through_the_statistics(void **state)
 {
     (void)state;
     check_gradient();
-    norm_attrs.batch_norm.activation = ATT_ACT_RELU;
+    norm_attrs.activation = ATT_ACT_RELU;
     check_gradient();
-    norm_attrs.batch_norm.activation = ATT_ACT_NONE;
+    norm_attrs.activation = ATT_ACT_NONE;
 }
 
 int main(void)

@@ -1,6 +1,9 @@
 /* The reference kernels of loss, masks and updates: values from PyTorch 2.15 in f64 (torch.nn.functional.cross_entropy,
  * torch.optim.AdamW and SGD), and statistics. */
 #include "kernels/direct.h"
+#include "ops/cross_entropy.h"
+#include "ops/drop.h"
+#include "ops/update.h"
 
 static const double tight = 1e-15;
 static const double logits[] = {1, 2, -1, 0, 0.5, 3};
@@ -10,7 +13,7 @@ static void losses_are_those_of_pytorch(void **state)
     (void)state;
     const int32_t classes[] = {2, 1};
     const double soft[] = {0.2, 0.5, 0.3, 0.1, 0.1, 0.1};
-    const att_attrs smoothed = {.cross_entropy.smoothing = 0.1};
+    const att_cross_entropy_attrs smoothed = {.smoothing = 0.1};
     double loss[2];
     DIRECT("cross_entropy", NULL, 2, OUTPUTS(loss), SAMPLE(logits, 3), CLASSES(classes));
     CLOSE(loss, tight, 3.349012216768186, 2.6238729583693674);
@@ -72,7 +75,7 @@ static void masks(const char *op, int64_t group, int64_t position, int64_t step,
     static double ones[DRAWS];
     for (int i = 0; i < DRAWS; i++)
         ones[i] = 1;
-    const att_attrs attrs = {.drop = {.rate = 0.25, .stream = stream}};
+    const att_drop_attrs attrs = {.rate = 0.25, .stream = stream};
     const att_run run = {.seed = 42, .step = step};
     direct_run(op, &attrs, group, (const direct_input[]){SAMPLE(ones, DRAWS / group)}, 1, OUTPUTS(y), &run, position);
 }
@@ -128,7 +131,7 @@ static void a_dropped_infinity_is_zero(void **state)
 {
     (void)state;
     const double x[] = {INFINITY};
-    const att_attrs attrs = {.drop = {.rate = 1 - 0x1p-40}};
+    const att_drop_attrs attrs = {.rate = 1 - 0x1p-40};
     const att_run run = {.seed = 1};
     double y[1];
     direct_run("dropout", &attrs, 1, (const direct_input[]){SAMPLE(x, 1)}, 1, OUTPUTS(y), &run, 0);
@@ -159,7 +162,7 @@ static void three_updates(const char *op, const att_hyper *hyper, bool decay, do
 {
     const double g[3][3] = {{0.25, -0.5, 1}, {0.125, 1.5, -0.0625}, {-0.75, 0, 0.5}};
     const double start[] = {1, -2, 0.5};
-    const att_attrs attrs = {.update.decay = decay};
+    const att_update_attrs attrs = {.decay = decay};
     att_hyper now = *hyper;
     const att_run run = {.hyper = &now, .gradient_scale = 2};
     memcpy(slots[0], start, sizeof start);

@@ -1,5 +1,13 @@
 /* The reference kernels of layers against values worked out by hand. */
 #include "kernels/direct.h"
+#include "ops/activation.h"
+#include "ops/context_broadcast.h"
+#include "ops/layer_norm.h"
+#include "ops/linear.h"
+#include "ops/patchify.h"
+#include "ops/slice_tokens.h"
+#include "ops/sum_samples.h"
+#include "ops/token_mean.h"
 
 static const double tight = 1e-15;
 
@@ -17,7 +25,7 @@ static void linear_multiplies_rows(void **state)
 static void linear_uses_a_transposed_weight_as_it_lies(void **state)
 {
     (void)state;
-    const att_attrs attrs = {.linear.transposed = true};
+    const att_linear_attrs attrs = {.transposed = true};
     const double x[] = {1, 2, 3}, w[] = {1, 0, 2, -1, 0.5, 0.5};
     double y[2];
     DIRECT("linear", &attrs, 1, OUTPUTS(y), SAMPLE(x, 3), SHARED(w, 3, 2), ABSENT, ABSENT);
@@ -27,7 +35,7 @@ static void linear_uses_a_transposed_weight_as_it_lies(void **state)
 static void linear_activates_before_the_residual(void **state)
 {
     (void)state;
-    const att_attrs attrs = {.linear.activation = ATT_ACT_GELU};
+    const att_linear_attrs attrs = {.activation = ATT_ACT_GELU};
     const double x[] = {0.5}, w[] = {2, -2}, r[] = {10, 20};
     double y[2];
     DIRECT("linear", &attrs, 1, OUTPUTS(y), SAMPLE(x, 1), SHARED(w, 2, 1), ABSENT, SAMPLE(r, 2));
@@ -49,7 +57,7 @@ static void weight_gradients_are_added(void **state)
 static void layer_norm_normalises_rows(void **state)
 {
     (void)state;
-    const att_attrs attrs = {.layer_norm.eps = 1.0};
+    const att_layer_norm_attrs attrs = {.eps = 1.0};
     const double x[] = {1, 2, 3, 6, 5, 5, 5, 5}, gamma[] = {1, 2, 1, 1}, beta[] = {0, 0, 0, 10};
     double y[8], stats[4], s = 1 / sqrt(4.5); /* variance 3.5 */
     DIRECT("layer_norm", &attrs, 1, OUTPUTS(y, stats), SAMPLE(x, 2, 4), SHARED(gamma, 4), SHARED(beta, 4));
@@ -64,7 +72,7 @@ static void layer_norm_passes_no_shift_and_no_scale(void **state)
     (void)state;
     const double x[] = {1, 2, 3, 6}, gamma[] = {1, 1, 1, 1}, stats[] = {3, 1 / sqrt(3.5)}, shift[] = {2, 2, 2, 2},
                  scale[] = {-2, -1, 0, 3}, addend[] = {1, 2, 3, 4};
-    const att_attrs attrs = {.layer_norm.eps = 1e-6};
+    const att_layer_norm_attrs attrs = {.eps = 1e-6};
     double dx[4], dgamma[4] = {0}, dbeta[4] = {0};
     DIRECT("layer_norm_grad", &attrs, 1, OUTPUTS(dx, dgamma, dbeta), SAMPLE(shift, 4), SAMPLE(x, 4), SHARED(gamma, 4),
            SAMPLE(stats, 2), ABSENT);
@@ -92,7 +100,7 @@ static void gelu_keeps_its_left_tail(void **state)
 static void add_repeats_a_shared_operand(void **state)
 {
     (void)state;
-    const att_attrs bias = {.sum.axes = 1};
+    const att_sum_attrs bias = {.axes = 1};
     const double a[] = {1, 2, 3, 4, 5, 6, 7, 8}, b[] = {10, 20};
     double y[8];
     DIRECT("add", &bias, 2, OUTPUTS(y), SAMPLE(a, 2, 2), SHARED(b, 1, 2));
@@ -106,9 +114,9 @@ static void sums_go_over_samples_and_leading_axes(void **state)
     (void)state;
     const double dy[] = {1, 2, 3, 4, 5, 6, 7, 8};
     double bias[2] = {100, 0}, position[4] = {0}, all[1] = {0};
-    DIRECT("sum_samples", &(att_attrs){.sum.axes = 1}, 2, OUTPUTS(bias), SAMPLE(dy, 2, 2));
+    DIRECT("sum_samples", &(att_sum_attrs){.axes = 1}, 2, OUTPUTS(bias), SAMPLE(dy, 2, 2));
     CLOSE(bias, 0, 116, 20);
-    DIRECT("sum_samples", &(att_attrs){.sum.axes = 2}, 2, OUTPUTS(position), SAMPLE(dy, 2, 2));
+    DIRECT("sum_samples", &(att_sum_attrs){.axes = 2}, 2, OUTPUTS(position), SAMPLE(dy, 2, 2));
     CLOSE(position, 0, 6, 8, 10, 12);
     DIRECT("sum_samples", NULL, 2, OUTPUTS(all), SAMPLE(dy, 2, 2));
     CLOSE(all, 0, 36);
@@ -132,7 +140,7 @@ static void patches_are_ordered_channel_row_column(void **state)
     double image[2 * 4 * 2], y[16], back[16];
     for (int i = 0; i < 16; i++)
         image[i] = i / 8 * 100 + i / 2 % 4 * 10 + i % 2;
-    const att_attrs attrs = {.patch = {.patch = 2, .height = 2, .width = 4, .channels = 2}};
+    const att_patch_attrs attrs = {.patch = 2, .height = 2, .width = 4, .channels = 2};
     DIRECT("patchify", &attrs, 1, OUTPUTS(y), SAMPLE(image, 2, 4, 2));
     CLOSE(y, 0, 0, 10, 100, 110, 1, 11, 101, 111, 20, 30, 120, 130, 21, 31, 121, 131);
     DIRECT("patchify_grad", &attrs, 1, OUTPUTS(back), SAMPLE(y, 2, 8));
@@ -143,7 +151,7 @@ static void tokens_are_prepended_sliced_and_padded(void **state)
 {
     (void)state;
     const double tokens[] = {7, 8}, x[] = {1, 2, 3, 4};
-    const att_attrs slice = {.slice = {.first = 1, .count = 1, .total = 3}};
+    const att_slice_attrs slice = {.first = 1, .count = 1, .total = 3};
     double all[8], some[4], padded[12];
     DIRECT("prepend_tokens", NULL, 2, OUTPUTS(all), SHARED(tokens, 1, 1, 2), SAMPLE(x, 1, 2));
     CLOSE(all, 0, 7, 8, 1, 2, 7, 8, 3, 4);
@@ -157,7 +165,7 @@ static void the_mean_leaves_out_prefix_tokens(void **state)
 {
     (void)state;
     const double x[] = {100, 100, 1, 2, 3, 6}, dy[] = {1, -4};
-    const att_attrs attrs = {.mean = {.first = 1, .total = 3}};
+    const att_mean_attrs attrs = {.first = 1, .total = 3};
     double y[2], dx[6];
     DIRECT("token_mean", &attrs, 1, OUTPUTS(y), SAMPLE(x, 3, 2));
     CLOSE(y, 0, 2, 4);
@@ -169,7 +177,7 @@ static void context_is_broadcast(void **state)
 {
     (void)state;
     const double x[] = {1, 2, 3, 6}, lambda[] = {10, 100}, r[] = {0, 0, 0, 1000};
-    const att_attrs cb = {.broadcast = {0.5, 0.5}}, cb_s = {.broadcast = {1, 0}};
+    const att_broadcast_attrs cb = {0.5, 0.5}, cb_s = {1, 0};
     double y[4], dscale[2] = {1, 1};
     DIRECT("context_broadcast", &cb, 1, OUTPUTS(y), SAMPLE(x, 2, 2), ABSENT, ABSENT);
     CLOSE(y, 0, 1.5, 3, 2.5, 5);

@@ -46,7 +46,7 @@ static inline const att_kernel *tiers_kernel_for(const case_drawn *drawn)
     const att_op *op = drawn->setup.op;
     att_problem problem = {.context = context,
                            .op = op->name,
-                           .attrs = &drawn->setup.definition->attrs,
+                           .attrs = att_op_case_attrs(drawn->setup.op, drawn->setup.definition),
                            .in = drawn->in,
                            .out = drawn->out,
                            .in_count = drawn->in_count,

@@ -96,7 +96,7 @@ static inline uint64_t truth_key(const case_drawn *drawn)
     const case_setup *setup = &drawn->setup;
     uint64_t key = truth_mix(1, setup->op->name, strlen(setup->op->name));
     key = truth_mix(key, setup->definition->name, strlen(setup->definition->name)); /* draws what outputs start with */
-    key = truth_mix(key, &setup->definition->attrs, sizeof setup->definition->attrs);
+    key = truth_mix(key, att_op_case_attrs(setup->op, setup->definition), setup->op->attrs_size);
     key = truth_mix(key, &setup->group, sizeof setup->group);
     key = truth_mix_descs(key, drawn->in, drawn->in_count);
     key = truth_mix_descs(key, drawn->out, drawn->out_count);

@@ -5,6 +5,7 @@
 
 #include "graph/graph.h"
 #include "models/fixture.h"
+#include "ops/drop.h"
 
 static uint64_t fnv(const char *text)
 {
@@ -243,7 +244,7 @@ static void drop_path_rises_in_residual_networks(void **state)
             continue;
         assert_in_range(paths, 0, 4);
         assert_string_equal(node->scope, scopes[paths++]);
-        assert_true(fabs(node->attrs.drop.rate - 0.1 * paths) < 1e-12);
+        assert_true(fabs(ATT_ATTRS(node, drop)->rate - 0.1 * paths) < 1e-12);
     }
     assert_int_equal(paths, 5);
     att_model_destroy(&model);
@@ -265,11 +266,11 @@ static void drop_path_rises_with_depth(void **state)
             int block = 1 + paths / 2;
             snprintf(scope, sizeof scope, "blocks.%d.drop_path%d", block, 1 + paths % 2);
             assert_string_equal(node->scope, scope);
-            assert_true(fabs(node->attrs.drop.rate - 0.1 * block) < 1e-12);
+            assert_true(fabs(ATT_ATTRS(node, drop)->rate - 0.1 * block) < 1e-12);
             paths++;
         }
         if (strcmp(node->op->name, "dropout") == 0) {
-            assert_true(node->attrs.drop.rate == 0.25);
+            assert_true(ATT_ATTRS(node, drop)->rate == 0.25);
             dropouts++;
         }
     }

@@ -69,7 +69,7 @@ static const att_kernel fd_ref_dot_grad = {.op = "dot_grad", .name = "ref", .run
 #define FD_OP_ADDRESS(name) &att_op_##name,
 static const att_op *const fd_ops[] = {ATT_OP_LIST(FD_OP_ADDRESS) & fd_dot, &fd_dot_grad, NULL};
 #define FD_KERNEL_ADDRESS(name) &att_ref_##name,
-static const att_kernel *const fd_kernels[] = {ATT_REF_LIST(FD_KERNEL_ADDRESS) & fd_ref_dot, &fd_ref_dot_grad, NULL};
+static const att_kernel *const fd_kernels[] = {ATT_OP_LIST(FD_KERNEL_ADDRESS) & fd_ref_dot, &fd_ref_dot_grad, NULL};
 
 static const att_backend fd_ref = {"ref", &att_host_memory, fd_kernels, NULL};
 static const att_backend fd_cpu = {"cpu", &att_host_memory, fd_kernels, NULL}; /* weights live there */

@@ -2,7 +2,15 @@
 #include <attscope/ops.h>
 
 #include "graph/graph.h"
+#include "ops/activation.h"
+#include "ops/add.h"
+#include "ops/attention.h"
+#include "ops/batch_moments.h"
+#include "ops/batch_norm.h"
+#include "ops/conv2d.h"
 #include "ops/finite_difference.h"
+#include "ops/gate.h"
+#include "ops/linear.h"
 #include "passes/passes.h"
 
 /* A graph of x, z [5, 4], and linear(x) in node 0. */
@@ -37,16 +45,16 @@ static void linear_absorbs_one_gelu_and_one_residual(void **state)
     const att_node *linear = &f.graph->nodes.items[0];
     att_gelu(f.graph, f.y);
     assert_true(absorbs(&f));
-    assert_int_equal(linear->attrs.linear.activation, ATT_ACT_GELU);
+    assert_int_equal(ATT_ATTRS(linear, linear)->activation, ATT_ACT_GELU);
     assert_false(absorbs(&f)); /* no second activation */
     att_add(f.graph, f.z, f.y);
     linear = &f.graph->nodes.items[0];
     assert_true(absorbs(&f));
     assert_int_equal(linear->in[3], f.z);
-    assert_int_equal(linear->attrs.linear.activation, ATT_ACT_GELU);
+    assert_int_equal(ATT_ATTRS(linear, linear)->activation, ATT_ACT_GELU);
     assert_false(absorbs(&f));
     att_gelu(f.graph, f.y);
-    f.graph->nodes.items[0].attrs.linear.activation = ATT_ACT_NONE;
+    ((att_linear_attrs *)f.graph->nodes.items[0].attrs)->activation = ATT_ACT_NONE;
     assert_false(absorbs(&f)); /* an activation after the residual */
     att_graph_destroy(&f.graph);
 }
@@ -129,8 +137,8 @@ static void sums_and_norms_absorb_one_relu(void **state)
         assert_true(node_absorbs(f.graph, producer, producer + 1));
         assert_false(node_absorbs(f.graph, producer, producer + 1));
     }
-    assert_int_equal(f.graph->nodes.items[1].attrs.batch_norm.activation, ATT_ACT_RELU);
-    assert_int_equal(f.graph->nodes.items[3].attrs.add.activation, ATT_ACT_RELU);
+    assert_int_equal(ATT_ATTRS(&f.graph->nodes.items[1], batch_norm)->activation, ATT_ACT_RELU);
+    assert_int_equal(ATT_ATTRS(&f.graph->nodes.items[3], add)->activation, ATT_ACT_RELU);
     att_graph_destroy(&f.graph);
 }
 
@@ -139,7 +147,7 @@ static void a_sum_with_its_relu_is_no_residual(void **state)
     (void)state;
     fixture f = new_fixture();
     att_add(f.graph, f.y, f.z);
-    f.graph->nodes.items[1].attrs.add.activation = ATT_ACT_RELU;
+    ((att_add_attrs *)f.graph->nodes.items[1].attrs)->activation = ATT_ACT_RELU;
     assert_false(absorbs(&f));
     att_graph_destroy(&f.graph);
 }
@@ -170,7 +178,7 @@ static void gates_absorb_a_residual_and_a_relu(void **state)
 /* A matrix of the batch for rows of 4. */
 static att_value matrix_for(att_graph *graph, att_value x)
 {
-    att_attrs rows = {.moments = {.rows = 5}};
+    att_moments_attrs rows = {.rows = 5};
     att_value gram = att_emit(graph, "channel_gram", NULL, &x, 1, NULL);
     return att_emit(graph, "merge_gram", &rows, &gram, 1, NULL);
 }
@@ -194,7 +202,7 @@ static void affine_maps_absorb_a_gate_a_sum_and_a_relu(void **state)
     assert_true(made->in[3] == f.z);
     assert_false(node_absorbs(f.graph, 3, 5));
     assert_true(node_absorbs(f.graph, 3, 6));
-    assert_int_equal(made->attrs.gate.activation, ATT_ACT_RELU);
+    assert_int_equal(ATT_ATTRS(made, gate)->activation, ATT_ACT_RELU);
     assert_false(node_absorbs(f.graph, 3, 6));
     in[2] = ATT_NONE;
     att_emit(f.graph, "affine", NULL, in, 4, NULL); /* 7 */
@@ -236,7 +244,7 @@ static void gradients_of_maps_absorb_a_sum_and_a_relu(void **state)
     att_value other = att_graph_input(f.graph, "other", ATT_F32, att_shape_of(3, 5, 4));
     att_value weight =
         att_graph_parameter(f.graph, "k", att_shape_of(4, 4, 1, 1), (att_init){ATT_INIT_CONSTANT, 0}, true);
-    att_attrs attrs = {.conv = {.stride = 1, .dilation = 1, .groups = 1, .height = 3, .width = 5}};
+    att_conv_attrs attrs = {.stride = 1, .dilation = 1, .groups = 1, .height = 3, .width = 5};
     att_value in[] = {map, weight, ATT_NONE, ATT_NONE, ATT_NONE};
     att_value dx = att_emit(f.graph, "conv2d_data_grad", &attrs, in, 5, NULL); /* node 1 */
     att_add(f.graph, other, dx);                                               /* 2 */
@@ -332,7 +340,7 @@ static void a_norm_in_training_absorbs_its_relu_first(void **state)
     assert_int_equal(count_of(f.graph, "relu_grad"), 0);
     for (int i = 0; i < f.graph->nodes.count; i++)
         if (!strncmp(f.graph->nodes.items[i].op->name, "normalize", 9))
-            assert_int_equal(f.graph->nodes.items[i].attrs.batch_norm.activation, ATT_ACT_RELU);
+            assert_int_equal(ATT_ATTRS(&f.graph->nodes.items[i], batch_norm)->activation, ATT_ACT_RELU);
     assert_int_equal(count_of(f.graph, "normalize_grad"), 1);
     att_free(fd_context, owner);
     att_graph_destroy(&f.graph);
@@ -383,10 +391,10 @@ static void every_case_has_a_cost(void **state)
             att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
             for (int j = 0; j < definition->in_count; j++)
                 in[j] = definition->in[j].desc;
-            att_infer infer = {fd_context, &definition->attrs, in, definition->in_count, out, 0};
+            att_infer infer = {fd_context, att_op_case_attrs(*op, definition), in, definition->in_count, out, 0};
             assert_int_equal((*op)->infer(&infer), ATT_OK);
             att_cost cost = {.flops = -1};
-            (*op)->cost(in, out, &definition->attrs, &cost);
+            (*op)->cost(in, out, att_op_case_attrs(*op, definition), &cost);
             assert_true(cost.flops >= 2 * cost.macs && cost.macs >= 0);
         }
     }

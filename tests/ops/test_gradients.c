@@ -35,7 +35,7 @@ static double check_case(const att_op *op, const att_op_case *definition)
     att_value in[ATT_MAX_IN];
     for (int i = 0; i < definition->in_count; i++)
         in[i] = operand(&model, op, &definition->in[i], i);
-    att_value y = att_emit(model.graph, op->name, &definition->attrs, in, definition->in_count, NULL);
+    att_value y = att_emit(model.graph, op->name, definition->attrs, in, definition->in_count, NULL);
     FD_OK(att_graph_status(model.graph));
     fd_loss_of(&model, y);
     char what[96];

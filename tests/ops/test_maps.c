@@ -3,7 +3,11 @@
 #include <attscope/ops.h>
 
 #include "graph/graph.h"
+#include "ops/activation.h"
+#include "ops/batch_norm.h"
+#include "ops/conv2d.h"
 #include "ops/finite_difference.h"
+#include "ops/shortcut_pad.h"
 
 static const att_init zero = {ATT_INIT_CONSTANT, 0};
 
@@ -75,7 +79,7 @@ static void pools_yield_the_stated_shapes(void **state)
     assert_map(g, att_max_pool(g, map(g, 5, 6, 4), &largest), 1, 1, 4);
     assert_map(g, att_adaptive_avg_pool(g, map(g, 5, 6, 4), 7, 2), 7, 2, 4);
     assert_map(g, att_shortcut_pad(g, map(g, 5, 6, 4), 2, 9), 3, 3, 9);
-    assert_int_equal(g->nodes.items[g->nodes.count - 1].attrs.shortcut.before, 2);
+    assert_int_equal(ATT_ATTRS(&g->nodes.items[g->nodes.count - 1], shortcut)->before, 2);
     assert_map(g, att_concat(g, map(g, 5, 6, 4), map(g, 5, 6, 3)), 5, 6, 7);
     att_graph_destroy(&g);
 }
@@ -154,7 +158,7 @@ static fixture new_fixture(void)
 
 static bool absorbs_norm(fixture *f)
 {
-    att_node norm = {.op = &att_op_batch_norm, .attrs.batch_norm = {.eps = 0.25}, .in_count = 5};
+    att_node norm = {.op = &att_op_batch_norm, .attrs = &(att_batch_norm_attrs){.eps = 0.25}, .in_count = 5};
     norm.in[0] = f->node.out[0];
     memcpy(norm.in + 1, f->vectors, sizeof f->vectors);
     return f->node.op->absorb(&f->node, &norm);
@@ -179,14 +183,14 @@ static void a_convolution_absorbs_norm_residual_and_relu_in_this_order(void **st
     enum { RESIDUAL = 3, GAMMA = 4 };
     fixture f = new_fixture();
     assert_true(absorbs_norm(&f));
-    assert_true(f.node.attrs.conv.eps == 0.25);
+    assert_true(ATT_ATTRS(&f.node, conv)->eps == 0.25);
     assert_memory_equal(f.node.in + GAMMA, f.vectors, sizeof f.vectors);
     assert_false(absorbs_norm(&f));
     assert_true(absorbs_residual(&f));
     assert_int_equal(f.node.in[RESIDUAL], f.residual);
     assert_false(absorbs_residual(&f));
     assert_true(absorbs_relu(&f));
-    assert_int_equal(f.node.attrs.conv.activation, ATT_ACT_RELU);
+    assert_int_equal(ATT_ATTRS(&f.node, conv)->activation, ATT_ACT_RELU);
     assert_false(absorbs_relu(&f));
     assert_false(absorbs_residual(&f));
     att_graph_destroy(&f.graph);

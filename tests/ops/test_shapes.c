@@ -2,6 +2,9 @@
 #include <attscope/ops.h>
 
 #include "graph/graph.h"
+#include "ops/attention.h"
+#include "ops/batch_norm.h"
+#include "ops/drop.h"
 #include "ops/finite_difference.h"
 
 static const att_init zero = {ATT_INIT_CONSTANT, 0};
@@ -98,7 +101,7 @@ static void batch_norm_has_the_usual_options(void **state)
     (void)state;
     att_graph *g = new_graph();
     norm(g, sample(g, att_shape_of(4, 5, 6)), 6, NULL);
-    const att_batch_norm_attrs *attrs = &g->nodes.items[0].attrs.batch_norm;
+    const att_batch_norm_attrs *attrs = g->nodes.items[0].attrs;
     assert_true(attrs->eps == 1e-5 && attrs->momentum == 0.1 && !attrs->frozen);
     att_graph_destroy(&g);
 }
@@ -145,7 +148,7 @@ static uint64_t stream_in(const char *scope, int drops_before, int nodes_before)
     for (int i = 0; i < drops_before; i++)
         att_dropout(g, x, 0.5);
     att_drop_path(g, x, 0.5);
-    uint64_t stream = g->nodes.items[g->nodes.count - 1].attrs.drop.stream;
+    uint64_t stream = ATT_ATTRS(&g->nodes.items[g->nodes.count - 1], drop)->stream;
     att_graph_destroy(&g);
     return stream;
 }
@@ -166,8 +169,8 @@ static void attention_scales_by_its_width(void **state)
     att_value qkv = sample(g, att_shape_of(5, 3 * 2 * 16));
     att_attention(g, qkv, &(att_attention_options){.heads = 2});
     att_attention(g, qkv, &(att_attention_options){.heads = 2, .scale = 3});
-    assert_true(g->nodes.items[0].attrs.attention.scale == 0.25);
-    assert_true(g->nodes.items[1].attrs.attention.scale == 3);
+    assert_true(ATT_ATTRS(&g->nodes.items[0], attention)->scale == 0.25);
+    assert_true(ATT_ATTRS(&g->nodes.items[1], attention)->scale == 3);
     att_graph_destroy(&g);
 }
 
@@ -300,7 +303,7 @@ static void every_rule_refuses_missing_inputs(void **state)
         att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
         for (int i = 0; i < definition->in_count; i++)
             in[i] = definition->in[i].desc;
-        att_infer infer = {fd_context, &definition->attrs, in, definition->in_count - 1, out, 0};
+        att_infer infer = {fd_context, att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, 0};
         assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
         infer.in_count = definition->in_count;
         in[0].shape.rank = -1;
@@ -323,9 +326,9 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
     att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT], wide_out[ATT_MAX_OUT];
     for (int i = 0; i < definition->in_count; i++)
         in[i] = definition->in[i].desc;
-    att_infer infer = {fd_context, &definition->attrs, in, definition->in_count, out, 0};
+    att_infer infer = {fd_context, att_op_case_attrs(op, definition), in, definition->in_count, out, 0};
     FD_OK(op->infer(&infer));
-    att_infer wide = {fd_context, &definition->attrs, in, definition->in_count, wide_out, 0};
+    att_infer wide = {fd_context, att_op_case_attrs(op, definition), in, definition->in_count, wide_out, 0};
     in[input].shape.dims[axis]++;
     if (op->infer(&wide) == ATT_OK && same_outputs(&infer, &wide))
         fail_msg("%s, case %s: takes input %d although axis %d is one longer", op->name, definition->name, input, axis);

@@ -1,3 +1,4 @@
+#include "ops/batch_moments.h"
 #include "core/error.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
@@ -15,7 +16,7 @@ static int64_t block_end(int64_t begin, att_range part)
  * LeVeque 1983) */
 static void merge_block(const att_call *call, int64_t columns, int64_t begin, int64_t end)
 {
-    double rows = (double)call->problem->attrs->moments.rows, mean[BLOCK] = {0}, squares[BLOCK] = {0};
+    double rows = (double)ATT_ATTRS(call->problem, moments)->rows, mean[BLOCK] = {0}, squares[BLOCK] = {0};
     for (int64_t sample = 0; sample < call->samples; sample++) {
         const float *from = (const float *)call->in[0] + sample * 2 * columns + begin;
         double joined = 1 / (double)(sample + 1), weight = rows * (double)sample * joined;
@@ -36,7 +37,7 @@ static att_status merge_moments_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
     int64_t columns = att_columns(&problem->in[0]);
-    if (problem->attrs->moments.rows == 1 && call->samples == 1)
+    if (ATT_ATTRS(problem, moments)->rows == 1 && call->samples == 1)
         return att_fail(problem->context, ATT_ERR_ARGUMENT, "batch norm needs more than one row: a larger batch");
     att_range part = att_part_of(call, columns, BLOCK);
     for (int64_t begin = part.begin; begin < part.end; begin += BLOCK)
@@ -47,7 +48,7 @@ static att_status merge_moments_run(const att_call *call)
 /* Outputs may be the memory of the old ones. */
 static att_status running_stats_run(const att_call *call)
 {
-    const att_moments_attrs *attrs = &call->problem->attrs->moments;
+    const att_moments_attrs *attrs = call->problem->attrs;
     const float *stats = call->in[0], *old_mean = call->in[1], *old_variance = call->in[2];
     float *mean = call->out[0], *variance = call->out[1];
     double n = (double)attrs->rows * (double)call->samples, unbiased = n / (n - 1), share = attrs->momentum;

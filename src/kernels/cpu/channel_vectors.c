@@ -1,5 +1,6 @@
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
+#include "ops/channel_conv.h"
 
 /* On a vector of channels for each sample: little work. Parts share samples, or what is summed over them. */
 
@@ -17,7 +18,7 @@ static att_status channel_conv_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
     const float *weight = call->in[1];
-    bool flipped = problem->attrs->channel_conv.flipped;
+    bool flipped = ATT_ATTRS(problem, channel_conv)->flipped;
     int64_t columns = att_columns(&problem->in[0]), width = att_columns(&problem->in[1]), reach = (width - 1) / 2;
     att_range part = att_part_of(call, problem->group, 1);
     for (int64_t sample = part.begin; sample < part.end; sample++) {

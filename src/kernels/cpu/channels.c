@@ -2,6 +2,8 @@
 
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
+#include "ops/concat.h"
+#include "ops/shortcut_pad.h"
 
 /* Runs of channels move whole. Parts share pixels, or rows, of all samples. */
 
@@ -26,7 +28,7 @@ static void move(const att_call *call, const void *x, int64_t from, int64_t to, 
 
 static att_status shortcut_pad_run(const att_call *call)
 {
-    const att_shortcut_attrs *attrs = &call->problem->attrs->shortcut;
+    const att_shortcut_attrs *attrs = call->problem->attrs;
     const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
     int64_t behind = y[2] - attrs->before - x[2];
     att_range part = att_part_of(call, call->problem->group * y[0] * y[1], 1);
@@ -42,7 +44,7 @@ static att_status shortcut_pad_run(const att_call *call)
 
 static att_status shortcut_pad_grad_run(const att_call *call)
 {
-    const att_shortcut_attrs *attrs = &call->problem->attrs->shortcut;
+    const att_shortcut_attrs *attrs = call->problem->attrs;
     const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;
     att_range part = att_part_of(call, call->problem->group * x[0] * x[1], 1);
     for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
@@ -68,7 +70,7 @@ static att_status concat_run(const att_call *call)
 
 static att_status concat_grad_run(const att_call *call)
 {
-    int64_t columns = att_columns(&call->problem->in[0]), a = call->problem->attrs->slice.count, b = columns - a;
+    int64_t columns = att_columns(&call->problem->in[0]), a = ATT_ATTRS(call->problem, concat)->first, b = columns - a;
     float *da = call->out[0], *db = call->out[1];
     att_range part = att_part_of(call, att_rows(call, &call->problem->in[0]), 1);
     for (int64_t row = part.begin; row < part.end; row++) {

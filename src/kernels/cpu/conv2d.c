@@ -7,6 +7,8 @@
 #include "kernels/cpu/onednn_conv.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
+#include "ops/conv2d.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* conv2d */
 enum { DY, GRAD_RESIDUAL = 2, PASSED, POOLED };                  /* conv2d_data_grad, and WEIGHT */
@@ -33,7 +35,7 @@ typedef struct conv2d {
 
 static att_conv_spec spec_of(const att_problem *problem, att_conv_kind kind)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     const int64_t *x = (kind == ATT_CONV_FORWARD ? &problem->in[X] : &problem->out[0])->shape.dims;
     const int64_t *y = (kind == ATT_CONV_FORWARD ? &problem->out[0] : &problem->in[DY])->shape.dims;
     const int64_t *weight = problem->in[WEIGHT].shape.dims;
@@ -97,7 +99,7 @@ static void describe(const att_problem *problem, att_conv_kind kind, bool widene
     c->from = problem->in[0].dtype;
     c->to = problem->out[0].dtype;
     c->widened = widened;
-    c->relu = forward && problem->attrs->conv.activation == ATT_ACT_RELU;
+    c->relu = forward && ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
     bool after = c->relu;
     for (int i = WEIGHT + 1; i < problem->in_count; i++)
         after |= att_desc_present(&problem->in[i]);

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
+#include "ops/conv2d.h"
 
 /* The gradient of a convolution's weight as that of a linear layer whose inputs are what each window sees, in the
  * weight's order: [places, C kernel_h kernel_w], made for some places at a time. By 1 x 1 that is x itself. */
@@ -72,7 +73,7 @@ static bool is_pointwise(const att_conv_attrs *attrs)
 
 static void describe(const att_problem *problem, columns *c)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     int64_t most = problem->in[X].dtype == ATT_BF16 ? PLACES_BF16 : PLACES;
     c->direct = is_pointwise(attrs);
     c->outputs = att_columns(&problem->in[DY]);
@@ -120,7 +121,7 @@ ATT_INLINE void spread_pixel(const void *x, int64_t from, int64_t channels, bool
 /* What place (i, j) of a sample sees of it. */
 ATT_INLINE void fill_place(const att_call *call, int64_t sample, int64_t i, int64_t j, void *to, bool narrow)
 {
-    const att_conv_attrs *attrs = &call->problem->attrs->conv;
+    const att_conv_attrs *attrs = call->problem->attrs;
     const int64_t *x = call->problem->in[X].shape.dims;
     int64_t taps = (int64_t)attrs->kernel_h * attrs->kernel_w;
     for (int64_t tap = 0; tap < taps; tap++) {
@@ -185,7 +186,7 @@ static att_status run(const att_call *call)
  * Measured on shapes of ResNet-50 and ResNet-164. */
 static bool accepts(const att_problem *problem)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     int64_t outputs = att_columns(&problem->in[DY]), taps = (int64_t)attrs->kernel_h * attrs->kernel_w;
     bool pays = taps == 1 || outputs >= 192 || (attrs->stride > 1 && outputs >= 128);
     return pays && attrs->groups == 1 && att_takes_narrow(problem, 1u << DY | 1u << X, 0);

@@ -4,6 +4,7 @@
 #include "kernels/cpu/onednn_conv.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/conv2d.h"
 
 enum { DY, X, IN };
 
@@ -17,7 +18,7 @@ typedef struct weight_grad {
 
 static att_conv_spec spec_of(const att_problem *problem, att_dtype dtype)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     const int64_t *x = problem->in[X].shape.dims, *dy = problem->in[DY].shape.dims;
     return (att_conv_spec){.kind = ATT_CONV_WEIGHT_GRAD,
                            .samples = problem->group,

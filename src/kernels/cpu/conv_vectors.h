@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/random.h"
 #include "backend/kernel.h"
+#include "core/random.h"
+#include "ops/conv2d.h"
 
 /* conv2d's inputs. */
 enum { ATT_CONV_X, ATT_CONV_WEIGHT, ATT_CONV_BIAS, ATT_CONV_RESIDUAL, ATT_CONV_GAMMA };
@@ -19,7 +20,7 @@ static inline void att_conv_fill_vectors(const att_problem *problem, const void 
     const float *mean = in[ATT_CONV_GAMMA + 2], *variance = in[ATT_CONV_GAMMA + 3];
     int64_t channels = problem->in[ATT_CONV_WEIGHT].shape.dims[0];
     for (int64_t c = 0; c < channels; c++) {
-        double factor = gamma ? gamma[c] / sqrt(variance[c] + problem->attrs->conv.eps) : 1;
+        double factor = gamma ? gamma[c] / sqrt(variance[c] + ATT_ATTRS(problem, conv)->eps) : 1;
         double start = bias ? bias[c] : 0;
         scale[c] = (float)factor;
         shift[c] = (float)(gamma ? (start - mean[c]) * factor + beta[c] : start);
@@ -30,7 +31,7 @@ static inline void att_conv_fill_vectors(const att_problem *problem, const void 
 static inline uint64_t att_conv_vectors_key(const att_problem *problem, uint64_t key, bool finishes)
 {
     uint64_t eps;
-    memcpy(&eps, &problem->attrs->conv.eps, sizeof eps);
+    memcpy(&eps, &ATT_ATTRS(problem, conv)->eps, sizeof eps);
     return att_random_key(key, eps, finishes);
 }
 

@@ -1,9 +1,11 @@
+#include "ops/linear.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
@@ -39,7 +41,7 @@ static void cut_rows(const att_problem *problem, linear *l)
 /* A transposed weight in f32 lies as a product takes it: a packed copy of it would cost memory and hardly be faster. */
 static bool is_packed(const att_problem *problem, const linear *l)
 {
-    return !problem->attrs->linear.transposed || l->dtype == ATT_BF16;
+    return !ATT_ATTRS(problem, linear)->transposed || l->dtype == ATT_BF16;
 }
 
 static att_status make_products(const att_problem *problem, linear *l)
@@ -49,7 +51,7 @@ static att_status make_products(const att_problem *problem, linear *l)
                              .columns = l->outputs,
                              .dtype = l->dtype,
                              .to = l->sums ? ATT_F32 : l->to,
-                             .b_transposed = !problem->attrs->linear.transposed,
+                             .b_transposed = !ATT_ATTRS(problem, linear)->transposed,
                              .pack = is_packed(problem, l),
                              .bias = att_desc_present(&problem->in[BIAS])};
     ATT_TRY(att_product_create(problem->context, &spec, &l->product));
@@ -77,7 +79,7 @@ static void describe(const att_problem *problem, linear *l)
     l->widened = l->from == ATT_BF16 && !att_context_has_bf16(problem->context);
     l->dtype = l->widened ? ATT_F32 : l->from;
     l->to = problem->out[0].dtype;
-    l->gelu = problem->attrs->linear.activation == ATT_ACT_GELU;
+    l->gelu = ATT_ATTRS(problem, linear)->activation == ATT_ACT_GELU;
     bool adds = att_desc_present(&problem->in[RESIDUAL]), narrows = l->widened && l->to == ATT_BF16;
     l->has_finish = l->gelu || adds || narrows;
     l->sums = l->has_finish && l->to == ATT_BF16;

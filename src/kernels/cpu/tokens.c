@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
+#include "ops/slice_tokens.h"
 
 /* Rows of tokens move whole. Parts share the result's rows, of all samples. */
 
@@ -28,8 +29,8 @@ static att_status prepend_tokens_run(const att_call *call)
 static att_status slice_tokens_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    int64_t total = problem->in[0].shape.dims[0], count = problem->attrs->slice.count;
-    int64_t columns = att_columns(&problem->in[0]), first = problem->attrs->slice.first;
+    int64_t total = problem->in[0].shape.dims[0], count = ATT_ATTRS(problem, slice)->count;
+    int64_t columns = att_columns(&problem->in[0]), first = ATT_ATTRS(problem, slice)->first;
     att_range part = att_part_of(call, problem->group * count, 1);
     for (int64_t i = part.begin; i < part.end; i++) {
         int64_t row = i / count * total + first + i % count;
@@ -41,7 +42,7 @@ static att_status slice_tokens_run(const att_call *call)
 static att_status slice_tokens_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    const att_slice_attrs *attrs = &problem->attrs->slice;
+    const att_slice_attrs *attrs = problem->attrs;
     int64_t total = attrs->total, count = attrs->count, columns = att_columns(&problem->in[0]);
     att_range part = att_part_of(call, problem->group * total, 1);
     for (int64_t i = part.begin; i < part.end; i++) {

@@ -1,11 +1,12 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "ops/update.h"
 
 static att_status run(const att_call *call)
 {
     enum { P, EXP_AVG, EXP_AVG_SQ };
     const att_hyper *h = call->run->hyper;
-    double decay = call->problem->attrs->update.decay ? 1 - h->lr * h->weight_decay : 1;
+    double decay = ATT_ATTRS(call->problem, update)->decay ? 1 - h->lr * h->weight_decay : 1;
     double correction1 = 1 - pow(h->beta1, (double)h->update), correction2 = 1 - pow(h->beta2, (double)h->update);
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++) {

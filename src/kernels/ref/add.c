@@ -1,3 +1,4 @@
+#include "ops/add.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
@@ -8,7 +9,7 @@ static att_status run(const att_call *call)
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++)
         ref_out(call, 0, e,
-                ref_act(call->problem->attrs->add.activation, ref_in(call, 0, e) + ref_in(call, 1, e % period)));
+                ref_act(ATT_ATTRS(call->problem, add)->activation, ref_in(call, 0, e) + ref_in(call, 1, e % period)));
     return ATT_OK;
 }
 

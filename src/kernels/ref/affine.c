@@ -1,6 +1,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
+#include "ops/gate.h"
 
 enum { X, MATRIX, GATE, RESIDUAL };
 enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL };
@@ -34,7 +35,7 @@ static att_status run_affine(const att_call *call)
             double y = product(call, row, o) * gate_at(call, GATE, row / rows, o);
             if (ref_has(call, RESIDUAL))
                 y += ref_in(call, RESIDUAL, row * outputs + o);
-            ref_out(call, 0, row * outputs + o, ref_act(call->problem->attrs->gate.activation, y));
+            ref_out(call, 0, row * outputs + o, ref_act(ATT_ATTRS(call->problem, gate)->activation, y));
         }
     return ATT_OK;
 }

@@ -1,3 +1,4 @@
+#include "ops/attention.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
@@ -8,7 +9,7 @@ typedef struct head {
 
 static head head_at(const att_call *call, int qkv, int64_t index)
 {
-    int64_t heads = call->problem->attrs->attention.heads;
+    int64_t heads = ATT_ATTRS(call->problem, attention)->heads;
     return (head){index / heads, index % heads, heads, ref_dim(call, qkv, 0), ref_dim(call, qkv, 1) / (3 * heads)};
 }
 
@@ -35,7 +36,7 @@ static double score(const att_call *call, int qkv, const head *h, int64_t i, int
     double sum = 0;
     for (int64_t c = 0; c < h->width; c++)
         sum += ref_in(call, qkv, qkv_index(h, 0, i, c)) * ref_in(call, qkv, qkv_index(h, 1, j, c));
-    return call->problem->attrs->attention.scale * sum;
+    return ATT_ATTRS(call->problem, attention)->scale * sum;
 }
 
 static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t j)
@@ -50,7 +51,7 @@ static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t
 /* Statistics of query i, whose scores are given. */
 static void put_statistics(const att_call *call, const head *h, int64_t i, const double *scores, double lse)
 {
-    const att_attention_attrs *attrs = &call->problem->attrs->attention;
+    const att_attention_attrs *attrs = call->problem->attrs;
     double stat[ATT_STAT_COUNT] = {[ATT_STAT_MAX] = -1};
     for (int64_t j = 0; j < h->tokens; j++) {
         double a = exp(scores[j] - lse);
@@ -100,7 +101,7 @@ static att_status prepare_attention(const att_problem *problem, att_prepared *pr
 
 static att_status run_attention(const att_call *call)
 {
-    int64_t tokens = ref_dim(call, 0, 0), heads = call->problem->attrs->attention.heads;
+    int64_t tokens = ref_dim(call, 0, 0), heads = ATT_ATTRS(call->problem, attention)->heads;
     ref_range share = ref_share(call, call->problem->group * heads * tokens);
     for (int64_t row = share.begin; row < share.end; row++) {
         head h = head_at(call, 0, row / tokens);
@@ -123,7 +124,7 @@ static double *gradient_at(const head *h, double *gradient, int which, int64_t i
 /* What query i and key j give each other. */
 static void add_pair(const att_call *call, const head *h, int64_t i, int64_t j, double *gradient)
 {
-    double scale = call->problem->attrs->attention.scale;
+    double scale = ATT_ATTRS(call->problem, attention)->scale;
     double a = exp(score(call, QKV, h, i, j) - ref_in(call, LSE, row_index(h, i)));
     double da = 0; /* do_i . v_j - do_i . o_i */
     for (int64_t c = 0; c < h->width; c++)
@@ -153,14 +154,14 @@ static void head_gradient(const att_call *call, const head *h, double *gradient)
 
 static att_status prepare_grad(const att_problem *problem, att_prepared *prepared)
 {
-    int64_t one_head = att_shape_count(problem->in[QKV].shape) / problem->attrs->attention.heads;
+    int64_t one_head = att_shape_count(problem->in[QKV].shape) / ATT_ATTRS(problem, attention)->heads;
     prepared->scratch_bytes = (size_t)one_head * sizeof(double);
     return ATT_OK;
 }
 
 static att_status run_grad(const att_call *call)
 {
-    ref_range share = ref_share(call, call->problem->group * call->problem->attrs->attention.heads);
+    ref_range share = ref_share(call, call->problem->group * ATT_ATTRS(call->problem, attention)->heads);
     for (int64_t index = share.begin; index < share.end; index++) {
         head h = head_at(call, QKV, index);
         head_gradient(call, &h, call->scratch);

@@ -2,6 +2,8 @@
 
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "ops/attention.h"
+#include "ops/attention_summary.h"
 
 static double stat_of(const att_call *call, int64_t row, att_attention_stat stat)
 {
@@ -34,7 +36,7 @@ static void add_row(const att_call *call, int64_t row, bool spatial, double *sum
 static att_status run_summary(const att_call *call)
 {
     int64_t heads = ref_dim(call, 0, 0), tokens = ref_dim(call, 0, 1);
-    int64_t prefix = call->problem->attrs->attention_summary.prefix;
+    int64_t prefix = ATT_ATTRS(call->problem, attention_summary)->prefix;
     ref_range share = ref_share(call, heads * call->problem->group);
     for (int64_t head = share.begin; head < share.end; head++) {
         double sum[ATT_SUMMARY_COUNT] = {0};

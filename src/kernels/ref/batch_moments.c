@@ -1,3 +1,4 @@
+#include "ops/batch_moments.h"
 #include "core/error.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
@@ -23,7 +24,7 @@ const att_kernel att_ref_channel_moments = {.op = "channel_moments", .name = "re
  * (Chan, Golub, LeVeque 1983) */
 static att_status run_merge(const att_call *call)
 {
-    double rows = (double)call->problem->attrs->moments.rows, samples = (double)call->samples;
+    double rows = (double)ATT_ATTRS(call->problem, moments)->rows, samples = (double)call->samples;
     int64_t columns = ref_dim(call, 0, 1), count = call->samples * 2 * columns;
     if (rows * samples == 1)
         return att_fail(call->problem->context, ATT_ERR_ARGUMENT, "batch norm needs more than one row: a larger batch");
@@ -47,7 +48,7 @@ const att_kernel att_ref_merge_moments = {.op = "merge_moments", .name = "ref", 
 /* Outputs may be the memory of the old ones. */
 static att_status run_running(const att_call *call)
 {
-    const att_moments_attrs *attrs = &call->problem->attrs->moments;
+    const att_moments_attrs *attrs = call->problem->attrs;
     double n = (double)attrs->rows * (double)call->samples, share_new = attrs->momentum;
     int64_t columns = ref_dim(call, 0, 1);
     ref_range share = ref_share(call, columns);
@@ -63,7 +64,7 @@ const att_kernel att_ref_running_stats = {.op = "running_stats", .name = "ref", 
 
 static att_status run_batch_mean(const att_call *call)
 {
-    double n = (double)call->problem->attrs->moments.rows * (double)call->samples;
+    double n = (double)ATT_ATTRS(call->problem, moments)->rows * (double)call->samples;
     int64_t count = att_shape_count(call->problem->in[0].shape);
     ref_range share = ref_share(call, count);
     for (int64_t k = share.begin; k < share.end; k++) {

@@ -1,3 +1,4 @@
+#include "ops/batch_norm.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
@@ -5,7 +6,7 @@
 static att_status run_batch_norm(const att_call *call)
 {
     enum { X, GAMMA, BETA, MEAN, VARIANCE };
-    const att_batch_norm_attrs *attrs = &call->problem->attrs->batch_norm;
+    const att_batch_norm_attrs *attrs = call->problem->attrs;
     int64_t columns = ref_dim(call, X, -1);
     ref_range share = ref_share(call, ref_count(call, X));
     for (int64_t e = share.begin; e < share.end; e++) {
@@ -22,7 +23,7 @@ enum { DY, GRAD_X, GAMMA, MEAN, VARIANCE };
 
 static double rstd_of(const att_call *call, int64_t c)
 {
-    return 1 / sqrt(ref_in(call, VARIANCE, c) + call->problem->attrs->batch_norm.eps);
+    return 1 / sqrt(ref_in(call, VARIANCE, c) + ATT_ATTRS(call->problem, batch_norm)->eps);
 }
 
 static void sum_channel(const att_call *call, int64_t c)

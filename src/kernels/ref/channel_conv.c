@@ -1,9 +1,10 @@
+#include "ops/channel_conv.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
 static att_status run_conv(const att_call *call)
 {
-    bool flipped = call->problem->attrs->channel_conv.flipped;
+    bool flipped = ATT_ATTRS(call->problem, channel_conv)->flipped;
     int64_t columns = ref_dim(call, 0, 0), width = ref_dim(call, 1, -1);
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++) {

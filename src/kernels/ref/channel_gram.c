@@ -1,6 +1,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
+#include "ops/batch_moments.h"
 
 /* The sum over a sample's rows of (x - mean) (y - mean of y), x and y two of its channels. */
 static double products(const att_call *call, ref_channel x, ref_channel y)
@@ -43,7 +44,7 @@ static double merged(const att_call *call, int64_t row, int64_t column)
 {
     int64_t columns = ref_dim(call, 0, 1), count = att_shape_count(call->problem->in[0].shape);
     int64_t at = row < column ? (1 + row) * columns + column : (1 + column) * columns + row;
-    double rows = (double)call->problem->attrs->moments.rows, sum = 0;
+    double rows = (double)ATT_ATTRS(call->problem, moments)->rows, sum = 0;
     double mean_row = mean_of_samples(call, row), mean_column = mean_of_samples(call, column);
     for (int64_t first = 0; first < call->samples * count; first += count)
         sum += ref_in(call, 0, first + at) +

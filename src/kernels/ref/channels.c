@@ -1,9 +1,11 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "ops/concat.h"
+#include "ops/shortcut_pad.h"
 
 static att_status run_shortcut_pad(const att_call *call)
 {
-    const att_shortcut_attrs *attrs = &call->problem->attrs->shortcut;
+    const att_shortcut_attrs *attrs = call->problem->attrs;
     const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
     ref_range share = ref_share(call, call->problem->group * y[0] * y[1]);
     for (int64_t pixel = share.begin; pixel < share.end; pixel++) {
@@ -21,7 +23,7 @@ const att_kernel att_ref_shortcut_pad = {.op = "shortcut_pad", .name = "ref", .r
 
 static att_status run_shortcut_pad_grad(const att_call *call)
 {
-    const att_shortcut_attrs *attrs = &call->problem->attrs->shortcut;
+    const att_shortcut_attrs *attrs = call->problem->attrs;
     const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;
     ref_range share = ref_share(call, call->problem->group * x[0] * x[1]);
     for (int64_t pixel = share.begin; pixel < share.end; pixel++) {
@@ -51,7 +53,7 @@ const att_kernel att_ref_concat = {.op = "concat", .name = "ref", .run = run_con
 
 static att_status run_concat_grad(const att_call *call)
 {
-    int64_t columns = ref_dim(call, 0, -1), a = call->problem->attrs->slice.count, b = columns - a;
+    int64_t columns = ref_dim(call, 0, -1), a = ATT_ATTRS(call->problem, concat)->first, b = columns - a;
     ref_range rows = ref_share(call, ref_rows(call, 0));
     for (int64_t row = rows.begin; row < rows.end; row++)
         for (int64_t c = 0; c < columns; c++)

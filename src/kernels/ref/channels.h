@@ -3,6 +3,7 @@
 #define ATT_KERNELS_REF_CHANNELS_H
 
 #include "kernels/ref/call.h"
+#include "ops/activation.h"
 
 /* max(x, 0); NaN stays NaN. */
 static inline double ref_relu(double x)

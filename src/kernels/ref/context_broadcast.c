@@ -1,3 +1,4 @@
+#include "ops/context_broadcast.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
@@ -14,7 +15,7 @@ static double column_sum(const att_call *call, int i, int64_t sample, int64_t c)
 static att_status run_broadcast(const att_call *call)
 {
     enum { X, SCALE, RESIDUAL };
-    const att_broadcast_attrs *attrs = &call->problem->attrs->broadcast;
+    const att_broadcast_attrs *attrs = call->problem->attrs;
     int64_t tokens = ref_dim(call, X, 0), columns = ref_dim(call, X, 1);
     ref_range share = ref_share(call, columns * call->problem->group);
     for (int64_t item = share.begin; item < share.end; item++) {

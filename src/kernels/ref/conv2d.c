@@ -2,6 +2,8 @@
 
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "ops/activation.h"
+#include "ops/conv2d.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE };
 
@@ -14,17 +16,9 @@ typedef struct conv {
 
 static conv conv_of(const att_call *call, const att_desc *x, const att_desc *y, const att_desc *weight)
 {
-    return (conv){&call->problem->attrs->conv,
-                  call->problem->group,
-                  x->shape.dims[0],
-                  x->shape.dims[1],
-                  x->shape.dims[2],
-                  y->shape.dims[0],
-                  y->shape.dims[1],
-                  y->shape.dims[2],
-                  weight->shape.dims[1],
-                  weight->shape.dims[2],
-                  weight->shape.dims[3]};
+    return (conv){call->problem->attrs,  call->problem->group,  x->shape.dims[0],     x->shape.dims[1],
+                  x->shape.dims[2],      y->shape.dims[0],      y->shape.dims[1],     y->shape.dims[2],
+                  weight->shape.dims[1], weight->shape.dims[2], weight->shape.dims[3]};
 }
 
 static int64_t weight_at(const conv *c, int64_t output, int64_t channel, int64_t u, int64_t v)
@@ -63,7 +57,7 @@ static double sum_of(const att_call *call, const conv *c, int64_t sample, int64_
 
 static double finished(const att_call *call, double y, int64_t output, int64_t e)
 {
-    const att_conv_attrs *attrs = &call->problem->attrs->conv;
+    const att_conv_attrs *attrs = call->problem->attrs;
     if (ref_has(call, GAMMA))
         y = (y - ref_in(call, MEAN, output)) / sqrt(ref_in(call, VARIANCE, output) + attrs->eps) *
                 ref_in(call, GAMMA, output) +

@@ -1,3 +1,4 @@
+#include "ops/cross_entropy.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
@@ -18,7 +19,7 @@ static double target_at(const att_call *call, int logits, int64_t sample, int64_
     const att_desc *target = &call->problem->in[logits + 1];
     if (target->dtype != ATT_I32)
         return ref_in(call, logits + 1, sample * classes + c);
-    double smoothing = call->problem->attrs->cross_entropy.smoothing;
+    double smoothing = ATT_ATTRS(call->problem, cross_entropy)->smoothing;
     int64_t class = ((const int32_t *)call->in[logits + 1])[sample];
     if (class < 0 || class >= classes)
         return NAN;

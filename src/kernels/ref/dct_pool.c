@@ -1,3 +1,4 @@
+#include "ops/dct_pool.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
@@ -36,7 +37,7 @@ static att_status run_pool(const att_call *call)
     for (int64_t k = share.begin; k < share.end; k++) {
         double sum = 0;
         for (int64_t e = k % channels; e < all; e += channels)
-            sum += ref_in(call, 0, k / channels * all + e) * weight_of(&call->problem->attrs->dct, channels, e);
+            sum += ref_in(call, 0, k / channels * all + e) * weight_of(call->problem->attrs, channels, e);
         ref_out(call, 0, k, sum);
     }
     return ATT_OK;
@@ -46,7 +47,7 @@ const att_kernel att_ref_dct_pool = {.op = "dct_pool", .name = "ref", .run = run
 
 static att_status run_grad(const att_call *call)
 {
-    const att_dct_attrs *attrs = &call->problem->attrs->dct;
+    const att_dct_attrs *attrs = call->problem->attrs;
     int64_t channels = ref_dim(call, 0, 0), all = (int64_t)attrs->map_height * attrs->map_width * channels;
     ref_range share = ref_share(call, all * call->problem->group);
     for (int64_t e = share.begin; e < share.end; e++) {

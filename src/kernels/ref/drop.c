@@ -1,3 +1,4 @@
+#include "ops/drop.h"
 #include "core/random.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
@@ -5,7 +6,7 @@
 /* Draw `index` of a sample: 0 where it is dropped, else 1 / (1 - rate). */
 static double factor(const att_call *call, int64_t sample, int64_t index)
 {
-    const att_drop_attrs *attrs = &call->problem->attrs->drop;
+    const att_drop_attrs *attrs = call->problem->attrs;
     uint64_t key = att_random_key(call->run->seed, (uint64_t)call->run->step, attrs->stream);
     att_philox block = att_philox_block(key, (uint64_t)(call->position + sample), (uint64_t)index / 4);
     double uniform = block.word[index % 4] * 0x1p-32;

@@ -1,3 +1,4 @@
+#include "ops/gate.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
@@ -10,7 +11,7 @@ static att_status run_gate(const att_call *call)
     for (int64_t e = share.begin; e < share.end; e++) {
         double y = ref_in(call, X, e) * ref_in(call, GATE, e / all * columns + e % columns);
         y += ref_has(call, RESIDUAL) ? ref_in(call, RESIDUAL, e) : 0;
-        ref_out(call, 0, e, ref_act(call->problem->attrs->gate.activation, y));
+        ref_out(call, 0, e, ref_act(ATT_ATTRS(call->problem, gate)->activation, y));
     }
     return ATT_OK;
 }

@@ -1,3 +1,4 @@
+#include "ops/global_style.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
@@ -10,7 +11,7 @@ static att_status run_style(const att_call *call)
         double mean = ref_channel_mean(call, 0, channel), squares = ref_channel_squares(call, 0, channel, mean);
         double variance = squares / (double)(ref_channel_rows(channel) - 1);
         ref_out(call, 0, 2 * k, mean);
-        ref_out(call, 0, 2 * k + 1, sqrt(variance + call->problem->attrs->style.eps));
+        ref_out(call, 0, 2 * k + 1, sqrt(variance + ATT_ATTRS(call->problem, style)->eps));
     }
     return ATT_OK;
 }

@@ -1,6 +1,7 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
+#include "ops/channel_gram.h"
 
 enum { GRAM, WEIGHT, GAMMA, BETA };
 enum { DMATRIX, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA, STATS };
@@ -31,7 +32,7 @@ static att_status run_norm(const att_call *call)
             variance += weight_at(call, WEIGHT, o, j) * weighted(call, GRAM, WEIGHT, o, j);
         }
         variance = ref_relu(variance);
-        double slope = ref_in(call, GAMMA, o) / sqrt(variance + call->problem->attrs->gram_norm.eps);
+        double slope = ref_in(call, GAMMA, o) / sqrt(variance + ATT_ATTRS(call->problem, gram_norm)->eps);
         for (int64_t j = 0; j < columns; j++)
             ref_out(call, 0, j * outputs + o, slope * weight_at(call, WEIGHT, o, j));
         ref_out(call, 0, columns * outputs + o, ref_in(call, BETA, o) - slope * mean);
@@ -51,7 +52,7 @@ typedef struct output_grad {
 static output_grad grad_of(const att_call *call, int64_t o)
 {
     int64_t columns = ref_dim(call, GRAD_GRAM, 1), outputs = ref_dim(call, GRAD_WEIGHT, 0);
-    double rstd = 1 / sqrt(ref_in(call, STATS, outputs + o) + call->problem->attrs->gram_norm.eps);
+    double rstd = 1 / sqrt(ref_in(call, STATS, outputs + o) + ATT_ATTRS(call->problem, gram_norm)->eps);
     double gamma = ref_in(call, GRAD_GAMMA, o), dbeta = ref_in(call, DMATRIX, columns * outputs + o);
     double dslope = -dbeta * ref_in(call, STATS, o);
     for (int64_t j = 0; j < columns; j++)
@@ -92,7 +93,7 @@ static double by_outputs(const att_call *call, int64_t j, int64_t column)
 static void put_column(const att_call *call, int64_t column)
 {
     int64_t columns = ref_dim(call, GRAD_GRAM, 1);
-    double rows = (double)call->problem->attrs->gram_norm.rows, last = by_outputs(call, columns, column);
+    double rows = (double)ATT_ATTRS(call->problem, gram_norm)->rows, last = by_outputs(call, columns, column);
     for (int64_t j = 0; j < columns; j++) {
         double sum = by_outputs(call, j, column);
         last -= ref_in(call, GRAD_GRAM, j) * sum;

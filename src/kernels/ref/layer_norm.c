@@ -1,3 +1,4 @@
+#include "ops/layer_norm.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
@@ -11,7 +12,7 @@ static void row_statistics(const att_call *call, int64_t row, int64_t columns, d
         double d = ref_in(call, 0, row * columns + c) - *mean;
         squares += d * d;
     }
-    *rstd = 1 / sqrt(squares / (double)columns + call->problem->attrs->layer_norm.eps);
+    *rstd = 1 / sqrt(squares / (double)columns + ATT_ATTRS(call->problem, layer_norm)->eps);
 }
 
 static att_status run_layer_norm(const att_call *call)

@@ -1,12 +1,14 @@
+#include "ops/linear.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/gelu.h"
 #include "kernels/ref/list.h"
+#include "ops/activation.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
 static double product(const att_call *call, int64_t row, int64_t output, int64_t inputs, int64_t outputs)
 {
-    bool transposed = call->problem->attrs->linear.transposed;
+    bool transposed = ATT_ATTRS(call->problem, linear)->transposed;
     double sum = ref_has(call, BIAS) ? ref_in(call, BIAS, output) : 0;
     for (int64_t i = 0; i < inputs; i++)
         sum += ref_in(call, X, row * inputs + i) *
@@ -22,7 +24,7 @@ static att_status run_linear(const att_call *call)
     for (int64_t row = rows.begin; row < rows.end; row++) {
         for (int64_t o = 0; o < outputs; o++) {
             double y = product(call, row, o, inputs, outputs);
-            if (call->problem->attrs->linear.activation == ATT_ACT_GELU)
+            if (ATT_ATTRS(call->problem, linear)->activation == ATT_ACT_GELU)
                 y = ref_gelu(y);
             if (ref_has(call, RESIDUAL))
                 y += ref_in(call, RESIDUAL, row * outputs + o);

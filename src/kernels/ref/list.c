@@ -3,4 +3,4 @@
 #include <stddef.h>
 
 #define ATT_REF_ADDRESS(name) &att_ref_##name,
-const att_kernel *const att_kernels_ref[] = {ATT_REF_LIST(ATT_REF_ADDRESS) NULL};
+const att_kernel *const att_kernels_ref[] = {ATT_OP_LIST(ATT_REF_ADDRESS) NULL};

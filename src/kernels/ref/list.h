@@ -1,98 +1,13 @@
-/* kernels/ref/list.h - the reference kernels: one for every op, in f64 arithmetic, never optimised. */
+/* kernels/ref/list.h - the reference kernels: one for every operation (ops/list.h), in f64 arithmetic, never optimised.
+ */
 #ifndef ATT_KERNELS_REF_LIST_H
 #define ATT_KERNELS_REF_LIST_H
 
 #include "backend/kernel.h"
-
-#define ATT_REF_LIST(X)             \
-    X(linear)                       \
-    X(linear_weight_grad)           \
-    X(layer_norm)                   \
-    X(layer_norm_grad)              \
-    X(gelu)                         \
-    X(gelu_grad)                    \
-    X(add)                          \
-    X(sum_samples)                  \
-    X(scale)                        \
-    X(scale_grad)                   \
-    X(patchify)                     \
-    X(patchify_grad)                \
-    X(prepend_tokens)               \
-    X(slice_tokens)                 \
-    X(slice_tokens_grad)            \
-    X(token_mean)                   \
-    X(token_mean_grad)              \
-    X(conv2d)                       \
-    X(conv2d_data_grad)             \
-    X(conv2d_weight_grad)           \
-    X(max_pool)                     \
-    X(max_pool_grad)                \
-    X(avg_pool)                     \
-    X(avg_pool_grad)                \
-    X(adaptive_avg_pool)            \
-    X(adaptive_avg_pool_grad)       \
-    X(shortcut_pad)                 \
-    X(shortcut_pad_grad)            \
-    X(concat)                       \
-    X(concat_grad)                  \
-    X(attention)                    \
-    X(attention_grad)               \
-    X(context_broadcast)            \
-    X(context_broadcast_scale_grad) \
-    X(dropout)                      \
-    X(drop_path)                    \
-    X(cross_entropy)                \
-    X(cross_entropy_grad)           \
-    X(attention_summary)            \
-    X(step_norms)                   \
-    X(residual_norms)               \
-    X(batch_norm)                   \
-    X(batch_norm_grad)              \
-    X(channel_moments)              \
-    X(merge_moments)                \
-    X(running_stats)                \
-    X(channel_gram)                 \
-    X(merge_gram)                   \
-    X(gram_norm)                    \
-    X(gram_norm_grad)               \
-    X(affine)                       \
-    X(affine_data_grad)             \
-    X(affine_sums)                  \
-    X(batch_mean)                   \
-    X(normalize)                    \
-    X(normalize_sums)               \
-    X(normalize_grad)               \
-    X(relu)                         \
-    X(relu_grad)                    \
-    X(sigmoid)                      \
-    X(sigmoid_grad)                 \
-    X(global_max)                   \
-    X(global_max_grad)              \
-    X(global_style)                 \
-    X(global_style_grad)            \
-    X(channel_pool)                 \
-    X(channel_pool_grad)            \
-    X(gate)                         \
-    X(channel_dot)                  \
-    X(pixel_gate)                   \
-    X(pixel_dot)                    \
-    X(channel_conv)                 \
-    X(channel_conv_weight_grad)     \
-    X(channel_linear)               \
-    X(channel_linear_grad)          \
-    X(channel_linear_weight_grad)   \
-    X(dct_pool)                     \
-    X(dct_pool_grad)                \
-    X(cast)                         \
-    X(loss_seed)                    \
-    X(sum_lanes)                    \
-    X(sum_squares)                  \
-    X(adamw)                        \
-    X(sgd)                          \
-    X(ema)
+#include "ops/list.h"
 
 #define ATT_REF_DECLARE(name) extern const att_kernel att_ref_##name;
-ATT_REF_LIST(ATT_REF_DECLARE)
+ATT_OP_LIST(ATT_REF_DECLARE)
 #undef ATT_REF_DECLARE
 
 /* NULL-terminated. */

@@ -1,13 +1,15 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"
+#include "ops/activation.h"
+#include "ops/batch_norm.h"
 
 /* n = (x - mean) / sqrt(variance + eps) of element e of input `x`, with the statistics in input `stats`. */
 static double normal_at(const att_call *call, int x, int stats, int64_t e)
 {
     int64_t columns = ref_dim(call, x, -1), c = e % columns;
     double variance = ref_in(call, stats, columns + c);
-    return (ref_in(call, x, e) - ref_in(call, stats, c)) / sqrt(variance + call->problem->attrs->batch_norm.eps);
+    return (ref_in(call, x, e) - ref_in(call, stats, c)) / sqrt(variance + ATT_ATTRS(call->problem, batch_norm)->eps);
 }
 
 /* gamma n + beta, with gamma and beta in the inputs behind the statistics. */
@@ -20,7 +22,7 @@ static double norm_at(const att_call *call, int x, int stats, int64_t e)
 static att_status run_normalize(const att_call *call)
 {
     enum { X, STATS };
-    att_activation activation = call->problem->attrs->batch_norm.activation;
+    att_activation activation = ATT_ATTRS(call->problem, batch_norm)->activation;
     ref_range share = ref_share(call, ref_count(call, X));
     for (int64_t e = share.begin; e < share.end; e++)
         ref_out(call, 0, e, ref_act(activation, norm_at(call, X, STATS, e)));
@@ -34,7 +36,7 @@ enum { DY, GRAD_X, GRAD_STATS, GRAD_GAMMA, GRAD_BETA, MEAN_DY, MEAN_DY_NORMAL, F
 /* What of dy came through the activation. */
 static double passed_at(const att_call *call, int64_t e)
 {
-    bool relu = call->problem->attrs->batch_norm.activation == ATT_ACT_RELU;
+    bool relu = ATT_ATTRS(call->problem, batch_norm)->activation == ATT_ACT_RELU;
     return !relu || norm_at(call, GRAD_X, GRAD_STATS, e) > 0 ? ref_in(call, DY, e) : 0;
 }
 
@@ -71,7 +73,7 @@ static att_status run_grad(const att_call *call)
     ref_range share = ref_share(call, ref_count(call, GRAD_X));
     for (int64_t e = share.begin; e < share.end; e++) {
         int64_t c = e % columns;
-        double rstd = 1 / sqrt(ref_in(call, GRAD_STATS, columns + c) + call->problem->attrs->batch_norm.eps);
+        double rstd = 1 / sqrt(ref_in(call, GRAD_STATS, columns + c) + ATT_ATTRS(call->problem, batch_norm)->eps);
         double apart = handed_at(call, e) - ref_in(call, MEAN_DY, c) -
                        normal_at(call, GRAD_X, GRAD_STATS, e) * ref_in(call, MEAN_DY_NORMAL, c);
         ref_out(call, 0, e, ref_in(call, GRAD_GAMMA, c) * rstd * apart);

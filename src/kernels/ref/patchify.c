@@ -1,3 +1,4 @@
+#include "ops/patchify.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
@@ -14,7 +15,7 @@ static int64_t pixel_of(int64_t e, int64_t height, int64_t width, int64_t channe
 
 static att_status run_patchify(const att_call *call)
 {
-    int64_t patch = call->problem->attrs->patch.patch;
+    int64_t patch = ATT_ATTRS(call->problem, patch)->patch;
     int64_t height = ref_dim(call, 0, 0), width = ref_dim(call, 0, 1), channels = ref_dim(call, 0, 2);
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++)
@@ -26,7 +27,7 @@ const att_kernel att_ref_patchify = {.op = "patchify", .name = "ref", .run = run
 
 static att_status run_grad(const att_call *call)
 {
-    const att_patch_attrs *attrs = &call->problem->attrs->patch;
+    const att_patch_attrs *attrs = call->problem->attrs;
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++)
         ref_out(call, 0, pixel_of(e, attrs->height, attrs->width, attrs->channels, attrs->patch), ref_in(call, 0, e));

@@ -2,6 +2,7 @@
 
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "ops/pool.h"
 
 /* Rows, or columns, of x that a window covers: [begin, end); `counted` of them where padding counts. */
 typedef struct span {
@@ -23,12 +24,8 @@ typedef struct pool {
 
 static pool pool_of(const att_call *call, const att_desc *x, const att_desc *y)
 {
-    return (pool){&call->problem->attrs->pool,
-                  x->shape.dims[0],
-                  x->shape.dims[1],
-                  y->shape.dims[0],
-                  y->shape.dims[1],
-                  y->shape.dims[2]};
+    return (pool){call->problem->attrs, x->shape.dims[0], x->shape.dims[1],
+                  y->shape.dims[0],     y->shape.dims[1], y->shape.dims[2]};
 }
 
 static double elements_of(const pool *p, span rows, span columns)

@@ -3,6 +3,7 @@
 
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "ops/residual_norms.h"
 
 /* One sample's tokens, less `centre` (NULL: as they are). */
 typedef struct tokens {
@@ -89,7 +90,7 @@ static att_status run_norms(const att_call *call)
 {
     tokens x = {.call = call, .rows = ref_dim(call, 0, 0), .columns = ref_dim(call, 0, 1)};
     double *centre = call->scratch, *sorted = centre + x.columns;
-    bool median = call->problem->attrs->centre.median;
+    bool median = ATT_ATTRS(call->problem, centre)->median;
     ref_range share = ref_share(call, call->problem->group);
     for (int64_t sample = share.begin; sample < share.end; sample++) {
         x.first = sample * x.rows * x.columns;

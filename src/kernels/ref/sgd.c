@@ -1,11 +1,12 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "ops/update.h"
 
 static att_status run(const att_call *call)
 {
     enum { P, MOMENTUM_BUFFER };
     const att_hyper *h = call->run->hyper;
-    double decay = call->problem->attrs->update.decay ? h->weight_decay : 0;
+    double decay = ATT_ATTRS(call->problem, update)->decay ? h->weight_decay : 0;
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++) {
         double p = ref_old(call, P, e);

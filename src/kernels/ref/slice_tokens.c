@@ -1,9 +1,10 @@
+#include "ops/slice_tokens.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
 static att_status run_slice(const att_call *call)
 {
-    const att_slice_attrs *attrs = &call->problem->attrs->slice;
+    const att_slice_attrs *attrs = call->problem->attrs;
     int64_t total = ref_dim(call, 0, 0), columns = ref_dim(call, 0, 1), kept = attrs->count * columns;
     ref_range share = ref_share(call, kept * call->problem->group);
     for (int64_t e = share.begin; e < share.end; e++)
@@ -15,7 +16,7 @@ const att_kernel att_ref_slice_tokens = {.op = "slice_tokens", .name = "ref", .r
 
 static att_status run_grad(const att_call *call)
 {
-    const att_slice_attrs *attrs = &call->problem->attrs->slice;
+    const att_slice_attrs *attrs = call->problem->attrs;
     int64_t columns = ref_dim(call, 0, 1), all = attrs->total * columns;
     ref_range share = ref_share(call, all * call->problem->group);
     for (int64_t e = share.begin; e < share.end; e++) {

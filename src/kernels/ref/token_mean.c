@@ -1,9 +1,10 @@
+#include "ops/token_mean.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
 static att_status run_mean(const att_call *call)
 {
-    int64_t first = call->problem->attrs->mean.first, columns = ref_dim(call, 0, -1);
+    int64_t first = ATT_ATTRS(call->problem, mean)->first, columns = ref_dim(call, 0, -1);
     int64_t total = ref_rows(call, 0) / call->problem->group;
     ref_range share = ref_share(call, columns * call->problem->group);
     for (int64_t e = share.begin; e < share.end; e++) {
@@ -19,7 +20,7 @@ const att_kernel att_ref_token_mean = {.op = "token_mean", .name = "ref", .run =
 
 static att_status run_grad(const att_call *call)
 {
-    const att_mean_attrs *attrs = &call->problem->attrs->mean;
+    const att_mean_attrs *attrs = call->problem->attrs;
     int64_t columns = ref_dim(call, 0, 0), all = attrs->total * columns;
     ref_range share = ref_share(call, all * call->problem->group);
     for (int64_t e = share.begin; e < share.end; e++) {

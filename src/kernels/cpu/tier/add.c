@@ -3,6 +3,8 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
+#include "ops/add.h"
 
 /* Which floats are bf16. */
 typedef struct sum_form {
@@ -21,7 +23,7 @@ ATT_INLINE void add_as(const att_call *call, sum_form f)
 {
     const att_problem *problem = call->problem;
     void *y = call->out[0];
-    vf least = v_set(problem->attrs->add.activation == ATT_ACT_RELU ? 0 : -INFINITY);
+    vf least = v_set(ATT_ATTRS(problem, add)->activation == ATT_ACT_RELU ? 0 : -INFINITY);
     int64_t period = att_elements(call, &problem->in[1]);
     att_range part = att_part_of(call, att_elements(call, &problem->in[0]), VW);
     for (int64_t i = part.begin; i < part.end;) {

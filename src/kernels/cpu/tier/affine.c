@@ -3,6 +3,8 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/gemm.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
+#include "ops/gate.h"
 
 /* Rows times a matrix of the batch. It is packed in each call, for pairs of bf16 where rows are bf16, and a product is
  * finished in registers: a tile of rows and a panel of columns (gemm.h) are summed over the whole inner dimension. */
@@ -275,7 +277,7 @@ static att_status affine_run(const att_call *call)
     p.residual = call->in[RESIDUAL];
     p.narrow_residual = p.residual && att_is_narrow(&call->problem->in[RESIDUAL]);
     p.y = call->out[0];
-    p.least = call->problem->attrs->gate.activation == ATT_ACT_RELU ? 0 : -INFINITY;
+    p.least = ATT_ATTRS(call->problem, gate)->activation == ATT_ACT_RELU ? 0 : -INFINITY;
     pack_matrix(matrix, &p, packed);
     samples s = samples_of(call, gate != NULL);
     for (int64_t sample = 0; sample < s.count; sample++) {

@@ -1,3 +1,4 @@
+#include "ops/attention.h"
 #include "kernels/cpu/tier/attention.h"
 
 #include <float.h>
@@ -327,7 +328,7 @@ static att_status attention_prepare(const att_problem *problem, att_prepared *pr
     prepared->scratch_bytes = (size_t)elements * sizeof(float);
     if (!att_desc_present(&problem->out[STATS]))
         return ATT_OK;
-    prepared->state = grid_distances_create(problem->context, &problem->attrs->attention, h.tile);
+    prepared->state = grid_distances_create(problem->context, problem->attrs, h.tile);
     return prepared->state ? ATT_OK : ATT_ERR_MEMORY;
 }
 

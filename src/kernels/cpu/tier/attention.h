@@ -5,6 +5,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/gemm.h"
 #include "kernels/cpu/tier/vmath.h"
+#include "ops/attention.h"
 
 typedef struct head_shape {
     int64_t tokens, heads, width; /* width of one head */
@@ -19,7 +20,7 @@ typedef struct head_shape {
 static inline head_shape head_shape_of(const att_problem *problem, const att_desc *qkv, gemm_elements elements,
                                        int64_t longest_tile)
 {
-    const att_attention_attrs *attrs = &problem->attrs->attention;
+    const att_attention_attrs *attrs = problem->attrs;
     head_shape h = {
         .tokens = qkv->shape.dims[0], .heads = attrs->heads, .elements = elements, .scale = (float)attrs->scale};
     h.width = qkv->shape.dims[1] / 3 / h.heads;

@@ -1,6 +1,8 @@
+#include "ops/attention_summary.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/simd.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/attention.h"
 
 /* Statistic `stat` of rows [row, row + VW), of which `count` exist; 0 for the others. */
 ATT_INLINE vf stat_of(const float *rows, int64_t count, int stat)
@@ -56,7 +58,7 @@ static att_status attention_summary_run(const att_call *call)
     att_range part = att_part_of(call, heads * problem->group, 1);
     for (int64_t head = part.begin; head < part.end; head++)
         summarise((const float *)call->in[0] + head * tokens * ATT_STAT_COUNT, tokens,
-                  problem->attrs->attention_summary.prefix, (float *)call->out[0] + head * ATT_SUMMARY_COUNT);
+                  ATT_ATTRS(problem, attention_summary)->prefix, (float *)call->out[0] + head * ATT_SUMMARY_COUNT);
     return ATT_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/simd.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/batch_moments.h"
 
 /* In f64 and in order of the samples. Parts share the elements. */
 
@@ -8,7 +9,7 @@ enum { BLOCK = 512 }; /* elements at a time */
 
 static void mean_block(const att_call *call, int64_t count, int64_t begin, int64_t end)
 {
-    double sum[BLOCK] = {0}, share = 1 / ((double)call->problem->attrs->moments.rows * (double)call->samples);
+    double sum[BLOCK] = {0}, share = 1 / ((double)ATT_ATTRS(call->problem, moments)->rows * (double)call->samples);
     for (int64_t sample = 0; sample < call->samples; sample++) {
         const float *from = (const float *)call->in[0] + sample * count + begin;
 #pragma omp simd

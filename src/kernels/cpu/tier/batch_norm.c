@@ -1,11 +1,13 @@
+#include "ops/batch_norm.h"
 #include "kernels/cpu/tier/channels.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
 
 /* x is input 0. Parts share rows. */
 ATT_INLINE void norm_as(const att_call *call, channel_norm n, bool narrow_x, bool narrow_y)
 {
     const att_problem *problem = call->problem;
-    const att_batch_norm_attrs *attrs = &problem->attrs->batch_norm;
+    const att_batch_norm_attrs *attrs = problem->attrs;
     channels c = channels_of(&problem->in[0]);
     float *centre = call->scratch, *slope = centre + c.wide, *shift = slope + c.wide;
     att_range part = att_part_of(call, att_rows(call, &problem->in[0]), c.fold);

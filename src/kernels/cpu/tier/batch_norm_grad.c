@@ -1,5 +1,7 @@
 #include "kernels/cpu/tier/channels.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
+#include "ops/batch_norm.h"
 
 enum { DY, X };
 
@@ -73,7 +75,7 @@ static att_status batch_norm_grad_run(const att_call *call)
     const float *gamma = call->in[2];
     channels c = channels_of(&call->problem->in[X]);
     float *rstd = call->scratch, *slope = rstd + c.wide;
-    fill_rstd(&c, call->in[4], (float)call->problem->attrs->batch_norm.eps, rstd);
+    fill_rstd(&c, call->in[4], (float)ATT_ATTRS(call->problem, batch_norm)->eps, rstd);
     for (int64_t i = 0; i < c.columns; i++)
         slope[i] = gamma[i] * rstd[i];
     channels_repeat(&c, slope);
@@ -115,7 +117,7 @@ static channel_norm batch_statistics(const att_call *call)
 
 static bool is_masked(const att_problem *problem)
 {
-    return problem->attrs->batch_norm.activation == ATT_ACT_RELU;
+    return ATT_ATTRS(problem, batch_norm)->activation == ATT_ACT_RELU;
 }
 
 static void put_scaled(float *to, const float *sum, const float *factor, att_range kept)
@@ -130,7 +132,7 @@ static att_status normalize_sums_run(const att_call *call)
     const att_problem *problem = call->problem;
     channel_norm norm = batch_statistics(call);
     channels c = channels_of(&problem->in[X]);
-    float eps = (float)problem->attrs->batch_norm.eps;
+    float eps = (float)ATT_ATTRS(problem, batch_norm)->eps;
     float *rstd = call->scratch, *centre = rstd + c.wide, *slope = centre + c.wide, *shift = slope + c.wide;
     float *sum = shift + c.wide, *product = sum + c.wide;
     int64_t rows = att_rows(call, &problem->in[X]) / problem->group;
@@ -201,7 +203,7 @@ ATT_INLINE void normalize_grad_as(const att_call *call, bool masked, bool narrow
     channel_norm norm = batch_statistics(call);
     const float *mean_dy = call->in[MEAN_DY], *mean_product = call->in[MEAN_DY_NORMAL];
     channels c = channels_of(&problem->in[X]);
-    float eps = (float)problem->attrs->batch_norm.eps;
+    float eps = (float)ATT_ATTRS(problem, batch_norm)->eps;
     float *centre = call->scratch, *slope = centre + c.wide, *other = slope + c.wide, *shift = other + c.wide;
     float *gate_slope = shift + c.wide, *gate_shift = gate_slope + c.wide, *own = gate_shift + c.wide;
     channels_norm(&c, norm, eps, centre, gate_slope, gate_shift);

@@ -1,6 +1,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/gemm.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/batch_moments.h"
 
 /* Moments of all pairs of channels. Rows are counted from about the mean before they are multiplied, in f32, so that a
  * large mean costs no digits; what that lacks is in their sums. */
@@ -156,7 +157,7 @@ static void mean_of_samples(const att_call *call, int64_t columns, double *mean)
 /* Row k from its diagonal on, and by symmetry column k. (Chan, Golub, LeVeque 1983, for all samples at once) */
 static void merge_row(const att_call *call, int64_t columns, int64_t k, const double *mean, double *sum)
 {
-    double rows = (double)call->problem->attrs->moments.rows, share = 1 / (rows * (double)call->samples);
+    double rows = (double)ATT_ATTRS(call->problem, moments)->rows, share = 1 / (rows * (double)call->samples);
     float *to = (float *)call->out[0];
     memset(sum, 0, (size_t)columns * sizeof *sum);
     for (int64_t sample = 0; sample < call->samples; sample++) {

@@ -1,3 +1,4 @@
+#include "ops/context_broadcast.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/rows.h"
 #include "kernels/cpu/tiered.h"
@@ -18,7 +19,7 @@ ATT_INLINE void spread(const att_call *call, int64_t at, const float *shift, att
                        bool narrow_y)
 {
     const float *residual = call->in[2];
-    float keep = (float)call->problem->attrs->broadcast.keep;
+    float keep = (float)ATT_ATTRS(call->problem, broadcast)->keep;
     if (residual) {
 #pragma omp simd
         for (int64_t c = part.begin; c < part.end; c++)
@@ -44,7 +45,7 @@ ATT_INLINE void context_broadcast_as(const att_call *call, bool narrow_x, bool n
         int64_t at = sample * tokens * columns;
         sum_tokens((rows_of){call->in[0], at, narrow_x}, tokens, columns, part, shift);
         for (int64_t c = part.begin; c < part.end; c++)
-            shift[c] *= (scale ? scale[c] : (float)problem->attrs->broadcast.share) / (float)tokens;
+            shift[c] *= (scale ? scale[c] : (float)ATT_ATTRS(problem, broadcast)->share) / (float)tokens;
         for (int64_t row = 0; row < tokens; row++)
             spread(call, at + row * columns, shift, part, narrow_x, narrow_y);
     }

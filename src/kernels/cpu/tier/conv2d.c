@@ -1,7 +1,9 @@
+#include "ops/conv2d.h"
 #include "kernels/cpu/conv_vectors.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/pairs.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
 
 /* Convolutions of few channels as sums in registers: a tile of pixels and a panel of outputs are summed over the whole
  * window, and norm, residual and ReLU are done before anything is stored. The pixels of one row of a window lie behind
@@ -34,7 +36,7 @@ static int64_t panel_of(const conv *c)
 
 static conv conv_of(const att_problem *problem)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     const int64_t *x = problem->in[ATT_CONV_X].shape.dims, *y = problem->out[0].shape.dims;
     const int64_t *kernel = problem->in[ATT_CONV_WEIGHT].shape.dims + 2;
     bool pairs = att_is_narrow(&problem->in[ATT_CONV_X]);
@@ -64,7 +66,7 @@ static size_t padded_bytes(const conv *c)
 /* Bare sums, as training has them, are oneDNN's. */
 static bool finishes(const att_problem *problem)
 {
-    bool found = problem->attrs->conv.activation == ATT_ACT_RELU;
+    bool found = ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
     for (int i = ATT_CONV_BIAS; i < problem->in_count; i++)
         found = found || att_desc_present(&problem->in[i]);
     return found;
@@ -72,7 +74,7 @@ static bool finishes(const att_problem *problem)
 
 static bool accepts(const att_problem *problem)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     conv c = conv_of(problem);
     bool fits = finishes(problem) && attrs->groups == 1 && attrs->dilation == 1 && c.outputs % VW == 0 &&
                 (size_t)(c.kernel_h * c.run * c.vectors * VW) * sizeof(float) <= PANEL_BYTES &&
@@ -308,7 +310,7 @@ static att_status run(const att_call *call)
                 .y = call->out[0],
                 .narrow = att_is_narrow(&call->problem->out[0]),
                 .narrow_residual = att_is_narrow(&call->problem->in[ATT_CONV_RESIDUAL]),
-                .least = call->problem->attrs->conv.activation == ATT_ACT_RELU ? 0 : -INFINITY};
+                .least = ATT_ATTRS(call->problem, conv)->activation == ATT_ACT_RELU ? 0 : -INFINITY};
     if (c.points) {
         run_points(call, &c, &t);
         return ATT_OK;

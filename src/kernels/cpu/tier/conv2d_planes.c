@@ -2,6 +2,8 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
+#include "ops/conv2d.h"
 
 /* Convolutions of a few maps to a few, as attention over pixels has them: 7 x 7 on a mean and a maximum. There are too
  * few channels for a vector of them, so that vectors are of pixels: each map becomes a plane with its padding, and each
@@ -23,7 +25,7 @@ static planes planes_of(const att_problem *problem, bool back)
 {
     const int64_t *from = problem->in[0].shape.dims, *to = problem->out[0].shape.dims;
     const int64_t *kernel = problem->in[WEIGHT].shape.dims + 2;
-    int64_t padding = problem->attrs->conv.padding;
+    int64_t padding = ATT_ATTRS(problem, conv)->padding;
     return (planes){.back = back,
                     .inputs = from[2],
                     .outputs = to[2],
@@ -50,7 +52,7 @@ static bool adds(const att_problem *problem, bool back)
 
 static bool accepts(const att_problem *problem, bool back)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     planes p = planes_of(problem, back);
     return p.inputs <= MOST_MAPS && p.outputs <= MOST_MAPS && attrs->stride == 1 && attrs->dilation == 1 &&
            attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_takes_narrow(problem, 1, 1) && !adds(problem, back);
@@ -162,7 +164,7 @@ static void put(const planes *p, vf value, void *y, int64_t pixel, int64_t count
 ATT_INLINE void run_rows(const att_call *call, const planes *p, int rows, int64_t sample, int64_t row)
 {
     bool narrow = att_is_narrow(&call->problem->out[0]);
-    bool relu = !p->back && call->problem->attrs->conv.activation == ATT_ACT_RELU;
+    bool relu = !p->back && ATT_ATTRS(call->problem, conv)->activation == ATT_ACT_RELU;
     const float *weight = call->packed, *scale = weight + weights_of(p), *plane = call->scratch;
     vf sum[ROWS], least = v_set(relu ? 0 : -INFINITY);
     for (int64_t o = 0; o < p->outputs; o++, weight += p->inputs * p->kernel_h * p->kernel_w)
@@ -225,7 +227,7 @@ typedef struct weight_planes {
 
 static weight_planes weight_planes_of(const att_problem *problem)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     const int64_t *x = problem->in[DATA].shape.dims, *dy = problem->in[DY].shape.dims;
     int64_t row = whole_vectors(dy[1]);
     return (weight_planes){.x = {.inputs = x[2],
@@ -245,7 +247,7 @@ static weight_planes weight_planes_of(const att_problem *problem)
 
 static bool weight_accepts(const att_problem *problem)
 {
-    const att_conv_attrs *attrs = &problem->attrs->conv;
+    const att_conv_attrs *attrs = problem->attrs;
     return att_columns(&problem->in[DATA]) <= MOST_MAPS && att_columns(&problem->in[DY]) <= MOST_MAPS &&
            attrs->stride == 1 && attrs->dilation == 1 && attrs->groups == 1 &&
            att_takes_narrow(problem, 1u << DY | 1u << DATA, 0);

@@ -3,6 +3,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/cross_entropy.h"
 
 /* One sample's target: t itself, or a class with smoothing. `class` is -1 where it lies outside the classes. */
 typedef struct target {
@@ -13,7 +14,7 @@ typedef struct target {
 
 static target target_of(const att_call *call, int input, int64_t sample, int64_t classes)
 {
-    double smoothing = call->problem->attrs->cross_entropy.smoothing, low = smoothing / (double)classes;
+    double smoothing = ATT_ATTRS(call->problem, cross_entropy)->smoothing, low = smoothing / (double)classes;
     if (call->problem->in[input].dtype != ATT_I32)
         return (target){.soft = (const float *)call->in[input] + sample * classes};
     int32_t class = ((const int32_t *)call->in[input])[sample];

@@ -5,6 +5,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/dct_pool.h"
 
 /* What each row of the map, and each column, counts in each channel: the bases, spread over the map's places as
  * adaptive average pooling takes them from there. */
@@ -33,7 +34,7 @@ static void add_frequency(float *table, int64_t size, int64_t channels, int k, i
 
 static att_status make_tables(const att_problem *problem, att_prepared *prepared)
 {
-    const att_dct_attrs *attrs = &problem->attrs->dct;
+    const att_dct_attrs *attrs = problem->attrs;
     int64_t channels = att_columns(&problem->in[0]), width = channels / attrs->count;
     size_t places = (size_t)attrs->map_height + (size_t)attrs->map_width;
     size_t bytes = att_size_sum(64, att_size_product(att_size_product(places, (size_t)channels), sizeof(float)));
@@ -60,7 +61,7 @@ static void release_tables(att_context *context, void *state)
 ATT_INLINE void pool_block(const att_call *call, int64_t sample, int64_t c, int64_t end, int vectors, bool narrow)
 {
     enum { MOST = 4 };
-    const att_dct_attrs *attrs = &call->problem->attrs->dct;
+    const att_dct_attrs *attrs = call->problem->attrs;
     const tables *t = call->state;
     int64_t channels = att_columns(&call->problem->in[0]);
     int64_t at = sample * attrs->map_height * attrs->map_width * channels;
@@ -118,7 +119,7 @@ const att_kernel ATT_TIERED(att_cpu_dct_pool) = {.op = "dct_pool",
 /* Parts share rows of the maps. */
 ATT_INLINE void grad_as(const att_call *call, bool narrow)
 {
-    const att_dct_attrs *attrs = &call->problem->attrs->dct;
+    const att_dct_attrs *attrs = call->problem->attrs;
     const tables *t = call->state;
     int64_t channels = att_columns(&call->problem->in[0]), height = attrs->map_height, width = attrs->map_width;
     att_range part = att_part_of(call, height * call->problem->group, 1);

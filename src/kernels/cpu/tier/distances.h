@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "kernels/cpu/tier/simd.h"
+#include "ops/attention.h"
 
 /* Up to this width of a grid a query's row need not be put together: 8 bytes of table a token and column buy that. */
 enum { WIDEST_SLIDE = 32 };

@@ -4,6 +4,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/drop.h"
 
 /* The draws of one call's node: the same at every call of one update, in whatever order. A word w keeps where
  * w 2^-32 >= rate. */
@@ -15,7 +16,7 @@ typedef struct draws {
 
 static draws draws_of(const att_call *call)
 {
-    const att_drop_attrs *attrs = &call->problem->attrs->drop;
+    const att_drop_attrs *attrs = call->problem->attrs;
     const att_run *run = call->run;
     return (draws){att_random_key(run->seed, (uint64_t)run->step, attrs->stream), (uint64_t)ceil(attrs->rate * 0x1p32),
                    (float)(1 / (1 - attrs->rate))};

@@ -1,5 +1,7 @@
+#include "ops/gate.h"
 #include "kernels/cpu/tier/channels.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
 
 enum { X, GATE, RESIDUAL };
 
@@ -15,7 +17,7 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool narrow_x, bool na
                        .z = call->in[RESIDUAL],
                        .y = call->out[0],
                        .slope = slope,
-                       .floor = problem->attrs->gate.activation == ATT_ACT_RELU ? 0 : -INFINITY};
+                       .floor = ATT_ATTRS(problem, gate)->activation == ATT_ACT_RELU ? 0 : -INFINITY};
     channel_form form = {.rest = added ? CHANNELS_Z : CHANNELS_NONE,
                          .narrow_x = narrow_x,
                          .narrow_z = narrow_residual,

@@ -3,6 +3,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/simd.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/channel_gram.h"
 
 /* Once a batch, in f64. */
 
@@ -39,7 +40,7 @@ static att_status norm_run(const att_call *call)
             variance += (double)w[j] * weighted[j];
         }
         variance = variance < 0 ? 0 : variance;
-        double slope = (double)gamma[o] / sqrt(variance + call->problem->attrs->gram_norm.eps);
+        double slope = (double)gamma[o] / sqrt(variance + ATT_ATTRS(call->problem, gram_norm)->eps);
         for (int64_t j = 0; matrix && j < columns; j++)
             matrix[j * outputs + o] = (float)(slope * (double)w[j]);
         if (matrix)
@@ -76,7 +77,7 @@ static output_grad grad_of(const att_call *call, int64_t columns, int64_t output
 {
     const float *dmatrix = call->in[DMATRIX], *stats = call->in[STATS];
     const float *w = (const float *)call->in[GRAD_WEIGHT] + o * columns;
-    double rstd = 1 / sqrt((double)stats[outputs + o] + call->problem->attrs->gram_norm.eps);
+    double rstd = 1 / sqrt((double)stats[outputs + o] + ATT_ATTRS(call->problem, gram_norm)->eps);
     double gamma = (double)((const float *)call->in[GRAD_GAMMA])[o], dbeta = (double)dmatrix[columns * outputs + o];
     double dslope = -dbeta * (double)stats[o];
     for (int64_t j = 0; j < columns; j++)
@@ -111,7 +112,7 @@ static void put_columns(const att_call *call, int64_t columns, int64_t outputs, 
 {
     const float *gram = call->in[GRAD_GRAM], *weight = call->in[GRAD_WEIGHT];
     float *to = call->out[0];
-    double *sum = call->scratch, share = 1 / (double)call->problem->attrs->gram_norm.rows;
+    double *sum = call->scratch, share = 1 / (double)ATT_ATTRS(call->problem, gram_norm)->rows;
     memset(sum, 0, (size_t)((columns + 1) * columns) * sizeof *sum);
     for (int64_t o = 0; o < outputs; o++) {
         output_grad g = grad_of(call, columns, outputs, o);

@@ -3,6 +3,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/layer_norm.h"
 
 ATT_INLINE vf load(const float *row, int64_t i, int64_t columns)
 {
@@ -70,7 +71,7 @@ ATT_INLINE void layer_norm_as(const att_call *call, bool narrow_y)
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t at = row * columns;
         const float *x = (const float *)call->in[0] + at;
-        moments m = row_moments(x, columns, problem->attrs->layer_norm.eps);
+        moments m = row_moments(x, columns, ATT_ATTRS(problem, layer_norm)->eps);
         if (stats) {
             stats[2 * row] = m.mean;
             stats[2 * row + 1] = m.rstd;

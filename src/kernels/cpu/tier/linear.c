@@ -1,6 +1,8 @@
+#include "ops/linear.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL };
 
@@ -17,14 +19,14 @@ static int64_t rows_of(const att_problem *problem)
 static bool accepts(const att_problem *problem)
 {
     return rows_of(problem) <= MOST_ROWS && att_shape_count(problem->in[WEIGHT].shape) <= MOST_WEIGHTS &&
-           problem->attrs->linear.activation == ATT_ACT_NONE && att_takes_narrow(problem, 1u << X, 1);
+           ATT_ATTRS(problem, linear)->activation == ATT_ACT_NONE && att_takes_narrow(problem, 1u << X, 1);
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
     int64_t inputs = att_columns(&problem->in[X]), width = whole_vectors(att_columns(&problem->out[0]));
     prepared->packed_bytes = (size_t)((inputs + 1) * width) * sizeof(float);
-    prepared->packed_key = 2 * VW + problem->attrs->linear.transposed;
+    prepared->packed_key = 2 * VW + ATT_ATTRS(problem, linear)->transposed;
     return ATT_OK;
 }
 
@@ -38,7 +40,7 @@ static att_status pack(const att_problem *problem, void *state, const void *cons
     memset(to, 0, (size_t)((inputs + 1) * width) * sizeof *to);
     for (int64_t i = 0; i < inputs; i++)
         for (int64_t o = 0; o < outputs; o++)
-            to[i * width + o] = weight[problem->attrs->linear.transposed ? i * outputs + o : o * inputs + i];
+            to[i * width + o] = weight[ATT_ATTRS(problem, linear)->transposed ? i * outputs + o : o * inputs + i];
     if (bias)
         memcpy(to + inputs * width, bias, (size_t)outputs * sizeof *to);
     return ATT_OK;

@@ -1,4 +1,5 @@
 #include "kernels/cpu/tier/moments.h"
+#include "ops/global_style.h"
 
 #include "kernels/cpu/tiered.h"
 
@@ -67,7 +68,7 @@ const att_kernel ATT_TIERED(att_cpu_channel_moments) = {.op = "channel_moments",
 static void put_style(const att_call *call, moments m, int64_t sample, int64_t rows, att_range kept)
 {
     float *to = (float *)call->out[0] + sample * 2 * att_columns(&call->problem->in[0]);
-    float eps = (float)call->problem->attrs->style.eps, share = 1 / (float)(rows - 1);
+    float eps = (float)ATT_ATTRS(call->problem, style)->eps, share = 1 / (float)(rows - 1);
     for (int64_t i = kept.begin; i < kept.end; i++) {
         to[2 * i] = m.mean[i];
         to[2 * i + 1] = sqrtf(m.squares[i] * share + eps);

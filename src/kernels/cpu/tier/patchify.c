@@ -1,3 +1,4 @@
+#include "ops/patchify.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
@@ -23,7 +24,8 @@ static void split_three(const float *restrict line, int64_t width, float *restri
 ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t first, int64_t y, bool narrow)
 {
     const att_desc *image = &call->problem->in[0];
-    int64_t width = image->shape.dims[1], channels = image->shape.dims[2], patch = call->problem->attrs->patch.patch;
+    int64_t width = image->shape.dims[1], channels = image->shape.dims[2],
+            patch = ATT_ATTRS(call->problem, patch)->patch;
     for (int64_t p = 0; p < width / patch; p++)
         for (int64_t c = 0; c < channels; c++) {
             const float *from = planes + c * width + p * patch;
@@ -37,7 +39,7 @@ ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t firs
 ATT_INLINE void patchify_as(const att_call *call, bool narrow)
 {
     const int64_t *dims = call->problem->in[0].shape.dims;
-    int64_t patch = call->problem->attrs->patch.patch, line = dims[1] * dims[2];
+    int64_t patch = ATT_ATTRS(call->problem, patch)->patch, line = dims[1] * dims[2];
     att_range part = att_part_of(call, call->problem->group * (dims[0] / patch), 1);
     for (int64_t row = part.begin * patch; row < part.end * patch; row++) {
         const float *from = (const float *)call->in[0] + row * line;

@@ -3,6 +3,8 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/activation.h"
+#include "ops/gate.h"
 
 /* Row by row, each with numbers of its own: parts share rows. */
 
@@ -26,7 +28,7 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool narrow_x, bool na
     gate_form f = {added, narrow_x, narrow_residual, narrow_y};
     const float *gate = call->in[GATE];
     int64_t columns = att_columns(&call->problem->in[X]);
-    vf least = v_set(call->problem->attrs->gate.activation == ATT_ACT_RELU ? 0 : -INFINITY); /* NaN stays NaN */
+    vf least = v_set(ATT_ATTRS(call->problem, gate)->activation == ATT_ACT_RELU ? 0 : -INFINITY); /* NaN stays NaN */
     att_range part = att_part_of(call, att_rows(call, &call->problem->in[X]), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t i = row * columns, end = i + columns;

@@ -1,3 +1,4 @@
+#include "ops/pool.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"
@@ -18,7 +19,7 @@ typedef struct pool {
 
 static pool pool_of(const att_call *call, const att_desc *x, const att_desc *y, bool adaptive)
 {
-    const att_pool_attrs *attrs = &call->problem->attrs->pool;
+    const att_pool_attrs *attrs = call->problem->attrs;
     pool p = {.group = call->problem->group, .channels = att_columns(x)};
     axis *axes[] = {&p.down, &p.across};
     for (int i = 0; i < 2; i++) {

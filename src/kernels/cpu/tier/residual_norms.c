@@ -3,6 +3,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/rows.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/residual_norms.h"
 
 /* Of one sample's columns. */
 typedef struct column_sums {
@@ -102,7 +103,7 @@ ATT_INLINE void residual_norms_as(const att_call *call, bool narrow)
         rows_of x = {call->in[0], sample * rows * columns, narrow};
         norms whole = {0}, rest = {0};
         memset(call->scratch, 0, (size_t)(3 * padded) * sizeof(float));
-        if (call->problem->attrs->centre.median)
+        if (ATT_ATTRS(call->problem, centre)->median)
             put_medians(x, rows, columns, (vu *)((float *)call->scratch + 3 * padded), sums.centre);
         else
             put_means(x, rows, columns, sums.centre);
@@ -126,7 +127,7 @@ static att_status residual_norms_run(const att_call *call)
 static att_status residual_norms_prepare(const att_problem *problem, att_prepared *prepared)
 {
     int64_t padded = (problem->in[0].shape.dims[1] + VW - 1) / VW * VW;
-    int64_t keys = problem->attrs->centre.median ? problem->in[0].shape.dims[0] * VW : 0;
+    int64_t keys = ATT_ATTRS(problem, centre)->median ? problem->in[0].shape.dims[0] * VW : 0;
     prepared->scratch_bytes = (size_t)(3 * padded + keys) * sizeof(float);
     return ATT_OK;
 }

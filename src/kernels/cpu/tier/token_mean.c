@@ -1,3 +1,4 @@
+#include "ops/token_mean.h"
 #include "kernels/cpu/tier/channels.h"
 #include "kernels/cpu/tiered.h"
 
@@ -6,7 +7,7 @@ ATT_INLINE void token_mean_as(const att_call *call, bool narrow)
 {
     const att_problem *problem = call->problem;
     channels c = channels_of(&problem->in[0]);
-    int64_t rows = att_rows(call, &problem->in[0]) / problem->group, first = problem->attrs->mean.first;
+    int64_t rows = att_rows(call, &problem->in[0]) / problem->group, first = ATT_ATTRS(problem, mean)->first;
     att_range mine = att_part_of(call, channels_pieces(&c) * problem->group, 1);
     float *sum = call->scratch;
     for (int64_t sample = 0; sample < problem->group; sample++) {
@@ -54,7 +55,7 @@ const att_kernel ATT_TIERED(att_cpu_token_mean) = {.op = "token_mean",
 static att_status token_mean_grad_run(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    const att_mean_attrs *attrs = &problem->attrs->mean;
+    const att_mean_attrs *attrs = problem->attrs;
     bool narrow = att_is_narrow(&problem->out[0]);
     int64_t columns = att_columns(&problem->in[0]);
     size_t bytes = (size_t)columns * att_float_size(narrow);

@@ -3,6 +3,7 @@
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/simd.h"
 #include "kernels/cpu/tiered.h"
+#include "ops/update.h"
 
 enum { GRAIN = 4096 }; /* elements to one sum of squares, and of which each belongs to one part */
 
@@ -55,7 +56,7 @@ const att_kernel ATT_TIERED(att_cpu_sum_squares) = {
 
 static float decay_of(const att_call *call)
 {
-    return call->problem->attrs->update.decay ? (float)call->run->hyper->weight_decay : 0;
+    return ATT_ATTRS(call->problem, update)->decay ? (float)call->run->hyper->weight_decay : 0;
 }
 
 /* torch.optim.AdamW: p -= lr wd p; m += (1 - b1)(g - m); v = b2 v + (1 - b2) g^2;

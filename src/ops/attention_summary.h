@@ -1,0 +1,28 @@
+/* ops/attention_summary.h - attributes of attention_summary. */
+#ifndef ATT_OPS_ATTENTION_SUMMARY_H
+#define ATT_OPS_ATTENTION_SUMMARY_H
+
+#include <stdint.h>
+
+/* Columns of an attention's summary, one row per head: means over queries of what a row's statistics say; the distances
+ * over grid queries only. */
+typedef enum att_attention_summary_column {
+    ATT_SUMMARY_ENTROPY,
+    ATT_SUMMARY_NUCLEAR,         /* 1 - sum a^2 */
+    ATT_SUMMARY_FROBENIUS,       /* sqrt(sum a^2 - 2 sum a^3 + (sum a^2)^2) */
+    ATT_SUMMARY_DISTANCE,        /* as ATT_STAT_DISTANCE */
+    ATT_SUMMARY_DISTANCE_OTHERS, /* that over the mass on other grid tokens; 0 where there is none */
+    ATT_SUMMARY_PREFIX,
+    ATT_SUMMARY_SELF,
+    ATT_SUMMARY_MAX,
+    ATT_SUMMARY_COUNT
+} att_attention_summary_column;
+
+/* Mass on other tokens that counts as none: f32 knows 1 - prefix - self to about this. */
+#define ATT_SUMMARY_LEAST_MASS 1e-6
+
+typedef struct att_attention_summary_attrs {
+    int32_t prefix;
+} att_attention_summary_attrs;
+
+#endif

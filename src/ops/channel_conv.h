@@ -1,0 +1,12 @@
+/* ops/channel_conv.h - attributes of channel_conv. */
+#ifndef ATT_OPS_CHANNEL_CONV_H
+#define ATT_OPS_CHANNEL_CONV_H
+
+#include <stdbool.h>
+
+/* flipped: the weight from its last element to its first, which is the gradient's way. */
+typedef struct att_channel_conv_attrs {
+    bool flipped;
+} att_channel_conv_attrs;
+
+#endif

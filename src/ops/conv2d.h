@@ -1,0 +1,18 @@
+/* ops/conv2d.h - attributes of conv2d and its gradients. */
+#ifndef ATT_OPS_CONV2D_H
+#define ATT_OPS_CONV2D_H
+
+#include <stdint.h>
+
+#include "ops/activation.h"
+
+/* conv2d and its gradients. height, width: of x, for the gradient of x; kernel_h, kernel_w: for that of the weight.
+ * eps: of a batch norm that was absorbed. */
+typedef struct att_conv_attrs {
+    int32_t stride, padding, dilation, groups;
+    int32_t height, width, kernel_h, kernel_w;
+    att_activation activation; /* none or ReLU */
+    double eps;
+} att_conv_attrs;
+
+#endif

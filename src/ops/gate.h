@@ -1,0 +1,12 @@
+/* ops/gate.h - attributes of gate, pixel_gate and affine. */
+#ifndef ATT_OPS_GATE_H
+#define ATT_OPS_GATE_H
+
+#include "ops/activation.h"
+
+/* gate, affine. activation: of the product, or of the sum with the residual where there is one. */
+typedef struct att_gate_attrs {
+    att_activation activation;
+} att_gate_attrs;
+
+#endif

@@ -1,0 +1,15 @@
+/* ops/linear.h - attributes of linear. */
+#ifndef ATT_OPS_LINEAR_H
+#define ATT_OPS_LINEAR_H
+
+#include <stdbool.h>
+
+#include "ops/activation.h"
+
+/* transposed: the weight is [I, O], used as it lies, instead of timm's [O, I]. */
+typedef struct att_linear_attrs {
+    att_activation activation;
+    bool transposed;
+} att_linear_attrs;
+
+#endif

@@ -1,0 +1,12 @@
+/* ops/patchify.h - attributes of patchify and its gradient. */
+#ifndef ATT_OPS_PATCHIFY_H
+#define ATT_OPS_PATCHIFY_H
+
+#include <stdint.h>
+
+typedef struct att_patch_attrs {
+    int32_t patch;
+    int32_t height, width, channels; /* of the image: the backward pass needs them */
+} att_patch_attrs;
+
+#endif

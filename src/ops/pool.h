@@ -1,0 +1,15 @@
+/* ops/pool.h - attributes of max_pool, avg_pool and their gradients. */
+#ifndef ATT_OPS_POOL_H
+#define ATT_OPS_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* max_pool, avg_pool. height, width: of x, for the gradient. */
+typedef struct att_pool_attrs {
+    int32_t kernel, stride, padding;
+    int32_t height, width;
+    bool ceil, count_padding;
+} att_pool_attrs;
+
+#endif
