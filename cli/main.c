@@ -193,6 +193,7 @@ int main(int argc, char **argv)
     if (!occupy_standard_streams())
         return CLI_FAILURE;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* beyond the caller's limit (ulimit -f), writing fails as on a full disk */
     int code = run_named(argc, argv);
     if (reader_has_left())
         return code;
