@@ -36,6 +36,7 @@ typedef struct job {
     cli_loaded loaded;
     att_dataset *dataset;
     cli_choice chosen; /* images with maps, where they are named */
+    cli_labels labels; /* names of the classes, for maps */
     att_measure *measure;
     att_checkpoint_info stood; /* where the checkpoint's training stood */
     char folder[CLI_PATH];     /* for what is found; "": it is printed only */
@@ -324,14 +325,12 @@ static bool goes_on(void *user, const att_progress *progress)
 static int write_maps(const job *j)
 {
     const settings *s = j->settings;
-    int classes = j->loaded.identity.options.num_classes;
+    const cli_labels *labels = &j->labels;
     char path[CLI_PATH];
-    cli_labels names = {0};
-    int code = cli_labels_choose(j->cli, s->instruments.labels, j->loaded.file, classes, &names);
     att_maps_options options = att_maps_options_defaults();
-    options.class_names = names.count > 0 ? (const char *const *)names.names : NULL;
-    options.class_count = names.count;
-    options.unlabelled = !cli_classes_fit(classes, j->dataset);
+    options.class_names = labels->count > 0 ? (const char *const *)labels->names : NULL;
+    options.class_count = labels->count;
+    options.unlabelled = !cli_classes_fit(j->loaded.identity.options.num_classes, j->dataset);
     options.nodes = s->instruments.nodes;
     options.images = j->chosen.images;
     options.count = j->chosen.images ? j->chosen.count : s->instruments.maps;
@@ -341,15 +340,13 @@ static int write_maps(const job *j)
     options.weights = j->weights;
     options.progress = goes_on;
     cli_join(j->folder, "maps.safetensors", path, sizeof path);
-    att_status status = ATT_OK;
-    if (code == CLI_OK)
-        status = att_maps_write(j->loaded.model, j->loaded.weights, j->dataset, &j->loaded.transform, &options, path);
-    cli_labels_free(&names);
+    att_status status =
+        att_maps_write(j->loaded.model, j->loaded.weights, j->dataset, &j->loaded.transform, &options, path);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped; the records are written, maps are not");
         return CLI_STOPPED;
     }
-    return code != CLI_OK ? code : cli_check(j->cli, status);
+    return cli_check(j->cli, status);
 }
 
 static int write_json(const job *j, const att_evaluation *e)
@@ -485,6 +482,15 @@ static int settle_instruments(job *j)
     return code == CLI_OK ? cli_check(j->cli, att_measure_keep_samples(j->measure, i->samples)) : code;
 }
 
+/* Names that do not fit are refused before the work. */
+static int choose_labels(job *j)
+{
+    const char *said = j->settings->instruments.labels;
+    if (!said && !wants_maps(j->settings))
+        return CLI_OK;
+    return cli_labels_choose(j->cli, said, j->loaded.file, j->loaded.identity.options.num_classes, &j->labels);
+}
+
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
 static int measure(job *j)
@@ -551,6 +557,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &j.settings->on, &j.loaded);
     if (code == CLI_OK)
+        code = choose_labels(&j);
+    if (code == CLI_OK)
         code = cli_evaluation_open(cli, &j.settings->on, &j.loaded, &j.dataset);
     if (code == CLI_OK)
         code = settle_instruments(&j);
@@ -560,6 +568,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = measure(&j);
     close_records(&j);
     cli_choice_free(&j.chosen);
+    cli_labels_free(&j.labels);
     att_measure_destroy(&j.measure);
     att_dataset_close(&j.dataset);
     cli_unload(&j.loaded);

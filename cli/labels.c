@@ -1,8 +1,10 @@
 #include "labels.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void cli_labels_free(cli_labels *l)
@@ -12,15 +14,31 @@ void cli_labels_free(cli_labels *l)
     *l = (cli_labels){0};
 }
 
+/* NULL with a message where it cannot be opened. A pipe is refused, not waited for. */
+static FILE *open_regular(const char *path)
+{
+    struct stat info;
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool opened = descriptor >= 0 && fstat(descriptor, &info) == 0, regular = opened && S_ISREG(info.st_mode);
+    FILE *in = regular ? fdopen(descriptor, "rb") : NULL;
+    if (in)
+        return in;
+    if (opened && !regular)
+        cli_say("%s is not a regular file; expected a list of class names, one a line", path);
+    else
+        cli_say("%s: %s", path, strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
+    return NULL;
+}
+
 /* The whole file with a NUL behind it, NULL with a message where that cannot be. */
 static char *read_text(const char *path)
 {
     enum { MOST = 64 << 20 };
-    FILE *in = fopen(path, "rb");
-    if (!in) {
-        cli_say("%s: %s", path, strerror(errno));
+    FILE *in = open_regular(path);
+    if (!in)
         return NULL;
-    }
     size_t length = 0, room = 1 << 16;
     char *text = malloc(room);
     while (text && length < MOST) {

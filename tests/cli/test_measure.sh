@@ -332,6 +332,21 @@ err_is <<<'attscope: "accuracy,-accuracy" leaves no instrument'
 # Wrong arguments are refused in one sentence.
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
 usage 'measure: "more" is one operand too many; see attscope measure --help' measure a --data-dir b more
+# Names of classes that cannot serve are refused before anything is measured.
+cp out/plain/last.safetensors unmeasured.safetensors
+mkfifo pipe
+for arguments in '' '--maps 1'; do
+    # shellcheck disable=SC2086
+    run 2 measure unmeasured.safetensors data --output names --labels nosuch $arguments
+    err_has '--labels: "nosuch" is neither a file nor a data set'
+    # shellcheck disable=SC2086
+    run 1 measure unmeasured.safetensors data --output names --labels cifar10 $arguments
+    err_has '--labels cifar10 names 10 classes, but the network has 4'
+    # shellcheck disable=SC2086
+    run 1 measure unmeasured.safetensors data --output names --labels pipe $arguments
+    err_has 'pipe is not a regular file; expected a list of class names, one a line'
+done
+[ ! -e names ] || fail "$command_line: measured before the names were looked at"
 usage '--maps K takes the first K images, --map-images LIST names them: one of the two' \
     measure out/plain/last.safetensors data --maps 1 --map-images 3
 usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
