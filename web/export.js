@@ -33,8 +33,11 @@ function exportButton(format, what, make) {
 
 /* --- CSV ---------------------------------------------------------------------------------------------------------- */
 
-/* As RFC 4180 quotes. */
-function csvField(text) {
+/* As RFC 4180 quotes. A text that a spreadsheet would take for a formula, as the name of a run's folder can be, gets an
+   apostrophe in front; numbers stay as they are. */
+function csvField(value) {
+  const plain = String(value);
+  const text = /^[=+\-@\t\r]/.test(plain) && Number.isNaN(Number(plain)) ? `'${plain}` : plain;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

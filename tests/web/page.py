@@ -1101,6 +1101,10 @@ def save_files(browser):
     check(named == 48 * "n" + "-nsi-NSI-2", f"a file's name: {named}")
     quoted = page.evaluate("[`a`, `a,b`, `\"`, `a\\nb`, ``].map(csvField)")
     check(quoted == ["a", '"a,b"', '""""', '"a\nb"', ""], f"quoted: {quoted}")
+    texts = page.evaluate("[`=HYPERLINK(\"x\")`, `+a`, `-a`, `@a`, `\\t=1`, `a=1`].map(csvField)")
+    check(texts == ['"\'=HYPERLINK(""x"")"', "'+a", "'-a", "'@a", "'\t=1", "a=1"], f"formulas: {texts}")
+    numbers = page.evaluate("[`-0.5`, `-1.2e-05`, `+3`, -7, `NaN`].map(csvField)")
+    check(numbers == ["-0.5", "-1.2e-05", "+3", "-7", "NaN"], f"numbers: {numbers}")
 
 
 def read_old_records(browser):
