@@ -24,6 +24,18 @@ bool att_annotations_named(const char *path)
     return strcmp(att_path_last(path), list_name) == 0;
 }
 
+bool att_annotations_boxes(const char *path)
+{
+    static const char ending[] = "_boxes.txt";
+    const char *last = att_path_last(path);
+    size_t size = strlen(last), above = (size_t)(last - path);
+    size_t length = size > strlen(ending) ? size - strlen(ending) : 0;
+    if (length == 0 || strcmp(last + length, ending) != 0 || above < length + 1)
+        return false;
+    const char *folder = last - length - 1;
+    return strncmp(folder, last, length) == 0 && (folder == path || folder[-1] == '/');
+}
+
 /* --- the text ---------------------------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
@@ -65,10 +77,15 @@ static att_status cut_lines(const att_dataset *dataset, annotations *made)
         cut.class = take_word(&line);
         if (!cut.name)
             continue;
-        if (!cut.class || !class_is_name(cut.class))
+        if (!cut.class)
             return att_fail(dataset->context, ATT_ERR_FORMAT,
                             "%s: line %lld of %s names no class; expected an image's name and its class", dataset->path,
                             (long long)number, list_name);
+        if (!class_is_name(cut.class))
+            return att_fail(dataset->context, ATT_ERR_FORMAT,
+                            "%s: line %lld of %s: \"%s\" cannot be a class; expected a name without a slash and "
+                            "without a dot in front",
+                            dataset->path, (long long)number, list_name, cut.class);
         made->lines[made->count++] = cut;
     }
     return ATT_OK;
@@ -137,8 +154,9 @@ static att_status move_file(att_class_tree *tree, const annotation *line, size_t
     return ATT_OK;
 }
 
+/* *any: the line of one of the images. */
 static att_status move_images(att_class_tree *tree, const att_dataset *dataset, const annotations *from,
-                              const char *list)
+                              const char *list, const annotation **any)
 {
     static const char val[] = "val/";
     size_t folder = strlen(list) - strlen(att_path_last(list)), val_size = strlen(val);
@@ -151,8 +169,10 @@ static att_status move_images(att_class_tree *tree, const att_dataset *dataset, 
         if (name && !line)
             return att_fail(tree->context, ATT_ERR_MISMATCH, "%s: %s has no line for the image %s", dataset->path,
                             list_name, image.path);
-        if (line)
+        if (line) {
+            *any = line;
             ATT_TRY(move_file(tree, line, folder, name, &image));
+        }
         if (!in_val || !below(image.inner, list, folder - val_size, test_images))
             tree->images.files[kept++] = image;
     }
@@ -160,9 +180,14 @@ static att_status move_images(att_class_tree *tree, const att_dataset *dataset, 
     return ATT_OK;
 }
 
-/* The folder "images" is no class. Files in it that are no images go to the classes of their lines, where they are
- * counted as left out. */
-static att_status move_others(att_class_tree *tree, const annotations *from, const char *list)
+static bool is_folder(const char *path)
+{
+    return *path && path[strlen(path) - 1] == '/';
+}
+
+/* The folder "images" is no class. Files in it that are no images go to the classes of their lines, those without a
+ * line to the class of the line `any`: in a class's folder they are counted as left out. */
+static att_status move_others(att_class_tree *tree, const annotations *from, const char *list, const annotation *any)
 {
     size_t folder = strlen(list) - strlen(att_path_last(list));
     int64_t kept = 0;
@@ -170,6 +195,8 @@ static att_status move_others(att_class_tree *tree, const annotations *from, con
         att_tree_file file = tree->others.files[i];
         const char *name = below(file.inner, list, folder, images_name);
         const annotation *line = name ? find_line(from, name) : NULL;
+        if (name && !line && !is_folder(file.inner))
+            line = any;
         if (line)
             ATT_TRY(move_file(tree, line, folder, name, &file));
         if (!name || line)
@@ -185,14 +212,15 @@ att_status att_annotations_apply(att_class_tree *tree, const att_dataset *datase
     annotations from = {.text = NULL};
     if (!list)
         return ATT_OK;
+    const annotation *any = NULL;
     const char *list_path = list->inner; /* the list is moved within the others */
     ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &from.text));
     tree->moved.context = tree->context;
     att_status status = parse(dataset, &from);
     if (status == ATT_OK)
-        status = move_images(tree, dataset, &from, list_path);
+        status = move_images(tree, dataset, &from, list_path, &any);
     if (status == ATT_OK)
-        status = move_others(tree, &from, list_path);
+        status = move_others(tree, &from, list_path, any);
     att_free(tree->context, from.lines);
     att_free(tree->context, from.text);
     return status;

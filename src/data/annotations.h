@@ -14,6 +14,9 @@ enum { ATT_ANNOTATIONS_MAX = 16 << 20 }; /* bytes of the text */
 
 /* Whether the path of a file ends as that of the list does. */
 bool att_annotations_named(const char *path);
+/* Whether the path is that of a class's bounding boxes, "<class>/<class>_boxes.txt", which belong to the layout and
+ * are not read. */
+bool att_annotations_boxes(const char *path);
 /* Where the tree holds the list and images in the folder "images" beside it, puts each of these images into the folder
  * of its class, and takes the images of test, which have no class, out of the tree; else does nothing. Errors:
  * ERR_FORMAT (a line without a class, two classes of one image), ERR_MISMATCH (an image that no line names), those of

@@ -341,7 +341,8 @@ static void say_files(const att_class_tree *tree, const char *where)
     char text[512] = "";
     size_t length = 0;
     for (int64_t i = 0; i < others->count; i++)
-        if (others->files[i].path[strlen(others->files[i].path) - 1] != '/')
+        if (others->files[i].path[strlen(others->files[i].path) - 1] != '/' &&
+            !att_annotations_boxes(others->files[i].path))
             count_kind(&kinds, others->files[i].path);
     for (int i = 0; i < kinds.count; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%s %lld", i > 0 ? ", " : "", kinds.ending[i],

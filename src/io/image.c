@@ -137,10 +137,16 @@ att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t hei
     uint64_t side = limits->side > 0 ? (uint64_t)limits->side : 0;
     if (width < 1 || height < 1)
         return att_fail(job->context, ATT_ERR_FORMAT, "%s: an image without pixels", job->name);
-    if (width > side || height > side || width > (uint64_t)limits->pixels / height)
+    if (width > side || height > side)
         return att_fail(job->context, ATT_ERR_UNSUPPORTED,
-                        "%s: %llu x %llu pixels, more than the limits of %d a side and %lld in all", job->name,
-                        (unsigned long long)width, (unsigned long long)height, limits->side, (long long)limits->pixels);
+                        "%s: %llu x %llu pixels; a side may have at most %d: scale the image down or cut it up",
+                        job->name, (unsigned long long)width, (unsigned long long)height, limits->side);
+    if (width > (uint64_t)limits->pixels / height)
+        return att_fail(job->context, ATT_ERR_UNSUPPORTED,
+                        "%s: %llu x %llu pixels are %llu; an image may have at most %lld: scale the image down or cut "
+                        "it up",
+                        job->name, (unsigned long long)width, (unsigned long long)height,
+                        (unsigned long long)(width * height), (long long)limits->pixels);
     size_t bytes = (size_t)width * height * (size_t)job->channels;
     uint8_t *pixels = att_reallocate(job->context, NULL, bytes);
     if (!pixels)

@@ -309,6 +309,13 @@ static void the_layout_of_tiny_imagenet_is_read(void **state)
     snprintf(inner, sizeof inner, "%s/tiny", self->folder);
     check_tiny(self, self->folder);
     check_tiny(self, inner);
+    said log;
+    open_logged(inner, "train", false, 2, &log);
+    assert_null(strstr(log.text, "left out"));
+    write_text(self, "tiny/train/n01/n02_boxes.txt", "");
+    write_text(self, "tiny/train/n01/01_boxes.txt", "");
+    open_logged(inner, "train", false, 2, &log);
+    assert_said(&log, "left out files that are not .jpg, .jpeg, .png or .webp: .txt 2");
     static const char *const kinds[] = {"zip", "pax.gz", "ustar"};
     for (int k = 0; k < 3; k++) {
         char archive[160];
@@ -333,21 +340,22 @@ static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
     write_text(self, "tiny/val/images/val_7.gif", "GIF8");
     write_text(self, "tiny/val/images/other.gif", "GIF8");
     open_logged(inner, "val", false, 3, &log);
+    assert_said(&log, ".gif 2"); /* with a line and without one */
     assert_null(strstr(log.text, "no class"));
     write_text(self, tiny_list_name, "\xEF\xBB\xBFval_0.png n01\nval_1.png n01\nval_10.png n01\nval_7.gif n01\n");
     open_logged(inner, "val", false, 3, &log);
-    assert_said(&log, ".gif 1");
+    assert_said(&log, ".gif 2");
     assert_null(strstr(log.text, "no class"));
     static const struct {
         const char *list;
         att_status status;
         const char *reason;
     } wrong[] = {
-        {"val_0.png\t.n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt names no class"},
-        {"val_0.png\t..\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt names no class"},
-        {"val_0.png\tn/01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt names no class"},
-        {"val_0.png\t/n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt names no class"},
-        {"val_0.png\t../n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt names no class"},
+        {"val_0.png\t.n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \".n01\" cannot be a class"},
+        {"val_0.png\t..\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"..\" cannot be a class"},
+        {"val_0.png\tn/01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"n/01\" cannot be a class"},
+        {"val_0.png\t/n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"/n01\" cannot be a class"},
+        {"val_0.png\t../n01\n", ATT_ERR_FORMAT, "line 1 of val_annotations.txt: \"../n01\" cannot be a class"},
         {"val_0.png\tn01\nval_10.png\n", ATT_ERR_FORMAT, "line 2 of val_annotations.txt names no class"},
         {"val_0.png\tn01\nval_0.png\tn02\n", ATT_ERR_FORMAT, "gives val_0.png two classes, n0"},
         {"val_0.png\tn01\nval_10.png n01\n", ATT_ERR_MISMATCH, "no line for the image val/images/val_1.png"},

@@ -264,10 +264,12 @@ static void images_beyond_the_limits_are_refused(void **state)
         att_image_limits limits = att_image_limits_defaults();
         limits.side = 26;
         assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "27 x 19 pixels; a side may have at most 26: scale the image down");
         assert_message_has(self, "27 x 19");
         limits = att_image_limits_defaults();
         limits.pixels = 27 * 19 - 1;
         assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "27 x 19 pixels are 513; an image may have at most 512: scale the image down");
         limits = att_image_limits_defaults();
         limits.file_bytes = size - 1;
         assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);

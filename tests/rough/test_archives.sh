@@ -60,6 +60,6 @@ printf '\377\330\377\302\0\021\010\377\334\377\334\003\001\042\0\002\021\0\003\0
 for picture in bomb.png bomb.jpg; do
     run 1 predict $checkpoint $picture
     err_has "attscope: $picture: "
-    err_has 'more than the limits'
+    err_has 'an image may have at most 67108864'
 done
 finish
