@@ -159,8 +159,9 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * attscope has not, or an argument of timm's constructors with which the same tensors compute something else
  * (act_layer, output_stride, ...), and where config.json is of the transformers library. Other errors: ERR_NOT_FOUND
  * where nothing names a known network (the message lists the models that fit); ERR_UNSUPPORTED for tensors that no
- * model here has (named), for a network that a file describes and that cannot be made (global_pool "max"), and where
- * embed_dim is not the variant's and nothing says the number of heads; ERR_FORMAT for side files that cannot be read;
+ * model here has (named), for a network that a file describes and that cannot be made (global_pool "max"), where
+ * embed_dim is not the variant's and nothing says the number of heads, and where an fc_norm that the variant lacks leaves
+ * open what is pooled and nothing says global_pool; ERR_FORMAT for side files that cannot be read;
  * those of att_model_resolve(). */
 ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                                       const att_model_options *flags, att_identity *identity);

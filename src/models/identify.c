@@ -396,9 +396,25 @@ static att_status ask_variant(const search *s, att_variant variant, att_model_op
     return ATT_OK;
 }
 
+/* In timm, a network that pools its class token gets an fc_norm by mean pooling or by the argument fc_norm, and tensors
+ * are the same. */
+static att_status check_pool(const search *s, const att_model_options *found, const att_model_options *own)
+{
+    const att_model_options *said = &s->claims.options;
+    if (found->fc_norm != 1 || found->class_token != 1 || said->fc_norm == 1 || said->global_pool[0] ||
+        strcmp(own->global_pool, "token") != 0)
+        return ATT_OK;
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                    "%s: the tensor \"fc_norm.weight\" is not one of %s; a variant with it pools by the mean "
+                    "(global_pool \"avg\") or by the class token (global_pool \"token\"), which cannot be seen from "
+                    "tensors, so it must be said (global_pool)",
+                    s->path, s->claims.name);
+}
+
 static att_status settle_options(const search *s, att_variant variant, att_model_options found,
                                  const att_model_options *own, att_model_options *options)
 {
+    ATT_TRY(check_pool(s, &found, own));
     if (found.init_values > 0 && own->init_values > 0)
         found.init_values = own->init_values;
     *options = s->claims.options;

@@ -159,7 +159,7 @@ static void read_switches(const att_tensors *file, att_model_options *found)
         found->fc_norm = has(file, "fc_norm.weight");
     else if (!found->head) /* a backbone may end in its last block; with a head the norm is missing */
         found->final_norm = has(file, "norm.bias") || has(file, "fc_norm.bias");
-    if (!found->class_token || found->fc_norm == 1)
+    if (!found->class_token)
         snprintf(found->global_pool, sizeof found->global_pool, "avg");
 }
 

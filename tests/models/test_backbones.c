@@ -82,6 +82,7 @@ static void check_features(const place *p, const char *name, const att_model_opt
     att_model_options heads = att_model_options_defaults();
     heads.img_size = options->img_size;
     heads.num_heads = options->num_heads;
+    strcpy(heads.global_pool, options->global_pool);
     snprintf(weight, sizeof weight, "%s.weight", head);
     snprintf(bias, sizeof bias, "%s.bias", head);
     snprintf(prefix, sizeof prefix, "%s.", head);
@@ -138,10 +139,12 @@ static void the_last_norm_may_be_missing(void **state)
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));
     assert_int_equal(identity.options.final_norm, 1);
     strcpy(options.global_pool, "avg");
+    strcpy(heads.global_pool, "avg");
     write_without(p, "vit_tiny_patch16_224", &options, "fc_norm.weight");
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));
     assert_int_equal(identity.options.final_norm, 1);
     strcpy(options.global_pool, "token");
+    strcpy(heads.global_pool, "token");
     options.num_classes = CLASSES, options.head = -1;
     write_without(p, "vit_tiny_patch16_224", &options, "norm.");
     CHECK(p->context, identify(p, "vit_tiny_patch16_224", &heads, &identity));

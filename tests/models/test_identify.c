@@ -224,6 +224,43 @@ static void layer_scale_starts_as_the_variant_s(void **state)
     assert_true(identity.options.init_values == 0);
 }
 
+/* Mean pooling brings an fc_norm, and so does timm's argument of that name, by which the class token is pooled. */
+static void the_source_that_names_the_network_decides_the_pooling(void **state)
+{
+    const place *p = *state;
+    att_model_options options = att_model_options_defaults();
+    options.depth = 1, options.fc_norm = 1;
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    static const struct {
+        const char *file, *text, *pool; /* pool NULL: it must be said */
+    } cases[] = {
+        {"config.json", "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"fc_norm\": true}}", "token"},
+        {"config.json",
+         "{\"architecture\": \"vit_tiny_patch16_224\", \"global_pool\": \"avg\", \"model_args\": {\"fc_norm\": true}}",
+         "avg"},
+        {"config.json", "{\"architecture\": \"vit_tiny_patch16_224\", \"global_pool\": \"token\"}", "token"},
+        {"config.json", "{\"architecture\": \"vit_tiny_patch16_224\"}", NULL},
+        {"args.yaml", "model: vit_tiny_patch16_224\nmodel_kwargs: {fc_norm: true}\n", "token"},
+        {"args.yaml", "model: vit_tiny_patch16_224\ngp: avg\n", "avg"},
+        {"args.yaml", "model: vit_tiny_patch16_224\n", NULL},
+        {"args.yaml", "{}\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128];
+        att_identity identity;
+        write_beside(p, cases[i].file, cases[i].text);
+        if (cases[i].pool) {
+            CHECK(p->context, identify(p, "vit_tiny_patch16_224", NULL, &identity));
+            assert_string_equal(identity.options.global_pool, cases[i].pool);
+            assert_int_equal(identity.options.fc_norm, 1);
+        } else {
+            refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "so it must be said (global_pool)");
+        }
+        path_in(p, cases[i].file, path);
+        unlink(path);
+    }
+}
+
 static void the_caller_goes_before_all(void **state)
 {
     const place *p = *state;
@@ -451,6 +488,7 @@ int main(void)
         TEST(each_image_setting_comes_from_the_first_file_with_it),
         TEST(the_first_place_in_a_config_counts),
         TEST(layer_scale_starts_as_the_variant_s),
+        TEST(the_source_that_names_the_network_decides_the_pooling),
         TEST(the_caller_goes_before_all),
         TEST(tensors_of_other_networks_are_named),
         TEST(odd_shapes_are_refused),
