@@ -164,8 +164,8 @@ static att_status take_parts(search *s, const char *from, const char *look_from,
         if (!take_name(s, from, &name, &variant, said))
             return ATT_OK;
     }
-    if (strcmp(from, CONFIG) == 0 && s->tag_from == CALLER)
-        leave_out_look(s, from, said);
+    if (strcmp(from, CALLER) != 0 && s->tag_from == CALLER)
+        leave_out_look(s, look_from, said);
     if (!s->look_from && says_look(said))
         s->look_from = look_from;
     att_claims_fill(&s->claims, said);

@@ -320,6 +320,30 @@ static void the_callers_tag_goes_before_the_config(void **state)
     refused(p, "resnet18", ATT_ERR_FORMAT, "test_input_size");
 }
 
+/* Whatever else describes images. */
+static void the_callers_tag_goes_before_all_sources(void **state)
+{
+    const place *p = *state;
+    static const char own[] = "{\"model\": \"resnet18\", \"crop_pct\": 0.5, \"mean\": 0.25}";
+    att_model *model = make(p, "resnet18", NULL);
+    tensors t = tensors_of(model);
+    att_identity identity;
+    write_tensors(p, &t, own);
+    CHECK(p->context, identify(p, "resnet18", NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 0.5 && identity.preprocess.mean[0] == 0.25);
+    CHECK(p->context, identify(p, "resnet18.tv_in1k", NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 0.875 && identity.preprocess.mean[0] == 0.485);
+    assert_string_equal(identity.preprocess.interpolation, "bilinear");
+    says(identity.brief, "the preprocessing of the file's metadata was left out for that of the tag");
+    write_tensors(p, &t, NULL);
+    write_beside(p, "args.yaml", "model: resnet18\ncrop_pct: 0.5\nmean: 0.25\ninterpolation: bicubic\n");
+    CHECK(p->context, identify(p, "resnet18.tv_in1k", NULL, &identity));
+    assert_true(identity.preprocess.crop_pct == 0.875 && identity.preprocess.mean[0] == 0.485);
+    assert_string_equal(identity.preprocess.interpolation, "bilinear");
+    says(identity.brief, "the preprocessing of args.yaml was left out for that of the tag");
+    att_model_destroy(&model);
+}
+
 static void tags_of_others_than_timm_say_nothing(void **state)
 {
     const place *p = *state;
@@ -632,6 +656,7 @@ int main(void)
         TEST(unknown_tags_are_refused),
         TEST(a_file_takes_the_tags_images),
         TEST(the_callers_tag_goes_before_the_config),
+        TEST(the_callers_tag_goes_before_all_sources),
         TEST(tags_of_others_than_timm_say_nothing),
         TEST(the_first_tag_counts),
         TEST(networks_with_the_same_tensors_are_refused),
