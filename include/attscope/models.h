@@ -150,18 +150,19 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * the options that training scripts keep), then the tensors' names and shapes for dimensions, and the variant's own
  * values for the rest. Names are those of att_model_resolve(); what a pretrained tag says of images counts as said by
  * the source that names it. A source that names another network, or another tag, than one before it is left out, and
- * so is what config.json says of images where `name` has a tag. On
+ * so is what the other sources say of images where `name` has a tag. On
  * success fills *identity; `origin` and `brief` are one line each that say what was taken from where. Whether there is
  * a head is what the tensors say, unless `flags` gives num_classes or head: side files of networks without one often
  * name the classes of another checkpoint.
  *
  * A file is refused (ERR_UNSUPPORTED), whatever the caller says, where any source names a network that timm has and
  * attscope has not, or an argument of timm's constructors with which the same tensors compute something else
- * (act_layer, output_stride, ...), and where config.json is of the transformers library. Other errors: ERR_NOT_FOUND
- * where nothing names a known network (the message lists the models that fit); ERR_UNSUPPORTED for tensors that no
- * model here has (named), for a network that a file describes and that cannot be made (global_pool "max"), where
- * embed_dim is not the variant's and nothing says the number of heads, and where an fc_norm that the variant lacks leaves
- * open what is pooled and nothing says global_pool; ERR_FORMAT for side files that cannot be read;
+ * (act_layer, output_stride, ...), and where config.json is of the transformers library. Other errors: ERR_MISMATCH
+ * where the tensors are not those of the named network, changed as the sources say, but those of another one;
+ * ERR_NOT_FOUND where nothing names a known network (the message lists the models that fit); ERR_UNSUPPORTED for
+ * tensors that no model here has (named), for a network that a file describes and that cannot be made (global_pool
+ * "max"), where embed_dim is not the variant's and nothing says the number of heads, and where an fc_norm that the
+ * variant lacks leaves open what is pooled and nothing says global_pool; ERR_FORMAT for side files that cannot be read;
  * those of att_model_resolve(). */
 ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                                       const att_model_options *flags, att_identity *identity);

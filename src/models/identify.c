@@ -368,8 +368,8 @@ static att_status fail_nameless(const search *s)
 
 /* --- with a name ------------------------------------------------------------------------------------------------- */
 
-/* A name that the caller gave stands where no name fits, and for images of any size; not where the tensors are those of
- * another network. What fits nothing is told later, for the family that was named. */
+/* A name stands where no name fits, and for images of any size; not where the tensors are those of another network.
+ * What fits nothing is told later, for the family that was named. */
 static att_status check_name(const search *s, att_variant variant)
 {
     nearest n;
@@ -378,10 +378,13 @@ static att_status check_name(const search *s, att_variant variant)
     n.found.img_size = att_model_options_defaults().img_size;
     if (strcmp(n.found.attn, "none") == 0) /* a module that is put onto the weights is no other network */
         changes.attn[0] = changes.attn_blocks[0] = '\0';
+    bool by_caller = s->name_from == CALLER;
     att_status status = ATT_OK;
     if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.beside, &n.found))
-        status = att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s, they fit %s%s", s->path,
-                          s->claims.name, n.names.data, n.exact ? "" : " but for the module, the stem or the width");
+        status =
+            att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s%s%s%s, they fit %s%s", s->path,
+                     s->claims.name, by_caller ? "" : " (the name in ", by_caller ? "" : s->name_from,
+                     by_caller ? "" : ")", n.names.data, n.exact ? "" : " but for the module, the stem or the width");
     att_text_free(&n.names);
     return status;
 }
@@ -484,7 +487,7 @@ static att_status identify(search *s, const char *name, const att_model_options 
     if (!s->claims.name[0])
         return fail_nameless(s);
     att_variant variant = s->variant;
-    if (s->name_from == CALLER)
+    if (s->name_from != METADATA) /* attscope's own, which says every option */
         ATT_TRY(check_name(s, variant));
     att_identity made = {0};
     att_model_options found, own;

@@ -222,6 +222,8 @@ static void an_architecture_in_the_file_is_taken(void **state)
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
     CHECK(p->context, identify(p, "resnet20", NULL, &found));
     says(found.origin, "names resnet32, was left out");
+    assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "not those of resnet32 (the name in the checkpoint's \"arch\"), they fit");
     metadata.value = "resnet";
     CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
@@ -257,6 +259,35 @@ static void tensors_of_another_network_are_refused(void **state)
     CHECK(p->context, identify(p, "resnet20", NULL, &found));
     assert_int_equal(identify(p, "resnet56", NULL, &found), ATT_ERR_MISMATCH);
     says(att_context_message(p->context), "not those of resnet56, they fit resnet20 but for the module");
+}
+
+/* By whichever source, unless its own arguments make them so. */
+static void a_source_that_names_another_network_is_refused(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *file, *text, *words; /* words NULL: taken */
+    } cases[] = {
+        {"config.json", "{\"architecture\": \"seresnet18\"}",
+         "not those of seresnet18 (the name in config.json), they fit resnet18"},
+        {"config.json", "{\"architecture\": \"resnet34\"}", "they fit resnet18"},
+        {"config.json", "{\"architecture\": \"wide_resnet50_2\"}", "they fit resnet18"},
+        {"config.json", "{\"architecture\": \"resnet34\", \"model_args\": {\"layers\": [2, 2, 2, 2]}}", NULL},
+        {"args.yaml", "model: seresnet18\n", "not those of seresnet18 (the name in args.yaml), they fit resnet18"},
+        {"args.yaml", "model: resnet34\nmodel_kwargs: {layers: [2, 2, 2, 2]}\n", NULL},
+    };
+    att_identity found;
+    char path[128];
+    write_model(p, "resnet18", NULL, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_beside(p, cases[i].file, cases[i].text);
+        att_status status = identify(p, NULL, NULL, &found);
+        assert_int_equal(status, cases[i].words ? ATT_ERR_MISMATCH : ATT_OK);
+        if (cases[i].words)
+            says(att_context_message(p->context), cases[i].words);
+        path_in(p, cases[i].file, path);
+        unlink(path);
+    }
 }
 
 static void a_nameless_file_lists_what_fits(void **state)
@@ -682,6 +713,7 @@ int main(void)
         TEST(every_kind_is_told_apart),
         TEST(groups_and_widths_are_seen),
         TEST(squeeze_and_excitation_may_lie_in_a_sequence),
+        TEST(a_source_that_names_another_network_is_refused),
         TEST(a_nameless_file_lists_what_fits),
         TEST(tensors_of_another_network_are_refused),
         TEST(a_module_decides_which_name_fits),
