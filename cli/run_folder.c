@@ -173,7 +173,10 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
     run->unnamed = !experiment;
     char last[CLI_PATH];
     if (experiment && cli_exists(cli_join(run->folder, last_name, last, sizeof last)))
-        return cli_failure("%s holds a training already; --resume %s continues it", run->folder, last);
+        return cli_failure(
+            "%s holds a training already; another --experiment begins a new one, --resume %s goes on with "
+            "this one where it is not finished",
+            run->folder, last);
     return CLI_OK;
 }
 

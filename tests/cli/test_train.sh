@@ -100,7 +100,7 @@ run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
 
 # A folder that holds a training is left alone.
 train 1 whole --epochs 3
-err_has 'attscope: out/whole holds a training already; --resume out/whole/last.safetensors continues it'
+err_has 'attscope: out/whole holds a training already; another --experiment begins a new one, --resume out/whole/last.safetensors goes on with this one where it is not finished'
 
 # Trainings without a name that begin in the same second have folders of their own.
 for i in 1 2 3; do
