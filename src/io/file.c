@@ -502,6 +502,12 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
         return fail_system(context, errno, path, "opened for appending");
     if (!S_ISREG(info.st_mode))
         return att_fail(context, ATT_ERR_IO, "%s exists and is not a regular file", path);
+    if (info.st_nlink > 1)
+        return att_fail(
+            context, ATT_ERR_IO,
+            "%s has %llu names (hard links), and writing to it would change the file under all of them: put "
+            "a copy of it in its place",
+            path, (unsigned long long)info.st_nlink);
     ATT_TRY(lock_file(context, appender->descriptor, path));
     if ((uint64_t)info.st_size < keep)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s has %lld bytes, %zu of which should be kept", path,

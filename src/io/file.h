@@ -49,8 +49,8 @@ att_status att_file_window_line(att_file_window *window, uint64_t offset, size_t
 void att_file_window_free(att_file_window *window);
 
 /* Writing, here and in what follows, is the only way in which the library makes or changes a file, but for the database
- * (tools/check-writes). No symbolic link is followed in a path's last part: a folder of runs may come from somebody
- * else, and its links may lead to any file of the user. */
+ * (tools/check-writes). No symbolic link is followed in a path's last part, and no file with several hard links is changed
+ * in place: a folder of runs may come from somebody else, and its links may lead to any file of the user. */
 
 /* Replaces a file in one step, as att_file_replace() does with bytes that lie ready (attscope/file.h). A second writer
  * of the same path is refused with ERR_IO while the first is at work. */
@@ -67,7 +67,8 @@ void att_file_writer_abort(att_file_writer **writer);
 /* A log that grows by whole records. */
 typedef struct att_file_appender att_file_appender;
 /* Opens or makes the file, cut to its first `keep` bytes (ERR_ARGUMENT where it has fewer). Refused with ERR_IO: a
- * symbolic link, and a second appender of the same file while the first is open. */
+ * symbolic link, a file with several names (hard links), and a second appender of the same file while the first is
+ * open. */
 att_status att_file_appender_open(att_context *context, const char *path, size_t keep, att_file_appender **appender);
 /* Appends one record, all of it or, after a failure, nothing of it. */
 att_status att_file_appender_write(att_file_appender *appender, const void *bytes, size_t size);

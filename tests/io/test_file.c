@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 
 /* The library calls these instead of the C library's: the linker takes the program's own first. */
 static bool fail_fsync, fail_rename;
+static const char *to_move, *moved; /* before the next lock: a file, which a link replaces, and its new name */
 
 int fsync(int descriptor)
 {
@@ -30,8 +32,18 @@ int rename(const char *from, const char *to)
     return renameat(-100 /* AT_FDCWD */, from, -100, to);
 }
 
+int flock(int descriptor, int operation)
+{
+    const char *path = to_move;
+    to_move = NULL;
+    if (path != NULL && (rename(path, moved) != 0 || symlink(moved, path) != 0))
+        return -1;
+    return (int)syscall(SYS_flock, descriptor, operation);
+}
+
 static int setup(void **state)
 {
+    to_move = NULL;
     fail_fsync = fail_rename = false;
     return scratch_setup(state);
 }
@@ -122,6 +134,26 @@ static void a_file_shortened_while_read_is_reported(void **state)
     assert_int_equal(att_file_reader_read(reader, 4, part, 4), ATT_ERR_IO);
     assert_message_has(self, self->path);
     assert_message_has(self, "ended at byte 6 while it was read, and had 8 bytes when it was opened");
+    att_file_reader_close(&reader);
+}
+
+/* The bytes of a failed reading are not shown as those that were there before. */
+static void a_window_shows_right_bytes_after_a_failure(void **state)
+{
+    scratch *self = *state;
+    const uint8_t *bytes;
+    size_t size;
+    scratch_write(self, "abcdefghIJKLMNOP", 16);
+    att_file_window window = {.reader = NULL};
+    assert_int_equal(att_file_reader_open(self->context, self->path, &window.reader), ATT_OK);
+    assert_int_equal(att_file_window_show(&window, 0, 8, &bytes, &size), ATT_OK);
+    assert_int_equal(truncate(self->path, 12), 0);
+    assert_int_equal(att_file_window_show(&window, 8, 8, &bytes, &size), ATT_ERR_IO);
+    assert_int_equal(att_file_window_show(&window, 0, 8, &bytes, &size), ATT_OK);
+    assert_int_equal(size, 8);
+    assert_memory_equal(bytes, "abcdefgh", 8);
+    att_file_reader *reader = window.reader;
+    att_file_window_free(&window);
     att_file_reader_close(&reader);
 }
 
@@ -245,6 +277,57 @@ static void writing_follows_no_links(void **state)
     assert_int_equal(att_file_replace(self->context, self->path, "never", 5), ATT_ERR_IO);
     assert_message_has(self, temporary);
     assert_text_file(self->path, "again");
+}
+
+/* Somebody renames the temporary file before it is locked, and leaves a link to it: it is no longer the one to write.
+ */
+static void a_link_in_place_of_the_temporary_file_is_noticed(void **state)
+{
+    scratch *self = *state;
+    char temporary[200], elsewhere[200];
+    struct stat info;
+    snprintf(temporary, sizeof(temporary), "%s.tmp", self->path);
+    snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", self->folder);
+    to_move = temporary;
+    moved = elsewhere;
+    assert_int_equal(att_file_replace(self->context, self->path, "whole", 5), ATT_OK);
+    assert_text_file(elsewhere, "");
+    assert_int_equal(lstat(self->path, &info), 0);
+    assert_true(S_ISREG(info.st_mode));
+    assert_text_file(self->path, "whole");
+    assert_int_equal(scratch_file_count(self), 2);
+}
+
+/* A pipe has no reader or writer to wait for. */
+static void a_pipe_in_place_of_the_temporary_file_is_removed(void **state)
+{
+    scratch *self = *state;
+    char temporary[200];
+    snprintf(temporary, sizeof(temporary), "%s.tmp", self->path);
+    assert_int_equal(mkfifo(temporary, 0600), 0);
+    alarm(60); /* ends a test that waits */
+    assert_int_equal(att_file_replace(self->context, self->path, "whole", 5), ATT_OK);
+    alarm(0);
+    assert_text_file(self->path, "whole");
+    assert_int_equal(scratch_file_count(self), 1);
+}
+
+static void a_file_with_several_names_is_not_appended_to(void **state)
+{
+    scratch *self = *state;
+    char mine[200];
+    snprintf(mine, sizeof(mine), "%s/mine", self->folder);
+    assert_int_equal(att_file_replace(self->context, mine, "mine", 4), ATT_OK);
+    assert_int_equal(link(mine, self->path), 0);
+    att_file_appender *appender = NULL;
+    assert_int_equal(att_file_appender_open(self->context, self->path, 0, &appender), ATT_ERR_IO);
+    assert_null(appender);
+    assert_message_has(self, self->path);
+    assert_message_has(self, "has 2 names (hard links)");
+    assert_text_file(mine, "mine");
+    assert_int_equal(unlink(mine), 0);
+    assert_int_equal(att_file_appender_open(self->context, self->path, 4, &appender), ATT_OK);
+    att_file_appender_close(&appender);
 }
 
 static void a_file_being_written_and_special_files_are_refused(void **state)
@@ -417,11 +500,15 @@ int main(void)
         file_test(any_part_of_a_file_is_read),
         file_test(only_regular_files_are_read),
         file_test(a_file_shortened_while_read_is_reported),
+        file_test(a_window_shows_right_bytes_after_a_failure),
         file_test(lines_are_found_and_too_long_ones_refused),
         file_test(missing_folders_are_made),
         file_test(a_file_is_replaced_only_on_commit),
         file_test(a_leftover_temporary_file_is_overwritten),
         file_test(writing_follows_no_links),
+        file_test(a_link_in_place_of_the_temporary_file_is_noticed),
+        file_test(a_pipe_in_place_of_the_temporary_file_is_removed),
+        file_test(a_file_with_several_names_is_not_appended_to),
         file_test(a_file_being_written_and_special_files_are_refused),
         file_test(a_failed_flush_or_rename_keeps_the_old_file),
         file_test(a_full_disk_keeps_the_old_file),

@@ -42,6 +42,21 @@ for name in runs.sqlite-wal runs.sqlite-shm runs.sqlite-journal; do
     untouched $name
 done
 
+# Nor does a second name of a file (a hard link) let anything be written to it.
+for name in metrics.jsonl summary.csv events.out.tfevents.attscope; do
+    rm -rf out
+    cp -r given out
+    cp "given/$folder/$name" saved
+    cp saved precious
+    ln -f precious "out/$folder/$name"
+    # shellcheck disable=SC2086
+    run 1 $resume
+    err_has "out/$folder/$name has 2 names (hard links)"
+    [ "$(grep -c '^attscope: ' stderr)" -eq 1 ] || fail "$command_line: not one sentence: $(cat stderr)"
+    cmp -s saved precious || fail "$command_line: writes to another name of $name"
+    rm precious
+done
+
 # What is replaced in one step takes the link's place.
 for name in args.yaml classes.txt last.safetensors model_best.safetensors args.yaml.tmp classes.txt.tmp \
     last.safetensors.tmp model_best.safetensors.tmp; do
