@@ -137,4 +137,10 @@ done
 # shellcheck disable=SC2086
 run 0 validate called --checkpoint fashion_mnist/model.safetensors $small --threads 1
 err_has 'warning: class 0 is "Ankle boot" in the data and "T-shirt/top" in the network'
+# A class map in which only the network's class 0 has another number.
+mkdir -p one && cp -r called/Trouser one
+{ echo other; sed -n 2,9p "$lists/fashion-mnist.txt"; echo T-shirt/top; } >shifted
+# shellcheck disable=SC2086
+run 0 validate one --checkpoint fashion_mnist/model.safetensors --class-map shifted $small --threads 1
+err_has 'warning: class 9 is "T-shirt/top" in the data and "Ankle boot" in the network'
 finish

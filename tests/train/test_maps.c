@@ -291,6 +291,55 @@ static void small_weights_beside_a_dominating_one_keep_their_digits(void **state
     assert_true(largest >= 0.999F);
 }
 
+/* Makes the network anew: patches only, whose mean is classified. */
+static void drop_class_token(fixture *f)
+{
+    att_weights_destroy(&f->weights);
+    att_model_destroy(&f->model);
+    att_model_options options = tiny_options();
+    options.class_token = 0;
+    snprintf(options.global_pool, sizeof options.global_pool, "avg");
+    must(f, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model));
+    must(f, att_weights_create(att_model_graph(f->model), &f->weights));
+    must(f, att_weights_initialise(f->weights, 1));
+}
+
+static void without_a_class_token_no_weight_is_on_a_prefix(void **state)
+{
+    fixture *f = *state;
+    float figures[SHOWN][HEADS + 1][PATCHES][4];
+    drop_class_token(f);
+    sharpen(f);
+    att_maps_options options = att_maps_options_defaults();
+    options.count = SHOWN;
+    must(f, write_maps(f, &options));
+    att_tensors *file = open_maps(f);
+    assert_string_equal(att_tensors_metadata(file, "prefix"), "0");
+    assert_int_equal(att_tensors_find(file, "blocks.0.attn.prefix"), -1);
+    read_tensor(f, file, "blocks.0.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, HEADS + 1, PATCHES, 4),
+                figures);
+    for (int i = 0; i < SHOWN * (HEADS + 1) * PATCHES; i++)
+        assert_true((&figures[0][0][0][0])[4 * i + 2] == 0);
+    att_tensors_close(&file);
+}
+
+static void the_first_of_equal_weights_is_the_largest(void **state)
+{
+    fixture *f = *state;
+    static kept k;
+    sharpen_by(f, 0);
+    att_maps_options options = att_maps_options_defaults();
+    options.count = SHOWN;
+    must(f, write_maps(f, &options));
+    att_tensors *file = open_maps(f);
+    read_kept(f, file, "blocks.0.attn", &k);
+    for (int i = 0; i < SHOWN * (HEADS + 1) * TOKENS; i++) {
+        assert_figure((double)(&k.figures[0][0][0][0])[4 * i + 3], 1.0 / TOKENS);
+        assert_int_equal((&k.place[0][0][0])[i], 0);
+    }
+    att_tensors_close(&file);
+}
+
 static void damaged_weights_are_refused(void **state)
 {
     fixture *f = *state;
@@ -357,8 +406,11 @@ static void refusals_leave_the_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps), fixture_test(the_chosen_images_have_maps),
+    const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps),
+                                       fixture_test(the_chosen_images_have_maps),
                                        fixture_test(small_weights_beside_a_dominating_one_keep_their_digits),
+                                       fixture_test(without_a_class_token_no_weight_is_on_a_prefix),
+                                       fixture_test(the_first_of_equal_weights_is_the_largest),
                                        fixture_test(damaged_weights_are_refused),
                                        fixture_test(refusals_leave_the_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
