@@ -49,8 +49,8 @@ att_status att_file_window_line(att_file_window *window, uint64_t offset, size_t
 void att_file_window_free(att_file_window *window);
 
 /* Writing, here and in what follows, is the only way in which the library makes or changes a file, but for the database
- * (tools/check-writes). No symbolic link is followed in a path's last part, and no file with several hard links is changed
- * in place: a folder of runs may come from somebody else, and its links may lead to any file of the user. */
+ * (tools/check-writes). No symbolic link is followed in a path's last part, and no file with several hard links is
+ * changed in place: a folder of runs may come from somebody else, and its links may lead to any file of the user. */
 
 /* Replaces a file in one step, as att_file_replace() does with bytes that lie ready (attscope/file.h). A second writer
  * of the same path is refused with ERR_IO while the first is at work. */
