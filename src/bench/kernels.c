@@ -20,9 +20,9 @@ typedef struct bench {
     const att_bench_kernel_options *options;
     const att_op *op;
     const att_op_case *definition;
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS];
     att_problem problem;
-    void *operands[ATT_MAX_IN], *results[ATT_MAX_OUT];
+    void *operands[ATT_CASE_INPUTS], *results[ATT_CASE_OUTPUTS];
     att_prepared prepared;
     void *packed, *scratch;
     double seconds[ATT_BENCH_REPEATS];
@@ -42,7 +42,8 @@ static att_status describe(bench *b)
     const att_op_case *definition = b->definition;
     for (int i = 0; i < definition->in_count; i++)
         b->in[i] = definition->in[i].desc;
-    att_infer infer = {b->context, att_op_case_attrs(b->op, definition), b->in, definition->in_count, b->out, 0};
+    att_infer infer = {
+        b->context, att_op_case_attrs(b->op, definition), b->in, definition->in_count, b->out, ATT_CASE_OUTPUTS, 0};
     ATT_TRY(b->op->infer(&infer));
     if (b->options->precision == ATT_MIXED) {
         narrow(b->in, definition->in_count, b->op->narrow_in);
@@ -108,9 +109,9 @@ static att_status make_operands(bench *b)
 
 static void free_operands(bench *b)
 {
-    for (int i = 0; i < ATT_MAX_IN; i++)
+    for (int i = 0; i < ATT_CASE_INPUTS; i++)
         att_free(b->context, b->operands[i]);
-    for (int i = 0; i < ATT_MAX_OUT; i++)
+    for (int i = 0; i < ATT_CASE_OUTPUTS; i++)
         att_free(b->context, b->results[i]);
     memset(b->operands, 0, sizeof b->operands);
     memset(b->results, 0, sizeof b->results);

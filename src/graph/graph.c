@@ -297,26 +297,81 @@ void *att_graph_attrs(att_graph *graph, const void *attrs, size_t size)
     return copy;
 }
 
-static bool infer_outputs(att_graph *graph, const att_node *node, att_infer *infer)
+att_value *att_graph_values(att_graph *graph, int count)
 {
-    att_desc in[ATT_MAX_IN];
-    for (int i = 0; i < node->in_count; i++)
-        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
-    infer->context = graph->context;
-    infer->attrs = node->attrs;
-    infer->in = in;
-    infer->in_count = node->in_count;
-    att_status status = node->op->infer(infer);
+    att_value *values = att_arena_allocate(&graph->arena, ((size_t)count + 1) * sizeof *values);
+    if (!values)
+        fail_memory(graph);
+    for (int i = 0; values && i <= count; i++)
+        values[i] = ATT_NONE;
+    return values;
+}
+
+static att_value *copy_values(att_graph *graph, const att_value *values, int count)
+{
+    att_value *copy = att_graph_values(graph, count);
+    if (copy && count > 0)
+        memcpy(copy, values, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+bool att_node_own(att_graph *graph, att_node *node)
+{
+    node->in = copy_values(graph, node->in, node->in_count);
+    node->out = copy_values(graph, node->out, node->out_count);
+    node->attrs = att_graph_attrs(graph, node->attrs, node->op->attrs_size);
+    return graph->status == ATT_OK;
+}
+
+static att_desc desc_or_absent(const att_graph *graph, att_value value)
+{
+    return value == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[value].desc;
+}
+
+/* Asks the op's rule, again with room for all where there are more outputs than `room`. */
+static att_status infer_outputs(const att_graph *graph, const att_node *node, att_arena *work, att_infer *infer)
+{
+    int room = 4;
+    att_desc *in = att_arena_allocate(work, ((size_t)node->in_count + 1) * sizeof *in);
+    for (int i = 0; in && i < node->in_count; i++)
+        in[i] = desc_or_absent(graph, node->in[i]);
+    do {
+        if (infer->out_count > room)
+            room = infer->out_count;
+        *infer = (att_infer){.context = graph->context,
+                             .attrs = node->attrs,
+                             .in = in,
+                             .in_count = node->in_count,
+                             .out = att_arena_allocate(work, (size_t)room * sizeof *infer->out),
+                             .room = room};
+        if (!in || !infer->out)
+            return att_fail_memory(graph->context, (size_t)room * sizeof *infer->out, "a graph");
+        ATT_TRY(node->op->infer(infer));
+    } while (infer->out_count > room);
+    return ATT_OK;
+}
+
+/* Gives the node its outputs, which become values of the graph. */
+static bool make_outputs(att_graph *graph, att_node *node)
+{
+    att_arena work = {.context = graph->context};
+    att_infer infer = {0};
+    att_status status = infer_outputs(graph, node, &work, &infer);
+    node->out_count = status == ATT_OK ? infer.out_count : 0;
+    node->out = att_graph_values(graph, node->out_count);
+    for (int i = 0; node->out && i < node->out_count; i++)
+        node->out[i] = att_graph_add_value(graph, infer.out[i], graph->nodes.count);
+    att_arena_free(&work);
     if (status != ATT_OK)
         att_graph_fail(graph, status);
-    return status == ATT_OK;
+    return graph->status == ATT_OK;
 }
 
 att_value att_emit(att_graph *graph, const char *name, const void *attrs, const att_value *in, int in_count,
                    att_value *out)
 {
-    for (int i = 0; out && i < ATT_MAX_OUT; i++)
-        out[i] = ATT_NONE;
+    if (out)
+        out[0] = ATT_NONE;
     if (graph->status != ATT_OK)
         return ATT_NONE;
     att_node node = {.op = att_registry_op(graph->context, name),
@@ -325,21 +380,13 @@ att_value att_emit(att_graph *graph, const char *name, const void *attrs, const 
                      .scope = graph->scope};
     if (!node.op)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name));
-    node.attrs = att_graph_attrs(graph, attrs, node.op->attrs_size);
-    for (int i = 0; i < in_count; i++) {
+    for (int i = 0; i < in_count; i++)
         if (in[i] != ATT_NONE && !value_exists(graph, in[i]))
             return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
                                                   "%s: input %d is not a value of this graph", name, i));
-        node.in[i] = in[i];
-    }
-    att_desc descs[ATT_MAX_OUT] = {0};
-    att_infer infer = {.out = descs};
-    if (!RESERVE(graph, nodes) || !infer_outputs(graph, &node, &infer))
-        return ATT_NONE;
-    node.out_count = infer.out_count;
-    for (int i = 0; i < node.out_count; i++)
-        node.out[i] = att_graph_add_value(graph, descs[i], graph->nodes.count);
-    if (graph->status != ATT_OK)
+    node.attrs = att_graph_attrs(graph, attrs, node.op->attrs_size);
+    node.in = copy_values(graph, in, in_count);
+    if (graph->status != ATT_OK || !RESERVE(graph, nodes) || !make_outputs(graph, &node))
         return ATT_NONE;
     graph->nodes.items[graph->nodes.count++] = node;
     for (int i = 0; out && i < node.out_count; i++)
@@ -357,19 +404,27 @@ static double value_bytes(const att_graph *graph, att_value value)
 
 att_cost att_node_cost(const att_graph *graph, const att_node *node)
 {
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT] = {{0}};
+    att_desc few[16], *descs = few;
+    int count = node->in_count + node->out_count;
+    if (count > (int)(sizeof few / sizeof *few))
+        descs = att_allocate_array(graph->context, (size_t)count, sizeof *descs);
     att_cost cost = {0};
+    if (!descs)
+        return cost;
     for (int i = 0; i < node->in_count; i++) {
-        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
+        descs[i] = desc_or_absent(graph, node->in[i]);
         cost.bytes += value_bytes(graph, node->in[i]);
     }
+    att_desc *out = descs + node->in_count;
     for (int i = 0; i < node->out_count; i++)
         out[i] = graph->values.items[node->out[i]].desc;
     cost.bytes += value_bytes(graph, node->out[0]);
     if (node->op->cost)
-        node->op->cost(in, out, node->attrs, &cost);
+        node->op->cost(descs, out, node->attrs, &cost);
     else
         cost.flops = (double)att_shape_count(out[0].shape);
+    if (descs != few)
+        att_free(graph->context, descs);
     return cost;
 }
 
@@ -421,7 +476,7 @@ static void copy_contents(att_graph *copy)
             last_to = att_graph_string(copy, last_from);
         }
         node->scope = last_to;
-        node->attrs = att_graph_attrs(copy, node->attrs, node->op->attrs_size);
+        att_node_own(copy, node);
     }
 }
 

@@ -50,6 +50,10 @@ bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, s
 /* Records the first failure and returns ATT_NONE. */
 att_value att_graph_fail(att_graph *graph, att_status status);
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
+/* Room for `count` values that lives as long as the graph, all ATT_NONE; NULL: the graph has failed. */
+att_value *att_graph_values(att_graph *graph, int count);
+/* Gives a copy of a node inputs, outputs and attributes of its own; false: the graph has failed. */
+bool att_node_own(att_graph *graph, att_node *node);
 /* The work of one node for one sample (or once), forward. */
 att_cost att_node_cost(const att_graph *graph, const att_node *node);
 /* A copy that shares nothing; NULL where memory is out. */

@@ -8,8 +8,6 @@
 
 #include <attscope/graph.h>
 
-enum { ATT_MAX_IN = 9, ATT_MAX_OUT = 4 };
-
 /* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent, or (for
  * kernels) an output that nobody reads, whose pointer is then NULL. */
 typedef struct att_desc {
@@ -23,14 +21,16 @@ static inline bool att_desc_present(const att_desc *desc)
     return desc->shape.rank >= 0;
 }
 
-/* Shape rule: reads in[0..in_count) and attrs, fills out[] and out_count. A failure is reported with att_fail() in the
- * op's own words (what it got, what it takes). */
+/* Shape rule: reads in[0..in_count) and attrs, writes the outputs by att_rule_out(): the first `room` of them to out[],
+ * their number to out_count. A failure is reported with att_fail() in the op's own words (what it got, what it takes).
+ */
 typedef struct att_infer {
     att_context *context;
     const void *attrs;
     const att_desc *in;
     int in_count;
     att_desc *out;
+    int room;
     int out_count;
 } att_infer;
 
@@ -45,12 +45,14 @@ typedef struct att_case_input {
     int32_t limit;
 } att_case_input;
 
+enum { ATT_CASE_INPUTS = 9, ATT_CASE_OUTPUTS = 4 }; /* the most that a case has */
+
 /* A test and benchmark case: the same inputs serve the comparison of kernels with the reference, the gradient check,
  * and the clock. */
 typedef struct att_op_case {
-    const char *name;              /* "vit_tiny_qkv" */
-    const void *attrs;             /* as the op's own header says; NULL: all zero */
-    att_case_input in[ATT_MAX_IN]; /* absent ones: desc.shape.rank = -1 */
+    const char *name;                   /* "vit_tiny_qkv" */
+    const void *attrs;                  /* as the op's own header says; NULL: all zero */
+    att_case_input in[ATT_CASE_INPUTS]; /* absent ones: desc.shape.rank = -1 */
     int in_count;
     bool gradient; /* small enough for finite differences */
     bool bench;    /* a size that occurs in a real network */
@@ -97,12 +99,12 @@ typedef struct att_op {
     const char *slots[3];
 } att_op;
 
-/* A node of a graph; ops see it in absorb() and backward(). */
+/* A node of a graph; ops see it in absorb() and backward(). What its pointers point to lies in the graph, and a copy of
+ * a node shares it: att_node_own() before one is changed. */
 typedef struct att_node {
     const att_op *op;
-    void *attrs; /* op->attrs_size bytes that lie in the graph; copies of a node share them. NULL: the op has none */
-    att_value in[ATT_MAX_IN]; /* ATT_NONE: absent */
-    att_value out[ATT_MAX_OUT];
+    void *attrs;         /* op->attrs_size bytes; NULL: the op has none */
+    att_value *in, *out; /* ATT_NONE: an absent input */
     int in_count, out_count;
     int segment; /* of the body: passes/segment.c */
     const char *scope;
@@ -114,7 +116,7 @@ const void *att_op_case_attrs(const att_op *op, const att_op_case *definition);
 /* The attributes of a node or of a problem, for reading. */
 #define ATT_ATTRS(of, type) ((const att_##type##_attrs *)(of)->attrs)
 
-/* Adds a node; returns out[0] (and all outputs in `out` where it is not NULL; out has room for ATT_MAX_OUT). attrs:
+/* Adds a node; returns out[0] (and all outputs in `out`, where that is not NULL and has room for them). attrs:
  * op->attrs_size bytes, copied; NULL where all are zero. Sticky as everything that builds. */
 att_value att_emit(att_graph *graph, const char *op, const void *attrs, const att_value *in, int in_count,
                    att_value *out);

@@ -60,7 +60,7 @@ static void affine_backward(att_backward *backward)
 {
     att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0), matrix = att_backward_in(backward, MATRIX);
-    att_value gate = att_backward_in(backward, GATE), sums[ATT_MAX_OUT];
+    att_value gate = att_backward_in(backward, GATE), sums[2];
     if (((const att_gate_attrs *)att_backward_attrs(backward))->activation == ATT_ACT_RELU)
         dy = att_emit(graph, "relu_grad", NULL, (att_value[]){dy, att_backward_out(backward, 0)}, 2, NULL);
     if (att_backward_wants(backward, RESIDUAL))

@@ -56,7 +56,7 @@ static void batch_norm_backward(att_backward *backward)
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, GAMMA), att_backward_in(backward, MEAN),
                                    att_backward_in(backward, VARIANCE)};
-    att_value out[ATT_MAX_OUT];
+    att_value out[3];
     att_emit(att_backward_graph(backward), "batch_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
     for (int i = X; i <= BETA; i++)
         if (att_backward_wants(backward, i))
@@ -66,7 +66,7 @@ static void batch_norm_backward(att_backward *backward)
 static void assign_running_stats(att_graph *graph, const att_node *node, att_value stats, int64_t rows)
 {
     att_moments_attrs attrs = {.rows = rows, .momentum = ATT_ATTRS(node, batch_norm)->momentum};
-    att_value in[] = {stats, node->in[MEAN], node->in[VARIANCE]}, out[ATT_MAX_OUT];
+    att_value in[] = {stats, node->in[MEAN], node->in[VARIANCE]}, out[2];
     att_emit(graph, "running_stats", &attrs, in, 3, out);
     att_graph_assign(graph, node->in[MEAN], out[0]);
     att_graph_assign(graph, node->in[VARIANCE], out[1]);
@@ -101,7 +101,7 @@ static att_value emit_affine(att_graph *graph, const att_node *node, const att_v
 {
     att_moments_attrs merged = {.rows = rows};
     att_gram_norm_attrs norm = {.eps = ATT_ATTRS(node, batch_norm)->eps, .rows = rows};
-    att_value gram = att_emit(graph, "channel_gram", NULL, narrow, 1, NULL), out[ATT_MAX_OUT];
+    att_value gram = att_emit(graph, "channel_gram", NULL, narrow, 1, NULL), out[2];
     gram = att_emit(graph, "merge_gram", &merged, &gram, 1, NULL);
     att_value in[] = {gram, narrow[1], node->in[GAMMA], node->in[BETA]};
     att_emit(graph, "gram_norm", &norm, in, 4, out);

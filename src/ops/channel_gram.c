@@ -150,7 +150,7 @@ static void norm_backward(att_backward *backward)
     enum { DGRAM, DWEIGHT, DGAMMA, DBETA };
     att_graph *graph = att_backward_graph(backward);
     const att_moments_attrs whole = {.rows = 1};
-    att_value mean = att_backward_gradient(backward, 0), out[ATT_MAX_OUT];
+    att_value mean = att_backward_gradient(backward, 0), out[4];
     mean = att_emit(graph, "batch_mean", &whole, &mean, 1, NULL);
     att_value in[GRAD_IN_COUNT] = {mean, att_backward_in(backward, GRAM), att_backward_in(backward, WEIGHT),
                                    att_backward_in(backward, GAMMA), att_backward_out(backward, 1)};

@@ -36,7 +36,7 @@ static void concat_backward(att_backward *backward)
 {
     att_desc a = att_backward_in_desc(backward, A);
     att_concat_attrs attrs = {.first = (int32_t)att_rule_columns(&a)};
-    att_value dy = att_backward_gradient(backward, 0), out[ATT_MAX_OUT];
+    att_value dy = att_backward_gradient(backward, 0), out[2];
     att_emit(att_backward_graph(backward), "concat_grad", &attrs, &dy, 1, out);
     for (int i = 0; i < 2; i++)
         if (att_backward_wants(backward, i))

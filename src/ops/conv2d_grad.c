@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "ops/cases.h"
 #include "ops/conv2d.h"
 #include "ops/list.h"
@@ -62,9 +64,10 @@ bool att_conv_add_pooled(att_graph *graph, att_value gradient, att_value pooled,
     const att_node *made = att_graph_maker(graph, gradient);
     if (!made || made->op != &att_op_conv2d_data_grad || made->in[POOLED] != ATT_NONE)
         return false;
-    att_node node = *made;
-    node.in[POOLED] = pooled;
-    *sum = att_emit(graph, "conv2d_data_grad", node.attrs, node.in, DATA_IN_COUNT, NULL);
+    att_value in[DATA_IN_COUNT];
+    memcpy(in, made->in, sizeof in);
+    in[POOLED] = pooled;
+    *sum = att_emit(graph, "conv2d_data_grad", made->attrs, in, DATA_IN_COUNT, NULL);
     return true;
 }
 

@@ -91,7 +91,7 @@ static bool dot_shorten(att_graph *graph, const att_node *node, att_value *inste
     att_node norm;
     if (!att_rule_made_by_norm(graph, node->in[1], &norm))
         return false;
-    att_value in[] = {node->in[0], norm.in[0], norm.in[1], norm.in[2], norm.in[3]}, sums[ATT_MAX_OUT];
+    att_value in[] = {node->in[0], norm.in[0], norm.in[1], norm.in[2], norm.in[3]}, sums[2];
     att_emit(graph, "normalize_sums", norm.attrs, in, 5, sums);
     instead[0] = att_add(graph, att_scale(graph, sums[1], norm.in[2]), att_scale(graph, sums[0], norm.in[3]));
     return true;

@@ -44,7 +44,7 @@ static void layer_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, GAMMA), att_backward_out(backward, 1), ATT_NONE};
-    att_value out[ATT_MAX_OUT];
+    att_value out[3];
     att_emit(att_backward_graph(backward), "layer_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
     for (int i = X; i <= BETA; i++)
         if (att_backward_wants(backward, i))

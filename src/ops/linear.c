@@ -68,7 +68,7 @@ static void give_weight_gradients(att_backward *backward, att_value dy)
             att_rule_give_sum(backward, BIAS, dy, 1);
         return;
     }
-    att_value in[2] = {dy, att_backward_in(backward, X)}, out[ATT_MAX_OUT];
+    att_value in[2] = {dy, att_backward_in(backward, X)}, out[2];
     att_emit(att_backward_graph(backward), "linear_weight_grad", NULL, in, 2, out);
     att_backward_give(backward, WEIGHT, out[0]);
     if (att_backward_wants(backward, BIAS))

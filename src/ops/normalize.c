@@ -1,5 +1,7 @@
 #include <attscope/ops.h>
 
+#include <string.h>
+
 #include "ops/activation.h"
 #include "ops/batch_moments.h"
 #include "ops/batch_norm.h"
@@ -55,7 +57,7 @@ static void normalize_backward(att_backward *backward)
     att_value in[SUMS_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, STATS), att_backward_in(backward, GAMMA),
                                    att_backward_in(backward, BETA)};
-    att_value sums[ATT_MAX_OUT];
+    att_value sums[2];
     att_emit(att_backward_graph(backward), "normalize_sums", att_backward_attrs(backward), in, SUMS_IN_COUNT, sums);
     if (att_backward_wants(backward, GAMMA))
         att_rule_give_sum(backward, GAMMA, sums[SUM_DY_NORMAL], 1);
@@ -168,7 +170,7 @@ static void emit_sums(att_graph *graph, const att_node *node, att_value dy, att_
 static bool sums_shorten(att_graph *graph, const att_node *node, att_value *instead)
 {
     apart a;
-    att_value x = node->in[GRAD_X], pooled[ATT_MAX_OUT];
+    att_value x = node->in[GRAD_X], pooled[2];
     if (!takes_apart(graph, node, &a))
         return false;
     emit_sums(graph, node, a.rest, x, instead);
@@ -238,11 +240,12 @@ static bool grad_shorten(att_graph *graph, const att_node *node, att_value *inst
     apart a;
     if (node->in[GRAD_FACTOR] != ATT_NONE || node->in[GRAD_POOLED] != ATT_NONE || !takes_apart(graph, node, &a))
         return false;
-    att_node shorter = *node;
-    shorter.in[GRAD_DY] = a.rest;
-    shorter.in[GRAD_FACTOR] = a.factor;
-    shorter.in[GRAD_POOLED] = a.pooled;
-    instead[0] = att_emit(graph, "normalize_grad", shorter.attrs, shorter.in, GRAD_IN_COUNT, NULL);
+    att_value in[GRAD_IN_COUNT];
+    memcpy(in, node->in, sizeof in);
+    in[GRAD_DY] = a.rest;
+    in[GRAD_FACTOR] = a.factor;
+    in[GRAD_POOLED] = a.pooled;
+    instead[0] = att_emit(graph, "normalize_grad", node->attrs, in, GRAD_IN_COUNT, NULL);
     return true;
 }
 

@@ -103,7 +103,9 @@ int64_t att_rule_rows(const att_desc *desc)
 
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape)
 {
-    infer->out[infer->out_count++] = (att_desc){dtype, kind, shape};
+    if (infer->out_count < infer->room)
+        infer->out[infer->out_count] = (att_desc){dtype, kind, shape};
+    infer->out_count++;
 }
 
 att_status att_rule_update(att_infer *infer, const char *op, int slots)

@@ -56,8 +56,9 @@ static bool mean_shorten(att_graph *graph, const att_node *node, att_value *inst
     att_node norm;
     if (!att_rule_made_by_norm(graph, node->in[0], &norm))
         return false;
-    norm.in[0] = att_token_mean(graph, norm.in[0], ATT_ATTRS(node, mean)->first);
-    instead[0] = att_emit(graph, "normalize", norm.attrs, norm.in, norm.in_count, NULL);
+    att_value mean = att_token_mean(graph, norm.in[0], ATT_ATTRS(node, mean)->first);
+    instead[0] =
+        att_emit(graph, "normalize", norm.attrs, (att_value[]){mean, norm.in[1], norm.in[2], norm.in[3]}, 4, NULL);
     return true;
 }
 

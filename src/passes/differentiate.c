@@ -47,10 +47,10 @@ static att_value available(att_backward *backward, att_value value)
         return value;
     att_node node = graph->nodes.items[made_by];
     if (backward->again[made_by] < 0) {
-        att_value in[ATT_MAX_IN];
-        for (int i = 0; i < node.in_count; i++)
+        att_value *in = att_graph_values(graph, node.in_count);
+        for (int i = 0; in && i < node.in_count; i++)
             in[i] = available(backward, node.in[i]);
-        if (att_emit(graph, node.op->name, node.attrs, in, node.in_count, NULL) == ATT_NONE)
+        if (!in || att_emit(graph, node.op->name, node.attrs, in, node.in_count, NULL) == ATT_NONE)
             return ATT_NONE;
         backward->again[made_by] = graph->nodes.count - 1;
     }

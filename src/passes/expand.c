@@ -19,9 +19,9 @@ static void replace(att_graph *graph, replacing rule, att_order *order, att_valu
     for (int i = 0; i < count && graph->status == ATT_OK; i++) {
         replace_inputs(&graph->nodes.items[i], stands_for);
         att_node node = graph->nodes.items[i]; /* emitting moves nodes */
-        att_value instead[ATT_MAX_OUT] = {0};
+        att_value *instead = att_graph_values(graph, node.out_count);
         graph->scope = node.scope;
-        bool replaced = rule(graph, &node, instead);
+        bool replaced = instead && rule(graph, &node, instead);
         for (; taken < graph->nodes.count; taken++)
             att_order_append(order, graph->nodes.items[taken]);
         if (!replaced)

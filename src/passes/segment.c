@@ -222,6 +222,8 @@ static att_value available(remaking *r, att_value value, int segment, bool watch
 static void make_twin(remaking *r, att_node node, int segment)
 {
     att_node twin = node;
+    if (!att_node_own(r->graph, &twin))
+        return;
     twin.segment = segment;
     for (int j = 0; j < node.in_count; j++)
         twin.in[j] = available(r, node.in[j], segment, false);
@@ -251,7 +253,7 @@ static void rewrite_segment(remaking *r, int segment, bool watchers)
 {
     for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
         att_node node = r->graph->nodes.items[i];
-        if (node.segment != segment || r->watchers[i] != watchers)
+        if (node.segment != segment || r->watchers[i] != watchers || !att_node_own(r->graph, &node))
             continue;
         for (int j = 0; j < node.in_count; j++)
             node.in[j] = available(r, node.in[j], segment, r->watchers[i]);

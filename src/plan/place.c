@@ -239,7 +239,9 @@ static att_status settle_segment(const att_rewritten *from, const att_segment *s
                                  bool watched, int group, tenant **out, int *kept, size_t *arena_bytes)
 {
     const att_graph *graph = from->graph;
-    size_t most = (size_t)(segment->end - segment->first) * ATT_MAX_OUT + 1;
+    size_t most = 1;
+    for (int i = segment->first; i < segment->end; i++)
+        most += (size_t)graph->nodes.items[i].out_count;
     tenant *tenants = att_allocate_array(graph->context, most, sizeof *tenants);
     int *tenant_of = att_allocate_array(graph->context, (size_t)graph->values.count + 1, sizeof *tenant_of);
     att_status status =
@@ -271,24 +273,32 @@ att_status att_place_measure(const att_plan *plan, const att_rewritten *from, co
     return ATT_OK;
 }
 
-void att_place_node(const att_node *node, const att_ref *refs, att_step *step)
+att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step)
 {
+    size_t bytes = ((size_t)node->in_count + (size_t)node->out_count) * sizeof *step->in;
+    step->in = att_arena_allocate(&plan->arena, bytes);
+    if (!step->in)
+        return att_fail_memory(plan->context, bytes, "a plan");
+    step->out = step->in + node->in_count;
     for (int j = 0; j < node->in_count; j++)
         step->in[j] = node->in[j] == ATT_NONE ? (att_ref){0} : refs[node->in[j]];
     for (int j = 0; j < node->out_count; j++)
         step->out[j] = refs[node->out[j]];
+    return ATT_OK;
 }
 
-static void write_refs(const att_rewritten *from, const att_segment *segment, const att_ref *refs, att_program *program)
+static att_status write_refs(att_plan *plan, const att_rewritten *from, const att_segment *segment, const att_ref *refs,
+                             att_program *program)
 {
     for (int i = segment->first; i < segment->end; i++) {
         att_step *step = &program->steps[i - segment->first];
         step->watcher = from->watchers[i];
-        att_place_node(&from->graph->nodes.items[i], refs, step);
+        ATT_TRY(att_place_node(plan, &from->graph->nodes.items[i], refs, step));
     }
+    return ATT_OK;
 }
 
-att_status att_place_local(const att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
+att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program)
 {
     tenant *tenants;
@@ -296,7 +306,6 @@ att_status att_place_local(const att_plan *plan, const att_rewritten *from, cons
     ATT_TRY(settle_segment(from, segment, refs, true, program->group, &tenants, &count, &program->arena_bytes));
     for (int i = 0; i < count; i++)
         refs[tenants[i].value].offset = tenants[i].offset;
-    write_refs(from, segment, refs, program);
     att_free(plan->context, tenants);
-    return ATT_OK;
+    return write_refs(plan, from, segment, refs, program);
 }

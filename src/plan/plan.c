@@ -226,13 +226,22 @@ static att_status add_update(att_plan *plan, const char *op, bool decay, int64_t
 {
     if (begin == end)
         return ATT_OK;
-    att_desc range = flat(plan->dtype, end - begin), out[ATT_MAX_OUT];
+    att_desc range = flat(plan->dtype, end - begin),
+             *out = att_allocate_array(plan->context, (size_t)outs, sizeof *out);
+    if (!out)
+        return att_fail_memory(plan->context, (size_t)outs * sizeof *out, "a plan");
     for (int i = 0; i < outs; i++)
         out[i] = range;
     att_update_attrs attrs = {.decay = decay};
     att_unit *unit;
-    ATT_TRY(att_prepare_flat(plan, op, &attrs, &range, 1, out, outs, att_context_threads(plan->context), &unit));
-    plan->updates[plan->update_count++] = (att_update_step){.unit = unit, .offset = begin};
+    att_status status =
+        att_prepare_flat(plan, op, &attrs, &range, 1, out, outs, att_context_threads(plan->context), &unit);
+    att_free(plan->context, out);
+    ATT_TRY(status);
+    if (!att_list_grow(plan->context, (void *)&plan->updates.items, plan->updates.count, &plan->updates.capacity,
+                       sizeof *plan->updates.items))
+        return att_fail_memory(plan->context, sizeof *plan->updates.items, "a plan");
+    plan->updates.items[plan->updates.count++] = (att_update_step){.unit = unit, .offset = begin};
     return ATT_OK;
 }
 
@@ -385,6 +394,7 @@ void att_plan_destroy(att_plan **out)
     att_plan *plan = *out;
     att_units_release(plan);
     att_free(plan->context, plan->packs.items);
+    att_free(plan->context, plan->updates.items);
     att_arena_free(&plan->arena);
     att_free(plan->context, plan);
     *out = NULL;

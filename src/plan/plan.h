@@ -33,7 +33,6 @@ typedef struct att_ref {
 typedef struct att_unit {
     const att_kernel *kernel;
     att_problem problem;
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
     att_prepared prepared;
     double flops, bytes; /* of one call; bytes: read and written, each value once */
     int profile_row;
@@ -42,17 +41,17 @@ typedef struct att_unit {
 
 typedef struct att_step {
     const att_unit *unit;
-    att_ref in[ATT_MAX_IN], out[ATT_MAX_OUT];
-    int packed;   /* index of the pack; -1: none */
-    bool watcher; /* nothing but probes needs it */
+    att_ref *in, *out; /* as many as the unit has */
+    int packed;        /* index of the pack; -1: none */
+    bool watcher;      /* nothing but probes needs it */
     const char *scope;
 } att_step;
 
 /* A shared value in a kernel's own layout, made in the prologue. */
 typedef struct att_pack {
     const att_unit *unit;
-    att_ref in[ATT_MAX_IN]; /* of the unit's inputs */
-    size_t offset;          /* in the session's packed block */
+    const att_ref *in; /* of the unit's inputs */
+    size_t offset;     /* in the session's packed block */
 } att_pack;
 
 typedef struct att_program {
@@ -62,7 +61,7 @@ typedef struct att_program {
     size_t arena_bytes, scratch_bytes; /* scratch: per part */
 } att_program;
 
-enum { ATT_MAX_PROGRAMS = 16, ATT_MAX_UPDATES = 4, ATT_SQUARES_CHUNK = 4096 };
+enum { ATT_SQUARES_CHUNK = 4096 };
 
 /* Gradients of neighbours in the weights' layout, to which a segment adds: elements [offset, offset + count) of the
  * gradient are lane 0's; those of the other lanes lie one behind the other in the session's spare lanes. */
@@ -76,7 +75,7 @@ typedef struct att_lane_range {
  * the reductions run. */
 typedef struct att_segment {
     int first, end, group;
-    att_program programs[ATT_MAX_PROGRAMS];
+    att_program *programs;
     int program_count;
     att_lane_range *ranges;
     int range_count; /* 0 where there is one lane */
@@ -120,8 +119,8 @@ struct att_plan {
     int input_count, output_count;
     size_t spare_bytes; /* of all lanes but the first, in the segment that needs most */
     const att_unit *sum_squares;
-    att_update_step updates[ATT_MAX_UPDATES];
-    int update_count;
+    ATT_LIST(att_update_step) updates;
+    int most_operands;        /* inputs and outputs of a unit */
     const char *const *slots; /* of the optimiser */
     int slot_count;
     bool ema;
@@ -153,12 +152,12 @@ att_status att_write_fingerprint(att_plan *plan, const att_rewritten *from);
 att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref **refs);
 /* Gives every local value of the segment its memory: sets the refs of *program and its arena_bytes. In `refs` the
  * offsets of local values change. */
-att_status att_place_local(const att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
+att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program);
 /* plan/lanes.c: the ranges of each segment, and where its refs of gradients find other lanes than the first. */
 att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs);
 /* The refs of one node. */
-void att_place_node(const att_node *node, const att_ref *refs, att_step *step);
+att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step);
 /* What arena_bytes would be without the watchers. */
 att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);

@@ -17,14 +17,13 @@ static bool same_attrs(const void *a, const void *b, size_t size)
     return size == 0 || memcmp(a, b, size) == 0;
 }
 
-static att_unit *find_equal(const att_plan *plan, const att_op *op, const att_unit *wanted)
+static att_unit *find_equal(const att_plan *plan, const att_op *op, const att_problem *a)
 {
-    const att_problem *a = &wanted->problem;
     for (att_unit *unit = plan->units; unit; unit = unit->next) {
         const att_problem *b = &unit->problem;
         if (a->op == b->op && a->group == b->group && a->parts == b->parts && a->in_count == b->in_count &&
             a->out_count == b->out_count && same_attrs(a->attrs, b->attrs, op->attrs_size) &&
-            same_descs(wanted->in, unit->in, a->in_count) && same_descs(wanted->out, unit->out, a->out_count))
+            same_descs(a->in, b->in, a->in_count) && same_descs(a->out, b->out, a->out_count))
             return unit;
     }
     return NULL;
@@ -64,9 +63,9 @@ static double unit_flops(const att_op *op, const att_unit *unit)
 {
     att_cost cost = {0};
     if (op->cost)
-        op->cost(unit->in, unit->out, unit->problem.attrs, &cost);
-    else if (att_desc_present(&unit->out[0]))
-        cost.flops = (double)att_shape_count(unit->out[0].shape);
+        op->cost(unit->problem.in, unit->problem.out, unit->problem.attrs, &cost);
+    else if (att_desc_present(&unit->problem.out[0]))
+        cost.flops = (double)att_shape_count(unit->problem.out[0].shape);
     return cost.flops * (double)unit->problem.group;
 }
 
@@ -85,10 +84,27 @@ static double problem_bytes(const att_problem *problem)
     return bytes;
 }
 
-/* Takes over *draft, whose problem's pointers are set here. */
-static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *draft, att_unit **out)
+/* Copies of the draft's descriptions and attributes that live as long as the plan. */
+static att_status keep_problem(att_plan *plan, const att_op *op, att_problem *problem)
 {
-    att_unit *unit = find_equal(plan, op, draft);
+    size_t ins = (size_t)problem->in_count * sizeof(att_desc), outs = (size_t)problem->out_count * sizeof(att_desc);
+    att_desc *descs = att_arena_allocate(&plan->arena, ins + outs);
+    void *attrs = op->attrs_size > 0 ? att_arena_allocate(&plan->arena, op->attrs_size) : NULL;
+    if (!descs || (op->attrs_size > 0 && !attrs))
+        return att_fail_memory(plan->context, ins + outs, "a plan");
+    memcpy(descs, problem->in, ins);
+    memcpy(descs + problem->in_count, problem->out, outs);
+    problem->in = descs;
+    problem->out = descs + problem->in_count;
+    if (attrs)
+        problem->attrs = memcpy(attrs, problem->attrs, op->attrs_size);
+    return ATT_OK;
+}
+
+/* The unit for a problem, whose pointers need not live longer. */
+static att_status find_or_make_unit(att_plan *plan, const att_op *op, const att_problem *problem, att_unit **out)
+{
+    att_unit *unit = find_equal(plan, op, problem);
     if (unit) {
         *out = unit;
         return ATT_OK;
@@ -96,15 +112,8 @@ static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *
     unit = att_arena_allocate(&plan->arena, sizeof *unit);
     if (!unit)
         return att_fail_memory(plan->context, sizeof *unit, "a plan");
-    *unit = *draft;
-    unit->problem.in = unit->in;
-    unit->problem.out = unit->out;
-    if (op->attrs_size > 0) {
-        void *attrs = att_arena_allocate(&plan->arena, op->attrs_size);
-        if (!attrs)
-            return att_fail_memory(plan->context, op->attrs_size, "a plan");
-        unit->problem.attrs = memcpy(attrs, draft->problem.attrs, op->attrs_size);
-    }
+    unit->problem = *problem;
+    ATT_TRY(keep_problem(plan, op, &unit->problem));
     unit->kernel = choose_kernel(plan, &unit->problem);
     if (!unit->kernel)
         return no_kernel(plan, &unit->problem);
@@ -115,29 +124,45 @@ static att_status finish_unit(att_plan *plan, const att_op *op, const att_unit *
     unit->bytes = problem_bytes(&unit->problem);
     unit->next = plan->units;
     plan->units = unit;
+    int operands = problem->in_count + problem->out_count;
+    plan->most_operands = operands > plan->most_operands ? operands : plan->most_operands;
     *out = unit;
     return ATT_OK;
+}
+
+/* What a node reads and makes; outputs that nobody reads are absent. */
+static void describe_operands(const att_graph *graph, const att_node *node, const int *readers, att_desc *in,
+                              att_desc *out)
+{
+    for (int i = 0; i < node->in_count; i++)
+        in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
+    for (int i = 0; i < node->out_count; i++) {
+        out[i] = graph->values.items[node->out[i]].desc;
+        if (readers[node->out[i]] == 0)
+            out[i].shape.rank = -1;
+    }
 }
 
 att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
                             int parts, att_unit **unit)
 {
-    att_unit draft = {0};
-    draft.problem = (att_problem){.context = plan->context,
-                                  .op = node->op->name,
-                                  .attrs = node->attrs,
-                                  .in_count = node->in_count,
-                                  .out_count = node->out_count,
-                                  .group = group,
-                                  .parts = parts};
-    for (int i = 0; i < node->in_count; i++)
-        draft.in[i] = node->in[i] == ATT_NONE ? (att_desc){.shape.rank = -1} : graph->values.items[node->in[i]].desc;
-    for (int i = 0; i < node->out_count; i++) {
-        draft.out[i] = graph->values.items[node->out[i]].desc;
-        if (readers[node->out[i]] == 0)
-            draft.out[i].shape.rank = -1;
-    }
-    return finish_unit(plan, node->op, &draft, unit);
+    size_t operands = (size_t)node->in_count + (size_t)node->out_count;
+    att_desc *in = att_allocate_array(plan->context, operands, sizeof *in), *out = in ? in + node->in_count : NULL;
+    if (!in)
+        return att_fail_memory(plan->context, operands * sizeof *in, "a plan");
+    describe_operands(graph, node, readers, in, out);
+    att_problem problem = {.context = plan->context,
+                           .op = node->op->name,
+                           .attrs = node->attrs,
+                           .in = in,
+                           .out = out,
+                           .in_count = node->in_count,
+                           .out_count = node->out_count,
+                           .group = group,
+                           .parts = parts};
+    att_status status = find_or_make_unit(plan, node->op, &problem, unit);
+    att_free(plan->context, in);
+    return status;
 }
 
 att_status att_prepare_flat(att_plan *plan, const char *name, const void *attrs, const att_desc *in, int in_count,
@@ -146,17 +171,16 @@ att_status att_prepare_flat(att_plan *plan, const char *name, const void *attrs,
     const att_op *op = att_registry_op(plan->context, name);
     if (!op)
         return att_fail(plan->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name);
-    att_unit draft = {0};
-    draft.problem = (att_problem){.context = plan->context,
-                                  .op = op->name,
-                                  .attrs = attrs,
-                                  .in_count = in_count,
-                                  .out_count = out_count,
-                                  .group = 1,
-                                  .parts = parts};
-    memcpy(draft.in, in, (size_t)in_count * sizeof *in);
-    memcpy(draft.out, out, (size_t)out_count * sizeof *out);
-    return finish_unit(plan, op, &draft, unit);
+    att_problem problem = {.context = plan->context,
+                           .op = op->name,
+                           .attrs = attrs,
+                           .in = in,
+                           .out = out,
+                           .in_count = in_count,
+                           .out_count = out_count,
+                           .group = 1,
+                           .parts = parts};
+    return find_or_make_unit(plan, op, &problem, unit);
 }
 
 void att_units_release(att_plan *plan)

@@ -38,8 +38,7 @@ static att_status add_pack(att_plan *plan, att_step *step)
     }
     step->packed = plan->packs.count;
     att_pack *pack = &plan->packs.items[plan->packs.count++];
-    *pack = (att_pack){.unit = unit, .offset = plan->packed_bytes};
-    memcpy(pack->in, step->in, sizeof pack->in);
+    *pack = (att_pack){.unit = unit, .in = step->in, .offset = plan->packed_bytes};
     plan->packed_bytes += (unit->prepared.packed_bytes + 63) / 64 * 64;
     return ATT_OK;
 }
@@ -102,6 +101,12 @@ static att_status add_program(att_plan *plan, const att_rewritten *from, att_seg
 
 static att_status add_programs(att_plan *plan, const att_rewritten *from, att_segment *segment, att_ref *refs)
 {
+    size_t most = 2; /* the group of 1, and one sample on all threads */
+    for (int group = segment->group; group > 1; group /= 2)
+        most++;
+    segment->programs = att_arena_allocate(&plan->arena, most * sizeof *segment->programs);
+    if (!segment->programs)
+        return att_fail_memory(plan->context, most * sizeof *segment->programs, "a plan");
     for (int group = segment->group; group >= 1; group /= 2)
         ATT_TRY(add_program(plan, from, segment, refs, group, plan->parts));
     int threads = att_context_threads(plan->context);
@@ -121,7 +126,7 @@ static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_
     for (int i = 0; i < segment->reduction_count; i++) {
         int node = segment->end + i;
         att_step *step = &segment->reductions[i];
-        att_place_node(&from->graph->nodes.items[node], refs, step);
+        ATT_TRY(att_place_node(plan, &from->graph->nodes.items[node], refs, step));
         step->watcher = from->watchers[node];
         ATT_TRY(prepare_step(plan, from, node, 1, plan->teams * plan->parts, step, &last));
         widen_scratch(&plan->scratch_bytes, step->unit);

@@ -63,20 +63,29 @@ att_status att_session_call(att_session *session, const att_unit *unit, const at
     return status;
 }
 
+/* The step's inputs and, behind them, its outputs, in the thread's own room. */
+static void **resolve_operands(const att_session *session, const att_step *step, int thread, int team, int64_t row,
+                               int lane)
+{
+    const att_problem *problem = &step->unit->problem;
+    void **operands = session->operands + (size_t)thread * (size_t)session->plan->most_operands;
+    for (int i = 0; i < problem->in_count; i++)
+        operands[i] = resolve(session, &step->in[i], team, row, lane);
+    for (int i = 0; i < problem->out_count; i++)
+        operands[problem->in_count + i] = resolve(session, &step->out[i], team, row, lane);
+    return operands;
+}
+
 att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
                             int64_t row, int lane)
 {
     const att_unit *unit = step->unit;
-    const void *in[ATT_MAX_IN];
-    void *out[ATT_MAX_OUT];
-    for (int i = 0; i < unit->problem.in_count; i++)
-        in[i] = resolve(session, &step->in[i], team, row, lane);
-    for (int i = 0; i < unit->problem.out_count; i++)
-        out[i] = resolve(session, &step->out[i], team, row, lane);
+    int thread = team * program->parts + part;
+    void **operands = resolve_operands(session, step, thread, team, row, lane);
     att_call call = {
         .problem = &unit->problem,
-        .in = in,
-        .out = out,
+        .in = (const void *const *)operands,
+        .out = operands + unit->problem.in_count,
         .packed = step->packed < 0 ? NULL : session->packed + session->plan->packs.items[step->packed].offset,
         .state = unit->prepared.state,
         .scratch = session->teams[team].arena + program->arena_bytes + (size_t)part * program->scratch_bytes,
@@ -85,21 +94,16 @@ att_status att_session_step(att_session *session, const att_program *program, co
         .position = session->batch.first + row,
         .run = &session->batch.run,
         .samples = unit->problem.group};
-    return att_session_call(session, unit, &call, team * program->parts + part);
+    return att_session_call(session, unit, &call, thread);
 }
 
 att_status att_session_reduction(att_session *session, const att_step *step, int part)
 {
     const att_unit *unit = step->unit;
-    const void *in[ATT_MAX_IN];
-    void *out[ATT_MAX_OUT];
-    for (int i = 0; i < unit->problem.in_count; i++)
-        in[i] = resolve(session, &step->in[i], 0, 0, 0);
-    for (int i = 0; i < unit->problem.out_count; i++)
-        out[i] = resolve(session, &step->out[i], 0, 0, 0);
+    void **operands = resolve_operands(session, step, part, 0, 0, 0);
     att_call call = {.problem = &unit->problem,
-                     .in = in,
-                     .out = out,
+                     .in = (const void *const *)operands,
+                     .out = operands + unit->problem.in_count,
                      .state = unit->prepared.state,
                      .scratch =
                          session->scratch ? session->scratch + (size_t)part * session->plan->scratch_bytes : NULL,
@@ -271,14 +275,15 @@ static void pack_thread(void *user, int thread)
     size_t element = att_dtype_size(plan->dtype);
     for (int i = thread; i < plan->packs.count; i += att_context_threads(session->context)) {
         const att_pack *pack = &plan->packs.items[i];
-        const void *in[ATT_MAX_IN] = {NULL};
+        void **in = session->operands + (size_t)thread * (size_t)plan->most_operands;
         for (int j = 0; j < pack->unit->problem.in_count; j++)
-            if (pack->in[j].place == ATT_AT_WEIGHTS)
-                in[j] = (const char *)session->weights->values + (size_t)pack->in[j].offset * element;
+            in[j] = pack->in[j].place == ATT_AT_WEIGHTS
+                        ? (char *)session->weights->values + (size_t)pack->in[j].offset * element
+                        : NULL;
         if (session->memory->enter)
             session->memory->enter();
-        att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state, in,
-                                                     session->packed + pack->offset);
+        att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state,
+                                                     (const void *const *)in, session->packed + pack->offset);
         if (session->memory->leave)
             session->memory->leave();
         if (status != ATT_OK)

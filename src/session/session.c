@@ -215,6 +215,8 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
     reserve_ports(session, &status);
     reserve_gradients(session, &status);
     session->packed = reserve(session, plan->packed_bytes, &status);
+    session->operands = reserve_host(session, (size_t)plan->most_operands * (size_t)att_context_threads(plan->context),
+                                     sizeof *session->operands, &status);
     session->counters = reserve_host(session, (size_t)plan->profile_count * (size_t)att_context_threads(plan->context),
                                      sizeof *session->counters, &status);
     if (status != ATT_OK)
@@ -257,6 +259,7 @@ void att_session_destroy(att_session **out)
     release(session, session->squares, (size_t)session->square_count * sizeof(double));
     att_free(session->context, session->squares_host);
     release(session, session->packed, plan->packed_bytes);
+    att_free(session->context, session->operands);
     att_free(session->context, session->counters);
     att_free(session->context, session);
     *out = NULL;

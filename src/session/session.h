@@ -51,6 +51,7 @@ struct att_session {
     double norm;
     att_body_batch batch;
     atomic_int next_group, status;
+    void **operands; /* of the call that a thread makes: plan->most_operands for each */
     bool profiling;
     att_counter *counters; /* by thread, then profile row */
 };

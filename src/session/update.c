@@ -83,12 +83,13 @@ static void update_thread(void *user, int thread)
 {
     att_session *session = user;
     const att_plan *plan = session->plan;
-    for (int i = 0; i < plan->update_count; i++) {
-        const att_update_step *update = &plan->updates[i];
+    for (int i = 0; i < plan->updates.count; i++) {
+        const att_update_step *update = &plan->updates.items[i];
         if (is_ema(update))
             continue;
         const void *in[] = {range(session, session->gradient, update->offset)};
-        void *out[ATT_MAX_OUT] = {range(session, session->weights->values, update->offset)};
+        void **out = session->operands + (size_t)thread * (size_t)plan->most_operands;
+        out[0] = range(session, session->weights->values, update->offset);
         for (int slot = 0; slot < plan->slot_count; slot++)
             out[1 + slot] = range(session, att_weights_slot(session->weights, plan->slots[slot]), update->offset);
         att_session_flat(session, update->unit, in, out, thread);
@@ -99,8 +100,8 @@ static void update_thread(void *user, int thread)
 static void ema_thread(void *user, int thread)
 {
     att_session *session = user;
-    for (int i = 0; i < session->plan->update_count; i++) {
-        const att_update_step *update = &session->plan->updates[i];
+    for (int i = 0; i < session->plan->updates.count; i++) {
+        const att_update_step *update = &session->plan->updates.items[i];
         if (!is_ema(update))
             continue;
         const void *in[] = {session->weights->values};

@@ -9,11 +9,11 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "graph/graph.h"
-#include "session/session.h"
-#include "weights/weights.h"
 #include "io/file.h"
+#include "session/session.h"
 #include "train/network.h"
 #include "train/options.h"
+#include "weights/weights.h"
 
 int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
 {

@@ -75,7 +75,7 @@ static int64_t most_at_once(const life *lives, int count, int steps)
 
 static void check_program(const att_program *program)
 {
-    life *lives = malloc((size_t)program->step_count * ATT_MAX_OUT * sizeof *lives);
+    life *lives = malloc((size_t)program->step_count * ATT_CASE_OUTPUTS * sizeof *lives);
     int count = collect(program, lives);
     assert_true(count > 5);
     for (int i = 0; i < count; i++) {

@@ -4,10 +4,12 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 #include <attscope/ops.h>
+#include <attscope/plan.h>
 
 #include "backend/backend.h"
 #include "core/context.h"
@@ -116,9 +118,88 @@ static void few_samples_are_shared_by_all_threads(void **state)
     att_context_destroy(&context);
 }
 
+/* --- any number of inputs and outputs ----------------------------------------------------------------------------- */
+
+enum { MANY = 23 };
+
+static att_status infer_mix(att_infer *infer)
+{
+    for (int i = 0; i < infer->in_count; i++) {
+        if (infer->out_count < infer->room)
+            infer->out[infer->out_count] = infer->in[i];
+        infer->out_count++;
+    }
+    return ATT_OK;
+}
+
+/* Output i is input i + 1, that of the last the first. */
+static att_status run_mix(const att_call *call)
+{
+    int count = call->problem->in_count;
+    for (int i = 0; call->part == 0 && i < count; i++)
+        for (int64_t sample = 0; sample < call->problem->group; sample++)
+            ((float *)call->out[i])[sample] = ((const float *)call->in[(i + 1) % count])[sample];
+    return ATT_OK;
+}
+
+static const att_op mix = {.name = "mix", .infer = infer_mix};
+static const att_op *const ops_of_many[] = {&mix, NULL};
+static const att_kernel mixes = {.op = "mix", .name = "mixes", .run = run_mix};
+static const att_kernel *const kernels_of_many[] = {&mixes, NULL};
+static const att_backend backend_of_many = {.name = "cpu", .memory = &att_host_memory, .kernels = kernels_of_many};
+static const att_backend *const backends_of_many[] = {&backend_of_many, NULL};
+static const att_registry registry_of_many = {.ops = ops_of_many, .backends = backends_of_many};
+
+static void an_operation_has_any_number_of_inputs_and_outputs(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph;
+    att_value in[MANY], first[MANY], second[MANY];
+    char name[32];
+    assert_int_equal(att_context_create_with(NULL, &registry_of_many, &context), ATT_OK);
+    assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "in %d", i);
+        in[i] = att_graph_input(graph, name, ATT_F32, (att_shape){0});
+    }
+    att_emit(graph, "mix", NULL, in, MANY, first);
+    att_emit(graph, "mix", NULL, first, MANY, second);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "out %d", i);
+        att_graph_output(graph, name, second[i]);
+    }
+    att_plan_options options = att_plan_options_defaults();
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
+    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_OK);
+    float values[MANY];
+    for (int i = 0; i < MANY; i++) {
+        values[i] = (float)i;
+        snprintf(name, sizeof name, "in %d", i);
+        assert_int_equal(att_session_bind(session, name, &values[i]), ATT_OK);
+    }
+    assert_int_equal(att_session_run(session, 1), ATT_OK);
+    for (int i = 0; i < MANY; i++) {
+        float value;
+        snprintf(name, sizeof name, "out %d", i);
+        assert_int_equal(att_session_output(session, name, 0, 1, &value), ATT_OK);
+        assert_true(value == (float)((i + 2) % MANY));
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_operation_has_any_number_of_inputs_and_outputs),
         cmocka_unit_test(equal_packings_are_made_once),
         cmocka_unit_test(few_samples_are_shared_by_all_threads),
     };

@@ -42,18 +42,18 @@ typedef struct case_setup {
 /* Inputs of one case. Those of kind SAMPLE are drawn for the whole group. */
 typedef struct case_drawn {
     case_setup setup;
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+    att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS];
     int in_count, out_count;
-    void *block[ATT_MAX_IN];
-    const void *data[ATT_MAX_IN];
+    void *block[ATT_CASE_INPUTS];
+    const void *data[ATT_CASE_INPUTS];
 } case_drawn;
 
 /* Outputs of one run; what was not read has data NULL and count 0. */
 typedef struct case_result {
-    att_desc desc[ATT_MAX_OUT];
+    att_desc desc[ATT_CASE_OUTPUTS];
     int out_count;
-    int64_t count[ATT_MAX_OUT];
-    void *block[ATT_MAX_OUT], *data[ATT_MAX_OUT];
+    int64_t count[ATT_CASE_OUTPUTS];
+    void *block[ATT_CASE_OUTPUTS], *data[ATT_CASE_OUTPUTS];
 } case_result;
 
 static inline bool case_is_float(att_dtype dtype)
@@ -132,8 +132,13 @@ static inline case_drawn case_draw(case_setup setup)
         if (drawn.in[i].dtype == ATT_F32)
             drawn.in[i].dtype = setup.dtype;
     }
-    att_infer infer = {
-        setup.context, att_op_case_attrs(setup.op, setup.definition), drawn.in, drawn.in_count, drawn.out, 0};
+    att_infer infer = {setup.context,
+                       att_op_case_attrs(setup.op, setup.definition),
+                       drawn.in,
+                       drawn.in_count,
+                       drawn.out,
+                       ATT_CASE_OUTPUTS,
+                       0};
     assert_int_equal(setup.op->infer(&infer), ATT_OK);
     drawn.out_count = infer.out_count;
     case_narrow(drawn.in, drawn.in_count, setup.narrow_in);
@@ -209,7 +214,7 @@ static inline void case_outputs(const case_drawn *drawn, unsigned unread, case_r
         result->data[i] = case_value_memory(&drawn->setup, &drawn->out[i], &result->block[i]);
         if (drawn->out[i].kind == ATT_SAMPLE)
             continue;
-        att_random random = case_random(&drawn->setup, ATT_MAX_IN + i);
+        att_random random = case_random(&drawn->setup, ATT_CASE_INPUTS + i);
         for (int64_t e = 0; e < result->count[i]; e++)
             att_element_store(drawn->out[i].dtype, result->data[i], e, fabs(att_random_normal(&random)));
     }

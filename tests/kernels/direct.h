@@ -65,19 +65,19 @@ static int direct_teardown(void **state)
     return 0;
 }
 
-/* Runs the op's reference kernel in one part. out[i] NULL: nobody reads it; out has room for ATT_MAX_OUT. */
+/* Runs the op's reference kernel in one part. out[i] NULL: nobody reads it; out has room for ATT_CASE_OUTPUTS. */
 static inline void direct_run(const char *op, const void *attrs, int64_t group, const direct_input *inputs,
                               int in_count, void *const *out, const att_run *run, int64_t position)
 {
     static const max_align_t no_attrs[16];
-    att_desc in[ATT_MAX_IN], outs[ATT_MAX_OUT];
-    const void *data[ATT_MAX_IN];
+    att_desc in[ATT_CASE_INPUTS], outs[ATT_CASE_OUTPUTS];
+    const void *data[ATT_CASE_INPUTS];
     for (int i = 0; i < in_count; i++) {
         in[i] = inputs[i].desc;
         data[i] = inputs[i].data;
     }
     attrs = attrs ? attrs : no_attrs;
-    att_infer infer = {direct_context, attrs, in, in_count, outs, 0};
+    att_infer infer = {direct_context, attrs, in, in_count, outs, ATT_CASE_OUTPUTS, 0};
     assert_int_equal(case_op(att_ops, op)->infer(&infer), ATT_OK);
     for (int i = 0; i < infer.out_count; i++)
         if (!out[i])
@@ -98,7 +98,7 @@ static inline void direct_run(const char *op, const void *attrs, int64_t group, 
     direct_run(op, attrs, group, (const direct_input[]){__VA_ARGS__}, \
                (int)(sizeof((const direct_input[]){__VA_ARGS__}) / sizeof(direct_input)), out, NULL, 0)
 
-#define OUTPUTS(...) ((void *[ATT_MAX_OUT]){__VA_ARGS__})
+#define OUTPUTS(...) ((void *[ATT_CASE_OUTPUTS]){__VA_ARGS__})
 
 /* NaN differs from everything. */
 static inline void direct_close(const double *got, const double *expected, int count, double tolerance)

@@ -188,9 +188,9 @@ static void scratch_grows_with_the_tokens_and_not_their_square(void **state)
         for (int size = 0; size < 2; size++) {
             const int64_t n = 8192 << size;
             const att_attention_attrs attrs = {.heads = 1, .scale = 1};
-            att_desc in[ATT_MAX_IN] = {0}, out[ATT_MAX_OUT] = {0};
+            att_desc in[ATT_CASE_INPUTS] = {0}, out[ATT_CASE_OUTPUTS] = {0};
             in[qkv_input[i]] = (att_desc){ATT_F32, ATT_SAMPLE, att_shape_of(n, 3 * 64)};
-            for (int o = 1; o < ATT_MAX_OUT; o++)
+            for (int o = 1; o < ATT_CASE_OUTPUTS; o++)
                 out[o].shape.rank = -1;
             att_problem problem = {context, ops[i], &attrs, in, out, 4, 1, 1, 1};
             att_prepared prepared = {0};

@@ -388,10 +388,11 @@ static void every_case_has_a_cost(void **state)
     for (const att_op *const *op = att_ops; *op; op++) {
         for (int i = 0; (*op)->cost && i < (*op)->case_count; i++) {
             const att_op_case *definition = &(*op)->cases[i];
-            att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+            att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS];
             for (int j = 0; j < definition->in_count; j++)
                 in[j] = definition->in[j].desc;
-            att_infer infer = {fd_context, att_op_case_attrs(*op, definition), in, definition->in_count, out, 0};
+            att_infer infer = {
+                fd_context, att_op_case_attrs(*op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0};
             assert_int_equal((*op)->infer(&infer), ATT_OK);
             att_cost cost = {.flops = -1};
             (*op)->cost(in, out, att_op_case_attrs(*op, definition), &cost);

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "plan/plan.h"
 #include "ops/finite_difference.h"
+#include "plan/plan.h"
 
 enum { ROWS = 6, CHANNELS = 5, HIDDEN = 7 };
 

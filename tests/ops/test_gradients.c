@@ -32,7 +32,7 @@ static att_value operand(fd_model *model, const att_op *op, const att_case_input
 static double check_case(const att_op *op, const att_op_case *definition)
 {
     fd_model model = fd_create();
-    att_value in[ATT_MAX_IN];
+    att_value in[ATT_CASE_INPUTS];
     for (int i = 0; i < definition->in_count; i++)
         in[i] = operand(&model, op, &definition->in[i], i);
     att_value y = att_emit(model.graph, op->name, definition->attrs, in, definition->in_count, NULL);

@@ -158,16 +158,15 @@ static fixture new_fixture(void)
 
 static bool absorbs_norm(fixture *f)
 {
-    att_node norm = {.op = &att_op_batch_norm, .attrs = &(att_batch_norm_attrs){.eps = 0.25}, .in_count = 5};
-    norm.in[0] = f->node.out[0];
-    memcpy(norm.in + 1, f->vectors, sizeof f->vectors);
+    att_value in[5] = {f->node.out[0]};
+    memcpy(in + 1, f->vectors, sizeof f->vectors);
+    att_node norm = {.op = &att_op_batch_norm, .attrs = &(att_batch_norm_attrs){.eps = 0.25}, .in = in, .in_count = 5};
     return f->node.op->absorb(&f->node, &norm);
 }
 
 static bool absorbs_relu(fixture *f)
 {
-    att_node relu = {.op = &att_op_relu, .in_count = 1};
-    relu.in[0] = f->node.out[0];
+    att_node relu = {.op = &att_op_relu, .in = f->node.out, .in_count = 1};
     return f->node.op->absorb(&f->node, &relu);
 }
 

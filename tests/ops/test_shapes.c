@@ -300,10 +300,11 @@ static void every_rule_refuses_missing_inputs(void **state)
     (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
         const att_op_case *definition = &(*op)->cases[0];
-        att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT];
+        att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS];
         for (int i = 0; i < definition->in_count; i++)
             in[i] = definition->in[i].desc;
-        att_infer infer = {fd_context, att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, 0};
+        att_infer infer = {
+            fd_context, att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, ATT_CASE_OUTPUTS, 0};
         assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
         infer.in_count = definition->in_count;
         in[0].shape.rank = -1;
@@ -323,12 +324,14 @@ static bool same_outputs(const att_infer *a, const att_infer *b)
 /* Widens one axis of one input of a case. The rule must refuse the inputs or give an output another shape. */
 static void widen(const att_op *op, const att_op_case *definition, int input, int axis)
 {
-    att_desc in[ATT_MAX_IN], out[ATT_MAX_OUT], wide_out[ATT_MAX_OUT];
+    att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS], wide_out[ATT_CASE_OUTPUTS];
     for (int i = 0; i < definition->in_count; i++)
         in[i] = definition->in[i].desc;
-    att_infer infer = {fd_context, att_op_case_attrs(op, definition), in, definition->in_count, out, 0};
+    att_infer infer = {fd_context, att_op_case_attrs(op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS,
+                       0};
     FD_OK(op->infer(&infer));
-    att_infer wide = {fd_context, att_op_case_attrs(op, definition), in, definition->in_count, wide_out, 0};
+    att_infer wide = {
+        fd_context, att_op_case_attrs(op, definition), in, definition->in_count, wide_out, ATT_CASE_OUTPUTS, 0};
     in[input].shape.dims[axis]++;
     if (op->infer(&wide) == ATT_OK && same_outputs(&infer, &wide))
         fail_msg("%s, case %s: takes input %d although axis %d is one longer", op->name, definition->name, input, axis);
