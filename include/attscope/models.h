@@ -157,13 +157,14 @@ ATT_API att_identity att_model_identity(const att_model *model);
  *
  * A file is refused (ERR_UNSUPPORTED), whatever the caller says, where any source names a network that timm has and
  * attscope has not, or an argument of timm's constructors with which the same tensors compute something else
- * (act_layer, output_stride, ...), and where config.json is of the transformers library. Other errors: ERR_MISMATCH
+ * (act_layer, output_stride, ...), where one source names two networks, and where config.json is of the transformers
+ * library. Other errors: ERR_MISMATCH
  * where the tensors are not those of the named network, changed as the sources say, but those of another one;
  * ERR_NOT_FOUND where nothing names a known network (the message lists the models that fit); ERR_UNSUPPORTED for
  * tensors that no model here has (named), for a network that a file describes and that cannot be made (global_pool
  * "max"), where embed_dim is not the variant's and nothing says the number of heads, and where an fc_norm that the
- * variant lacks leaves open what is pooled and nothing says global_pool; ERR_FORMAT for side files that cannot be read;
- * those of att_model_resolve(). */
+ * variant lacks leaves open what is pooled and nothing says global_pool; ERR_FORMAT for side files and metadata that
+ * cannot be read; those of att_model_resolve(). */
 ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
                                       const att_model_options *flags, att_identity *identity);
 

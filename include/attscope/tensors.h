@@ -79,10 +79,14 @@ ATT_API att_tensors_info att_tensors_at(const att_tensors *file, int index);
 ATT_API int att_tensors_find(const att_tensors *file, const char *name);
 
 /* The metadata's value under a key, NULL where there is none; lives as long as `file`. PyTorch's files have at most
- * what training scripts write beside the weights: the architecture's name, and their options, which are given as a JSON
- * object with those whose values are texts, numbers, or lists of them; "model_kwargs.<key>" for a dictionary's. */
+ * what training scripts write beside the weights, under its own keys: the architecture's name (arch, architecture,
+ * model_name, model, timm_model); options of the training (args, hyper_parameters), which are given as a JSON object
+ * with those whose values are texts, numbers, or lists of them, "model_kwargs.<key>" for a dictionary's; arguments of
+ * the network's constructor (model_args, model_kwargs) as such an object, or as a text that is no JSON where they
+ * cannot be given so. */
 #define ATT_TENSORS_ARCHITECTURE "arch"
 #define ATT_TENSORS_OPTIONS "args"
+#define ATT_TENSORS_HYPER_PARAMETERS "hyper_parameters"
 ATT_API const char *att_tensors_metadata(const att_tensors *file, const char *key);
 ATT_API int att_tensors_metadata_count(const att_tensors *file);
 /* Key `index` in the header's order. */

@@ -74,6 +74,11 @@ static att_status load(att_context *context, const char *what, const char *bytes
 static att_status parse(att_context *context, const char *what, const char *bytes, size_t size, size_t flags,
                         json_t **root)
 {
+    static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8's byte order mark, which some editors write */
+    if (size >= sizeof mark - 1 && memcmp(bytes, mark, sizeof mark - 1) == 0) {
+        bytes += sizeof mark - 1;
+        size -= sizeof mark - 1;
+    }
     ATT_TRY(check_size(context, what, bytes, size));
     size_t begin = skip_blanks(bytes, 0, size);
     if (begin == size)

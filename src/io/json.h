@@ -8,10 +8,11 @@
 
 enum { ATT_JSON_MAX_DEPTH = 64, ATT_JSON_MAX_MEMORY = 1 << 29, ATT_NUMBER_TEXT = 32 };
 
-/* Reads one document: integers within int64, at most ATT_JSON_MAX_DEPTH levels, nothing after it but space. Of a key
- * that an object has twice the last value counts, as in Python. A document whose values would need more memory than
- * ATT_JSON_MAX_MEMORY bytes is refused before it is built. what: the source's name in messages, which also give line
- * and column. *root is the caller's, freed by json_decref(). Errors: ERR_FORMAT, ERR_MEMORY. */
+/* Reads one document: integers within int64, at most ATT_JSON_MAX_DEPTH levels, nothing after it but space; a byte
+ * order mark before it is passed over. Of a key that an object has twice the last value counts, as in Python. A
+ * document whose values would need more memory than ATT_JSON_MAX_MEMORY bytes is refused before it is built. what: the
+ * source's name in messages, which also give line and column. *root is the caller's, freed by json_decref(). Errors:
+ * ERR_FORMAT, ERR_MEMORY. */
 att_status att_json_parse(att_context *context, const char *what, const char *bytes, size_t size, json_t **root);
 /* The same with ERR_FORMAT for a key that an object has twice. */
 att_status att_json_parse_unique(att_context *context, const char *what, const char *bytes, size_t size, json_t **root);

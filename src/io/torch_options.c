@@ -9,11 +9,13 @@
 
 /* Of timm's scripts: those that say which network it is and what images it takes; then those that name the data set of
  * the training, in timm's scripts and in those of DeiT and MAE. */
-static const char *const keys[] = {"model",         "gp",      "num_classes", "img_size",  "input_size", "in_chans",
-                                   "mean",          "std",     "crop_pct",    "crop_mode", "bn_eps",     "bn_tf",
-                                   "interpolation", "dataset", "data_dir",    "data",      "data_set",   "data_path"};
-static const char DICTIONARY[] = "model_kwargs";
-enum { KEYS = sizeof keys / sizeof *keys, MOST_ITEMS = 8, MOST_TEXT = 128 };
+static const char *const keys[] = {"gp",      "num_classes", "img_size",  "input_size", "in_chans", "mean",
+                                   "std",     "crop_pct",    "crop_mode", "bn_eps",     "bn_tf",    "interpolation",
+                                   "dataset", "data_dir",    "data",      "data_set",   "data_path"};
+static const char *const name_keys[] = {"model", "arch", "architecture", "model_name", "timm_model"};
+static const char *const argument_keys[] = {"model_kwargs", "model_args"};
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+enum { MOST_ITEMS = 8, MOST_TEXT = 128, MOST_KEY = 16 + MOST_TEXT };
 
 typedef struct writing {
     const att_pickle *pickle;
@@ -82,68 +84,61 @@ static void write_value(const writing *w, att_pickle_ref ref, bool in_list)
         write_unreadable(w);
 }
 
-/* What model_kwargs hold that is not written. */
-static void write_unreadable_arguments(const writing *w)
-{
-    att_json_key(w->writer, DICTIONARY);
-    write_unreadable(w);
-}
-
-/* Each key of a dictionary as "model_kwargs.<key>". */
-static void write_dictionary(const writing *w, const att_pickle_value *value)
+/* The members of a dictionary, each as "<prefix><key>". False where a key is no short text. */
+static bool write_members(const writing *w, const att_pickle_value *dictionary, const char *prefix)
 {
     bool all_keys = true;
     const att_pickle_cell *cells = w->pickle->cells;
-    uint32_t cell = value->cells.first;
-    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
-        char text[MOST_TEXT], key[sizeof DICTIONARY + 1 + MOST_TEXT];
+    uint32_t cell = dictionary->cells.first;
+    for (uint32_t i = 0; i + 1 < dictionary->cells.count; i += 2, cell = cells[cells[cell].next].next) {
+        char text[MOST_TEXT], key[MOST_KEY];
         if (!copy_text(value_at(w, cells[cell].value), text)) {
             all_keys = false;
             continue;
         }
-        snprintf(key, sizeof key, "%s.%s", DICTIONARY, text);
+        snprintf(key, sizeof key, "%s%s", prefix, text);
         att_json_key(w->writer, key);
         write_value(w, cells[cells[cell].next].value, false);
     }
-    if (!all_keys)
-        write_unreadable_arguments(w);
+    return all_keys;
 }
 
-static void write_arguments(const writing *w, const att_pickle_value *value)
+/* Arguments of the network's constructor: each as "<key>.<its own key>"; "<key>" stands for what is not written. */
+static void write_arguments(const writing *w, const char *key, const att_pickle_value *value)
 {
-    if (value->kind == ATT_PICKLE_DICT)
-        write_dictionary(w, value);
-    else if (!is_nothing(value))
-        write_unreadable_arguments(w);
-}
-
-/* Whether a script's option is written. The name of a network is a short text; other scripts keep other things there.
- */
-static bool is_written(const writing *w, const char *key, att_pickle_ref value)
-{
-    char text[MOST_TEXT];
-    return strcmp(key, "model") != 0 || copy_text(value_at(w, value), text);
+    char prefix[MOST_KEY];
+    snprintf(prefix, sizeof prefix, "%s.", key);
+    if (value->kind == ATT_PICKLE_DICT ? write_members(w, value, prefix) : is_nothing(value))
+        return;
+    att_json_key(w->writer, key);
+    write_unreadable(w);
 }
 
 static void write_options(const writing *w, att_pickle_ref options)
 {
     att_pickle_ref found;
+    char text[MOST_TEXT];
     att_json_begin_object(w->writer);
-    for (int i = 0; i < KEYS; i++) {
-        if (!att_pickle_find(w->pickle, options, keys[i], &found) || !is_written(w, keys[i], found))
-            continue;
-        att_json_key(w->writer, keys[i]);
-        write_value(w, found, false);
-    }
-    if (att_pickle_find(w->pickle, options, DICTIONARY, &found))
-        write_arguments(w, value_at(w, found));
+    for (int i = 0; i < COUNT(name_keys); i++) /* other scripts keep other things there */
+        if (att_pickle_find(w->pickle, options, name_keys[i], &found) && copy_text(value_at(w, found), text)) {
+            att_json_key(w->writer, name_keys[i]);
+            att_json_string(w->writer, text);
+        }
+    for (int i = 0; i < COUNT(keys); i++)
+        if (att_pickle_find(w->pickle, options, keys[i], &found)) {
+            att_json_key(w->writer, keys[i]);
+            write_value(w, found, false);
+        }
+    for (int i = 0; i < COUNT(argument_keys); i++)
+        if (att_pickle_find(w->pickle, options, argument_keys[i], &found))
+            write_arguments(w, argument_keys[i], value_at(w, found));
     att_json_end_object(w->writer);
 }
 
 /* The dictionary that an argparse.Namespace was given, or that the options are. */
-static bool find_options(const att_pickle *pickle, att_pickle_ref root, att_pickle_ref *options)
+static bool find_options(const att_pickle *pickle, att_pickle_ref root, const char *key, att_pickle_ref *options)
 {
-    if (!att_pickle_find(pickle, root, ATT_TENSORS_OPTIONS, options))
+    if (!att_pickle_find(pickle, root, key, options))
         return false;
     const att_pickle_value *value = att_pickle_at(pickle, *options);
     uint32_t cell = value->cells.first;
@@ -156,22 +151,49 @@ static bool find_options(const att_pickle *pickle, att_pickle_ref root, att_pick
     return value->kind == ATT_PICKLE_DICT;
 }
 
-att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char **text)
+/* Ends the text and copies it into the file's arena, unless it is an empty object. */
+static att_status keep_text(att_tensors *file, att_json_writer *writer, const char **text)
 {
-    att_pickle_ref options;
-    writing w = {.pickle = pickle};
-    *text = NULL;
-    if (!find_options(pickle, root, &options))
-        return ATT_OK;
-    ATT_TRY(att_json_writer_create(file->context, false, &w.writer));
-    write_options(&w, options);
     const char *made;
     size_t length;
-    att_status status = att_json_writer_finish(w.writer, &made, &length);
+    att_status status = att_json_writer_finish(writer, &made, &length);
     if (status == ATT_OK && strcmp(made, "{}") != 0) {
         *text = att_arena_string(&file->arena, made);
         status = *text ? ATT_OK : att_fail_memory(file->context, length, file->path);
     }
+    return status;
+}
+
+att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                             const char **text)
+{
+    att_pickle_ref options;
+    writing w = {.pickle = pickle};
+    *text = NULL;
+    if (!find_options(pickle, root, key, &options))
+        return ATT_OK;
+    ATT_TRY(att_json_writer_create(file->context, false, &w.writer));
+    write_options(&w, options);
+    att_status status = keep_text(file, w.writer, text);
     att_json_writer_destroy(&w.writer);
+    return status;
+}
+
+att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                               const char **text)
+{
+    att_pickle_ref arguments;
+    writing w = {.pickle = pickle};
+    *text = NULL;
+    if (!att_pickle_find(pickle, root, key, &arguments) || is_nothing(value_at(&w, arguments)))
+        return ATT_OK;
+    ATT_TRY(att_json_writer_create(file->context, false, &w.writer));
+    att_json_begin_object(w.writer);
+    bool is_read = value_at(&w, arguments)->kind == ATT_PICKLE_DICT && write_members(&w, value_at(&w, arguments), "");
+    att_json_end_object(w.writer);
+    att_status status = keep_text(file, w.writer, text);
+    att_json_writer_destroy(&w.writer);
+    if (status == ATT_OK && !is_read)
+        *text = "unreadable";
     return status;
 }

@@ -5,8 +5,12 @@
 #include "io/pickle.h"
 #include "io/tensors.h"
 
-/* *text: the options that describe a network, as a JSON object in the file's arena (ATT_TENSORS_OPTIONS says how); NULL
- * where the checkpoint `root` has none. Errors: ERR_MEMORY. */
-att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char **text);
+/* *text: the options under `key` that describe a network, as a JSON object in the file's arena (attscope/tensors.h says
+ * how); NULL where the checkpoint `root` has none. Errors: ERR_MEMORY. */
+att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                             const char **text);
+/* The same of arguments of the network's constructor; a text that is no JSON where they are no dictionary of texts. */
+att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                               const char **text);
 
 #endif

@@ -112,11 +112,12 @@ static void list_others(taking *t, att_pickle_ref dict, const char *taken, const
 }
 
 /* A name that is no text in UTF-8 is refused: no metadata can hold it. NULL: there is none. */
-static att_status find_architecture(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char **name)
+static att_status find_name(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                            const char **name)
 {
     att_pickle_ref found;
     *name = NULL;
-    if (!att_pickle_find(pickle, root, ATT_TENSORS_ARCHITECTURE, &found))
+    if (!att_pickle_find(pickle, root, key, &found))
         return ATT_OK;
     const att_pickle_value *said = att_pickle_at(pickle, found);
     if (said->kind != ATT_PICKLE_TEXT)
@@ -128,31 +129,43 @@ static att_status find_architecture(att_tensors *file, const att_pickle *pickle,
     if (strlen(copy) != said->text.length || !att_utf8_valid(copy))
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: %s, the name of the architecture, is no text in UTF-8; the file is damaged", file->path,
-                        ATT_TENSORS_ARCHITECTURE);
+                        key);
     *name = copy;
     return ATT_OK;
 }
 
-static void keep(att_tensors *file, const char *key, const char *value)
-{
-    if (value)
-        file->metadata[file->metadata_count++] = (att_safetensors_pair){key, value};
-}
-
-/* Keeps as metadata what the checkpoint of a training script says of its network. */
+/* Keeps as metadata what the checkpoint of a training script says of its network, under its own keys. */
 static att_status take_metadata(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
 {
-    enum { MOST = 2 };
-    const char *name, *options;
-    ATT_TRY(find_architecture(file, pickle, root, &name));
-    ATT_TRY(att_torch_options(file, pickle, root, &options));
-    if (!name && !options)
+    static const struct {
+        const char *key;
+        att_status (*find)(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                           const char **text);
+    } all[] = {{ATT_TENSORS_ARCHITECTURE, find_name},
+               {"architecture", find_name},
+               {"model_name", find_name},
+               {"model", find_name},
+               {"timm_model", find_name},
+               {ATT_TENSORS_OPTIONS, att_torch_options},
+               {ATT_TENSORS_HYPER_PARAMETERS, att_torch_options},
+               {"model_args", att_torch_arguments},
+               {"model_kwargs", att_torch_arguments}};
+    enum { MOST = sizeof all / sizeof *all };
+    att_safetensors_pair found[MOST];
+    int count = 0;
+    for (int i = 0; i < MOST; i++) {
+        const char *text;
+        ATT_TRY(all[i].find(file, pickle, root, all[i].key, &text));
+        if (text)
+            found[count++] = (att_safetensors_pair){all[i].key, text};
+    }
+    if (count == 0)
         return ATT_OK;
-    file->metadata = att_allocate_array(file->context, MOST, sizeof *file->metadata);
+    file->metadata = att_allocate_array(file->context, (size_t)count, sizeof *file->metadata);
     if (!file->metadata)
-        return att_fail_memory(file->context, MOST * sizeof *file->metadata, file->path);
-    keep(file, ATT_TENSORS_ARCHITECTURE, name);
-    keep(file, ATT_TENSORS_OPTIONS, options);
+        return att_fail_memory(file->context, (size_t)count * sizeof *file->metadata, file->path);
+    memcpy(file->metadata, found, (size_t)count * sizeof *found);
+    file->metadata_count = count;
     return ATT_OK;
 }
 

@@ -42,6 +42,7 @@ typedef struct att_fact {
     const char *text;
     double numbers[4]; /* truth values are 0 and 1 */
     int count;         /* of the numbers; more than 4 are no fact of this kind */
+    bool is_truth;     /* written as true or false */
 } att_fact;
 /* Notes what `key` says, unless the claims know it already. Returns ERR_NOT_FOUND, without a message, for keys that
  * mean nothing here; ERR_FORMAT where the value is not of its key's kind or out of range. what: the source's name. */
@@ -53,11 +54,14 @@ att_status att_claims_note(att_context *context, const char *what, const char *k
 att_status att_claims_read_config(att_context *context, const char *path, const att_tensors *file, att_claims *claims);
 att_status att_claims_read_args(att_context *context, const char *path, const att_tensors *file, att_claims *claims);
 att_status att_claims_parse(att_context *context, const char *what, const char *text, att_claims *claims);
-/* The name of the network in metadata other than attscope's, NULL: there is none. */
-const char *att_claims_architecture(const att_tensors *file);
-/* What such metadata says beside the name: timm's config or arguments, a training script's options. */
+/* Metadata other than attscope's: the network's name, timm's config or arguments, a training script's options. Of two
+ * names one that timm has counts; two of timm's must be the same (ERR_UNSUPPORTED). What stands under a key that these
+ * have and cannot be read is refused (ERR_FORMAT). */
 att_status att_claims_read_metadata(att_context *context, const char *what, const att_tensors *file,
                                     att_claims *claims);
+/* As att_model_resolve(), for names that others wrote. ERR_UNSUPPORTED too for a network that attscope lacks, in
+ * whatever case and with blanks around, and for an unknown tag of a known network. */
+att_status att_claims_resolve(att_context *context, const char *text, att_network_name *name);
 /* A pretrained tag's "key=value key=value", values of channels joined by commas. */
 att_status att_claims_read_tag(att_context *context, const char *values, size_t length, att_claims *claims);
 

@@ -156,7 +156,8 @@ static att_status take_parts(search *s, const char *from, const char *look_from,
     if (!says_look(said))
         look_from = from; /* the name's tag may say something */
     if (said->name[0]) {
-        att_status status = att_model_resolve(s->context, said->name, &name);
+        att_status status = strcmp(from, CALLER) == 0 ? att_model_resolve(s->context, said->name, &name)
+                                                      : att_claims_resolve(s->context, said->name, &name);
         if (status == ATT_OK)
             status = att_variant_find(s->context, said->name, &variant);
         if (status != ATT_OK)
@@ -200,16 +201,13 @@ static att_status take_beside(search *s, const char *name,
 /* What other codes write into a file. Names that only they know say nothing here. */
 static att_status take_metadata(search *s)
 {
-    const char *name = att_claims_architecture(s->file);
     att_network_name resolved;
     att_claims said = att_claims_none();
     const char *from = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE) ? ARCHITECTURE : DESCRIPTION;
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
-    if (name)
-        snprintf(said.name, sizeof said.name, "%s", name);
     ATT_TRY(att_claims_read_metadata(s->context, what, s->file, &said));
-    if (said.name[0] && att_model_resolve(s->context, said.name, &resolved) == ATT_ERR_NOT_FOUND) {
+    if (said.name[0] && att_claims_resolve(s->context, said.name, &resolved) == ATT_ERR_NOT_FOUND) {
         memcpy(s->unknown, said.name, sizeof s->unknown);
         s->unknown_from = from;
         said.name[0] = '\0';

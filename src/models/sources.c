@@ -15,6 +15,8 @@
 
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
+static const char BLANKS[] = " \t\r\n";
+
 enum { CONFIG_BYTES = 1 << 20, MOST_NUMBERS = sizeof((att_fact *)0)->numbers / sizeof(double) };
 
 static bool as_number(const char *text, double *number)
@@ -50,6 +52,7 @@ static att_fact json_fact(const json_t *value)
     } else if (json_number(value, &fact.numbers[0])) {
         fact.kind = ATT_FACT_NUMBERS;
         fact.count = 1;
+        fact.is_truth = json_is_boolean(value);
     } else if (json_is_array(value) && json_array_size(value) <= MOST_NUMBERS) {
         fact.kind = ATT_FACT_NUMBERS;
         fact.count = (int)json_array_size(value);
@@ -60,9 +63,16 @@ static att_fact json_fact(const json_t *value)
     return fact;
 }
 
-static bool says_nothing(const json_t *value)
+/* An empty text is what scripts write for an option that was not given. As the pooling it means none at all. */
+static bool may_be_empty(const char *key)
 {
-    return !value || json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0) ||
+    return strcmp(key, "global_pool") == 0 || strcmp(key, "gp") == 0;
+}
+
+static bool says_nothing(const char *key, const json_t *value)
+{
+    return !value || json_is_null(value) ||
+           (json_is_string(value) && json_string_length(value) == 0 && !may_be_empty(key)) ||
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
@@ -71,7 +81,7 @@ static att_status note_member(att_context *context, const char *what, const json
                               att_claims *claims)
 {
     const json_t *value = json_object_get(object, key);
-    if (says_nothing(value))
+    if (says_nothing(key, value))
         return ATT_OK;
     att_fact fact = json_fact(value);
     return att_claims_note(context, what, key, &fact, claims);
@@ -85,10 +95,89 @@ static att_status note_members(att_context *context, const char *what, const jso
     return ATT_OK;
 }
 
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+/* Under which keys codes keep it. */
+static const char *const name_keys[] = {ATT_TENSORS_ARCHITECTURE, "architecture", "model_name", "model", "timm_model"};
+
+/* Whether the part before the tag is a network's name. */
+static bool has_unknown_tag(att_context *context, const char *text)
+{
+    char network[128];
+    att_network_name name;
+    size_t length = strcspn(text, ".");
+    if (!text[length] || length >= sizeof network)
+        return false;
+    snprintf(network, sizeof network, "%.*s", (int)length, text);
+    return att_model_resolve(context, network, &name) != ATT_ERR_NOT_FOUND;
+}
+
+/* The name without blanks around it and in timm's case. */
+static void as_timm_writes(const char *text, char plain[128])
+{
+    size_t length = 0;
+    text += strspn(text, BLANKS);
+    for (; *text && length < 127; text++)
+        plain[length++] = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+    while (length > 0 && strchr(BLANKS, plain[length - 1]))
+        length--;
+    plain[length] = '\0';
+}
+
+att_status att_claims_resolve(att_context *context, const char *text, att_network_name *name)
+{
+    char plain[128];
+    att_network_name other;
+    as_timm_writes(text, plain);
+    att_status status = att_model_resolve(context, text, name);
+    if (status != ATT_ERR_NOT_FOUND)
+        return status;
+    if (att_model_resolve(context, plain, &other) == ATT_ERR_UNSUPPORTED)
+        return ATT_ERR_UNSUPPORTED;
+    bool is_known = has_unknown_tag(context, text);
+    status = att_model_resolve(context, text, name); /* for its message */
+    return is_known && status == ATT_ERR_NOT_FOUND ? ATT_ERR_UNSUPPORTED : status;
+}
+
+/* Notes the name of a network. Beside another name, one that is none of timm's says nothing; one of another network is
+ * refused. */
+static att_status note_name(att_context *context, const char *what, const char *text, att_claims *claims)
+{
+    att_network_name known, other;
+    att_fact fact = {.kind = ATT_FACT_TEXT, .text = text};
+    att_status status = ATT_OK, before = ATT_ERR_NOT_FOUND;
+    if (claims->name[0]) {
+        before = att_claims_resolve(context, claims->name, &known);
+        status = att_claims_resolve(context, text, &other);
+    }
+    if (status == ATT_ERR_MEMORY || before == ATT_ERR_MEMORY)
+        return ATT_ERR_MEMORY;
+    if (status == ATT_ERR_NOT_FOUND || strcmp(text, claims->name) == 0 ||
+        (status == ATT_OK && before == ATT_OK && strcmp(known.network, other.network) == 0))
+        return ATT_OK;
+    if (before != ATT_ERR_NOT_FOUND)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: names two networks, \"%.64s\" and \"%.64s\"", what,
+                        claims->name, text);
+    claims->name[0] = '\0';
+    return att_claims_note(context, what, "architecture", &fact, claims);
+}
+
+static att_status note_name_member(att_context *context, const char *what, const json_t *object, const char *key,
+                                   att_claims *claims)
+{
+    const json_t *value = json_object_get(object, key);
+    if (says_nothing(key, value))
+        return ATT_OK;
+    if (!json_is_string(value))
+        return att_fail(context, ATT_ERR_FORMAT, "%s: \"%s\" must be a text", what, key);
+    return note_name(context, what, json_string_value(value), claims);
+}
+
 /* --- arguments of timm's constructors ------------------------------------------------------------------------------
  */
 
-static const char MODEL_KWARGS[] = "model_kwargs";
+/* Under which keys codes keep them. */
+static const char *const argument_keys[] = {"model_args", "model_kwargs", "kwargs"};
 static const char ANY[] = "*", VIT[] = "vit", RESNET[] = "resnet";
 
 /* Arguments that attscope's networks do not have as options, and the value for which timm computes what they compute.
@@ -97,6 +186,7 @@ static const struct argument {
     const char *key, *idle; /* ANY: whatever its value */
     const char *family;     /* NULL: all */
 } arguments[] = {
+    {"pretrained", ANY, NULL},
     {"drop_rate", ANY, NULL},
     {"pos_drop_rate", ANY, VIT},
     {"patch_drop_rate", ANY, VIT},
@@ -177,6 +267,8 @@ static att_status refuse_argument(att_context *context, const char *what, const 
     char value[48] = "";
     if (fact->kind == ATT_FACT_TEXT)
         snprintf(value, sizeof value, " \"%.32s\"", fact->text);
+    else if (fact->kind == ATT_FACT_NUMBERS && fact->is_truth)
+        snprintf(value, sizeof value, fact->numbers[0] ? " true" : " false");
     else if (fact->kind == ATT_FACT_NUMBERS && fact->count == 1)
         snprintf(value, sizeof value, " %g", fact->numbers[0]);
     return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the network was made with %.64s%s, which attscope does not have",
@@ -217,8 +309,38 @@ static att_status note_model_args(att_context *context, const char *what, const 
     json_object_foreach((json_t *)args, key, value)
     {
         att_fact fact = json_fact(value);
-        if (!says_nothing(value))
+        if (!says_nothing(key, value))
             ATT_TRY(note_argument(context, what, family, key, &fact, claims));
+    }
+    return ATT_OK;
+}
+
+static bool is_listed(const char *key)
+{
+    for (int i = 0; i < COUNT(arguments); i++)
+        if (strcmp(arguments[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* The arguments in a config, also where they lie beside the name. */
+static att_status note_config_args(att_context *context, const char *what, const att_tensors *file, const json_t *root,
+                                   att_claims *claims)
+{
+    const char *key, *family = family_of(context, file, claims);
+    json_t *value;
+    for (int i = 0; i < COUNT(argument_keys); i++) {
+        const json_t *args = json_object_get(root, argument_keys[i]);
+        if (json_is_object(args))
+            ATT_TRY(note_model_args(context, what, file, args, claims));
+        else if (!says_nothing(argument_keys[i], args))
+            return refuse_argument(context, what, argument_keys[i], &(att_fact){.kind = ATT_FACT_OTHER});
+    }
+    json_object_foreach((json_t *)root, key, value)
+    {
+        att_fact fact = json_fact(value);
+        if (is_listed(key) && !says_nothing(key, value))
+            ATT_TRY(check_argument(context, what, family, key, &fact));
     }
     return ATT_OK;
 }
@@ -252,7 +374,6 @@ static att_status refuse_transformers(att_context *context, const char *what, co
 static att_status note_config(att_context *context, const char *what, const att_tensors *file, const json_t *root,
                               att_claims *claims)
 {
-    static const char *const name[] = {"architecture", NULL};
     static const char *const own[] = {"num_classes", "global_pool", NULL};
     static const char *const pretrained[] = {"num_classes",   "input_size", "mean",          "std",
                                              "crop_pct",      "crop_mode",  "interpolation", "test_input_size",
@@ -260,17 +381,14 @@ static att_status note_config(att_context *context, const char *what, const att_
     if (!json_is_object(root))
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
     ATT_TRY(refuse_transformers(context, what, root));
-    ATT_TRY(note_members(context, what, root, name, claims));
-    const json_t *args = json_object_get(root, "model_args");
-    if (json_is_object(args))
-        ATT_TRY(note_model_args(context, what, file, args, claims));
-    else if (!says_nothing(args))
-        return refuse_argument(context, what, "model_args", &(att_fact){.kind = ATT_FACT_OTHER});
-    ATT_TRY(note_members(context, what, root, own, claims));
     /* Before timm 0.9 what is now in pretrained_cfg lay beside the architecture. */
     const json_t *config = json_object_get(root, "pretrained_cfg");
     if (!json_is_object(config))
         config = root;
+    ATT_TRY(note_name_member(context, what, root, "architecture", claims));
+    ATT_TRY(note_name_member(context, what, config, "architecture", claims));
+    ATT_TRY(note_config_args(context, what, file, root, claims));
+    ATT_TRY(note_members(context, what, root, own, claims));
     note_tag(context, config, claims);
     /* A network without a head has num_classes 0, beside the classes that its training had. */
     bool says_classes = json_is_number(json_object_get(root, "num_classes"));
@@ -323,6 +441,8 @@ static att_fact yaml_fact(const att_yaml_entry *entry)
     for (int i = 0; i < fact.count; i++)
         if (!as_number(entry->values[i], &fact.numbers[i]))
             fact.kind = ATT_FACT_OTHER;
+    fact.is_truth =
+        fact.count == 1 && (strcmp(entry->values[0], "true") == 0 || strcmp(entry->values[0], "false") == 0);
     if (fact.kind == ATT_FACT_OTHER && fact.count == 1) {
         fact.kind = ATT_FACT_TEXT;
         fact.text = entry->values[0];
@@ -339,11 +459,15 @@ static void own_key(const char *key, char *own, size_t size)
             *at = '_';
 }
 
-/* What follows "model_kwargs." in an option's key: an argument's name. NULL where the option is another one. */
+/* Where `key` begins with that of the constructor's arguments: what follows it, "" or ".act_layer". Else NULL. */
 static const char *argument_of(const char *key)
 {
-    size_t length = strlen(MODEL_KWARGS);
-    return strncmp(key, MODEL_KWARGS, length) == 0 && key[length] == '.' ? key + length + 1 : NULL;
+    for (int i = 0; i < COUNT(argument_keys); i++) {
+        size_t length = strlen(argument_keys[i]);
+        if (strncmp(key, argument_keys[i], length) == 0 && (key[length] == '.' || !key[length]))
+            return key + length;
+    }
+    return NULL;
 }
 
 /* Options of timm's scripts that say nothing of the network are passed over. */
@@ -352,9 +476,9 @@ static att_status note_option(att_context *context, const char *what, const att_
 {
     static const char *const norms[] = {"bn_eps", "bn_tf"};
     const char *argument = argument_of(key);
-    if (argument)
-        return note_argument(context, what, family_of(context, file, claims), argument, fact, claims);
-    if (strcmp(key, MODEL_KWARGS) == 0) /* not a mapping */
+    if (argument && *argument)
+        return note_argument(context, what, family_of(context, file, claims), argument + 1, fact, claims);
+    if (argument) /* not a mapping */
         return refuse_argument(context, what, key, fact);
     for (int i = 0; i < COUNT(norms); i++)
         if (strcmp(key, norms[i]) == 0)
@@ -363,9 +487,11 @@ static att_status note_option(att_context *context, const char *what, const att_
     return status == ATT_ERR_NOT_FOUND ? ATT_OK : status;
 }
 
-static bool is_given(const att_yaml_entry *entry)
+static bool is_given(const char *key, const att_yaml_entry *entry)
 {
-    return entry->kind != ATT_YAML_NULL && !(entry->value_count == 1 && entry->values[0][0] == '\0');
+    const char *argument = argument_of(key);
+    bool is_empty = entry->value_count == 1 && entry->values[0][0] == '\0';
+    return entry->kind != ATT_YAML_NULL && (!is_empty || may_be_empty(argument && *argument ? argument + 1 : key));
 }
 
 static att_status note_entries(att_context *context, const char *path, const att_tensors *file, const att_yaml *yaml,
@@ -375,7 +501,7 @@ static att_status note_entries(att_context *context, const char *path, const att
         att_yaml_entry entry = att_yaml_at(yaml, i);
         char key[64];
         own_key(entry.key, key, sizeof key);
-        if (!is_given(&entry) || (names_only && strcmp(key, "model") != 0))
+        if (!is_given(key, &entry) || (names_only && strcmp(key, "model") != 0))
             continue;
         att_fact fact = yaml_fact(&entry);
         ATT_TRY(note_option(context, path, file, key, &fact, claims));
@@ -397,33 +523,21 @@ att_status att_claims_read_args(att_context *context, const char *path, const at
 
 /* --- other codes' metadata ---------------------------------------------------------------------------------------- */
 
-/* The object that a text holds; NULL where it is none. */
-static json_t *parse_object(att_context *context, const char *what, const char *text)
+/* *object: what the metadata holds under `key`, the caller's; NULL where it says nothing. */
+static att_status parse_object(att_context *context, const char *what, const att_tensors *file, const char *key,
+                               json_t **object)
 {
-    json_t *value = NULL;
-    if (!text || text[0] != '{' || att_json_parse(context, what, text, strlen(text), &value) != ATT_OK)
-        return NULL;
-    if (!json_is_object(value)) {
-        json_decref(value);
-        return NULL;
-    }
-    return value;
-}
-
-/* Refuses options that name another network than the claims. Names that are none of timm's say nothing. */
-static att_status check_same_network(att_context *context, const char *what, const json_t *options,
-                                     const att_claims *claims)
-{
-    const char *model = json_string_value(json_object_get(options, "model"));
-    att_network_name named, other;
-    if (!model || !claims->name[0] || att_model_resolve(context, claims->name, &named) != ATT_OK)
+    const char *text = att_tensors_metadata(file, key);
+    *object = NULL;
+    if (!text || !text[strspn(text, BLANKS)] || strcmp(text, "null") == 0 || strcmp(text, "None") == 0)
         return ATT_OK;
-    att_status status = att_model_resolve(context, model, &other);
-    if (status == ATT_ERR_NOT_FOUND || (status == ATT_OK && strcmp(named.network, other.network) == 0))
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: names two networks, \"%.64s\" and, in the options of its training, \"%.64s\"", what,
-                    claims->name, model);
+    att_status status = att_json_parse(context, what, text, strlen(text), object);
+    if (status == ATT_ERR_MEMORY || json_is_object(*object))
+        return status;
+    json_decref(*object);
+    *object = NULL;
+    return att_fail(context, ATT_ERR_FORMAT,
+                    "%s: \"%s\" is no JSON object, so that what it says of the network cannot be read", what, key);
 }
 
 /* A training script's options. Those of other scripts than timm's have other meanings, but for the network's name and
@@ -433,51 +547,47 @@ static att_status note_options(att_context *context, const char *what, const att
 {
     const char *key;
     json_t *value;
-    ATT_TRY(check_same_network(context, what, options, claims));
-    ATT_TRY(note_member(context, what, options, "model", claims));
+    for (int i = 0; i < COUNT(name_keys); i++)
+        ATT_TRY(note_name_member(context, what, options, name_keys[i], claims));
     bool is_timms = json_object_get(options, "gp") != NULL;
     json_object_foreach((json_t *)options, key, value)
     {
         att_fact fact = json_fact(value);
-        bool is_argument = strncmp(key, MODEL_KWARGS, strlen(MODEL_KWARGS)) == 0;
-        if ((is_timms || is_argument) && !says_nothing(value))
+        if ((is_timms || argument_of(key)) && strcmp(key, "model") != 0 && !says_nothing(key, value))
             ATT_TRY(note_option(context, what, file, key, &fact, claims));
     }
     return ATT_OK;
 }
 
-static const char *find_text(const att_tensors *file, const char *const *keys, int count)
+/* Reads one object of the metadata by `note`. */
+static att_status note_object(att_context *context, const char *what, const att_tensors *file, const char *key,
+                              att_status (*note)(att_context *context, const char *what, const att_tensors *file,
+                                                 const json_t *object, att_claims *claims),
+                              att_claims *claims)
 {
-    const char *text = NULL;
-    for (int i = 0; i < count && !text; i++)
-        text = att_tensors_metadata(file, keys[i]);
-    return text;
-}
-
-const char *att_claims_architecture(const att_tensors *file)
-{
-    static const char *const keys[] = {ATT_TENSORS_ARCHITECTURE, "architecture", "model_name", "model"};
-    return find_text(file, keys, COUNT(keys));
+    json_t *object;
+    ATT_TRY(parse_object(context, what, file, key, &object));
+    att_status status = object ? note(context, what, file, object, claims) : ATT_OK;
+    json_decref(object);
+    return status;
 }
 
 att_status att_claims_read_metadata(att_context *context, const char *what, const att_tensors *file, att_claims *claims)
 {
-    static const char *const argument_keys[] = {"model_args", "model_kwargs"};
+    static const char *const option_keys[] = {ATT_TENSORS_OPTIONS, ATT_TENSORS_HYPER_PARAMETERS};
     static const char *const config_keys[] = {"config", "pretrained_cfg"};
-    json_t *config = parse_object(context, what, find_text(file, config_keys, COUNT(config_keys)));
-    json_t *args = parse_object(context, what, find_text(file, argument_keys, COUNT(argument_keys)));
-    json_t *options = parse_object(context, what, att_tensors_metadata(file, ATT_TENSORS_OPTIONS));
-    att_status status = ATT_OK;
-    if (args)
-        status = note_model_args(context, what, file, args, claims);
-    if (options && status == ATT_OK)
-        status = note_options(context, what, file, options, claims);
-    if (config && status == ATT_OK)
-        status = note_config(context, what, file, config, claims);
-    json_decref(config);
-    json_decref(args);
-    json_decref(options);
-    return status;
+    for (int i = 0; i < COUNT(name_keys); i++) {
+        const char *name = att_tensors_metadata(file, name_keys[i]);
+        if (name && *name)
+            ATT_TRY(note_name(context, what, name, claims));
+    }
+    for (int i = 0; i < COUNT(option_keys); i++)
+        ATT_TRY(note_object(context, what, file, option_keys[i], note_options, claims));
+    for (int i = 0; i < COUNT(argument_keys); i++)
+        ATT_TRY(note_object(context, what, file, argument_keys[i], note_model_args, claims));
+    for (int i = 0; i < COUNT(config_keys); i++)
+        ATT_TRY(note_object(context, what, file, config_keys[i], note_config, claims));
+    return ATT_OK;
 }
 
 /* --- a pretrained tag -------------------------------------------------------------------------------------------- */

@@ -195,6 +195,51 @@ static void the_architecture_becomes_metadata(void **state)
     free(said);
 }
 
+/* Names, options and arguments of the network, wherever a script keeps them. */
+static void every_description_becomes_metadata(void **state)
+{
+    static const char *const names[] = {"arch", "architecture", "model_name", "timm_model"};
+    scratch *self = *state;
+    bytes *said = calloc(1, sizeof *said);
+    text(said, "resnet18");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        write_checkpoint(self, names[i], said);
+        att_tensors *file = open_path(self, self->path);
+        assert_string_equal(att_tensors_metadata(file, names[i]), "resnet18");
+        att_tensors_close(&file);
+    }
+    static const struct {
+        const char *key, *opcodes, *expected; /* opcodes: {"arch": "r", "k": 7} unless given */
+    } all[] = {{"hyper_parameters", NULL, "{\"arch\":\"r\"}"},
+               {"model_args", NULL, "{\"arch\":\"r\",\"k\":7}"},
+               {"model_kwargs", NULL, "{\"arch\":\"r\",\"k\":7}"},
+               {"model_args", "]K\1a", "unreadable"},
+               {"model_args", "}K\1K\2s", "unreadable"},
+               {"model_args", "}", NULL},
+               {"model_args", "N", NULL}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        said->size = 0;
+        ops(said, all[i].opcodes ? all[i].opcodes : "}");
+        if (!all[i].opcodes) {
+            text(said, "arch");
+            text(said, "r");
+            ops(said, "s");
+            text(said, "k");
+            integer(said, 7);
+            ops(said, "s");
+        }
+        write_checkpoint(self, all[i].key, said);
+        att_tensors *file = open_path(self, self->path);
+        const char *found = att_tensors_metadata(file, all[i].key);
+        if (all[i].expected)
+            assert_string_equal(found, all[i].expected);
+        else
+            assert_null(found);
+        att_tensors_close(&file);
+    }
+    free(said);
+}
+
 /* A checkpoint whose "args" are {"model": "m", "model_kwargs": <the object>}. */
 static void write_arguments(scratch *self, const bytes *arguments)
 {
@@ -627,6 +672,7 @@ int main(void)
         scratch_test(a_checkpoint_made_by_hand_is_read),
         scratch_test(the_architecture_becomes_metadata),
         scratch_test(training_arguments_become_metadata),
+        scratch_test(every_description_becomes_metadata),
         scratch_test(tensors_outside_their_storage_are_refused),
         scratch_test(strides_of_single_elements_are_ignored),
         scratch_test(missing_repeated_and_unused_storages_are_refused),

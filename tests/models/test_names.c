@@ -469,21 +469,21 @@ static void arguments_that_change_a_vit_are_refused(void **state)
         {"\"act_layer\": \"gelu\"", "act_layer: gelu", NULL},
         {"\"norm_layer\": \"rmsnorm\"", "norm_layer: rmsnorm", "norm_layer"},
         {"\"norm_layer\": \"layernorm\"", "norm_layer: layernorm", NULL},
-        {"\"qk_norm\": true", "qk_norm: true", "qk_norm"},
+        {"\"qk_norm\": true", "qk_norm: true", "qk_norm true"},
         {"\"qk_norm\": false", "qk_norm: false", NULL},
-        {"\"pool_include_prefix\": true", "pool_include_prefix: true", "pool_include_prefix 1"},
+        {"\"pool_include_prefix\": true", "pool_include_prefix: true", "pool_include_prefix true"},
         {"\"reg_tokens\": 4", "reg_tokens: 4", "reg_tokens 4"},
         {"\"reg_tokens\": 0", "reg_tokens: 0", NULL},
         {"\"pos_embed\": \"learn\"", "pos_embed: learn", NULL},
         {"\"pos_embed\": \"none\"", "pos_embed: none", "pos_embed \"none\""},
-        {"\"pre_norm\": true", "pre_norm: true", "pre_norm 1"},
+        {"\"pre_norm\": true", "pre_norm: true", "pre_norm true"},
         {"\"proj_bias\": true", "proj_bias: true", NULL},
-        {"\"proj_bias\": false", "proj_bias: false", "proj_bias 0"},
+        {"\"proj_bias\": false", "proj_bias: false", "proj_bias false"},
         {"\"drop_rate\": 0.5", "drop_rate: 0.5", NULL},
         {"\"drop_path_rate\": 0.1", "drop_path_rate: 0.1", NULL},
         {"\"dynamic_img_size\": true", "dynamic_img_size: true", NULL},
         {"\"a_later_switch\": false", "a_later_switch: false", NULL},
-        {"\"a_later_switch\": true", "a_later_switch: true", "a_later_switch 1"},
+        {"\"a_later_switch\": true", "a_later_switch: true", "a_later_switch true"},
         {"\"a_later_one\": {\"x\": 1}", "a_later_one: [a, b]", "a_later_one"},
     };
     takes_arguments(p, "vit_tiny_patch16_224", arguments, sizeof arguments / sizeof *arguments);
@@ -633,14 +633,111 @@ static void metadata_of_others_is_read(void **state)
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks, \"vit_tiny_patch16_224\" and");
     write_described(p, "args", "{\"model\": \"my_own\"}");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
-    write_described(p, "model_args", "no object");
-    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    static const char *const empty[] = {"", " ", "null", "None", "{}"};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        write_described(p, "model_args", empty[i]);
+        CHECK(p->context, identify(p, NULL, NULL, &identity));
+    }
     write_described(p, "args", "{\"gp\": null, \"crop_pct\": 0.5}");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     assert_non_null(strstr(identity.brief, "the checkpoint's \"arch\"; preprocessing: the checkpoint's \"args\""));
     write_described(p, "pretrained_cfg", "{\"crop_pct\": 0.5}");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 0.5);
+}
+
+/* What is there and cannot be read may ask for another computation. */
+static void metadata_that_cannot_be_read_is_refused(void **state)
+{
+    const place *p = *state;
+    static const char *const keys[] = {"model_args",       "model_kwargs", "kwargs",        "args",
+                                       "hyper_parameters", "config",       "pretrained_cfg"};
+    static const char *const texts[] = {"no object", "{'act_layer': 'silu'}", "[[\"act_layer\", \"silu\"]]"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+            char words[64];
+            write_described(p, keys[k], texts[i]);
+            snprintf(words, sizeof words, "\"%s\" is no JSON object", keys[k]);
+            refused(p, "vit_tiny_patch16_224", ATT_ERR_FORMAT, words);
+        }
+    write_described(p, "model_args", " {\"act_layer\": \"silu\"}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
+    write_described(p, "hyper_parameters", "{\"model_kwargs.act_layer\": \"silu\"}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
+}
+
+static void a_source_that_names_two_networks_is_refused(void **state)
+{
+    const place *p = *state;
+    att_identity identity;
+    static const char *const keys[] = {"architecture", "model_name", "model", "timm_model"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        write_described(p, keys[i], "vit_base_patch16_rpn_224");
+        refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks");
+        write_described(p, keys[i], "vit_tiny_patch16_224.augreg_in21k");
+        CHECK(p->context, identify(p, NULL, NULL, &identity));
+        write_described(p, keys[i], "of_my_own");
+        CHECK(p->context, identify(p, NULL, NULL, &identity));
+    }
+    write_described(p, "hyper_parameters", "{\"model_name\": \"vit_small_patch16_224\"}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks");
+    write_model(p, "vit_tiny_patch16_224", NULL, false);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", "
+                 "\"pretrained_cfg\": {\"architecture\": \"deit_tiny_patch16_224\"}}");
+    refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks");
+    write_beside(p, "config.json", "{\"pretrained_cfg\": {\"architecture\": \"vit_tiny_patch16_224\"}}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+}
+
+/* Names that mean a network of timm's for a human. */
+static void names_that_are_nearly_timms_are_refused(void **state)
+{
+    const place *p = *state;
+    static const char *const names[][2] = {{"ResNetBlur18", "timm has resnetblur18"},
+                                           {" resnetblur18\\n", "timm has resnetblur18"},
+                                           {"resnetblur18.mine", "timm has resnetblur18"},
+                                           {"resnet18.foo", "resnet18 has no pretrained tag \"foo\""}};
+    write_model(p, "resnet18", NULL, false);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"architecture\": \"%s\"}", names[i][0]);
+        write_beside(p, "config.json", text);
+        refused(p, "resnet18", ATT_ERR_UNSUPPORTED, names[i][1]);
+        refused(p, NULL, ATT_ERR_UNSUPPORTED, names[i][1]);
+    }
+}
+
+static void arguments_count_wherever_they_lie(void **state)
+{
+    const place *p = *state;
+    static const char *const members[][2] = {
+        {"\"model_kwargs\": {\"act_layer\": \"silu\"}", "act_layer \"silu\""},
+        {"\"kwargs\": {\"act_layer\": \"silu\"}", "act_layer \"silu\""},
+        {"\"kwargs\": [\"act_layer\"]", "kwargs"},
+        {"\"act_layer\": \"silu\"", "act_layer \"silu\""},
+        {"\"model_args\": {\"global_pool\": \"\"}", "global_pool is \"\""},
+        {"\"global_pool\": \"\"", "global_pool is \"\""},
+    };
+    att_identity identity;
+    write_model(p, "resnet18", NULL, false);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        char text[160];
+        snprintf(text, sizeof text, "{\"architecture\": \"resnet18\", %s}", members[i][0]);
+        write_beside(p, "config.json", text);
+        refused(p, "resnet18", ATT_ERR_UNSUPPORTED, members[i][1]);
+    }
+    write_beside(p, "config.json",
+                 "\xEF\xBB\xBF{\"architecture\": \"resnet18\", \"act_layer\": \"relu\", "
+                 "\"model_args\": {\"pretrained\": true, \"stem_type\": \"\"}}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    write_beside(p, "config.json", "{}");
+    write_beside(p, "args.yaml", "model: resnet18\ngp: ''\n");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "gp is \"\"");
+    write_beside(p, "args.yaml", "model: resnet18\nmodel_kwargs: {global_pool: ''}\n");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "global_pool is \"\"");
+    write_beside(p, "args.yaml", "model: resnet18\ngp:\ninterpolation: ''\n");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
 }
 
 int main(void)
@@ -667,6 +764,10 @@ int main(void)
         TEST(arguments_in_no_mapping_are_refused),
         TEST(other_librarys_configs_are_refused),
         TEST(metadata_of_others_is_read),
+        TEST(metadata_that_cannot_be_read_is_refused),
+        TEST(a_source_that_names_two_networks_is_refused),
+        TEST(names_that_are_nearly_timms_are_refused),
+        TEST(arguments_count_wherever_they_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
