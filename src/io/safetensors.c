@@ -12,7 +12,7 @@
 enum { MOST_ENTRY = 1 << 16 };
 
 /* The shortest entry of a tensor, with the comma behind it. */
-static const char SHORTEST_ENTRY[] = "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,0]},";
+#define SHORTEST_ENTRY "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,0]},"
 
 typedef struct reading {
     att_tensors *file;
