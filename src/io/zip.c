@@ -29,14 +29,15 @@ static bool has_signature(const uint8_t *bytes, uint8_t third, uint8_t fourth)
     return bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == third && bytes[3] == fourth;
 }
 
-/* The last place in `tail`, the file's last `size` bytes, where the record of the archive's end is; `size`: nowhere. */
+/* The last place in `tail`, the file's last `size` bytes, where the record of the archive's end is; `size`: nowhere.
+ * Behind the record lie the archive's comment and, in some files, a few bytes more. */
 static size_t find_end(const uint8_t *tail, size_t size)
 {
     if (size < END_BYTES)
         return size;
     size_t last = size - END_BYTES;
     for (size_t at = last;; at--) {
-        if (has_signature(tail + at, 5, 6) && number(tail + at + 20, 2) == last - at)
+        if (has_signature(tail + at, 5, 6) && number(tail + at + 20, 2) <= last - at)
             return at;
         if (at == 0 || last - at == MOST_COMMENT)
             return size;
