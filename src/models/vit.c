@@ -25,7 +25,7 @@ static const vit_size tiny = {192, 12, 3, 4}, small = {384, 12, 6, 4}, small36 =
                       medium = {512, 12, 8, 4}, betwixt = {640, 12, 10, 4}, base = {768, 12, 12, 4},
                       base16 = {768, 12, 16, 4}, plus = {896, 12, 14, 4}, large = {1024, 24, 16, 4},
                       huge = {1280, 32, 16, 4}, giant = {1408, 40, 16, 48.0 / 11}, gigantic = {1664, 48, 16, 64.0 / 13},
-                      test = {64, 6, 2, 3};
+                      so400m = {1152, 27, 16, 4304.0 / 1152}, test = {64, 6, 2, 3};
 
 typedef struct vit_style {
     const char *global_pool;
@@ -51,6 +51,7 @@ static const vit_look half = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "center", "bicub
 static const char VIT[] = "Vision Transformer (Dosovitskiy et al., ICLR 2021)";
 static const char FLEXIVIT[] = "FlexiViT (Beyer et al., CVPR 2023)";
 static const char DINOV2[] = "DINOv2 (Oquab et al., TMLR 2024)";
+static const char SIGLIP[] = "SigLIP (Zhai et al., ICCV 2023), with mean pooling";
 static const char DEIT[] = "DeiT (Touvron et al., ICML 2021)";
 static const char DEIT3[] = "DeiT III (Touvron et al., ECCV 2022)";
 
@@ -99,6 +100,16 @@ static const struct vit_variant {
     {"vit_small_patch14_dinov2", DINOV2, 14, 518, 0, &small, &scaled, &imagenet, 1},
     {"vit_base_patch14_dinov2", DINOV2, 14, 518, 0, &base, &scaled, &imagenet, 1},
     {"vit_large_patch14_dinov2", DINOV2, 14, 518, 0, &large, &scaled, &imagenet, 1},
+    {"vit_base_patch16_siglip_gap_224", SIGLIP, 16, 224, 0, &base, &gap, &half, 0.9},
+    {"vit_base_patch16_siglip_gap_256", SIGLIP, 16, 256, 0, &base, &gap, &half, 0.9},
+    {"vit_base_patch16_siglip_gap_384", SIGLIP, 16, 384, 0, &base, &gap, &half, 0.9},
+    {"vit_base_patch16_siglip_gap_512", SIGLIP, 16, 512, 0, &base, &gap, &half, 0.9},
+    {"vit_large_patch16_siglip_gap_256", SIGLIP, 16, 256, 0, &large, &gap, &half, 0.9},
+    {"vit_large_patch16_siglip_gap_384", SIGLIP, 16, 384, 0, &large, &gap, &half, 0.9},
+    {"vit_so400m_patch14_siglip_gap_224", SIGLIP, 14, 224, 0, &so400m, &gap, &half, 0.9},
+    {"vit_so400m_patch14_siglip_gap_378", SIGLIP, 14, 378, 0, &so400m, &gap, &half, 0.9},
+    {"vit_so400m_patch14_siglip_gap_448", SIGLIP, 14, 448, 0, &so400m, &gap, &half, 1},
+    {"vit_so400m_patch14_siglip_gap_896", SIGLIP, 14, 896, 0, &so400m, &gap, &half, 1},
     {"deit_tiny_patch16_224", DEIT, 16, 224, 1000, &tiny, &plain, &imagenet, 0.9},
     {"deit_small_patch16_224", DEIT, 16, 224, 1000, &small, &plain, &imagenet, 0.9},
     {"deit_base_patch16_224", DEIT, 16, 224, 1000, &base, &plain, &imagenet, 0.9},

@@ -9,14 +9,15 @@ aside; decayed: elements that timm gives weight decay.
 import re
 import sys
 import timm
+import torch
 from timm.models.vision_transformer import Block
 from timm.optim import param_groups_weight_decay
 
 TENSOR = re.compile(r"(cls_token|pos_embed|patch_embed\.proj\.(weight|bias)|(fc_)?norm\.(weight|bias)|head\.(weight|bias)"
                     r"|blocks\.\d+\.(norm[12]\.(weight|bias)|attn\.(qkv|proj)\.(weight|bias)|ls[12]\.gamma"
                     r"|mlp\.fc[12]\.(weight|bias)))")
-# Plain, but without a classifier in timm, or not under a ViT's or DeiT's name.
-OTHERS = re.compile(r".*(siglip|reg4_dinov2|giant_patch14_dinov2|intern|eva|_gap_448|giant_patch16_gap|huge_patch14_gap)")
+# Plain, but without a classifier in timm, or not under a ViT's or DeiT's name. SigLIP's with mean pooling are listed.
+OTHERS = re.compile(r".*(siglip(?!_gap)|reg4_dinov2|giant_patch14_dinov2|intern|eva|(?<!siglip)_gap_448|giant_patch16_gap|huge_patch14_gap)")
 
 
 # Blurred or averaged strides, other norms, stems and widths.
@@ -31,12 +32,15 @@ def fnv(text):
 
 
 def is_plain(model):
-    return all(TENSOR.fullmatch(name) for name in model.state_dict()) and type(model.blocks[0]) is Block
+    """Names of tensors, blocks and GELU are those of a plain ViT, and patches cover the images."""
+    embed, block = model.patch_embed, model.blocks[0]
+    return (all(TENSOR.fullmatch(name) for name in model.state_dict()) and type(block) is Block
+            and isinstance(block.mlp.act, torch.nn.GELU) and embed.img_size[0] % embed.patch_size[0] == 0)
 
 
 def line(name):
     config = timm.get_pretrained_cfg(name)
-    classes = config.num_classes or (0 if "dinov2" in name else 1000)
+    classes = config.num_classes or (0 if "dinov2" in name or "siglip" in name else 1000)
     model = timm.create_model(name, device="meta", num_classes=classes)
     if hasattr(model, "blocks"):
         if not is_plain(model):

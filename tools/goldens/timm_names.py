@@ -119,6 +119,8 @@ def lacks_of_vit(model):
         yield "another MLP"
     if activation(model, ("GELU",)):
         yield activation(model, ("GELU",))
+    if model.patch_embed.img_size[0] % model.patch_embed.patch_size[0]:
+        yield "images whose size is no multiple of the patch's"
     if "pos_embed" not in names:
         yield "no position embedding"
     if getattr(model, "pool_include_prefix", False) and model.global_pool == "avg":
