@@ -132,16 +132,39 @@ static const att_known_classes *called_after(const char *text, int parts, int cl
     return NULL;
 }
 
-/* The same of what a training's options say, where ImageNet-1k has other names as well. */
+/* Whether a part of a path, or of a name such as "tfds/imagenet2012:5.0", is the data set's name; with `and_more` also
+ * where the part only begins with it ("imagenet-1k-wds"), unless a digit follows. */
+static bool has_part_called(const char *path, const char *data_set, bool and_more)
+{
+    char part[PATH_ENDING], own[PATH_ENDING], name[PATH_ENDING];
+    plain_ending(data_set, 1, name);
+    size_t length = strlen(name);
+    for (; *path; path += strspn(path, "/:")) {
+        size_t size = strcspn(path, "/:");
+        snprintf(part, sizeof part, "%.*s", (int)size, path);
+        plain_ending(part, 1, own);
+        path += size;
+        if (strncmp(own, name, length) == 0 && (!own[length] || (and_more && !isdigit((unsigned char)own[length]))))
+            return true;
+    }
+    return false;
+}
+
+/* The data set with that many classes that a training's options name; ImageNet-1k has other names as well, which others
+ * begin with. */
 static const att_known_classes *trained_on(const char *said, int classes)
 {
-    enum { PARTS = 8 };
     static const char *const names[] = {"imagenet", "imagenet2012", "ilsvrc", "ilsvrc2012", "imnet"};
     const att_known_classes *imagenet = att_known_classes_find(IMAGENET);
     for (size_t i = 0; classes == imagenet->count && i < sizeof names / sizeof *names; i++)
-        if (is_called_after(said, PARTS, names[i]))
+        if (has_part_called(said, names[i], false))
             return imagenet;
-    return called_after(said, PARTS, classes);
+    for (int i = 0; i < att_known_classes_count(); i++) {
+        const att_known_classes *known = att_known_classes_at(i);
+        if (known->count == classes && has_part_called(said, known->name, true))
+            return known;
+    }
+    return NULL;
 }
 
 /* What the options of a training script say of its data set. *known: those of its classes, NULL: unknown. False where
