@@ -44,8 +44,10 @@ static const struct sign {
     {"fc_norm.*.*", "an unknown norm"},
     {"embeds.*", "NaFlexViT"},
     {"encoder.layers.encoder_layer_*", "torchvision's names of a ViT; only timm's are read"},
-    {"vit.*", TRANSFORMERS},
-    {"deit.*", TRANSFORMERS},
+    {"vit.embeddings.*", TRANSFORMERS},
+    {"vit.encoder.*", TRANSFORMERS},
+    {"deit.embeddings.*", TRANSFORMERS},
+    {"deit.encoder.*", TRANSFORMERS},
     {"embeddings.*", TRANSFORMERS},
     {"resnet.embedder.*", TRANSFORMERS},
     {"visual.*", "CLIP"},
@@ -83,6 +85,8 @@ static const struct sign {
     {"module.*", "names with the prefix \"module.\", left by parallel training"},
     {"backbone.*", "names with the prefix \"backbone.\""},
     {"model.*", "names with the prefix \"model.\""},
+    {"*.patch_embed.proj.*", "names with a prefix, as of a ViT that is a part of another module"},
+    {"*.layer1.0.conv1.*", "names with a prefix, as of a residual network that is a part of another module"},
 };
 enum { SIGNS = sizeof signs / sizeof *signs };
 

@@ -289,6 +289,9 @@ static void tensors_of_other_networks_are_named(void **state)
                      {"attn_pool.latent", "attention"},
                      {"patch_embed.backbone.stem.conv.weight", "hybrid"},
                      {"vit.encoder.layer.0.output.dense.weight", "transformers library"},
+                     {"deit.embeddings.cls_token", "transformers library"},
+                     {"vit.patch_embed.proj.weight", "names with a prefix"},
+                     {"net.layer1.0.conv1.weight", "names with a prefix"},
                      {"optimizer.exp_avg.head.weight", "no plain ViT"}, /* not ours without our metadata */
                      {"blocks.00.norm1.weight", "no plain ViT"},
                      {"blocks.99999999999999999999.norm1.weight", "no plain ViT"}};
