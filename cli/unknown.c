@@ -24,6 +24,11 @@ static const char *option_name(const void *table, int index)
     return index < count ? cli_option_at(table, index).option->name : cli_not_here_ignored_name(index - count);
 }
 
+static bool is_negation(const char *name)
+{
+    return strncmp(name, "no-", 3) == 0;
+}
+
 /* The option that the name was probably meant to be; NULL: none comes near, or none that may stand in a file. */
 static const char *find_nearest(const cli_table *table, const char *name, bool in_file)
 {
@@ -36,6 +41,8 @@ static const char *find_nearest(const cli_table *table, const char *name, bool i
     while (option_name(table, count))
         count++;
     const char *nearest = att_text_nearest(dashed, option_name, table, count);
+    if (nearest && is_negation(dashed) != is_negation(nearest)) /* the opposite of what was asked for */
+        return NULL;
     const cli_option *option = nearest ? cli_option_find(table, nearest).option : NULL;
     return in_file && option && option->once ? NULL : nearest;
 }

@@ -94,6 +94,7 @@ usage "--cooldown-epochs is timm's, but attscope does not have it yet" train mis
 usage "--log-wandb is timm's, but attscope does not have it yet; the run's folder has metrics.jsonl and scalars for TensorBoard" \
     train missing --log-wandb
 usage 'unknown option --pinmem; did you mean --pin-mem?' train missing --pinmem
+usage 'unknown option --no-pin-mem; see attscope train --help' train missing --no-pin-mem
 usage '--pin-mem: "yes" is not true or false' train missing --pin-mem=yes
 printf 'pin_mem: maybe\n' >c.yaml
 usage 'c.yaml, line 1: pin_mem must be true or false' train missing -c c.yaml
