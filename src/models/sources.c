@@ -383,6 +383,8 @@ static att_status note_config(att_context *context, const char *what, const att_
     ATT_TRY(refuse_transformers(context, what, root));
     /* Before timm 0.9 what is now in pretrained_cfg lay beside the architecture. */
     const json_t *config = json_object_get(root, "pretrained_cfg");
+    if (!json_is_object(config) && !says_nothing("pretrained_cfg", config))
+        return att_fail(context, ATT_ERR_FORMAT, "%s: \"pretrained_cfg\" must be an object", what);
     if (!json_is_object(config))
         config = root;
     ATT_TRY(note_name_member(context, what, root, "architecture", claims));

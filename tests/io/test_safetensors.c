@@ -143,6 +143,32 @@ static void a_common_prefix_is_removed(void **state)
     att_tensors_close(&file);
 }
 
+static void assert_kept(scratch *self, const char *const names[], int count)
+{
+    char header[1024] = "{";
+    for (int i = 0; i < count; i++)
+        snprintf(header + strlen(header), sizeof(header) - strlen(header),
+                 "\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}%s", names[i], i, i + 1,
+                 i + 1 < count ? "," : "}");
+    write_file(self, header, (size_t)count);
+    att_tensors *file = open_file(self);
+    for (int i = 0; i < count; i++)
+        assert_string_equal(att_tensors_at(file, i).name, names[i]);
+    assert_string_equal(att_tensors_origin(file), "");
+    att_tensors_close(&file);
+}
+
+static void names_that_would_be_the_same_are_kept(void **state)
+{
+    /* A stranger that a prefix tells from another tensor. */
+    static const char *const prefixed[] = {"module.a", "module.b", "module.c", "module.d", "a"};
+    assert_kept(*state, prefixed, 5);
+    /* Blocks that are counted anew in every chunk. */
+    static const char *const chunks[] = {"patch_embed.proj.weight", "blocks.0.0.norm1.weight",
+                                         "blocks.1.0.norm1.weight"};
+    assert_kept(*state, chunks, 3);
+}
+
 static void unusual_but_valid_headers_are_read(void **state)
 {
     scratch *self = *state;
@@ -267,6 +293,7 @@ int main(void)
         scratch_test(every_f16_converts_to_its_value),
         scratch_test(escapes_in_names_and_metadata_are_decoded),
         scratch_test(a_common_prefix_is_removed),
+        scratch_test(names_that_would_be_the_same_are_kept),
         scratch_test(unusual_but_valid_headers_are_read),
         scratch_test(entries_take_little_more_memory_than_the_header),
         scratch_test(metadata_take_little_more_memory_than_the_header),

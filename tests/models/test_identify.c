@@ -177,6 +177,7 @@ static void each_image_setting_comes_from_the_first_file_with_it(void **state)
     att_identity identity;
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     assert_true(identity.preprocess.std[0] == 0.25 && identity.preprocess.std[2] == 0.75); /* args.yaml's */
+    says(identity.origin, "preprocessing: args.yaml");                                     /* the first that says any */
     assert_true(identity.preprocess.mean[0] == 0.1 && identity.preprocess.mean[2] == 0.3); /* config.json's */
     assert_true(identity.preprocess.crop_pct == 0.75);
     assert_string_equal(identity.preprocess.crop_mode, "border");

@@ -2,6 +2,7 @@
 #include "models/made.h"
 
 #include "models/family.h"
+#include "models/slip.h"
 #include "models/timm.h"
 
 static void resolves(const place *p, const char *text, const char *network, const char *tag, bool deprecated)
@@ -143,6 +144,7 @@ static void only_sure_slips_are_suggested(void **state)
         if (strstr(att_context_message(p->context), "did you mean"))
             fail_msg("%s: %s", others[i], att_context_message(p->context));
     }
+    assert_false(att_name_is_slip("resnetv2_103", "resnetv2_101")); /* a depth, though three digits at the end */
 }
 
 /* --- pretrained tags --------------------------------------------------------------------------------------------- */
@@ -318,6 +320,24 @@ static void the_callers_tag_goes_before_the_config(void **state)
     assert_true(identity.test_crop_pct == 0);
     write_beside(p, "config.json", "{\"pretrained_cfg\": {\"test_input_size\": [3, 128, 96]}}");
     refused(p, "resnet18", ATT_ERR_FORMAT, "test_input_size");
+}
+
+/* As in timm before 0.9, and where a config says that it has none. */
+static void images_may_be_described_beside_the_name(void **state)
+{
+    const place *p = *state;
+    static const char *const members[] = {"", ", \"pretrained_cfg\": null"};
+    write_model(p, "resnet18", NULL, false);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        char text[128];
+        att_identity identity;
+        snprintf(text, sizeof text, "{\"architecture\": \"resnet18\", \"crop_pct\": 0.5%s}", members[i]);
+        write_beside(p, "config.json", text);
+        CHECK(p->context, identify(p, NULL, NULL, &identity));
+        assert_true(identity.preprocess.crop_pct == 0.5);
+    }
+    write_beside(p, "config.json", "{\"architecture\": \"resnet18\", \"pretrained_cfg\": \"tv_in1k\"}");
+    refused(p, NULL, ATT_ERR_FORMAT, "\"pretrained_cfg\" must be an object");
 }
 
 /* Whatever else describes images. */
@@ -503,6 +523,8 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
         {"\"act_layer\": \"gelu\"", "act_layer: gelu", "act_layer"},
         {"\"act_layer\": \"relu\"", "act_layer: relu", NULL},
         {"\"norm_layer\": \"groupnorm\"", "norm_layer: groupnorm", "norm_layer"},
+        {"\"down_kernel_size\": 3", "down_kernel_size: 3", "down_kernel_size 3"},
+        {"\"down_kernel_size\": 1", "down_kernel_size: 1", NULL},
         {"\"drop_block_rate\": 0.1", "drop_block_rate: 0.1", NULL},
         {"\"layers\": [1, 1, 1, 1]", "layers: [1, 1, 1, 1]", NULL},
         {"\"block_args\": {}", "block_args: {}", NULL},
@@ -753,6 +775,7 @@ int main(void)
         TEST(unknown_tags_are_refused),
         TEST(a_file_takes_the_tags_images),
         TEST(the_callers_tag_goes_before_the_config),
+        TEST(images_may_be_described_beside_the_name),
         TEST(the_callers_tag_goes_before_all_sources),
         TEST(tags_of_others_than_timm_say_nothing),
         TEST(the_first_tag_counts),
