@@ -580,7 +580,7 @@ att_status att_claims_read_metadata(att_context *context, const char *what, cons
     static const char *const config_keys[] = {"config", "pretrained_cfg"};
     for (int i = 0; i < COUNT(name_keys); i++) {
         const char *name = att_tensors_metadata(file, name_keys[i]);
-        if (name && *name)
+        if (name && *name && strlen(name) < sizeof claims->name) /* else a description, not a name */
             ATT_TRY(note_name(context, what, name, claims));
     }
     for (int i = 0; i < COUNT(option_keys); i++)

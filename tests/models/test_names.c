@@ -701,6 +701,11 @@ static void a_source_that_names_two_networks_is_refused(void **state)
         write_described(p, keys[i], "of_my_own");
         CHECK(p->context, identify(p, NULL, NULL, &identity));
     }
+    char description[200];
+    memset(description, 'x', sizeof description - 1);
+    description[sizeof description - 1] = '\0';
+    write_described(p, "model", description);
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
     write_described(p, "hyper_parameters", "{\"model_name\": \"vit_small_patch16_224\"}");
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "names two networks");
     write_model(p, "vit_tiny_patch16_224", NULL, false);
