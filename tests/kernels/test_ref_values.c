@@ -1,6 +1,7 @@
 /* The reference kernels of layers against values worked out by hand. */
 #include "kernels/direct.h"
 #include "ops/activation.h"
+#include "ops/add.h"
 #include "ops/context_broadcast.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
@@ -100,7 +101,7 @@ static void gelu_keeps_its_left_tail(void **state)
 static void add_repeats_a_shared_operand(void **state)
 {
     (void)state;
-    const att_sum_attrs bias = {.axes = 1};
+    const att_add_attrs bias = {.axes = 1};
     const double a[] = {1, 2, 3, 4, 5, 6, 7, 8}, b[] = {10, 20};
     double y[8];
     DIRECT("add", &bias, 2, OUTPUTS(y), SAMPLE(a, 2, 2), SHARED(b, 1, 2));

@@ -3,8 +3,8 @@
 
 #include <attscope/plan.h>
 
-#include "plan/plan.h"
 #include "models/fixture.h"
+#include "plan/plan.h"
 #include "sanitized.h"
 
 enum { CLASSES = 10 };
