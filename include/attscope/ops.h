@@ -21,8 +21,28 @@ ATT_API att_value att_linear(att_graph *graph, att_value x, att_value weight, at
  * beta [C] shared. (Ba, Kiros, Hinton 2016) */
 ATT_API att_value att_layer_norm(att_graph *graph, att_value x, att_value gamma, att_value beta, double eps);
 
+/* y = x / sqrt(mean(x^2) + eps) * gamma, the mean over the last axis of x [.., C]; gamma [C] shared. As PyTorch's
+ * rms_norm, which takes the graph type's machine epsilon for eps where it is given none; here it must be positive.
+ * (Zhang, Sennrich 2019) */
+ATT_API att_value att_rms_norm(att_graph *graph, att_value x, att_value gamma, double eps);
+
+/* y = x / max(|x|, eps), |x| the Euclidean norm over the last axis of x [.., C]. eps must be positive; PyTorch's
+ * normalize takes 1e-12. The gradient treats the divisor of rows with |x| <= eps as the constant eps. */
+ATT_API att_value att_l2_norm(att_graph *graph, att_value x, double eps);
+
+/* y = exp(x - max(x)) / sum(exp(x - max(x))), maximum and sum over the last axis of x [.., C]. Elements of minus
+ * infinity, as masks set them, become 0 and have the gradient 0. As in PyTorch, a row becomes NaN where all its
+ * elements are minus infinity, where one is plus infinity, or where one is NaN. */
+ATT_API att_value att_softmax(att_graph *graph, att_value x);
+
 /* y = x Phi(x) = x/2 (1 + erf(x / sqrt 2)), the exact form. (Hendrycks, Gimpel 2016) */
 ATT_API att_value att_gelu(att_graph *graph, att_value x);
+
+/* y = x / (1 + exp(-x)), also called swish. (Elfwing, Uchibe, Doya 2018) */
+ATT_API att_value att_silu(att_graph *graph, att_value x);
+
+/* y = tanh(x), elementwise. */
+ATT_API att_value att_tanh(att_graph *graph, att_value x);
 
 /* y = a + b: equal shapes, or b shared with the shape of a's last axes, leading ones aside (position embedding
  * [1, N, C], bias [C]). */
@@ -173,6 +193,48 @@ ATT_API att_value att_channel_conv(att_graph *graph, att_value x, att_value weig
 ATT_API att_value att_channel_linear(att_graph *graph, att_value x, att_value weight);
 /* a [.., A] and b [.., B] side by side: [.., A + B]. */
 ATT_API att_value att_concat(att_graph *graph, att_value a, att_value b);
+
+/* --- axes, rows and places: x is a sample value of any shape unless said otherwise ------------------------------- */
+
+/* The elements of x with its axes in another order: axis i of y is axis axes[i] of x. `axes` holds `count` numbers, as
+ * many as x has axes: each of 0 .. count - 1 once. As torch.permute. Errors: ERR_ARGUMENT for any other list. */
+ATT_API att_value att_transpose(att_graph *graph, att_value x, const int *axes, int count);
+/* The elements of x, in their order, under another shape of as many elements, else ERR_MISMATCH. They are copied. */
+ATT_API att_value att_reshape(att_graph *graph, att_value x, att_shape shape);
+
+/* Products of matrices, one for each index of the leading axes, which a and b share: y = scale a b with a [.., M, K],
+ * b [.., K, N], or with `transposed` y = scale a b' with b [.., N, K]. y [.., M, N]. */
+ATT_API att_value att_matmul(att_graph *graph, att_value a, att_value b, bool transposed, double scale);
+
+/* A map x [H, W, C] cut into windows of height x width pixels: y [H W / (height width), height width, C], windows row
+ * by row and the pixels of each row by row. The map is first shifted cyclically: pixel (i, j) of window (m, n) is x[(m
+ * height + i + shift_y) mod H, (n width + j + shift_x) mod W]. As Swin's torch.roll by (-shift_y, -shift_x) and
+ * window_partition. height divides H, width divides W; 0 <= shift_y < H, 0 <= shift_x < W. (Liu et al., ICCV 2021) */
+typedef struct att_window_options {
+    int height, width;
+    int shift_y, shift_x;
+} att_window_options;
+ATT_API att_value att_windows(att_graph *graph, att_value x, const att_window_options *options);
+/* The inverse: windows [H W / (height width), height width, C] become the map y [H, W, C]. height, width: H and W. As
+ * window_reverse and torch.roll by (shift_y, shift_x). */
+ATT_API att_value att_windows_back(att_graph *graph, att_value windows, int height, int width,
+                                   const att_window_options *options);
+/* Each 2 x 2 pixels of a map x [H, W, C] become one: y [ceil(H / 2), ceil(W / 2), 4 C], y[i, j] = x[2i, 2j], x[2i + 1,
+ * 2j], x[2i, 2j + 1], x[2i + 1, 2j + 1] one behind the other, zeros beyond the map. The order of timm's PatchMerging.
+ */
+ATT_API att_value att_merge_patches(att_graph *graph, att_value x);
+
+/* Rows of a shared table [V, C]: y[.., c] = table[indices[..], c]. indices [..]: a sample value of type I32 with at
+ * most ATT_MAX_RANK - 1 axes; y [.., C]. An index outside [0, V) makes its row NaN and adds nothing to the table's
+ * gradient.
+ */
+ATT_API att_value att_embed(att_graph *graph, att_value table, att_value indices);
+
+/* A map x [H, W, C] brought to y [height, width, C] by bilinear interpolation. Row i of y lies at row s = max((i + 1/2)
+ * H / height - 1/2, 0) of x: with r = floor(s) it is (1 - s + r) of row r and s - r of row min(r + 1, H - 1); columns
+ * alike. As torch.nn.functional.interpolate(size=(height, width), mode="bilinear", align_corners=False), without
+ * antialiasing where y is smaller. */
+ATT_API att_value att_upsample_bilinear(att_graph *graph, att_value x, int height, int width);
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,11 @@
     {                                                                 \
         .desc = {ATT_I32, ATT_SAMPLE, {.rank = 0}}, .limit = (limit_) \
     }
+/* The same, several per sample. */
+#define ATT_CASE_INDICES(limit_, ...)                                                 \
+    {                                                                                 \
+        .desc = {ATT_I32, ATT_SAMPLE, ATT_CASE_SHAPE(__VA_ARGS__)}, .limit = (limit_) \
+    }
 #define ATT_CASE_ABSENT                               \
     {                                                 \
         .desc = { ATT_F32, ATT_SAMPLE, {.rank = -1} } \

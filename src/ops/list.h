@@ -66,6 +66,16 @@
     X(relu_grad)                    \
     X(sigmoid)                      \
     X(sigmoid_grad)                 \
+    X(softmax)                      \
+    X(softmax_grad)                 \
+    X(tanh)                         \
+    X(tanh_grad)                    \
+    X(silu)                         \
+    X(silu_grad)                    \
+    X(rms_norm)                     \
+    X(rms_norm_grad)                \
+    X(l2_norm)                      \
+    X(l2_norm_grad)                 \
     X(global_max)                   \
     X(global_max_grad)              \
     X(global_style)                 \
@@ -83,6 +93,17 @@
     X(channel_linear_weight_grad)   \
     X(dct_pool)                     \
     X(dct_pool_grad)                \
+    X(transpose)                    \
+    X(reshape)                      \
+    X(matmul)                       \
+    X(windows)                      \
+    X(windows_back)                 \
+    X(merge_patches)                \
+    X(merge_patches_grad)           \
+    X(embed)                        \
+    X(embed_grad)                   \
+    X(upsample_bilinear)            \
+    X(upsample_bilinear_grad)       \
     X(cast)                         \
     X(loss_seed)                    \
     X(sum_lanes)                    \

@@ -14,20 +14,12 @@ att_value att_pixel_gate(att_graph *graph, att_value x, att_value gate)
     return att_emit(graph, "pixel_gate", NULL, in, IN_COUNT, NULL);
 }
 
-/* One number for each row of x. */
-static att_shape gate_shape(const att_desc *x)
-{
-    att_shape shape = x->shape;
-    shape.dims[shape.rank - 1] = 1;
-    return shape;
-}
-
 static att_status gate_infer(att_infer *infer)
 {
     static const char op[] = "pixel_gate";
     ATT_TRY(att_rule_count(infer, op, IN_COUNT));
     ATT_TRY(att_rule_take_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_take_shape(infer, op, GATE, "gate", ATT_SAMPLE, gate_shape(&infer->in[X])));
+    ATT_TRY(att_rule_take_shape(infer, op, GATE, "gate", ATT_SAMPLE, att_rule_one_a_row(&infer->in[X])));
     if (att_desc_present(&infer->in[RESIDUAL]))
         ATT_TRY(att_rule_take_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
@@ -86,7 +78,7 @@ static att_status dot_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, "pixel_dot", 2));
     ATT_TRY(att_rule_take_rows(infer, "pixel_dot", 0, "dy"));
     ATT_TRY(att_rule_take_like(infer, "pixel_dot", 1, "x", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, gate_shape(&infer->in[1]));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_rule_one_a_row(&infer->in[1]));
     return ATT_OK;
 }
 

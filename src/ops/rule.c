@@ -101,6 +101,13 @@ int64_t att_rule_rows(const att_desc *desc)
     return att_shape_count(desc->shape) / att_rule_columns(desc);
 }
 
+att_shape att_rule_one_a_row(const att_desc *desc)
+{
+    att_shape shape = desc->shape;
+    shape.dims[shape.rank - 1] = 1;
+    return shape;
+}
+
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape)
 {
     if (infer->out_count < infer->room)

@@ -30,6 +30,8 @@ att_status att_rule_take_vector(const att_infer *infer, const char *op, int i, c
 /* Elements of a row, and rows: all axes but the last. The rank is at least 1. */
 int64_t att_rule_columns(const att_desc *desc);
 int64_t att_rule_rows(const att_desc *desc);
+/* Its shape with a last axis of 1: one number for each row. */
+att_shape att_rule_one_a_row(const att_desc *desc);
 
 /* Appends an output. */
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);

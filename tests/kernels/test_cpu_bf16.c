@@ -83,6 +83,8 @@ static void products_agree_with_the_reference(void **state)
     run_op("affine_sums", 1, 0);
     run_op("affine_sums", 2, 0);
     run_op("affine_sums", 3, 0);
+    run_op("matmul", 3, 0);
+    run_op("matmul", 3, 1);
 }
 
 /* More rows than one pass takes, an odd number of them, columns that fill no vector, more outputs than a block. */

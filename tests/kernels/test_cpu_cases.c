@@ -115,7 +115,7 @@ static void compare(const case_setup *setup, const case_result *ours, const case
 /* Whose second operand is f32 and rounded inside. */
 static bool is_product(const char *op)
 {
-    return !strncmp(op, "linear", 6) || !strncmp(op, "conv2d", 6) || !strncmp(op, "affine", 6);
+    return !strncmp(op, "linear", 6) || !strncmp(op, "conv2d", 6) || !strncmp(op, "affine", 6) || !strcmp(op, "matmul");
 }
 
 /* Bits of our own kernels do not depend on how many threads share a call; those of oneDNN's products may. */

@@ -202,6 +202,34 @@ static void gelu_is_as_close_as_it_says(void **state)
     assert_true(near <= 6e-7 && far <= 4e-7 && slope <= 5e-7);
 }
 
+/* The hyperbolic tangent on a dense grid, relative. Measured: 3.0e-7. */
+static void tanh_is_as_close_as_it_says(void **state)
+{
+    (void)state;
+    enum { COUNT = 100000 };
+    const att_op_case grid = {
+        .name = "grid", .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(COUNT)}, .scale = 1}}, .in_count = 1};
+    case_drawn drawn = draw(case_op(att_ops, "tanh"), &grid, 0, 0);
+    float *x = drawn.block[0];
+    for (int64_t i = 0; i < 3 * COUNT; i++)
+        x[i] = (float)(12 * ((double)i / (1.5 * COUNT) - 1));
+    case_result truth, ours;
+    truth_run(&drawn, &truth);
+    assert_true(case_run(&drawn, tiers_kernel(context, "tanh"), 1, 0, &ours));
+    double largest = 0;
+    for (int64_t i = 0; i < 3 * COUNT; i++) {
+        double expected = case_value(&truth, 0, i), got = case_value(&ours, 0, i);
+        assert_true(fabs(got) <= 1);
+        if (expected != 0)
+            largest = fmax(largest, fabs(got - expected) / fabs(expected));
+    }
+    print_message("tanh: relative errors up to %.2g\n", largest);
+    assert_true(largest <= 5e-7);
+    case_result_free(&truth);
+    case_result_free(&ours);
+    case_free(&drawn);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -209,6 +237,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(unusual_magnitudes_are_as_in_the_reference),
         cmocka_unit_test(nan_goes_where_it_goes_in_the_reference),
         cmocka_unit_test(gelu_is_as_close_as_it_says),
+        cmocka_unit_test(tanh_is_as_close_as_it_says),
     };
     return TIERS_RUN(argv[0], tests);
 }

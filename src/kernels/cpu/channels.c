@@ -15,15 +15,11 @@ static void copy(float *to, const float *from, int64_t channels)
 /* `count` channels of x from number `from` on, zeros where x is NULL, become those of y from number `to` on. */
 static void move(const att_call *call, const void *x, int64_t from, int64_t to, int64_t count)
 {
-    bool narrow_x = att_is_narrow(&call->problem->in[0]), narrow_y = att_is_narrow(&call->problem->out[0]);
-    void *y = (char *)call->out[0] + (size_t)to * att_float_size(narrow_y);
-    if (!x)
-        memset(y, 0, (size_t)count * att_float_size(narrow_y));
-    else if (narrow_x == narrow_y)
-        memcpy(y, att_float_at(x, from, narrow_x), (size_t)count * att_float_size(narrow_y));
+    bool narrow_y = att_is_narrow(&call->problem->out[0]);
+    if (x)
+        att_float_move(x, from, att_is_narrow(&call->problem->in[0]), call->out[0], to, narrow_y, count);
     else
-        for (int64_t i = 0; i < count; i++)
-            att_float_put(y, i, att_float_get(x, from + i, narrow_x), narrow_y);
+        att_float_clear(call->out[0], to, narrow_y, count);
 }
 
 static att_status shortcut_pad_run(const att_call *call)

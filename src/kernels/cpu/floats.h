@@ -70,4 +70,23 @@ ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool narrow)
     ((uint16_t *)y)[i] = (uint16_t)(value != value ? nan : rounded);
 }
 
+/* Elements [from, from + count) of x become those of y from number `to` on. */
+static inline void att_float_move(const void *x, int64_t from, bool narrow_x, void *y, int64_t to, bool narrow_y,
+                                  int64_t count)
+{
+    if (narrow_x == narrow_y) {
+        size_t size = att_float_size(narrow_y);
+        memcpy((char *)y + (size_t)to * size, att_float_at(x, from, narrow_x), (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        att_float_put(y, to + i, att_float_get(x, from + i, narrow_x), narrow_y);
+}
+
+/* Elements [to, to + count) of y become zero. */
+static inline void att_float_clear(void *y, int64_t to, bool narrow, int64_t count)
+{
+    memset((char *)y + (size_t)to * att_float_size(narrow), 0, (size_t)count * att_float_size(narrow));
+}
+
 #endif

@@ -20,6 +20,15 @@
     X(conv2d_weight_grad_columns) \
     X(conv2d_weight_grad)         \
     X(conv2d_weight_grad_bf16)    \
+    X(transpose)                  \
+    X(reshape)                    \
+    X(matmul)                     \
+    X(windows)                    \
+    X(windows_back)               \
+    X(merge_patches)              \
+    X(merge_patches_grad)         \
+    X(embed)                      \
+    X(embed_grad)                 \
     X(concat)                     \
     X(concat_grad)                \
     X(shortcut_pad)               \

@@ -326,7 +326,7 @@ static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t
 static dnnl_status_t make_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
 {
     if (which == A)
-        return matrix_desc(desc, spec->dtype, spec->rows, spec->inner, false);
+        return matrix_desc(desc, spec->dtype, spec->rows, spec->inner, spec->a_transposed);
     if (which == BIAS)
         return matrix_desc(desc, ATT_F32, 1, spec->columns, false);
     if (which == TO)

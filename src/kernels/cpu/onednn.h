@@ -15,6 +15,7 @@
 typedef struct att_product_spec {
     int64_t rows, inner, columns;
     att_dtype dtype, to; /* ATT_F32, ATT_BF16: of a and b, and of the result; bias and b before packing are f32 */
+    bool a_transposed;   /* a lies as [inner, rows] */
     bool b_transposed;   /* b lies as [columns, inner] */
     bool pack;           /* b is given in the product's own layout, made by att_product_pack() */
     bool bias;

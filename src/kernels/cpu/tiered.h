@@ -56,6 +56,16 @@
     X(relu_grad)                    \
     X(sigmoid)                      \
     X(sigmoid_grad)                 \
+    X(softmax)                      \
+    X(softmax_grad)                 \
+    X(tanh)                         \
+    X(tanh_grad)                    \
+    X(silu)                         \
+    X(silu_grad)                    \
+    X(rms_norm)                     \
+    X(rms_norm_grad)                \
+    X(l2_norm)                      \
+    X(l2_norm_grad)                 \
     X(global_max)                   \
     X(global_max_grad)              \
     X(global_style)                 \
@@ -68,6 +78,8 @@
     X(pixel_dot)                    \
     X(dct_pool)                     \
     X(dct_pool_grad)                \
+    X(upsample_bilinear)            \
+    X(upsample_bilinear_grad)       \
     X(attention_summary)            \
     X(step_norms)                   \
     X(residual_norms)               \

@@ -1,0 +1,12 @@
+/* ops/merge_patches.h - attributes of merge_patches_grad. */
+#ifndef ATT_OPS_MERGE_PATCHES_H
+#define ATT_OPS_MERGE_PATCHES_H
+
+#include <stdint.h>
+
+/* Of the map that was merged. */
+typedef struct att_merge_attrs {
+    int32_t height, width;
+} att_merge_attrs;
+
+#endif
