@@ -1,7 +1,7 @@
 #include <attscope/data.h>
 
 #include "core/memory.h"
-#include "data/pictures.h"
+#include "data/opened.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, BATCH_IMAGES = 2, STL_SIDE = 96, STL_PLANE = STL_SIDE * STL_SIDE };
 
@@ -58,29 +58,6 @@ static void write_cifar10(const scratch *self, const char *folder)
     pack_file files[7];
     for (int i = 0; i < cifar10_files(files); i++)
         write_file(self, folder, files[i].name, files[i].bytes, files[i].size);
-}
-
-static att_dataset *open_set(scratch *self, const char *path, const char *split, const char *map)
-{
-    att_dataset *dataset = NULL;
-    att_dataset_options options = att_dataset_options_defaults();
-    options.split = split;
-    options.class_map = map;
-    if (att_dataset_open(self->context, path, &options, &dataset) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
-    return dataset;
-}
-
-static void expect_failure(scratch *self, const char *path, const char *split, att_status status, const char *part)
-{
-    att_dataset *dataset = NULL;
-    att_dataset_options options = att_dataset_options_defaults();
-    options.split = split;
-    size_t allocated = att_context_allocations(self->context).bytes_now;
-    assert_int_equal(att_dataset_open(self->context, path, &options, &dataset), status);
-    assert_null(dataset);
-    assert_message_has(self, part);
-    assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
 static void assert_pixels(scratch *self, const att_dataset *dataset, int64_t index, int image, int side)
@@ -234,7 +211,7 @@ static void a_too_large_file_is_refused_unread(void **state)
         sum += (uint8_t)tar[i];
     snprintf(tar + 148, 8, "%06o", sum);
     scratch_write(self, tar, sizeof tar);
-    expect_failure(self, self->path, "train", ATT_ERR_FORMAT,
+    expect_failure(self, self->path, "train", NULL, ATT_ERR_FORMAT,
                    "536870913 bytes; expected at most the 536870912 that such a file can have");
 }
 
@@ -249,7 +226,7 @@ static void a_missing_file_is_reported_before_any_is_read(void **state)
                                {"data_batch_3.bin", bytes, size},
                                {"data_batch_4.bin", bytes, size}};
     pack_files(self->path, "ustar.gz", files, 4);
-    expect_failure(self, self->path, "train", ATT_ERR_NOT_FOUND, "has no data_batch_5.bin");
+    expect_failure(self, self->path, "train", NULL, ATT_ERR_NOT_FOUND, "has no data_batch_5.bin");
     /* What is kept of the archive, and lists of names; pixels would be as much again. */
     assert_in_range(att_context_allocations(self->context).bytes_peak, 4 * size, 5 * size);
 }
@@ -263,7 +240,7 @@ static void two_copies_of_one_file_are_refused(void **state)
     files[count] = (pack_file){"copy/data_batch_2.bin", files[1].bytes, files[1].size};
     for (int k = 0; k < 2; k++) {
         pack_files(self->path, kinds[k], files, count + 1);
-        expect_failure(self, self->path, "train", ATT_ERR_FORMAT,
+        expect_failure(self, self->path, "train", NULL, ATT_ERR_FORMAT,
                        "two files data_batch_2.bin, data_batch_2.bin and copy/data_batch_2.bin");
         att_dataset *dataset = open_set(self, self->path, "test", NULL); /* which needs neither */
         att_dataset_close(&dataset);
@@ -373,9 +350,9 @@ static void stl10_images_are_read_column_by_column(void **state)
     }
     att_dataset_close(&dataset);
     write_stl10(self, "train_X.bin", "train_y.bin", 2, (const uint8_t[]){1, 0});
-    expect_failure(self, self->folder, "train", ATT_ERR_FORMAT, "image 1 has label 0, expected 1 to 10");
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT, "image 1 has label 0, expected 1 to 10");
     write_file(self, "stl10_binary", "train_y.bin", "\1\1\1", 3);
-    expect_failure(self, self->folder, "train", ATT_ERR_MISMATCH, "3 labels for 2 images");
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_MISMATCH, "3 labels for 2 images");
 }
 
 static void a_class_map_renumbers_classes_by_name(void **state)
@@ -406,19 +383,20 @@ static void damaged_files_are_refused_with_the_reason(void **state)
     size_t size = make_records(bytes, 0, BATCH_IMAGES, 0);
     write_cifar10(self, folder);
     write_file(self, folder, "data_batch_2.bin", bytes, size - 1);
-    expect_failure(self, self->folder, "train", ATT_ERR_FORMAT, "data_batch_2.bin");
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT, "data_batch_2.bin");
     write_file(self, folder, "data_batch_2.bin", bytes, 0);
-    expect_failure(self, self->folder, "train", ATT_ERR_FORMAT, "0 bytes are not a number of images of 3073 each");
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT,
+                   "0 bytes are not a number of images of 3073 each");
     bytes[3 * PLANE + 1] = 10;
     write_file(self, folder, "data_batch_2.bin", bytes, size);
-    expect_failure(self, self->folder, "train", ATT_ERR_FORMAT, "image 1 has label 10, expected 0 to 9");
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT, "image 1 has label 10, expected 0 to 9");
     snprintf(path, sizeof path, "%s/%s/data_batch_2.bin", self->folder, folder);
     assert_int_equal(remove(path), 0);
-    expect_failure(self, self->folder, "train", ATT_ERR_NOT_FOUND, "data_batch_2.bin");
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_NOT_FOUND, "data_batch_2.bin");
     write_file(self, folder, "batches.meta.txt", "a\nb\n", 4);
-    expect_failure(self, self->folder, "test", ATT_ERR_MISMATCH, "names 2 classes, expected 10");
+    expect_failure(self, self->folder, "test", NULL, ATT_ERR_MISMATCH, "names 2 classes, expected 10");
     write_file(self, folder, "batches.meta.txt", "a\0b\n", 4);
-    expect_failure(self, self->folder, "test", ATT_ERR_FORMAT, "zero bytes");
+    expect_failure(self, self->folder, "test", NULL, ATT_ERR_FORMAT, "zero bytes");
 }
 
 static att_status open_and_close(scratch *self)

@@ -295,6 +295,60 @@ static void training_ops_refuse_what_does_not_fit(void **state)
 }
 
 /* Every rule refuses inputs that are missing, and the wrong number of them. */
+static void refused(att_graph *g, att_status expected, const char *words)
+{
+    assert_int_equal(att_graph_status(g), expected);
+    if (!strstr(att_context_message(fd_context), words))
+        fail_msg("\"%s\" lacks \"%s\"", att_context_message(fd_context), words);
+    att_graph_destroy(&g);
+}
+
+static void operations_on_places_refuse_what_does_not_fit(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    att_transpose(g, sample(g, att_shape_of(2, 3)), (int[]){1, 1}, 2);
+    refused(g, ATT_ERR_ARGUMENT, "axis 1 of the result is axis 1");
+    g = new_graph();
+    att_reshape(g, sample(g, att_shape_of(2, 3)), att_shape_of(5));
+    refused(g, ATT_ERR_MISMATCH, "as many elements");
+    g = new_graph();
+    att_matmul(g, sample(g, att_shape_of(2, 3)), sample(g, att_shape_of(2, 3)), false, 1);
+    refused(g, ATT_ERR_MISMATCH, "cannot be multiplied");
+    g = new_graph();
+    att_windows(g, sample(g, att_shape_of(4, 6, 1)), &(att_window_options){.height = 3, .width = 3});
+    refused(g, ATT_ERR_MISMATCH, "4 x 6 does not divide into windows of 3 x 3");
+    g = new_graph();
+    att_windows(g, sample(g, att_shape_of(4, 6, 1)), &(att_window_options){.height = 2, .width = 3, .shift_x = 6});
+    refused(g, ATT_ERR_ARGUMENT, "the shift is");
+    g = new_graph();
+    att_upsample_bilinear(g, sample(g, att_shape_of(4, 6, 1)), 0, 3);
+    refused(g, ATT_ERR_ARGUMENT, "must be at least 1 x 1");
+}
+
+static void operations_on_places_have_the_shapes_they_say(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    att_value map = sample(g, att_shape_of(4, 6, 5));
+    const att_window_options window = {.height = 2, .width = 3, .shift_y = 1};
+    att_value windows = att_windows(g, map, &window);
+    const att_shape shapes[] = {att_value_shape(g, att_transpose(g, map, (int[]){2, 0, 1}, 3)),
+                                att_value_shape(g, att_reshape(g, map, att_shape_of(24, 5))),
+                                att_value_shape(g, windows),
+                                att_value_shape(g, att_windows_back(g, windows, 4, 6, &window)),
+                                att_value_shape(g, att_merge_patches(g, map)),
+                                att_value_shape(g, att_upsample_bilinear(g, map, 8, 7)),
+                                att_value_shape(g, att_matmul(g, map, map, true, 1))};
+    const att_shape expected[] = {att_shape_of(5, 4, 6), att_shape_of(24, 5),    att_shape_of(4, 6, 5),
+                                  att_shape_of(4, 6, 5), att_shape_of(2, 3, 20), att_shape_of(8, 7, 5),
+                                  att_shape_of(4, 6, 6)};
+    FD_OK(att_graph_status(g));
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_true(att_shape_equal(shapes[i], expected[i]));
+    att_graph_destroy(&g);
+}
+
 static void every_rule_refuses_missing_inputs(void **state)
 {
     (void)state;
@@ -366,6 +420,8 @@ int main(void)
         cmocka_unit_test(batch_norm_has_the_usual_options),
         cmocka_unit_test(batch_norm_in_training_is_of_the_batch),
         cmocka_unit_test(map_ops_refuse_what_does_not_fit),
+        cmocka_unit_test(operations_on_places_refuse_what_does_not_fit),
+        cmocka_unit_test(operations_on_places_have_the_shapes_they_say),
         cmocka_unit_test(every_rule_refuses_missing_inputs),
         cmocka_unit_test(every_rule_looks_at_each_axis_behind_the_first_input),
     };
