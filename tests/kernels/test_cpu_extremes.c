@@ -230,6 +230,34 @@ static void tanh_is_as_close_as_it_says(void **state)
     case_free(&drawn);
 }
 
+/* Masks are elements of minus infinity: they become 0, a row of nothing else NaN. */
+static void softmax_leaves_masked_elements_out(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 35, ROWS = 3 };
+    const att_op_case rows = {.name = "rows",
+                              .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(ROWS, COLUMNS)}, .scale = 1}},
+                              .in_count = 1};
+    case_drawn drawn = draw(case_op(att_ops, "softmax"), &rows, 0, 0);
+    float *x = drawn.block[0];
+    for (int i = 0; i < COLUMNS; i++) {
+        x[i] = i % 3 ? x[i] : -INFINITY;
+        x[COLUMNS + i] = -INFINITY;
+    }
+    case_result truth, ours;
+    truth_run(&drawn, &truth);
+    assert_true(case_run(&drawn, tiers_kernel(context, "softmax"), 1, 0, &ours));
+    for (int i = 0; i < COLUMNS; i++) {
+        double got = case_value(&ours, 0, i);
+        assert_true(i % 3 ? fabs(got - case_value(&truth, 0, i)) < 1e-6 : got == 0); /* measured: 3e-8 */
+        assert_true(isnan(case_value(&ours, 0, COLUMNS + i)));
+        assert_true(isfinite(case_value(&ours, 0, 2 * COLUMNS + i)));
+    }
+    case_result_free(&truth);
+    case_result_free(&ours);
+    case_free(&drawn);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -238,6 +266,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nan_goes_where_it_goes_in_the_reference),
         cmocka_unit_test(gelu_is_as_close_as_it_says),
         cmocka_unit_test(tanh_is_as_close_as_it_says),
+        cmocka_unit_test(softmax_leaves_masked_elements_out),
     };
     return TIERS_RUN(argv[0], tests);
 }
