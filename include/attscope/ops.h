@@ -26,6 +26,14 @@ ATT_API att_value att_layer_norm(att_graph *graph, att_value x, att_value gamma,
  * (Zhang, Sennrich 2019) */
 ATT_API att_value att_rms_norm(att_graph *graph, att_value x, att_value gamma, double eps);
 
+/* y = (x - mean) / sqrt(var + eps) * gamma + beta, mean and (biased) variance over all rows of x [.., C] and the C /
+ * groups channels of a group, of each sample by itself; channel c is in group floor(c groups / C). gamma, beta [C]
+ * shared, or ATT_NONE for 1 and 0. As torch.nn.GroupNorm, whose maps lie channels first. With one group this is the
+ * norm of PoolFormer and of GroupNorm(1, C) elsewhere; with groups = C it is instance norm. eps must be positive;
+ * PyTorch takes 1e-5. Errors: ERR_ARGUMENT where groups does not divide C. (Wu, He, ECCV 2018) */
+ATT_API att_value att_group_norm(att_graph *graph, att_value x, int groups, att_value gamma, att_value beta,
+                                 double eps);
+
 /* y = x / max(|x|, eps), |x| the Euclidean norm over the last axis of x [.., C]. eps must be positive; PyTorch's
  * normalize takes 1e-12. The gradient treats the divisor of rows with |x| <= eps as the constant eps. */
 ATT_API att_value att_l2_norm(att_graph *graph, att_value x, double eps);

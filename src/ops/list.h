@@ -74,6 +74,9 @@
     X(silu_grad)                    \
     X(rms_norm)                     \
     X(rms_norm_grad)                \
+    X(group_norm)                   \
+    X(group_norm_sums)              \
+    X(group_norm_grad)              \
     X(l2_norm)                      \
     X(l2_norm_grad)                 \
     X(global_max)                   \

@@ -23,8 +23,9 @@ static const tolerance tolerances[] = {
     {"conv2d_weight_grad", NULL, 2e-6}, /* 7.3e-7 */
     /* 1e-5: the mean, 1e4, is known to 5e-4 in f32, and that is what the deviations of 1 are measured from. */
     {"layer_norm", "large_mean", 2e-5},
-    {"layer_norm", NULL, 1e-6},      /* 1.4e-7 */
-    {"layer_norm_grad", NULL, 2e-6}, /* 5.1e-7 */
+    {"group_norm", "large_mean", 3e-5}, /* 1.6e-5, for the same reason */
+    {"layer_norm", NULL, 1e-6},         /* 1.4e-7 */
+    {"layer_norm_grad", NULL, 2e-6},    /* 5.1e-7 */
     /* 2.9e-5: scores of several thousands are known to 1e-4 in f32, and so are the exponents of e. */
     {"attention", "sharp", 6e-5},
     {"attention", NULL, 4e-6},      /* 1.9e-6 */
@@ -76,7 +77,7 @@ static double statistics_difference(const case_result *ours, const case_result *
 static double worst_measured, worst_rounded_inside, worst_flipped;
 /* Elements of a bf16 output that may be the other neighbour of what lies near their middle: a share, and one for
  * outputs of few elements. A rounding error shows in half of them. */
-static const double flipped_limit = 0.02; /* 0.0065, of layer_norm's "large_mean"; elsewhere 0.0003 */
+static const double flipped_limit = 0.02; /* 0.0089, of group_norm's "large_mean"; elsewhere than there 0.0003 */
 
 static double narrow_difference(const case_setup *setup, const case_result *ours, const case_result *truth, int out)
 {

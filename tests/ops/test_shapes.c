@@ -52,6 +52,7 @@ static void builders_yield_the_stated_shapes(void **state)
     assert_shape(g, att_linear(g, x, shared(g, att_shape_of(4, 3, 1, 2)), shared(g, att_shape_of(4))),
                  att_shape_of(5, 4));
     assert_shape(g, att_layer_norm(g, x, c6, c6, 1e-6), att_shape_of(5, 6));
+    assert_shape(g, att_group_norm(g, x, 3, c6, ATT_NONE, 1e-5), att_shape_of(5, 6));
     assert_shape(g, att_gelu(g, x), att_shape_of(5, 6));
     assert_shape(g, att_add(g, sample(g, att_shape_of(5, 1)), shared(g, att_shape_of(1))), att_shape_of(5, 1));
     assert_shape(g, att_add(g, x, shared(g, att_shape_of(1, 5, 6))), att_shape_of(5, 6));
@@ -205,6 +206,13 @@ static void layers_refuse_what_does_not_fit(void **state)
            att_layer_norm(g, x, shared(g, att_shape_of(5)), p, 1e-6));
     WRONG("layer_norm: eps is 0, must be positive", att_layer_norm(g, x, p, p, 0));
     WRONG("layer_norm: eps is nan", att_layer_norm(g, x, p, p, NAN));
+    WRONG("group_norm: 6 channels of x [5, 6] in 4 groups, the number of groups must divide that of channels",
+          att_group_norm(g, x, 4, p, p, 1e-5));
+    WRONG("group_norm: 6 channels of x [5, 6] in 0 groups", att_group_norm(g, x, 0, p, p, 1e-5));
+    WRONG("group_norm: 6 channels of x [5, 6] in -1 groups", att_group_norm(g, x, -1, p, p, 1e-5));
+    WRONG("group_norm: eps is 0, must be positive", att_group_norm(g, x, 2, p, p, 0));
+    MISFIT("group_norm: beta [5] must have 6 elements",
+           att_group_norm(g, x, 2, ATT_NONE, shared(g, att_shape_of(5)), 1e-5));
     MISFIT("add: b [5, 5] must have the shape [5, 6]", att_add(g, x, sample(g, att_shape_of(5, 5))));
     MISFIT("add: shared b [5] must have the shape of the last axes of a [5, 6]",
            att_add(g, x, shared(g, att_shape_of(5))));

@@ -120,12 +120,6 @@ static bool is_masked(const att_problem *problem)
     return ATT_ATTRS(problem, batch_norm)->activation == ATT_ACT_RELU;
 }
 
-static void put_scaled(float *to, const float *sum, const float *factor, att_range kept)
-{
-    for (int64_t i = kept.begin; to && i < kept.end; i++)
-        to[i] = factor ? sum[i] * factor[i] : sum[i];
-}
-
 /* Parts share the channels of all samples. */
 static att_status normalize_sums_run(const att_call *call)
 {
@@ -155,8 +149,8 @@ static att_status normalize_sums_run(const att_call *call)
         sum_rows(call, sums, &c, sample * rows, (sample + 1) * rows, share);
         channels_fold(&c, sum);
         channels_fold(&c, product);
-        put_scaled(call->out[0] ? (float *)call->out[0] + sample * c.columns : NULL, sum, NULL, kept);
-        put_scaled(call->out[1] ? (float *)call->out[1] + sample * c.columns : NULL, product, rstd, kept);
+        channels_put(call->out[0], sample * c.columns, sum, NULL, kept);
+        channels_put(call->out[1], sample * c.columns, product, rstd, kept);
     }
     return ATT_OK;
 }

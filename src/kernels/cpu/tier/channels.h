@@ -60,6 +60,14 @@ static inline void channels_fold(const channels *c, float *sum)
     }
 }
 
+/* A sample's sums of the channels `kept`, each times its factor (NULL: 1), become numbers `first` + channel of `out`,
+ * where somebody reads that. */
+static inline void channels_put(float *out, int64_t first, const float *sum, const float *factor, att_range kept)
+{
+    for (int64_t i = kept.begin; out && i < kept.end; i++)
+        out[first + i] = factor ? sum[i] * factor[i] : sum[i];
+}
+
 static inline size_t channels_scratch(const att_desc *x, int rows)
 {
     return (size_t)rows * (size_t)channels_of(x).wide * sizeof(float);

@@ -1,0 +1,13 @@
+/* ops/group_norm.h - attributes of group_norm and its gradients. */
+#ifndef ATT_OPS_GROUP_NORM_H
+#define ATT_OPS_GROUP_NORM_H
+
+#include <stdint.h>
+
+/* groups divides the channels. */
+typedef struct att_group_norm_attrs {
+    int32_t groups;
+    double eps;
+} att_group_norm_attrs;
+
+#endif
