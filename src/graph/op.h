@@ -62,7 +62,7 @@ enum {
     ATT_OP_RECOMPUTE = 1,            /* cheap: the backward pass computes it again instead of keeping its outputs */
     ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, where what makes in[0] is computed again too */
     ATT_OP_TRAIN_ONLY = 2,           /* the identity on in[0] in inference plans */
-    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before gradients are laid out: its rule is that of what it absorbed, too */
+    ATT_OP_ABSORBS_FIRST = 8 /* absorbs before gradients are laid out: its backward rule covers what it absorbed */
 };
 
 typedef struct att_op {
@@ -77,10 +77,6 @@ typedef struct att_op {
      * out[0]; ATT_NONE, having emitted nothing, where the node stays. Comes before gradients: it is the emitted nodes'
      * rules that are applied. NULL: it stays. */
     att_value (*in_training)(att_graph *graph, const struct att_node *node);
-    /* The same values from less, in a training plan whose gradients are laid out: vectors, say, that need not wait for
-     * the batch, where the op would read a map. Emits nodes and writes what stands for each output to `instead`; false,
-     * having emitted nothing, where the node stays. */
-    bool (*shorten)(att_graph *graph, const struct att_node *node, att_value *instead);
     /* Work for one sample (kind SAMPLE) or once (else). NULL: flops = elements of out[0]. bytes are derived from the
      * descriptions unless it sets them. */
     void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);

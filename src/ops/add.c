@@ -5,7 +5,6 @@
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
-#include "ops/window.h"
 
 /* The axes that a shared operand spans, leading ones aside; at least one stays. */
 static att_shape spanned(att_shape shape)
@@ -78,19 +77,6 @@ static bool add_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_relu(&((att_add_attrs *)producer->attrs)->activation, consumer);
 }
 
-/* (rest + what a mean hands to every row) + a convolution's gradient: the share goes with the convolution's. */
-static bool add_shorten(att_graph *graph, const att_node *node, att_value *instead)
-{
-    att_value rest, pooled, sum;
-    for (int i = 0; ATT_ATTRS(node, add)->axes == 0 && i < 2; i++)
-        if (att_rule_adds_pooled(graph, node->in[i], &rest, &pooled) &&
-            att_conv_add_pooled(graph, node->in[1 - i], pooled, &sum)) {
-            instead[0] = att_add(graph, rest, sum);
-            return true;
-        }
-    return false;
-}
-
 static const att_op_case cases[] = {
     {.name = "relu",
      ATT_CASE_ATTRS(add, .activation = ATT_ACT_RELU),
@@ -137,6 +123,5 @@ const att_op att_op_add = {
     .infer = add_infer,
     .backward = add_backward,
     .absorb = add_absorb,
-    .shorten = add_shorten,
     ATT_CASES(cases),
 };

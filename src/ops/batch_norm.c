@@ -6,8 +6,6 @@
 #include "ops/batch_moments.h"
 #include "ops/batch_norm.h"
 #include "ops/cases.h"
-#include "ops/channel_gram.h"
-#include "ops/conv2d.h"
 #include "ops/list.h"
 #include "ops/rule.h"
 
@@ -63,51 +61,13 @@ static void batch_norm_backward(att_backward *backward)
             att_backward_give(backward, i, out[i]);
 }
 
-static void assign_running_stats(att_graph *graph, const att_node *node, att_value stats, int64_t rows)
+void att_batch_norm_follow(att_graph *graph, const att_node *node, att_value stats, int64_t rows)
 {
     att_moments_attrs attrs = {.rows = rows, .momentum = ATT_ATTRS(node, batch_norm)->momentum};
     att_value in[] = {stats, node->in[MEAN], node->in[VARIANCE]}, out[2];
     att_emit(graph, "running_stats", &attrs, in, 3, out);
     att_graph_assign(graph, node->in[MEAN], out[0]);
     att_graph_assign(graph, node->in[VARIANCE], out[1]);
-}
-
-/* Pixel for pixel a linear map. */
-static bool is_pointwise(const att_graph *graph, const att_node *conv)
-{
-    enum { WEIGHT = 1, BIAS };
-    const att_conv_attrs *attrs = conv->attrs;
-    att_shape weight = att_value_shape(graph, conv->in[WEIGHT]);
-    return weight.dims[2] == 1 && weight.dims[3] == 1 && attrs->stride == 1 && attrs->padding == 0 &&
-           attrs->groups == 1 && conv->in[BIAS] == ATT_NONE;
-}
-
-/* Whether x is made by a convolution by 1 x 1 that widens, and second moments of pairs of channels are no more than
- * what they are taken from; then what that reads, and its weight. */
-static bool find_narrow(const att_graph *graph, att_value x, att_value in[2])
-{
-    const att_node *conv = att_graph_maker(graph, x);
-    if (!conv || conv->op != &att_op_conv2d || !is_pointwise(graph, conv))
-        return false;
-    att_shape from = att_value_shape(graph, conv->in[0]);
-    int64_t pixels = from.dims[0] * from.dims[1], inputs = from.dims[2];
-    in[0] = conv->in[0];
-    in[1] = conv->in[1];
-    return att_value_shape(graph, x).dims[2] >= 2 * inputs && inputs <= pixels && pixels > 1;
-}
-
-/* The convolution and the norm in one. */
-static att_value emit_affine(att_graph *graph, const att_node *node, const att_value narrow[2], int64_t rows)
-{
-    att_moments_attrs merged = {.rows = rows};
-    att_gram_norm_attrs norm = {.eps = ATT_ATTRS(node, batch_norm)->eps, .rows = rows};
-    att_value gram = att_emit(graph, "channel_gram", NULL, narrow, 1, NULL), out[2];
-    gram = att_emit(graph, "merge_gram", &merged, &gram, 1, NULL);
-    att_value in[] = {gram, narrow[1], node->in[GAMMA], node->in[BETA]};
-    att_emit(graph, "gram_norm", &norm, in, 4, out);
-    assign_running_stats(graph, node, out[1], rows);
-    att_value x[] = {narrow[0], out[0], ATT_NONE, ATT_NONE};
-    return att_emit(graph, "affine", NULL, x, 4, NULL);
 }
 
 /* Moments of each sample, merged over the batch; the running ones follow them. */
@@ -118,13 +78,10 @@ static att_value batch_norm_in_training(att_graph *graph, const att_node *asked)
         return ATT_NONE;
     att_shape shape = att_value_shape(graph, node.in[X]);
     int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
-    att_value narrow[2];
-    if (find_narrow(graph, node.in[X], narrow))
-        return emit_affine(graph, &node, narrow, rows);
     att_value moments = att_emit(graph, "channel_moments", NULL, &node.in[X], 1, NULL);
     att_moments_attrs merged = {.rows = rows};
     att_value stats = att_emit(graph, "merge_moments", &merged, &moments, 1, NULL);
-    assign_running_stats(graph, &node, stats, rows);
+    att_batch_norm_follow(graph, &node, stats, rows);
     att_value in[] = {node.in[X], stats, node.in[GAMMA], node.in[BETA]};
     return att_emit(graph, "normalize", node.attrs, in, 4, NULL);
 }

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "ops/cases.h"
 #include "ops/conv2d.h"
 #include "ops/list.h"
@@ -56,19 +54,6 @@ static bool data_grad_absorb(att_node *producer, const att_node *consumer)
         return true;
     }
     return att_rule_absorb_added(producer, consumer, RESIDUAL);
-}
-
-/* To a convolution's gradient that has absorbed nothing yet. */
-bool att_conv_add_pooled(att_graph *graph, att_value gradient, att_value pooled, att_value *sum)
-{
-    const att_node *made = att_graph_maker(graph, gradient);
-    if (!made || made->op != &att_op_conv2d_data_grad || made->in[POOLED] != ATT_NONE)
-        return false;
-    att_value in[DATA_IN_COUNT];
-    memcpy(in, made->in, sizeof in);
-    in[POOLED] = pooled;
-    *sum = att_emit(graph, "conv2d_data_grad", made->attrs, in, DATA_IN_COUNT, NULL);
-    return true;
 }
 
 static void data_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

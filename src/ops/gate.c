@@ -85,18 +85,6 @@ static att_status dot_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Of x = n gamma + beta: gamma the sum of dy n + beta the sum of dy, sums that the gradient of the norm needs, too. */
-static bool dot_shorten(att_graph *graph, const att_node *node, att_value *instead)
-{
-    att_node norm;
-    if (!att_rule_made_by_norm(graph, node->in[1], &norm))
-        return false;
-    att_value in[] = {node->in[0], norm.in[0], norm.in[1], norm.in[2], norm.in[3]}, sums[2];
-    att_emit(graph, "normalize_sums", norm.attrs, in, 5, sums);
-    instead[0] = att_add(graph, att_scale(graph, sums[1], norm.in[2]), att_scale(graph, sums[0], norm.in[3]));
-    return true;
-}
-
 static void dot_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -120,7 +108,6 @@ const att_op att_op_channel_dot = {
     .help = "of each channel of a sample the sum over rows of dy (.) x",
     .narrow_in = 3,
     .infer = dot_infer,
-    .shorten = dot_shorten,
     .cost = dot_cost,
     ATT_CASES(dot_cases),
 };

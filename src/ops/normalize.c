@@ -1,7 +1,5 @@
 #include <attscope/ops.h>
 
-#include <string.h>
-
 #include "ops/activation.h"
 #include "ops/batch_moments.h"
 #include "ops/batch_norm.h"
@@ -130,60 +128,6 @@ static att_status sums_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* A gradient as rest (.) factor + pooled / rows, the last two being vectors of a sample; ATT_NONE: absent. */
-typedef struct apart {
-    att_value rest, factor, pooled;
-} apart;
-
-static bool made_by(const att_graph *graph, att_value value, const att_op *op)
-{
-    const att_node *maker = att_graph_maker(graph, value);
-    return maker && maker->op == op;
-}
-
-/* Whether dy is such, and rest no sum that would have to be made. Gates have absorbed nothing yet. */
-static bool take_apart(const att_graph *graph, att_value dy, apart *a)
-{
-    *a = (apart){dy, ATT_NONE, ATT_NONE};
-    if (made_by(graph, dy, &att_op_add) && !att_rule_adds_pooled(graph, dy, &a->rest, &a->pooled))
-        return false;
-    if (!made_by(graph, a->rest, &att_op_gate))
-        return a->pooled != ATT_NONE && !made_by(graph, a->rest, &att_op_add);
-    const att_node *gate = att_graph_maker(graph, a->rest);
-    a->factor = gate->in[1];
-    a->rest = gate->in[0];
-    return true;
-}
-
-static bool takes_apart(const att_graph *graph, const att_node *node, apart *a)
-{
-    return ATT_ATTRS(node, batch_norm)->activation == ATT_ACT_NONE && take_apart(graph, node->in[GRAD_DY], a);
-}
-
-static void emit_sums(att_graph *graph, const att_node *node, att_value dy, att_value x, att_value *sums)
-{
-    att_value in[] = {dy, x, node->in[GRAD_STATS], node->in[GRAD_GAMMA], node->in[GRAD_BETA]};
-    att_emit(graph, "normalize_sums", node->attrs, in, SUMS_IN_COUNT, sums);
-}
-
-/* Sums are linear in dy: a factor may come after them, and what every row was handed meets the mean of x. */
-static bool sums_shorten(att_graph *graph, const att_node *node, att_value *instead)
-{
-    apart a;
-    att_value x = node->in[GRAD_X], pooled[2];
-    if (!takes_apart(graph, node, &a))
-        return false;
-    emit_sums(graph, node, a.rest, x, instead);
-    for (int i = 0; a.factor != ATT_NONE && i < 2; i++)
-        instead[i] = att_gate(graph, instead[i], a.factor);
-    if (a.pooled == ATT_NONE)
-        return true;
-    emit_sums(graph, node, a.pooled, att_global_mean(graph, x), pooled);
-    for (int i = 0; i < 2; i++)
-        instead[i] = att_add(graph, instead[i], pooled[i]);
-    return true;
-}
-
 static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -213,7 +157,6 @@ const att_op att_op_normalize_sums = {
         "over a sample's rows the sums of dy and of dy n, n = (x - mean) / sqrt(variance + eps); dy as act passed it",
     .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
     .infer = sums_infer,
-    .shorten = sums_shorten,
     .cost = sums_cost,
     ATT_CASES(sums_cases),
 };
@@ -232,21 +175,6 @@ static att_status grad_infer(att_infer *infer)
         ATT_TRY(att_rule_take_shape(infer, op, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
-}
-
-/* What a gate and a mean would have made of dy, a map, is not made. */
-static bool grad_shorten(att_graph *graph, const att_node *node, att_value *instead)
-{
-    apart a;
-    if (node->in[GRAD_FACTOR] != ATT_NONE || node->in[GRAD_POOLED] != ATT_NONE || !takes_apart(graph, node, &a))
-        return false;
-    att_value in[GRAD_IN_COUNT];
-    memcpy(in, node->in, sizeof in);
-    in[GRAD_DY] = a.rest;
-    in[GRAD_FACTOR] = a.factor;
-    in[GRAD_POOLED] = a.pooled;
-    instead[0] = att_emit(graph, "normalize_grad", node->attrs, in, GRAD_IN_COUNT, NULL);
-    return true;
 }
 
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -286,7 +214,6 @@ const att_op att_op_normalize_grad = {
     .narrow_in = 1u << GRAD_DY | 1u << GRAD_X,
     .narrow_out = 1,
     .infer = grad_infer,
-    .shorten = grad_shorten,
     .cost = grad_cost,
     ATT_CASES(grad_cases),
 };

@@ -1,9 +1,7 @@
 #include "ops/rule.h"
 #include "ops/activation.h"
 #include "ops/add.h"
-#include "ops/batch_norm.h"
 #include "ops/sum_samples.h"
-#include "ops/token_mean.h"
 
 #include "ops/list.h"
 
@@ -146,37 +144,6 @@ bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i)
         return false;
     producer->in[i] = consumer->in[first ? 1 : 0];
     return true;
-}
-
-bool att_rule_made_by_norm(const att_graph *graph, att_value value, att_node *norm)
-{
-    const att_node *maker = att_graph_maker(graph, value);
-    if (!maker || maker->op != &att_op_normalize || ATT_ATTRS(maker, batch_norm)->activation != ATT_ACT_NONE)
-        return false;
-    *norm = *maker;
-    return true;
-}
-
-bool att_rule_made_by_mean(const att_graph *graph, att_value value, att_value *pooled)
-{
-    const att_node *maker = att_graph_maker(graph, value);
-    if (!maker || maker->op != &att_op_token_mean_grad || ATT_ATTRS(maker, mean)->first != 0)
-        return false;
-    *pooled = maker->in[0];
-    return true;
-}
-
-bool att_rule_adds_pooled(const att_graph *graph, att_value value, att_value *rest, att_value *pooled)
-{
-    const att_node *maker = att_graph_maker(graph, value);
-    if (!maker || maker->op != &att_op_add || ATT_ATTRS(maker, add)->axes != 0)
-        return false;
-    for (int i = 0; i < 2; i++)
-        if (att_rule_made_by_mean(graph, maker->in[i], pooled)) {
-            *rest = maker->in[1 - i];
-            return true;
-        }
-    return false;
 }
 
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer)

@@ -49,16 +49,6 @@ void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void
  * producer has no input i yet, makes that value its input i. */
 bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i);
 
-/* For shorten(): whether `value` is what batch norm in training made, without an activation; writes the node. */
-bool att_rule_made_by_norm(const att_graph *graph, att_value value, att_node *norm);
-
-/* For shorten(): whether `value` is what the mean over all rows of a sample hands to each; writes the mean's gradient.
- */
-bool att_rule_made_by_mean(const att_graph *graph, att_value value, att_value *pooled);
-
-/* For shorten(): of a sum of two values of which one is such, writes the other, too. */
-bool att_rule_adds_pooled(const att_graph *graph, att_value value, att_value *rest, att_value *pooled);
-
 /* For absorb(): where the consumer is relu and there is no activation yet, notes it. */
 bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer);
 

@@ -50,29 +50,6 @@ static void mean_backward(att_backward *backward)
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
 }
 
-/* The mean of a norm's result is the norm of the mean, which can be taken where x is made, before the batch meets. */
-static bool mean_shorten(att_graph *graph, const att_node *node, att_value *instead)
-{
-    att_node norm;
-    if (!att_rule_made_by_norm(graph, node->in[0], &norm))
-        return false;
-    att_value mean = att_token_mean(graph, norm.in[0], ATT_ATTRS(node, mean)->first);
-    instead[0] =
-        att_emit(graph, "normalize", norm.attrs, (att_value[]){mean, norm.in[1], norm.in[2], norm.in[3]}, 4, NULL);
-    return true;
-}
-
-/* The mean of a map of rows is the map of their mean. */
-static att_value mean_in_training(att_graph *graph, const att_node *asked)
-{
-    const att_node *made = att_graph_maker(graph, asked->in[0]);
-    if (!made || made->op != &att_op_affine)
-        return ATT_NONE;
-    att_value in[] = {made->in[0], made->in[1], ATT_NONE, ATT_NONE};
-    in[0] = att_emit(graph, "token_mean", asked->attrs, in, 1, NULL);
-    return att_emit(graph, "affine", NULL, in, 4, NULL);
-}
-
 static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
@@ -101,8 +78,6 @@ const att_op att_op_token_mean = {
     .narrow_in = 1,
     .infer = mean_infer,
     .backward = mean_backward,
-    .shorten = mean_shorten,
-    .in_training = mean_in_training,
     .cost = mean_cost,
     ATT_CASES(mean_cases),
 };

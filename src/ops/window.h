@@ -16,8 +16,4 @@ att_status att_conv_size(const att_infer *infer, const char *op, const int64_t s
 /* What a pool of a map [height, width, ..] yields: *to [oh, ow]. Errors as above; every window has an element of x. */
 att_status att_pool_size(const att_infer *infer, const char *op, const int64_t size[2], int64_t to[2]);
 
-/* For shorten(): where a convolution's backward pass made `gradient`, [h, w, C], emits the same with pooled / (h w), of
- * a sample's [C], added to every pixel. */
-bool att_conv_add_pooled(att_graph *graph, att_value gradient, att_value pooled, att_value *sum);
-
 #endif

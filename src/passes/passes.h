@@ -11,10 +11,8 @@
  * and is the caller's. */
 att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner);
 
-/* passes/expand.c: puts what ops are in training (att_op.in_training) in their place. */
+/* passes/replace.c: replaces operations by their training form (att_op.in_training). */
 att_status att_graph_expand(att_graph *graph);
-/* The same for what ops take from less (att_op.shorten). */
-att_status att_graph_shorten(att_graph *graph);
 
 /* passes/prune.c: what is not needed, or there twice, goes. */
 void att_graph_drop_train_only(att_graph *graph);

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "passes/passes.h"
 #include "passes/segment.h"
+#include "patterns/list.h"
 
 att_plan_options att_plan_options_defaults(void)
 {
@@ -85,10 +86,10 @@ static att_status detach_probes(att_graph *graph)
     return status == ATT_OK ? graph->status : status;
 }
 
-static att_status shorten(att_graph *graph, work *w)
+static att_status apply_patterns(att_graph *graph, att_pattern_stage stage, work *w)
 {
     int before = graph->values.count;
-    ATT_TRY(att_graph_shorten(graph));
+    ATT_TRY(att_graph_apply_patterns(graph, att_patterns, stage));
     return grow_owner(graph, before, &w->owner);
 }
 
@@ -103,10 +104,11 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
 {
     ATT_TRY(detach_probes(graph));
     if (options->purpose == ATT_TRAIN) {
+        ATT_TRY(apply_patterns(graph, ATT_BEFORE_GRADIENTS, w));
         ATT_TRY(att_graph_expand(graph));
         ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));
         ATT_TRY(differentiate(graph, &w->owner));
-        ATT_TRY(shorten(graph, w));
+        ATT_TRY(apply_patterns(graph, ATT_AFTER_GRADIENTS, w));
     } else
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, w->owner);

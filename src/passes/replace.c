@@ -1,9 +1,14 @@
 #include "core/error.h"
 #include "passes/passes.h"
+#include "passes/pattern.h"
 #include "passes/reorder.h"
 
-/* What stands for each output of a node; false, nothing having been emitted, where the node stays. */
-typedef bool (*replacing)(att_graph *graph, const att_node *node, att_value *instead);
+/* Emits the replacement of a node, as att_pattern.apply does. */
+typedef struct replacing {
+    bool (*replace)(const struct replacing *how, att_graph *graph, const att_node *node, att_value *instead);
+    const att_pattern *const *patterns;
+    att_pattern_stage stage;
+} replacing;
 
 static void replace_inputs(att_node *node, const att_value *stands_for)
 {
@@ -12,8 +17,8 @@ static void replace_inputs(att_node *node, const att_value *stands_for)
             node->in[j] = stands_for[node->in[j]];
 }
 
-/* Old nodes and emitted ones stay where they are until the order is finished, so that rules find makers of both. */
-static void replace(att_graph *graph, replacing rule, att_order *order, att_value *stands_for)
+/* Old nodes and emitted ones stay where they are until the order is finished, so that patterns find makers of both. */
+static void replace(att_graph *graph, const replacing *how, att_order *order, att_value *stands_for)
 {
     int count = graph->nodes.count, taken = count;
     for (int i = 0; i < count && graph->status == ATT_OK; i++) {
@@ -21,7 +26,7 @@ static void replace(att_graph *graph, replacing rule, att_order *order, att_valu
         att_node node = graph->nodes.items[i]; /* emitting moves nodes */
         att_value *instead = att_graph_values(graph, node.out_count);
         graph->scope = node.scope;
-        bool replaced = instead && rule(graph, &node, instead);
+        bool replaced = instead && how->replace(how, graph, &node, instead);
         for (; taken < graph->nodes.count; taken++)
             att_order_append(order, graph->nodes.items[taken]);
         if (!replaced)
@@ -33,7 +38,7 @@ static void replace(att_graph *graph, replacing rule, att_order *order, att_valu
         graph->outputs.items[i].value = stands_for[graph->outputs.items[i].value];
 }
 
-static att_status replace_nodes(att_graph *graph, replacing rule)
+static att_status replace_nodes(att_graph *graph, const replacing *how)
 {
     size_t bytes = (size_t)graph->values.count * sizeof(att_value);
     att_value *stands_for = att_allocate(graph->context, bytes);
@@ -42,29 +47,33 @@ static att_status replace_nodes(att_graph *graph, replacing rule)
     for (att_value value = 0; value < graph->values.count; value++)
         stands_for[value] = value;
     att_order order = {.graph = graph};
-    replace(graph, rule, &order, stands_for);
+    replace(graph, how, &order, stands_for);
     att_free(graph->context, stands_for);
     return att_order_finish(&order);
 }
 
-/* Nodes with an expansion have one output. */
-static bool in_training(att_graph *graph, const att_node *node, att_value *instead)
+/* Operations with a training form have one output. */
+static bool in_training(const replacing *how, att_graph *graph, const att_node *node, att_value *instead)
 {
+    (void)how;
     instead[0] = node->op->in_training ? node->op->in_training(graph, node) : ATT_NONE;
     return instead[0] != ATT_NONE;
 }
 
 att_status att_graph_expand(att_graph *graph)
 {
-    return replace_nodes(graph, in_training);
+    return replace_nodes(graph, &(replacing){.replace = in_training});
 }
 
-static bool shortened(att_graph *graph, const att_node *node, att_value *instead)
+static bool by_pattern(const replacing *how, att_graph *graph, const att_node *node, att_value *instead)
 {
-    return node->op->shorten && node->op->shorten(graph, node, instead);
+    for (const att_pattern *const *pattern = how->patterns; *pattern; pattern++)
+        if ((*pattern)->stage == how->stage && (*pattern)->apply(graph, node, instead))
+            return true;
+    return false;
 }
 
-att_status att_graph_shorten(att_graph *graph)
+att_status att_graph_apply_patterns(att_graph *graph, const att_pattern *const *patterns, att_pattern_stage stage)
 {
-    return replace_nodes(graph, shortened);
+    return replace_nodes(graph, &(replacing){.replace = by_pattern, .patterns = patterns, .stage = stage});
 }

@@ -1,0 +1,26 @@
+#include "ops/list.h"
+#include "ops/token_mean.h"
+#include "patterns/list.h"
+#include "patterns/match.h"
+
+/* So that squeeze and excitation behind a norm (affine_norm) pools the narrow map, not the wide one. */
+
+enum { AFFINE_X, AFFINE_MATRIX };
+
+/* At this stage no affine has absorbed anything. */
+static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+{
+    const att_node *affine = att_match(graph, node->in[0], &att_op_affine);
+    if (node->op != &att_op_token_mean || !affine)
+        return false;
+    att_value x = affine->in[AFFINE_X], matrix = affine->in[AFFINE_MATRIX];
+    instead[0] = att_emit_affine(graph, att_emit(graph, "token_mean", node->attrs, &x, 1, NULL), matrix);
+    return true;
+}
+
+const att_pattern att_pattern_mean_of_affine = {
+    .name = "mean_of_affine",
+    .help = "mean(x B + b) = mean(x) B + b, means over rows",
+    .stage = ATT_BEFORE_GRADIENTS,
+    .apply = apply,
+};

@@ -1,0 +1,26 @@
+#include <attscope/ops.h>
+
+#include "ops/list.h"
+#include "ops/token_mean.h"
+#include "patterns/list.h"
+#include "patterns/match.h"
+
+/* The mean of x is taken in the segment where x is made, so that a vector is kept until the batch's statistics are
+ * known, and not the map. */
+static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+{
+    att_node norm;
+    if (node->op != &att_op_token_mean || !att_match_norm(graph, node->in[0], &norm))
+        return false;
+    att_value mean = att_token_mean(graph, norm.in[NORMALIZE_X], ATT_ATTRS(node, mean)->first);
+    att_value in[] = {mean, norm.in[NORMALIZE_STATS], norm.in[NORMALIZE_GAMMA], norm.in[NORMALIZE_BETA]};
+    instead[0] = att_emit(graph, "normalize", norm.attrs, in, NORMALIZE_IN_COUNT, NULL);
+    return true;
+}
+
+const att_pattern att_pattern_mean_of_norm = {
+    .name = "mean_of_norm",
+    .help = "mean(norm(x)) = norm(mean(x)), means over rows, the statistics of the norm being given",
+    .stage = ATT_AFTER_GRADIENTS,
+    .apply = apply,
+};

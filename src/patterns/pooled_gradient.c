@@ -1,0 +1,48 @@
+#include <attscope/ops.h>
+
+#include <string.h>
+
+#include "ops/add.h"
+#include "ops/conv2d.h"
+#include "ops/list.h"
+#include "patterns/list.h"
+#include "patterns/match.h"
+
+/* The gradient of the trunk in front of a block whose attention takes a mean of the trunk, as StepNet's does. The
+ * convolution that reads the trunk adds pooled while it makes its gradient, so that no map is made of pooled. */
+
+enum { GRAD_POOLED = 4, GRAD_IN_COUNT };
+
+/* Emits a copy of the conv2d_data_grad node that makes `gradient`, with pooled; false: there is none, or it has one. */
+static bool emit_with_pooled(att_graph *graph, att_value gradient, att_value pooled, att_value *sum)
+{
+    const att_node *made = att_match(graph, gradient, &att_op_conv2d_data_grad);
+    if (!made || made->in[GRAD_POOLED] != ATT_NONE)
+        return false;
+    att_value in[GRAD_IN_COUNT];
+    memcpy(in, made->in, sizeof in);
+    in[GRAD_POOLED] = pooled;
+    *sum = att_emit(graph, "conv2d_data_grad", made->attrs, in, GRAD_IN_COUNT, NULL);
+    return true;
+}
+
+static bool apply(att_graph *graph, const att_node *node, att_value *instead)
+{
+    if (node->op != &att_op_add || ATT_ATTRS(node, add)->axes != 0)
+        return false;
+    att_value rest, pooled, sum;
+    for (int i = 0; i < 2; i++)
+        if (att_match_broadcast_sum(graph, node->in[i], &rest, &pooled) &&
+            emit_with_pooled(graph, node->in[1 - i], pooled, &sum)) {
+            instead[0] = att_add(graph, rest, sum);
+            return true;
+        }
+    return false;
+}
+
+const att_pattern att_pattern_pooled_gradient = {
+    .name = "pooled_gradient",
+    .help = "(rest + pooled / rows) + conv2d_data_grad = rest + (conv2d_data_grad + pooled / rows)",
+    .stage = ATT_AFTER_GRADIENTS,
+    .apply = apply,
+};
