@@ -48,10 +48,16 @@ typedef struct att_plan_options {
     const char *optimizer;   /* training: name of an update op ("adamw", "sgd"); NULL: gradients only */
     bool decay_all;          /* training: weight decay applies to every parameter, whatever its declaration says */
     bool ema;                /* training: keep an average of the weights in the slot "ema" */
+    bool plain;              /* training: without algebraic rewritings, see below */
     int group;               /* samples a body call works on; 0: chosen from the graph alone */
     int lanes;               /* gradient lanes, training only; 0: the context's threads */
     int parts;               /* threads that share one group where there are fewer groups than threads; 0: automatic */
 } att_plan_options;
+
+/* plain: a training plan rewrites convolutions, batch norms, means and gates where an identity gives the same results
+ * from fewer operations or smaller values (docs/architecture.md, "Algebraic rewritings"). Results then differ from
+ * those of the plain plan by rounding, and the fingerprints differ. A plain plan is meant for comparisons; inference
+ * plans ignore the option. */
 
 /* ATT_INFER on "cpu", everything else automatic. */
 ATT_API att_plan_options att_plan_options_defaults(void);

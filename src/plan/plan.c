@@ -86,8 +86,10 @@ static att_status detach_probes(att_graph *graph)
     return status == ATT_OK ? graph->status : status;
 }
 
-static att_status apply_patterns(att_graph *graph, att_pattern_stage stage, work *w)
+static att_status apply_patterns(att_graph *graph, const att_plan_options *options, att_pattern_stage stage, work *w)
 {
+    if (options->plain)
+        return ATT_OK;
     int before = graph->values.count;
     ATT_TRY(att_graph_apply_patterns(graph, att_patterns, stage));
     return grow_owner(graph, before, &w->owner);
@@ -104,11 +106,11 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
 {
     ATT_TRY(detach_probes(graph));
     if (options->purpose == ATT_TRAIN) {
-        ATT_TRY(apply_patterns(graph, ATT_BEFORE_GRADIENTS, w));
+        ATT_TRY(apply_patterns(graph, options, ATT_BEFORE_GRADIENTS, w));
         ATT_TRY(att_graph_expand(graph));
         ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));
         ATT_TRY(differentiate(graph, &w->owner));
-        ATT_TRY(apply_patterns(graph, ATT_AFTER_GRADIENTS, w));
+        ATT_TRY(apply_patterns(graph, options, ATT_AFTER_GRADIENTS, w));
     } else
         att_graph_drop_train_only(graph);
     att_graph_drop_dead(graph, w->owner);

@@ -78,7 +78,7 @@ static const att_registry fd_registry = {fd_ops, fd_backends};
 
 static att_context *fd_context;
 
-static int fd_setup(void **state)
+static inline int fd_setup(void **state)
 {
     (void)state;
     att_settings settings = att_settings_defaults();
@@ -86,7 +86,7 @@ static int fd_setup(void **state)
     return att_context_create_with(&settings, &fd_registry, &fd_context) != ATT_OK;
 }
 
-static int fd_teardown(void **state)
+static inline int fd_teardown(void **state)
 {
     (void)state;
     att_context_destroy(&fd_context);
