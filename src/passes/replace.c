@@ -3,7 +3,7 @@
 #include "passes/pattern.h"
 #include "passes/reorder.h"
 
-/* Emits the replacement of a node, as att_pattern.apply does. */
+/* How nodes are replaced: `replace` emits what takes the place of one node, as att_pattern.apply does. */
 typedef struct replacing {
     bool (*replace)(const struct replacing *how, att_graph *graph, const att_node *node, att_value *instead);
     const att_pattern *const *patterns;
