@@ -131,6 +131,15 @@ static inline void says(const char *text, const char *words)
         fail_msg("\"%s\" does not say \"%s\"", text ? text : "", words);
 }
 
+/* The file is refused with a sentence that holds these words, and nothing is written. */
+static inline void refused(const place *p, const char *name, att_status status, const char *words)
+{
+    att_identity identity = {.name = "untouched"};
+    assert_int_equal(identify(p, name, NULL, &identity), status);
+    assert_string_equal(identity.name, "untouched");
+    says(att_context_message(p->context), words);
+}
+
 static inline int setup(void **state)
 {
     place *p = calloc(1, sizeof *p);

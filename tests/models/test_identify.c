@@ -1,14 +1,6 @@
 /* Which network is this file? */
 #include "models/made.h"
 
-static void refused(const place *p, const char *name, att_status status, const char *words)
-{
-    att_identity identity = {.name = "untouched"};
-    assert_int_equal(identify(p, name, NULL, &identity), status);
-    assert_string_equal(identity.name, "untouched");
-    says(att_context_message(p->context), words);
-}
-
 static void same_options(const att_model_options *a, const att_model_options *b)
 {
     assert_int_equal(a->img_size, b->img_size);

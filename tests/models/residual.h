@@ -1,0 +1,52 @@
+/* models/residual.h - for tests of residual networks: small ones, and checkpoints with other tensor names. */
+#ifndef TESTS_MODELS_RESIDUAL_H
+#define TESTS_MODELS_RESIDUAL_H
+
+#include "models/made.h"
+
+static inline att_model_options tiny(const char *attn, const char *blocks)
+{
+    att_model_options options = att_model_options_defaults();
+    options.depth = 20, options.width = 4, options.img_size = 8, options.num_classes = 7;
+    strcpy(options.attn, attn);
+    strcpy(options.attn_blocks, blocks);
+    return options;
+}
+
+static inline void identifies(const place *p, const char *name, att_identity *identity)
+{
+    CHECK(p->context, identify(p, name, NULL, identity));
+}
+
+/* Loads the file into the network. */
+static inline att_status load_into(const place *p, const char *name, const att_model_options *options)
+{
+    att_model *model = make(p, name, options);
+    att_weights *weights;
+    att_tensors *file;
+    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    att_status status = att_model_load(model, file, weights);
+    att_tensors_close(&file);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    return status;
+}
+
+/* Where a name holds `from`, `to` takes its place. Answers how many. */
+static inline int rename_tensors(tensors *t, char names[][96], const char *from, const char *to)
+{
+    int renamed = 0;
+    for (int i = 0; i < t->count; i++) {
+        att_safetensors_tensor *item = &t->items[i];
+        const char *own = strstr(item->name, from);
+        if (!own)
+            continue;
+        snprintf(names[i], sizeof *names, "%.*s%s%s", (int)(own - item->name), item->name, to, own + strlen(from));
+        item->name = names[i];
+        renamed++;
+    }
+    return renamed;
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* Hidden widths of channel attention: read from tensors, kept when written again. */
+#include "models/residual.h"
+
+/* Writes a tiny network's checkpoint with hidden widths of its own, as `metadata` says (NULL: timm's, without). */
+static void write_widths(const place *p, const char *attn, const char *widths, const char *metadata)
+{
+    att_model_options options = tiny(attn, "all");
+    options.width = 10;
+    strcpy(options.attn_hidden, widths);
+    att_model *model = make(p, "resnet164", &options);
+    tensors t = tensors_of(model);
+    char text[ATT_IDENTITY_TEXT];
+    att_identity identity = att_model_identity(model);
+    if (metadata)
+        strcpy(identity.options.attn, metadata);
+    CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
+    write_tensors(p, &t, metadata ? text : NULL);
+    att_model_destroy(&model);
+}
+
+/* The network found is the file's: it takes the file's weights, and written again it is found again. */
+static void widths_are_kept(const place *p, const char *name, const att_model_options *flags, const char *attn,
+                            const char *widths)
+{
+    att_identity found;
+    for (int again = 0; again < 2; again++) {
+        CHECK(p->context, identify(p, name, flags, &found));
+        assert_string_equal(found.options.attn, attn);
+        assert_string_equal(found.options.attn_hidden, widths);
+        CHECK(p->context, load_into(p, found.name, &found.options));
+        write_model(p, found.name, &found.options, true);
+    }
+}
+
+static void hidden_widths_are_read_from_tensors(void **state)
+{
+    const place *p = *state;
+    /* 40 / 16, 80 / 16 and 160 / 16 to the nearest, as metadata of earlier versions say them. */
+    write_widths(p, "se", "3x2,5x2,10x2", "se");
+    widths_are_kept(p, NULL, NULL, "se", "3x2,5x2,10x2");
+    write_widths(p, "se", "3x2,5x2,10x2", "se:ratio=16");
+    widths_are_kept(p, NULL, NULL, "se:ratio=16", "3x2,5x2,10x2");
+    att_model_options flags = att_model_options_defaults(); /* a run's args.yaml when it goes on */
+    strcpy(flags.attn, "se:ratio=16");
+    write_widths(p, "se", "3x2,5x2,10x2", NULL);
+    widths_are_kept(p, "resnet164", &flags, "se:ratio=16", "3x2,5x2,10x2");
+    write_widths(p, "se", "2x2,5x2,10x2", NULL); /* rounded down: no widths of its own */
+    widths_are_kept(p, "resnet164", &flags, "se:ratio=16", "");
+    /* No rule gives these. */
+    write_widths(p, "se:bias=0", "7,1,90,12,161,3", NULL);
+    widths_are_kept(p, "resnet164", NULL, "se:bias=0", "7,1,90,12,161,3");
+    write_widths(p, "cbam:kernel=3", "7,1,4x4", NULL);
+    widths_are_kept(p, "resnet164", NULL, "cbam:kernel=3", "7,1,4x4");
+    write_widths(p, "step:adaptor=bottleneck,input=x_t", "5,4x5", NULL);
+    widths_are_kept(p, "resnet164", NULL, "step:adaptor=bottleneck,input=x_t", "5,4x5");
+    /* A ratio that is said must be that of the file, but for the rounding, and so must a width. */
+    static const char *const others[] = {"se:ratio=8", "se:hidden=4"};
+    for (int i = 0; i < 2; i++) {
+        att_identity found;
+        strcpy(flags.attn, others[i]);
+        write_widths(p, "se", "3x2,5x2,10x2", NULL);
+        CHECK(p->context, identify(p, "resnet164", &flags, &found));
+        assert_int_equal(load_into(p, "resnet164", &found.options), ATT_ERR_MISMATCH);
+        says(att_context_message(p->context), "layer1.0.se.fc1.weight");
+    }
+}
+
+static void hidden_widths_need_a_module_that_has_them(void **state)
+{
+    const place *p = *state;
+    att_model_options options = tiny("eca", "all");
+    att_model *model = NULL;
+    strcpy(options.attn_hidden, "3x6");
+    assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "the module \"eca\" has no hidden width");
+    strcpy(options.attn, "se");
+    strcpy(options.attn_hidden, "3x5");
+    assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "fewer widths than blocks");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(hidden_widths_are_read_from_tensors),
+        TEST(hidden_widths_need_a_module_that_has_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
