@@ -1,0 +1,136 @@
+#include "ops/matmul.h"
+#include "kernels/cpu/shape.h"
+#include "kernels/cpu/tier/gemm.h"
+#include "kernels/cpu/tiered.h"
+
+/* Products of small matrices: a call of oneDNN takes microseconds to start, longer than many of them last. */
+
+enum { A, B };
+
+enum {
+    SMALL = 15 * 1024, /* most elements of b; oneDNN is as fast from about 128 x 128 on, faster from 256 x 256 on */
+    BLOCK_ROWS = 32    /* of y that are made at a time where they need a copy */
+};
+
+/* y [rows, columns] of a [rows, inner] and b [inner, columns]. What gemm() cannot read or write in place goes through
+ * scratch, whose parts begin at a_at, b_at and y_at, in floats. */
+typedef struct product {
+    int64_t rows, inner, columns, padded; /* padded: columns up to whole vectors */
+    gemm_elements elements;
+    bool a_transposed, b_transposed, narrow_in, narrow_y;
+    bool copies_a, copies_b, copies_y;
+    float scale;
+    int64_t a_stride, a_at, b_at, y_at, scratch;
+} product;
+
+static product product_of(const att_problem *problem)
+{
+    const att_matmul_attrs *attrs = problem->attrs;
+    const att_shape *a = &problem->in[A].shape, *y = &problem->out[0].shape;
+    product p = {.rows = y->dims[y->rank - 2],
+                 .columns = y->dims[y->rank - 1],
+                 .inner = a->dims[a->rank - (attrs->a_transposed ? 2 : 1)],
+                 .a_transposed = attrs->a_transposed,
+                 .b_transposed = attrs->b_transposed,
+                 .narrow_in = att_is_narrow(&problem->in[A]),
+                 .narrow_y = att_is_narrow(&problem->out[0]),
+                 .scale = (float)attrs->scale};
+    p.padded = whole_vectors(p.columns);
+    p.elements = gemm_elements_of(p.narrow_in, V_MULTIPLIES_PAIRS);
+    p.copies_a = p.narrow_in;
+    p.copies_b = p.narrow_in || p.b_transposed || p.padded != p.columns;
+    p.copies_y = p.narrow_y || p.padded != p.columns;
+    int64_t inner = gemm_count(p.elements, p.inner);
+    p.a_stride = whole_vectors(p.a_transposed ? p.rows : inner);
+    p.b_at = p.copies_a ? p.a_stride * (p.a_transposed ? inner : p.rows) : 0;
+    p.y_at = p.b_at + (p.copies_b ? p.padded * inner : 0);
+    p.scratch = p.y_at + (p.copies_y ? BLOCK_ROWS * p.padded : 0);
+    return p;
+}
+
+/* Matrix number `matrix` of input a as gemm() reads it. */
+static gemm_a take_a(const att_call *call, const product *p, int64_t matrix)
+{
+    int64_t from = matrix * p->rows * p->inner;
+    float *to = (float *)call->scratch + p->a_at;
+    if (!p->copies_a)
+        return (gemm_a){(const float *)call->in[A] + from, p->a_transposed ? 1 : p->inner,
+                        p->a_transposed ? p->rows : 1};
+    if (p->a_transposed) {
+        gemm_take_columns(p->elements, call->in[A], from, p->rows, p->inner, p->rows, to, p->a_stride);
+        return (gemm_a){to, 1, p->a_stride};
+    }
+    gemm_take_rows(p->elements, call->in[A], from, p->inner, p->rows, p->inner, to, p->a_stride);
+    return (gemm_a){to, p->a_stride, 1};
+}
+
+static gemm_b take_b(const att_call *call, const product *p, int64_t matrix)
+{
+    int64_t from = matrix * p->inner * p->columns;
+    float *to = (float *)call->scratch + p->b_at;
+    if (!p->copies_b)
+        return (gemm_b){(const float *)call->in[B] + from, p->columns};
+    if (p->b_transposed) {
+        gemm_pack_transposed(p->elements, call->in[B], from, p->inner, p->columns, p->inner, to);
+        return (gemm_b){to, 0};
+    }
+    gemm_take_columns(p->elements, call->in[B], from, p->columns, p->inner, p->columns, to, p->padded);
+    return (gemm_b){to, p->padded};
+}
+
+/* `rows` rows of the copy become those of y from element `first` on. */
+static void put_rows(const att_call *call, const product *p, const float *from, int64_t rows, int64_t first)
+{
+    for (int64_t row = 0; row < rows; row++, from += p->padded, first += p->columns)
+        for (int64_t i = 0; i < p->columns; i += VW)
+            v_put_until(call->out[0], first + i, first + p->columns, v_load(from + i), p->narrow_y);
+}
+
+static void run_matrix(const att_call *call, const product *p, int64_t matrix)
+{
+    gemm_a a = take_a(call, p, matrix);
+    gemm_b b = take_b(call, p, matrix);
+    int64_t first = matrix * p->rows * p->columns, inner = gemm_count(p->elements, p->inner);
+    if (!p->copies_y) {
+        gemm_c y = {(float *)call->out[0] + first, p->columns, p->scale, false};
+        gemm(p->elements, p->rows, p->padded, inner, a, b, y);
+        return;
+    }
+    gemm_c block = {(float *)call->scratch + p->y_at, p->padded, p->scale, false};
+    for (int64_t row = 0; row < p->rows; row += BLOCK_ROWS) {
+        int64_t rows = p->rows - row < BLOCK_ROWS ? p->rows - row : BLOCK_ROWS;
+        gemm(p->elements, rows, p->padded, inner, (gemm_a){a.data + row * a.row, a.row, a.inner}, b, block);
+        put_rows(call, p, block.data, rows, first + row * p->columns);
+    }
+}
+
+/* Parts share the matrices of all samples. */
+static att_status matmul_run(const att_call *call)
+{
+    product p = product_of(call->problem);
+    att_range part = att_part_of(call, att_elements(call, &call->problem->out[0]) / (p.rows * p.columns), 1);
+    for (int64_t matrix = part.begin; matrix < part.end; matrix++)
+        run_matrix(call, &p, matrix);
+    return ATT_OK;
+}
+
+/* Both operands f32, or both bf16. */
+static bool matmul_accepts(const att_problem *problem)
+{
+    product p = product_of(problem);
+    return att_takes_narrow(problem, 3, 1) && att_is_narrow(&problem->in[A]) == att_is_narrow(&problem->in[B]) &&
+           p.inner * p.columns <= SMALL;
+}
+
+static att_status matmul_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = (size_t)product_of(problem).scratch * sizeof(float);
+    return ATT_OK;
+}
+
+const att_kernel ATT_TIERED(att_cpu_matmul) = {.op = "matmul",
+                                               .name = "simd",
+                                               .tier = ATT_TIER_VALUE,
+                                               .accepts = matmul_accepts,
+                                               .prepare = matmul_prepare,
+                                               .run = matmul_run};
