@@ -144,6 +144,25 @@ static void unusual_magnitudes_are_as_in_the_reference(void **state)
     print_message("largest difference %.2g of the largest result\n", worst);
 }
 
+/* Squares of numbers as large as these are beyond f32. */
+static void visit_huge(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+{
+    if (strcmp(op->name, "rms_norm") && strcmp(op->name, "l2_norm"))
+        return;
+    case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+    float *x = drawn.block[0];
+    for (int64_t i = 0; i < case_count(&drawn.setup, &drawn.in[0]); i++)
+        x[i] *= 0x1p80f;
+    compare(&drawn, "huge", agree);
+    case_free(&drawn);
+}
+
+static void norms_of_huge_rows_do_not_overflow(void **state)
+{
+    (void)state;
+    each_small_case(visit_huge);
+}
+
 static void visit_nan(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
 {
     for (int i = 0; i < definition->in_count; i++) {
@@ -263,6 +282,7 @@ int main(int argc, char **argv)
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unusual_magnitudes_are_as_in_the_reference),
+        cmocka_unit_test(norms_of_huge_rows_do_not_overflow),
         cmocka_unit_test(nan_goes_where_it_goes_in_the_reference),
         cmocka_unit_test(gelu_is_as_close_as_it_says),
         cmocka_unit_test(tanh_is_as_close_as_it_says),

@@ -1,9 +1,7 @@
-#include <math.h>
-
+#include "ops/l2_norm.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/norm_rows.h"
 #include "kernels/cpu/tiered.h"
-#include "ops/l2_norm.h"
 
 /* A norm of NaN counts as not below eps. */
 ATT_INLINE float inverse_of(float norm, float eps)
@@ -18,7 +16,7 @@ ATT_INLINE void l2_norm_as(const att_call *call, bool narrow_y)
     att_range part = att_part_of(call, att_rows(call, &call->problem->in[0]), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t at = row * columns, end = at + columns;
-        float norm = sqrtf(row_squares((const float *)call->in[0] + at, columns));
+        float norm = row_length((const float *)call->in[0] + at, columns);
         if (norms)
             norms[row] = norm;
         vf inverse = v_set(inverse_of(norm, eps));

@@ -1,9 +1,7 @@
-#include <math.h>
-
+#include "ops/rms_norm.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/norm_rows.h"
 #include "kernels/cpu/tiered.h"
-#include "ops/rms_norm.h"
 
 ATT_INLINE vf load(const float *row, int64_t i, int64_t end)
 {
@@ -19,7 +17,7 @@ ATT_INLINE void rms_norm_as(const att_call *call, bool narrow_y)
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t at = row * columns;
         const float *x = (const float *)call->in[0] + at;
-        float rstd = 1 / sqrtf(row_squares(x, columns) / (float)columns + eps);
+        float rstd = row_inverse_rms(x, columns, eps);
         if (out_rstd)
             out_rstd[row] = rstd;
         for (int64_t i = 0; call->out[0] && i < columns; i += VW)
