@@ -34,7 +34,7 @@ ATT_INLINE att_status pointwise(const att_call *call, vector_function f)
     return ATT_OK;
 }
 
-static bool pointwise_accepts(const att_problem *problem)
+static inline bool pointwise_accepts(const att_problem *problem)
 {
     return att_takes_narrow(problem, 1, 1);
 }
@@ -59,7 +59,7 @@ ATT_INLINE void pointwise_grad_as(const att_call *call, vector_function slope, b
         v_put_until(dx, i, end, slope_times(dy, x, slope, i, end, narrow_dy, narrow_x), narrow_dx);
 }
 
-/* dx = dy slope(x), of inputs 0 and 1. */
+/* dx = dy slope(x), of inputs 0 and 1. Where input 1 is the function's result, `slope` takes that. */
 ATT_INLINE att_status pointwise_grad(const att_call *call, vector_function slope)
 {
     const att_problem *problem = call->problem;
@@ -73,7 +73,7 @@ ATT_INLINE att_status pointwise_grad(const att_call *call, vector_function slope
     return ATT_OK;
 }
 
-static bool pointwise_grad_accepts(const att_problem *problem)
+static inline bool pointwise_grad_accepts(const att_problem *problem)
 {
     return att_takes_narrow(problem, 3, 1);
 }

@@ -1,27 +1,20 @@
-#include "kernels/cpu/shape.h"
-#include "kernels/cpu/tier/floats.h"
+#include "kernels/cpu/tier/pointwise.h"
 #include "kernels/cpu/tier/vmath.h"
 #include "kernels/cpu/tiered.h"
 
 /* Below -88 the result is that of -88, 6e-39. */
-static att_status sigmoid_run(const att_call *call)
+ATT_INLINE vf v_sigmoid(vf x)
 {
-    bool narrow = att_is_narrow(&call->problem->in[0]);
-    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
-    for (int64_t i = part.begin; i < part.end; i += VW) {
-        vf e = v_exp(v_min(v_set(88), -v_get_until(call->in[0], i, part.end, narrow)));
-        v_put_until(call->out[0], i, part.end, v_set(1) / (e + 1), false);
-    }
-    return ATT_OK;
+    return v_set(1) / (v_exp(v_min(v_set(88), -x)) + 1);
 }
 
-static bool sigmoid_accepts(const att_problem *problem)
+static att_status sigmoid_run(const att_call *call)
 {
-    return att_takes_narrow(problem, 1, 0);
+    return pointwise(call, v_sigmoid);
 }
 
 const att_kernel ATT_TIERED(att_cpu_sigmoid) = {
-    .op = "sigmoid", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = sigmoid_accepts, .run = sigmoid_run};
+    .op = "sigmoid", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pointwise_accepts, .run = sigmoid_run};
 
 static att_status sigmoid_grad_run(const att_call *call)
 {
