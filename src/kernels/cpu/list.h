@@ -20,7 +20,6 @@
     X(conv2d_weight_grad_columns) \
     X(conv2d_weight_grad)         \
     X(conv2d_weight_grad_bf16)    \
-    X(transpose)                  \
     X(reshape)                    \
     X(matmul)                     \
     X(windows)                    \

@@ -81,6 +81,7 @@
     X(pixel_dot)                    \
     X(dct_pool)                     \
     X(dct_pool_grad)                \
+    X(transpose)                    \
     X(matmul)                       \
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
