@@ -141,9 +141,9 @@ if [ $status -eq 130 ]; then
 else
     fail "interrupted: exit status $status"
 fi
-# A closed terminal interrupts a training too, unless nohup protects it.
+# A closed terminal interrupts a training too, unless nohup protects it. The test itself may run under nohup.
 # shellcheck disable=SC2086
-"$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment hung >stdout 2>stderr &
+env --default-signal=HUP "$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment hung >stdout 2>stderr &
 child=$!
 until [ -e out/hung/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -HUP $child 2>/dev/null
