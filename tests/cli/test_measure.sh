@@ -59,6 +59,7 @@ err_has 'attscope: there is no instrument "entopy"; did you mean "entropy"?'
 
 # Measuring a checkpoint prints a table for each instrument and keeps records beside the checkpoint.
 run 0 measure out/plain/last.safetensors data --with entropy,tns --json found.json --maps 3
+grep -qE '^measure  1/1 ' stderr || fail "$command_line: other lines of progress: $(cat stderr)"
 sed -E 's/[0-9]+\.[0-9]+(e-[0-9]+)?/X/g; s/ +/ /g' stdout >shape && mv shape stdout
 out_is <<'TEXT'
 entropy: how evenly queries spread their attention [nats]
@@ -194,6 +195,7 @@ grep -q '"maps":null' two.html || fail 'maps of other weights beside figures'
 
 # The accuracy equals that of validate to the bit.
 run 0 validate data --checkpoint out/plain/last.safetensors --json validated.json
+grep -qE '^evaluate  1/1 ' stderr || fail "$command_line: other lines of progress: $(cat stderr)"
 run 0 measure out/plain/last.safetensors data --with accuracy --json measured.json
 for score in top1 top5 loss; do
     told=$(tr -d ' \n' <validated.json | sed -E "s/.*\"$score\":([0-9.e+-]+).*/\1/")

@@ -62,6 +62,25 @@ static void other_stages_in_a_pipe_show_each_tenth(void **state)
     assert_true(due(&progress, "evaluate", 100, 114));
 }
 
+/* The evaluation after each epoch of a training prints a line only after ten seconds of silence. */
+static void an_evaluation_within_a_training_shows_no_tenths(void **state)
+{
+    (void)state;
+    cli_progress progress = {.first = 1, .every = 1, .last_shown = 100};
+    att_progress p = {.stage = "evaluate", .epochs = 3, .batches = 100};
+    for (p.batch = 1; p.batch <= 100; p.batch++)
+        assert_false(cli_progress_is_due(&progress, &p, 109.9));
+    assert_true(cli_progress_is_due(&progress, &p, 110));
+}
+
+static void a_stage_without_batches_shows_no_tenths(void **state)
+{
+    (void)state;
+    cli_progress progress = {.first = 1, .every = 1, .last_shown = 100};
+    const att_progress p = {.stage = "evaluate"};
+    assert_false(cli_progress_is_due(&progress, &p, 101));
+}
+
 /* The bar on a terminal is drawn at most ten times a second. */
 static void a_terminal_shows_ten_bars_a_second_at_most(void **state)
 {
@@ -79,6 +98,8 @@ int main(void)
         cmocka_unit_test(a_training_in_a_pipe_is_never_silent_for_ten_seconds),
         cmocka_unit_test(slow_and_short_trainings_show_their_first_line),
         cmocka_unit_test(other_stages_in_a_pipe_show_each_tenth),
+        cmocka_unit_test(an_evaluation_within_a_training_shows_no_tenths),
+        cmocka_unit_test(a_stage_without_batches_shows_no_tenths),
         cmocka_unit_test(a_terminal_shows_ten_bars_a_second_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

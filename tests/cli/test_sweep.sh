@@ -291,6 +291,17 @@ damage metrics metrics.jsonl 'null
 damage measured measure.jsonl '[]
 '
 damage checkpoint last.safetensors 'not one' measure.jsonl
+# Some records are read for the table only, after the run was measured; damage there fails its own run alone, too.
+# shellcheck disable=SC2086
+run 0 sweep tiny.yaml data --seeds 1 $short --experiment late
+rm out/late/tiny-seed1/measure.jsonl
+echo '{"event": "measure", "step": 6, "measurements": 3}' >>out/late/tiny-seed1/metrics.jsonl
+# shellcheck disable=SC2086
+run 1 sweep tiny.yaml data --seeds 1,2 $short --experiment late
+err_has 'attscope: out/late/tiny-seed1/metrics.jsonl, line 4: expected "measurements", an array'
+err_has 'remove the folder out/late/tiny-seed1: the same command then makes this run anew'
+err_has 'attscope: 1 of 2 runs failed; the same command tries them again'
+grep -qE '^  tiny +1 ' stdout || fail "$command_line: the others are not in the table: $(cat stdout)"
 # shellcheck disable=SC2086
 mkdir -p out/blocked/sweep.json && run 1 sweep tiny.yaml data $short --experiment blocked
 err_has 'out/blocked/sweep.json exists and is not a regular file; it is not replaced'

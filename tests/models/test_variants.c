@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include <attscope/plan.h>
+
 #include "graph/graph.h"
 #include "models/fixture.h"
 #include "ops/drop.h"
@@ -123,6 +125,37 @@ static void any_size_is_built(void **state)
     assert_int_equal(att_model_preprocess(model).in_chans, 1);
     assert_int_equal(att_model_options_of(model).qkv_bias, 1);
     att_model_destroy(&model);
+}
+
+static int group_of(att_context *context, const att_model *model, att_purpose purpose)
+{
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = purpose;
+    att_plan *plan;
+    CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
+    int group = att_plan_describe(plan).group;
+    att_plan_destroy(&plan);
+    return group;
+}
+
+/* A group is the largest power of two of samples whose largest matrix product has at most 800 rows in training, 256 in
+ * inference. A sample of DeiT-Tiny has 197 rows. One of ResNet-20 has 1024 in the first segment and 64 in the last;
+ * inference has one segment. */
+static void groups_follow_from_rows_and_purpose(void **state)
+{
+    static const struct {
+        const char *name;
+        int train, infer;
+    } cases[] = {{"deit_tiny_patch16_224", 4, 1}, {"resnet20", 8, 1}};
+    att_model_options options = att_model_options_defaults();
+    options.loss = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_model *model;
+        CHECK(*state, att_model_create(*state, cases[i].name, &options, ATT_F32, &model));
+        assert_int_equal(group_of(*state, model, ATT_TRAIN), cases[i].train);
+        assert_int_equal(group_of(*state, model, ATT_INFER), cases[i].infer);
+        att_model_destroy(&model);
+    }
 }
 
 static void starts_as(const att_graph *graph, const char *name, att_init_rule rule, double value)
@@ -345,6 +378,7 @@ int main(void)
         cmocka_unit_test(networks_for_cifar_have_their_parameters),
         cmocka_unit_test(work_is_counted),
         cmocka_unit_test(any_size_is_built),
+        cmocka_unit_test(groups_follow_from_rows_and_purpose),
         cmocka_unit_test(parameters_start_as_timms),
         cmocka_unit_test(modules_start_as_pytorchs),
         cmocka_unit_test(hidden_widths_are_rounded),

@@ -334,6 +334,20 @@ static void operations_on_places_refuse_what_does_not_fit(void **state)
     refused(g, ATT_ERR_ARGUMENT, "must be at least 1 x 1");
 }
 
+/* The sides of a map are kept as 32-bit integers. */
+static void windows_take_sides_of_up_to_31_bits(void **state)
+{
+    (void)state;
+    const att_window_options pixel = {.height = 1, .width = 1};
+    const int64_t most = INT32_MAX;
+    att_graph *graph = new_graph();
+    assert_shape(graph, att_windows(graph, sample(graph, att_shape_of(most, 1, 1)), &pixel), att_shape_of(most, 1, 1));
+    assert_shape(graph, att_windows(graph, sample(graph, att_shape_of(1, most, 1)), &pixel), att_shape_of(most, 1, 1));
+    att_graph_destroy(&graph);
+    MISFIT("windows: a map of 2147483648 x 1", att_windows(g, sample(g, att_shape_of(most + 1, 1, 1)), &pixel));
+    MISFIT("windows: a map of 1 x 2147483648", att_windows(g, sample(g, att_shape_of(1, most + 1, 1)), &pixel));
+}
+
 static void operations_on_places_have_the_shapes_they_say(void **state)
 {
     (void)state;
@@ -429,6 +443,7 @@ int main(void)
         cmocka_unit_test(batch_norm_in_training_is_of_the_batch),
         cmocka_unit_test(map_ops_refuse_what_does_not_fit),
         cmocka_unit_test(operations_on_places_refuse_what_does_not_fit),
+        cmocka_unit_test(windows_take_sides_of_up_to_31_bits),
         cmocka_unit_test(operations_on_places_have_the_shapes_they_say),
         cmocka_unit_test(every_rule_refuses_missing_inputs),
         cmocka_unit_test(every_rule_looks_at_each_axis_behind_the_first_input),
