@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -126,6 +127,34 @@ static bool store_whole(const cli_option *option, void *to, const char *text)
     return true;
 }
 
+/* Whole bytes of "4G", "1.5GiB", "800M", "4096"; units are powers of 1024. */
+static bool to_size(const char *text, int64_t *value)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double number = strtod(text, &end);
+    const char *unit = isalpha((unsigned char)*end) ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (*text < '0' || *text > '9')
+        return false;
+    if (unit) {
+        number = ldexp(number, 10 * (int)(unit - units + 1));
+        end += strcmp(end + 1, "iB") == 0 || strcmp(end + 1, "B") == 0 ? strlen(end) : 1;
+    }
+    if (*end || number > 1e18)
+        return false;
+    *value = (int64_t)number;
+    return true;
+}
+
+static bool store_size(const cli_option *option, void *to, const char *text)
+{
+    int64_t value;
+    if (!to_size(text, &value) || !in_range(option, (double)value))
+        return false;
+    memcpy(to, &value, sizeof value);
+    return true;
+}
+
 static bool store_truth(const cli_option *option, void *to, bool value)
 {
     if (option->kind == CLI_SWITCH)
@@ -164,6 +193,8 @@ static bool store(const cli_found *f, const char *text)
     case CLI_INT:
     case CLI_LONG:
         return store_whole(option, to, text);
+    case CLI_SIZE:
+        return store_size(option, to, text);
     case CLI_SEED:
         return to_seed(text, to);
     case CLI_REAL:
@@ -204,6 +235,7 @@ static void describe_range(const cli_option *option, char *text, size_t size)
         [CLI_SWITCH] = "true or false",
         [CLI_INT] = "a whole number",
         [CLI_LONG] = "a whole number",
+        [CLI_SIZE] = "a size such as 800M or 4G, or a number of bytes",
         [CLI_SEED] = "a whole number from 0 to 2^64 - 1",
         [CLI_REAL] = "a number",
         [CLI_TEXT] = "a text",

@@ -15,6 +15,7 @@ typedef enum cli_kind {
     CLI_SWITCH, /* int, 1 or 0, -1: not given; --name, --no-name */
     CLI_INT,    /* int */
     CLI_LONG,   /* int64_t */
+    CLI_SIZE,   /* int64_t: bytes, also as 800M or 4G, in units of 1024; open: 0 is not shown */
     CLI_SEED,   /* uint64_t */
     CLI_REAL,   /* double */
     CLI_REALS,  /* cli_reals, up to `most` numbers */

@@ -28,6 +28,8 @@ static bool is_given(const cli_found *f)
         return !option->open || *(int *)at > 0;
     case CLI_REAL:
         return !option->open || *(double *)at > 0;
+    case CLI_SIZE:
+        return !option->open || *(int64_t *)at > 0;
     case CLI_REALS:
         return ((cli_reals *)at)->count > 0;
     case CLI_TEXTS: /* each belongs to one call: nothing shows or writes them */
@@ -59,6 +61,7 @@ static int value_texts(const cli_found *f, char numbers[CLI_MOST_REALS][CLI_NUMB
         snprintf(numbers[0], CLI_NUMBER_TEXT, "%d", *(int *)at);
         break;
     case CLI_LONG:
+    case CLI_SIZE:
         snprintf(numbers[0], CLI_NUMBER_TEXT, "%" PRId64, *(int64_t *)at);
         break;
     case CLI_SEED:

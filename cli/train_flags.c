@@ -284,6 +284,11 @@ static const cli_option run_options[] = {
     {"lanes", .kind = CLI_INT, .value = "N",
      .help = "partial sums of the gradient, added up after each batch; decides its rounding; 0: one per thread",
      RECIPE(lanes), .low = 0, .high = 1024},
+    {"memory", .kind = CLI_SIZE, .value = "SIZE",
+     .help =
+         "most memory for weights, optimiser, gradients, what is kept of a batch, and evaluation, as 800M or 4G: the "
+         "less, the more is computed again; changes no weight, only the speed; 0: a fixed rule for each network",
+     RECIPE(memory), .open = true},
     {"eval-metric", .kind = CLI_TEXT, .value = "NAME", .help = "what the best epoch goes by", .choice = choose_metric,
      RECIPE(eval_metric)},
     {"log-interval", .kind = CLI_INT, .value = "N", .help = "updates between two lines of the log",

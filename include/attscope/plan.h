@@ -52,6 +52,9 @@ typedef struct att_plan_options {
     int group;               /* samples a body call works on; 0: chosen from the graph alone */
     int lanes;               /* gradient lanes, training only; 0: the context's threads */
     int parts;               /* threads that share one group where there are fewer groups than threads; 0: automatic */
+    size_t keep_bytes;       /* training: bytes of a sample to keep between segments at most, or as few as is possible;
+                                what is not kept is computed again. Alignment may add a per cent. Decides no bit.
+                                0: by a fixed rule of the graph */
 } att_plan_options;
 
 /* plain: a training plan rewrites convolutions, batch norms, means and gates where an identity gives the same results

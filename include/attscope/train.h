@@ -31,6 +31,10 @@ typedef struct att_train_options {
     att_precision precision; /* ATT_MIXED pays where att_context_has_bf16(); checkpoints stay in f32 */
     uint64_t seed;           /* of data order, augmentations, dropout and drop path */
     int lanes;               /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
+    int64_t memory; /* bytes for weights, optimiser, gradients, what is kept of a batch, and evaluation; images that are
+                       read come on top. The more there is, the less is computed again; it decides no bit. 0: after a
+                       resume what the checkpoint says, otherwise a fixed rule for each network. ERR_MEMORY, with the
+                       least that works, where it is too little */
     int epochs;
     int batch_size;           /* images of one batch; an incomplete last batch of an epoch is dropped */
     int grad_accum_steps;     /* batches of one update; the last update of an epoch may have fewer */

@@ -2,13 +2,11 @@
  *
  * A reduction is a node that makes a value of the whole batch (kind ATT_BATCH); what reads it can start when every
  * sample has been there. So the body is a sequence of segments: each runs on groups of samples, then come its
- * reductions. A sample value that a later segment reads is kept for the whole batch, or made again there: where its
- * that is cheap for its bytes, what it needs counted, and reads not many more bytes of kept values than its own: the
- * bounds are in segment.c, wider ones where too much would be kept. Small values are kept.
+ * reductions. A sample value that a later segment reads is kept for the whole batch, or computed again there.
  *
- * Order of calls: att_graph_cut() once, when nodes are fused; then att_graph_remake(), and again after narrowing, which
+ * Order of calls: att_graph_cut() once, when nodes are fused; then att_graph_rematerialize(), after narrowing, which
  * adds casts that later segments read; att_graph_sort_segments() last. Watchers are explained at
- * att_graph_settle_probes() (graph/graph.h).
+ * att_graph_settle_probes() (passes/passes.h).
  */
 #ifndef ATT_PASSES_SEGMENT_H
 #define ATT_PASSES_SEGMENT_H
@@ -22,9 +20,10 @@ bool att_node_reduces(const att_graph *graph, const att_node *node);
 void att_graph_cut(att_graph *graph);
 int att_graph_segments(const att_graph *graph);
 
-/* Puts copies of cheap nodes into later segments that read what they make. watchers: a mark a node; what only watchers
- * read in a later segment is kept, so that they change nothing else. */
-att_status att_graph_remake(att_graph *graph, const bool *watchers);
+/* passes/rematerialize.c: chooses which values are kept (passes/keep.h), and puts copies of the makers of the others
+ * into the later segments that read them. most_bytes: as att_plan_options.keep_bytes. watchers: a mark a node; what
+ * only watchers read in a later segment is kept, so that they change nothing else. */
+att_status att_graph_rematerialize(att_graph *graph, const bool *watchers, size_t most_bytes);
 
 /* Orders nodes by segment, reductions last in each, and moves the marks with them. */
 att_status att_graph_sort_segments(att_graph *graph, bool *watchers);

@@ -71,19 +71,24 @@ static void append_groups(const att_plan *plan, att_text *text)
         att_text_append(text, "%d..%d:%08x", low, high, (unsigned)(hash >> 32));
 }
 
-att_status att_write_fingerprint(att_plan *plan, const att_rewritten *from)
+att_status att_hash_graph(att_plan *plan, const att_rewritten *from)
 {
     size_t values = (size_t)from->graph->values.count;
     numbering numbers = {.number = att_allocate_array(plan->context, values + 1, sizeof *numbers.number)};
     if (!numbers.number)
         return att_fail_memory(plan->context, values * sizeof *numbers.number, "a plan");
-    uint64_t hash = hash_graph(from, &numbers);
+    plan->graph_hash = hash_graph(from, &numbers);
     att_free(plan->context, numbers.number);
+    return ATT_OK;
+}
+
+att_status att_write_fingerprint(att_plan *plan)
+{
     att_text text = {.context = plan->context};
     const char *version = plan->backend->version ? plan->backend->version() : "";
-    att_text_append(&text,
-                    "precision=%s graph=%016llx purpose=%s backend=%s group=", att_precision_name(plan->precision),
-                    (unsigned long long)hash, plan->purpose == ATT_TRAIN ? "train" : "infer", plan->backend->name);
+    att_text_append(
+        &text, "precision=%s graph=%016llx purpose=%s backend=%s group=", att_precision_name(plan->precision),
+        (unsigned long long)plan->graph_hash, plan->purpose == ATT_TRAIN ? "train" : "infer", plan->backend->name);
     append_groups(plan, &text);
     att_text_append(&text, " lanes=%d parts=%d tier=%s%s%s attscope=%s", plan->lanes, plan->parts,
                     att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());

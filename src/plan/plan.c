@@ -135,10 +135,10 @@ static att_status count_readers(const att_graph *graph, work *w)
 }
 
 /* Brings the graph into the order that plans take. */
-static att_status arrange(att_graph *graph, work *w)
+static att_status arrange(att_graph *graph, work *w, size_t keep_bytes)
 {
     int before = graph->values.count;
-    ATT_TRY(att_graph_remake(graph, w->watchers));
+    ATT_TRY(att_graph_rematerialize(graph, w->watchers, keep_bytes));
     ATT_TRY(grow_owner(graph, before, &w->owner));
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
@@ -338,28 +338,76 @@ static att_rewritten as_rewritten(const att_graph *graph, const work *w)
     return (att_rewritten){.graph = graph, .owner = w->owner, .watchers = w->watchers, .readers = w->readers};
 }
 
+static void free_work(att_context *context, work *w)
+{
+    att_free(context, w->owner);
+    att_free(context, w->readers);
+    att_free(context, w->watchers);
+}
+
+static att_status copy_owner(const att_graph *graph, const work *from, work *to)
+{
+    size_t bytes = (size_t)graph->values.count * sizeof *to->owner;
+    if (!from->owner)
+        return ATT_OK;
+    to->owner = att_allocate(graph->context, bytes);
+    if (!to->owner)
+        return att_fail_memory(graph->context, bytes, "a plan");
+    memcpy(to->owner, from->owner, bytes);
+    return ATT_OK;
+}
+
+static att_status choose_sizes_of(att_plan *plan, att_graph *graph, work *w, const att_plan_options *options)
+{
+    ATT_TRY(settle_probes(graph, w));
+    ATT_TRY(arrange(graph, w, 0));
+    ATT_TRY(cut_segments(plan, graph));
+    att_rewritten from = as_rewritten(graph, w);
+    return att_choose_sizes(plan, &from, options);
+}
+
+/* The groups decide the order of sums. They are those of a plan in full precision that keeps values by the default
+ * rule, so that how much memory there is decides no bit. */
+static att_status choose_sizes(att_plan *plan, const att_graph *graph, const work *w, const att_plan_options *options)
+{
+    att_graph *copy = att_graph_copy(graph);
+    if (!copy)
+        return att_fail_memory(plan->context, sizeof *copy, "a plan");
+    work own = {0};
+    att_status status = copy_owner(graph, w, &own);
+    if (status == ATT_OK)
+        status = choose_sizes_of(plan, copy, &own, options);
+    free_work(plan->context, &own);
+    att_graph_destroy(&copy);
+    return status;
+}
+
+/* Before copies of nodes are made: which ones decides no bit. */
+static att_status hash(att_plan *plan, const att_graph *graph, const work *w)
+{
+    att_rewritten from = as_rewritten(graph, w);
+    return att_hash_graph(plan, &from);
+}
+
 static att_status compile(att_plan *plan, att_graph *graph, const att_plan_options *options, work *w)
 {
     ATT_TRY(find_backend(plan->context, options->backend, &plan->backend));
     ATT_TRY(make_profile(plan));
     ATT_TRY(rewrite(graph, options, w));
-    ATT_TRY(arrange(graph, w));
     ATT_TRY(describe(plan, graph));
+    ATT_TRY(choose_sizes(plan, graph, w, options));
+    if (plan->precision == ATT_MIXED)
+        ATT_TRY(narrow(graph, w));
+    ATT_TRY(hash(plan, graph, w));
+    ATT_TRY(arrange(graph, w, options->keep_bytes));
     ATT_TRY(cut_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
-    ATT_TRY(att_choose_sizes(plan, &from, options));
-    if (plan->precision == ATT_MIXED) {
-        ATT_TRY(narrow(graph, w));
-        ATT_TRY(arrange(graph, w));
-        ATT_TRY(cut_segments(plan, graph));
-        from = as_rewritten(graph, w);
-    }
     ATT_TRY(att_make_programs(plan, &from));
     if (plan->purpose == ATT_TRAIN) {
         ATT_TRY(prepare_reduction(plan));
         ATT_TRY(prepare_update(plan, options));
     }
-    return att_write_fingerprint(plan, &from);
+    return att_write_fingerprint(plan);
 }
 
 att_status att_plan_compile(const att_graph *graph, const att_plan_options *options, att_plan **out)
@@ -380,9 +428,7 @@ att_status att_plan_compile(const att_graph *graph, const att_plan_options *opti
     plan->dtype = graph->dtype;
     work w = {0};
     att_status status = compile(plan, copy, options, &w);
-    att_free(context, w.owner);
-    att_free(context, w.readers);
-    att_free(context, w.watchers);
+    free_work(context, &w);
     att_graph_destroy(&copy);
     if (status != ATT_OK)
         att_plan_destroy(&plan);

@@ -126,6 +126,7 @@ struct att_plan {
     bool ema;
     const att_kernel **profile_kernels; /* by profile row */
     int profile_count;
+    uint64_t graph_hash;
     char *fingerprint;
 };
 
@@ -144,8 +145,9 @@ typedef struct att_rewritten {
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options);
 /* plan/programs.c: everything that runs samples. */
 att_status att_make_programs(att_plan *plan, const att_rewritten *from);
-/* plan/fingerprint.c */
-att_status att_write_fingerprint(att_plan *plan, const att_rewritten *from);
+/* plan/fingerprint.c: plan->graph_hash, of a graph without copies of nodes; then the text. */
+att_status att_hash_graph(att_plan *plan, const att_rewritten *from);
+att_status att_write_fingerprint(att_plan *plan);
 
 /* plan/place.c: the memory of every value that is not local to its segment, by value, and the plan's store_bytes and
  * batch_bytes. *refs is the caller's. */

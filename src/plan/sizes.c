@@ -51,7 +51,7 @@ static int power_of_two_within(int64_t limit)
     return power;
 }
 
-/* Of a graph that is not narrowed yet, so that mixed precision takes the groups of full precision and less memory; and
+/* Of a graph that is not narrowed, so that mixed precision takes the groups of full precision and less memory; and
  * without watchers, which change nothing. */
 static att_status keep_within_budget(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
                                      att_segment *segment)

@@ -58,6 +58,11 @@ struct att_session {
 
 /* What a session of that batch would take, slots that the weights lack included. */
 size_t att_session_bytes(const att_plan *plan, const att_weights *weights, int max_batch);
+/* session/fit.c: compiles a plan that keeps as much as it can (att_plan_options.keep_bytes) so that its session, the
+ * weights with their slots, and `beside` more bytes take at most `memory` bytes together; 0: by the default rule.
+ * ERR_MEMORY, with what it takes at least, where that is more. */
+att_status att_session_fit(const att_graph *graph, const att_plan_options *options, const att_weights *weights,
+                           int max_batch, size_t memory, size_t beside, att_plan **plan);
 /* Refuses before the first of many allocations what a later one would be refused: ERR_MEMORY where a session and
  * `beside` more bytes, for `beside_what`, exceed what is left. The message says how much each part takes. */
 att_status att_session_check_memory(const att_plan *plan, const att_weights *weights, int max_batch, size_t beside,

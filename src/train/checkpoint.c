@@ -292,17 +292,20 @@ att_status att_checkpoint_export(const att_model *model, const att_weights *weig
 /* --- continuing ----------------------------------------------------------------------------------------------------
  */
 
-att_status att_checkpoint_lanes(att_context *context, const att_tensors *file, int *lanes, int *parts)
+att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts, int64_t *memory)
 {
-    int64_t read, shared = 0;
+    int64_t read, shared = 0, given = 0;
     if (!att_metadata_text(file, "version"))
         return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that could be continued",
                         att_tensors_path(file));
     ATT_TRY(att_metadata_integer(context, file, "lanes", 1, 1024, &read));
     if (att_metadata_text(file, "parts"))
         ATT_TRY(att_metadata_integer(context, file, "parts", 1, 1024, &shared));
+    if (att_metadata_text(file, "memory"))
+        ATT_TRY(att_metadata_integer(context, file, "memory", 0, INT64_MAX, &given));
     *lanes = (int)read;
     *parts = (int)shared;
+    *memory = given;
     return ATT_OK;
 }
 

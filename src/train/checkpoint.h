@@ -28,6 +28,7 @@ typedef struct att_train_run {
     const att_train_options *options;
     const char *fingerprint; /* of the plan */
     int lanes, parts;
+    int64_t memory;                                                       /* as att_train_options.memory */
     char listing[ATT_DATASET_LISTING], eval_listing[ATT_DATASET_LISTING]; /* of the images; "" without evaluation */
     char sample[ATT_DATASET_LISTING], eval_sample[ATT_DATASET_LISTING];   /* of the pixels of some of them */
 } att_train_run;
@@ -35,9 +36,10 @@ typedef struct att_train_run {
 /* Replaces the file at `path` in one step. */
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
 
-/* The lanes that the file's training had, and the threads that shared each: 0 in files that do not say. ERR_MISMATCH
- * where the file holds no training. */
-att_status att_checkpoint_lanes(att_context *context, const att_tensors *file, int *lanes, int *parts);
+/* The lanes that the file's training had, the threads that shared each, and the memory that it was given: the latter
+ * two are 0 in files that do not say. ERR_MISMATCH where the file holds no training. */
+att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts,
+                                 int64_t *memory);
 
 /* Fills weights, slots and state (history included, whose capacity stays). Before anything is changed, everything that
  * decides bits is compared: ERR_MISMATCH names the first difference. */

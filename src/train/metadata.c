@@ -182,6 +182,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     put_classes(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "parts", run->parts);
+    put_integer(metadata, "memory", run->memory);
     put_integer(metadata, "epoch", state->epoch);
     put_integer(metadata, "batch", state->batch);
     put_integer(metadata, "update", state->update);

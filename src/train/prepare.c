@@ -75,21 +75,25 @@ static att_status check(att_trainer *trainer)
 }
 
 /* An evaluation runs beside the training's session, on a copy of the averaged weights where there are any. */
-static att_status check_memory(const att_trainer *trainer)
+static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
 {
     const att_train_options *options = trainer->options;
     const att_weights *weights = trainer->run.weights;
-    size_t beside = 0;
-    if (trainer->run.data->eval)
-        ATT_TRY(att_network_bytes(trainer->run.model, weights, options->backend, options->precision,
-                                  options->batch_size, &beside));
-    if (trainer->run.data->eval && options->model_ema)
-        beside = att_size_sum(beside, att_weights_bytes(weights));
-    return att_session_check_memory(trainer->plan, weights, options->batch_size, beside, "the evaluation");
+    *bytes = 0;
+    if (!trainer->run.data->eval)
+        return ATT_OK;
+    ATT_TRY(att_network_bytes(trainer->run.model, weights, options->backend, options->precision, options->batch_size,
+                              bytes));
+    if (options->model_ema)
+        *bytes = att_size_sum(*bytes, att_weights_bytes(weights));
+    return ATT_OK;
 }
 
-static att_status compile(att_trainer *trainer, int lanes, int parts)
+static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t memory)
 {
+    const att_weights *weights = trainer->run.weights;
+    size_t beside;
+    ATT_TRY(evaluation_bytes(trainer, &beside));
     const att_train_options *options = trainer->options;
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN;
@@ -100,11 +104,13 @@ static att_status compile(att_trainer *trainer, int lanes, int parts)
     plan.ema = options->model_ema;
     plan.lanes = lanes;
     plan.parts = parts;
-    ATT_TRY(att_plan_compile(att_model_graph(trainer->run.model), &plan, &trainer->plan));
+    ATT_TRY(att_session_fit(att_model_graph(trainer->run.model), &plan, weights, options->batch_size, (size_t)memory,
+                            beside, &trainer->plan));
     trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
     trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
     trainer->run.parts = att_plan_describe(trainer->plan).parts;
-    return check_memory(trainer);
+    trainer->run.memory = memory;
+    return att_session_check_memory(trainer->plan, weights, options->batch_size, beside, "the evaluation");
 }
 
 static att_status open_loader(att_trainer *trainer)
@@ -228,10 +234,11 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;
     int lanes = options->lanes, file_lanes = 0, parts = 0;
+    int64_t file_memory = 0;
     if (file)
-        ATT_TRY(att_checkpoint_lanes(trainer->context, file, &file_lanes, &parts));
+        ATT_TRY(att_checkpoint_engine(trainer->context, file, &file_lanes, &parts, &file_memory));
     lanes = lanes ? lanes : file_lanes;
-    ATT_TRY(compile(trainer, lanes, lanes == file_lanes ? parts : 0));
+    ATT_TRY(compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory));
     ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session));
     ATT_TRY(open_loader(trainer));
     ATT_TRY(describe_data(trainer));
@@ -257,7 +264,7 @@ att_status att_trainer_prepare(att_trainer *trainer)
 att_status att_trainer_rehearse(att_trainer *trainer)
 {
     ATT_TRY(check(trainer));
-    ATT_TRY(compile(trainer, trainer->options->lanes, 0));
+    ATT_TRY(compile(trainer, trainer->options->lanes, 0, trainer->options->memory));
     return open_loader(trainer);
 }
 

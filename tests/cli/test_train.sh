@@ -293,6 +293,17 @@ for key in history evicted loss_sum classes best_metric; do
     ! grep -q "attscope.train.$key" stdout || fail "inspect --json tells $key, which only a resume understands"
 done
 
+# Sizes of memory; the least that works is said, and does.
+usage '--memory: "4X" is not a size such as 800M or 4G, or a number of bytes' train data --memory 4X
+# shellcheck disable=SC2086
+run 1 train data $network --epochs 1 --batch-size 16 --memory 0.5K --output out --experiment little
+err_has 'training takes at least'
+[ ! -e out/little/last.safetensors ] || fail 'a training without memory wrote a checkpoint'
+least=$(sed -n 's/.*(\([0-9]*\) bytes).*/\1/p' stderr)
+# shellcheck disable=SC2086
+run 0 train data $network --epochs 1 --batch-size 16 --memory "$((least / 1024 + 1))k" --output out --experiment little
+grep -q "^memory: $(((least / 1024 + 1) * 1024))\$" out/little/args.yaml || fail 'args.yaml lacks the memory'
+
 # The checkpoint alone, without the args.yaml beside it, says how the images were made ready.
 mkdir alone
 cp out/whole/last.safetensors alone

@@ -19,8 +19,8 @@ static att_value batch_norm(att_graph *graph, const char *name, att_value x)
     return att_batch_norm(graph, x, values[0], values[1], values[2], values[3], NULL);
 }
 
-/* v is read by a sum of the second segment, then by nobody but what makes its sigmoid again for the backward pass.
- * Until then it is kept: while the widening product z would be, too, which is why z must not. */
+/* v is read by a sum of the second segment, then by nobody but what computes its sigmoid again for the backward pass.
+ * Until then it is kept: while the widening product z would be, too, which is why z must not be. */
 static att_graph *build(void)
 {
     att_graph *graph = make_graph();
@@ -42,7 +42,7 @@ static void recomputed_values_keep_no_more_than_their_inputs(void **state)
 {
     (void)state;
     att_plan_options options = att_plan_options_defaults();
-    options.purpose = ATT_TRAIN, options.backend = "ref";
+    options.purpose = ATT_TRAIN, options.backend = "ref", options.keep_bytes = 26 << 20;
     att_graph *graph = build();
     att_plan *plan;
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);

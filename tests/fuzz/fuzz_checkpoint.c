@@ -93,7 +93,7 @@ static void go_on(const original *o, const att_tensors *file)
     att_dataset_listing(t->data.train, run.listing);
     if (att_history_create(fuzz_context(), 10, false, &state.history) != ATT_OK)
         return;
-    if (att_checkpoint_lanes(fuzz_context(), file, &run.lanes, &run.parts) == ATT_OK &&
+    if (att_checkpoint_engine(fuzz_context(), file, &run.lanes, &run.parts, &run.memory) == ATT_OK &&
         att_checkpoint_resume(&run, file, &state) == ATT_OK)
         fuzz_require(state.epoch >= 0 && state.batch >= 0 && state.update >= 0 &&
                          state.history.count <= state.history.capacity,

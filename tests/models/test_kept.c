@@ -1,20 +1,21 @@
-/* What training keeps of a sample, and what it makes again: whoever changes the rules (passes/segment.c) sees here what
+/* What training keeps of a sample, and what it computes again: whoever changes the rules (passes/keep.c) sees here what
  * that does to networks. */
 #include <attscope/plan.h>
 
 #include "models/fixture.h"
+#include "session/session.h"
+#include "weights/weights.h"
 
 /* In units of 1 KiB; steps: of a training's body. */
 static const struct {
     const char *name, *attn;
     int img_size, width, kept, steps;
-} networks[] = {{"resnet50", "none", 224, 0, 22834, 852},    {"resnet50", "se", 224, 0, 24469, 1167},
-                {"resnet50", "none", 256, 0, 26624, 894}, /* more than 24 MiB is needed */
-                {"resnet18", "none", 224, 0, 13532, 287},    {"resnet164", "none", 32, 0, 11744, 2435},
-                {"resnet164", "step", 32, 0, 11911, 3961},   {"preresnet29", "cbam", 32, 0, 1489, 1091},
-                {"preresnet29", "none", 96, 64, 25344, 1045}};
+} networks[] = {{"resnet50", "none", 224, 0, 47138, 755},   {"resnet50", "se", 224, 0, 47245, 1030},
+                {"resnet18", "none", 224, 0, 13532, 287},   {"resnet164", "none", 32, 0, 10272, 2416},
+                {"resnet164", "step", 32, 0, 10374, 3944},  {"preresnet29", "cbam", 32, 0, 2449, 901},
+                {"preresnet29", "none", 96, 64, 81794, 419}};
 
-static void networks_keep_as_much_memory_as_before(void **state)
+static void networks_keep_by_default_what_they_kept_before(void **state)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         att_model_options model_options = att_model_options_defaults();
@@ -37,9 +38,166 @@ static void networks_keep_as_much_memory_as_before(void **state)
     }
 }
 
+static att_model *create(att_context *context, const char *name, const char *attn)
+{
+    att_model *model;
+    att_model_options options = att_model_options_defaults();
+    options.loss = true, options.img_size = 16, options.num_classes = 3;
+    snprintf(options.attn, sizeof options.attn, "%s", attn);
+    CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
+    return model;
+}
+
+static att_plan *compile(att_context *context, const att_model *model, att_precision precision, size_t keep_bytes)
+{
+    att_plan *plan;
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = ATT_TRAIN, options.optimizer = "sgd", options.lanes = 2;
+    options.precision = precision, options.keep_bytes = keep_bytes;
+    CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
+    return plan;
+}
+
+/* Networks whose blocks have all kinds of shortcuts, and gates that segments wait for. */
+static const char *const small[][2] = {{"resnet29", "se"}, {"preresnet29", "cbam"}, {"resnet20", "srm"}};
+enum { SMALL = sizeof small / sizeof *small };
+
+/* The more may be kept, the more is, and the less is computed again. Gaps between rows of few bytes come on top, here
+ * up to 2 % of what may be kept. */
+static void kept_bytes_grow_within_what_they_may(void **state)
+{
+    for (int i = 0; i < SMALL; i++) {
+        att_model *model = create(*state, small[i][0], small[i][1]);
+        att_plan *plan = compile(*state, model, ATT_FULL, SIZE_MAX);
+        size_t most = att_plan_describe(plan).kept_bytes, before = 0;
+        int steps = INT32_MAX;
+        att_plan_destroy(&plan);
+        for (size_t part = 0; part <= 16; part++) {
+            size_t keep_bytes = part ? most * part / 16 : 1;
+            plan = compile(*state, model, ATT_FULL, keep_bytes);
+            att_plan_facts facts = att_plan_describe(plan);
+            print_message("%s, %s: %zu of %zu bytes, %d steps\n", small[i][0], small[i][1], facts.kept_bytes,
+                          keep_bytes, facts.steps);
+            assert_true(facts.kept_bytes >= before);
+            assert_true(facts.steps <= steps);
+            assert_true(facts.kept_bytes <= keep_bytes + keep_bytes / 20 || facts.kept_bytes == before || part == 0);
+            before = facts.kept_bytes;
+            steps = facts.steps;
+            att_plan_destroy(&plan);
+        }
+        assert_true(before == most);
+        att_model_destroy(&model);
+    }
+}
+
+enum { BATCH = 5, UPDATES = 3 };
+
+/* Enough for what is kept to count more than what is computed again takes. */
+enum { MANY = 64 };
+
+/* A session stays within the memory that its plan was fitted to, and uses what it can. */
+static void sessions_stay_within_their_memory(void **state)
+{
+    for (int i = 0; i < SMALL; i++) {
+        att_model *model = create(*state, small[i][0], small[i][1]);
+        const att_graph *graph = att_model_graph(model);
+        att_plan_options options = att_plan_options_defaults();
+        options.purpose = ATT_TRAIN, options.lanes = 2;
+        size_t bytes[2], before = 0;
+        att_weights *weights;
+        CHECK(*state, att_weights_create(graph, &weights));
+        for (size_t j = 0; j < 2; j++) {
+            att_plan *plan = compile(*state, model, ATT_FULL, j ? SIZE_MAX : 1);
+            bytes[j] = att_session_bytes(plan, weights, MANY) + att_weights_bytes(weights);
+            att_plan_destroy(&plan);
+        }
+        for (size_t part = 0; part <= 8; part++) {
+            att_plan *plan;
+            size_t memory = bytes[0] + (bytes[1] - bytes[0]) * part / 8;
+            CHECK(*state, att_session_fit(graph, &options, weights, MANY, memory, 0, &plan));
+            size_t taken = att_session_bytes(plan, weights, MANY) + att_weights_bytes(weights);
+            print_message("%s, %s: %zu of %zu bytes\n", small[i][0], small[i][1], taken, memory);
+            assert_true(taken <= memory);
+            assert_true(att_plan_describe(plan).kept_bytes >= before);
+            before = att_plan_describe(plan).kept_bytes;
+            att_plan_destroy(&plan);
+        }
+        assert_true(before > 0);
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+}
+
+/* The bytes of all tensors after some updates, for the caller to free. */
+static float *train(att_context *context, const att_model *model, const att_plan *plan, int64_t *count)
+{
+    att_weights *weights;
+    att_session *session;
+    int32_t targets[BATCH] = {0, 1, 2, 0, 1};
+    size_t pixels = 3 * 16 * 16;
+    float *images = malloc(BATCH * pixels * sizeof *images);
+    assert_non_null(images);
+    for (uint32_t i = 0; i < BATCH * pixels; i++)
+        images[i] = (float)formula("image", i);
+    CHECK(context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(context, att_weights_initialise(weights, 1));
+    CHECK(context, att_session_create(plan, weights, BATCH, &session));
+    CHECK(context, att_session_bind(session, "image", images));
+    CHECK(context, att_session_bind(session, "target", targets));
+    for (int update = 1; update <= UPDATES; update++) {
+        att_hyper hyper = {.lr = 0.05, .momentum = 0.9, .update = update};
+        CHECK(context, att_session_accumulate(session, BATCH, 1.0 / BATCH, 1, update, 0));
+        CHECK(context, att_session_reduce(session, NULL));
+        CHECK(context, att_session_update(session, &hyper));
+    }
+    *count = 0;
+    for (int i = 0; i < att_weights_count(weights); i++)
+        *count += att_shape_count(att_weights_at(weights, i).shape);
+    float *values = malloc((size_t)*count * sizeof *values), *to = values;
+    assert_non_null(values);
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t elements = att_shape_count(att_weights_at(weights, i).shape);
+        CHECK(context, att_weights_get(weights, -1, i, to, elements));
+        to += elements;
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    free(images);
+    return values;
+}
+
+static void weights_do_not_depend_on_what_is_kept(void **state)
+{
+    static const size_t keep_bytes[] = {1, 0, SIZE_MAX};
+    for (int i = 0; i < 2 * SMALL; i++) {
+        att_precision precision = i % 2 ? ATT_MIXED : ATT_FULL;
+        att_model *model = create(*state, small[i / 2][0], small[i / 2][1]);
+        float *first = NULL;
+        char fingerprint[512] = "";
+        for (int j = 0; j < 3; j++) {
+            int64_t count;
+            att_plan *plan = compile(*state, model, precision, keep_bytes[j]);
+            float *values = train(*state, model, plan, &count);
+            if (!first) {
+                first = values;
+                snprintf(fingerprint, sizeof fingerprint, "%s", att_plan_fingerprint(plan));
+            } else {
+                assert_memory_equal(values, first, (size_t)count * sizeof *values);
+                assert_string_equal(att_plan_fingerprint(plan), fingerprint);
+                free(values);
+            }
+            att_plan_destroy(&plan);
+        }
+        free(first);
+        att_model_destroy(&model);
+    }
+}
+
 static int setup(void **state)
 {
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+    att_settings settings = att_settings_defaults();
+    settings.threads = 2;
+    return att_context_create(&settings, (att_context **)state) != ATT_OK;
 }
 
 static int teardown(void **state)
@@ -50,6 +208,11 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(networks_keep_as_much_memory_as_before)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(networks_keep_by_default_what_they_kept_before),
+        cmocka_unit_test(kept_bytes_grow_within_what_they_may),
+        cmocka_unit_test(sessions_stay_within_their_memory),
+        cmocka_unit_test(weights_do_not_depend_on_what_is_kept),
+    };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -235,7 +235,7 @@ static void groups_are_those_of_f32_and_memory_is_less(void **state)
     att_context_destroy(&context);
 }
 
-/* What is made again in a later segment takes narrow values as the original does. */
+/* What is computed again in a later segment takes narrow values as the original does. */
 static void residual_networks_train_in_segments(void **state)
 {
     (void)state;
@@ -265,11 +265,10 @@ static void residual_networks_train_in_segments(void **state)
     att_context_destroy(&context);
 }
 
-/* What a batch keeps of a sample has a budget where more could be made again, and a segment of weight gradients alone,
- * or of maps before a classifier alone, runs on groups as small as others do. Without these ResNet-50 would keep
- * 43 MiB, and such a segment take 82 or 50. What is made again counts with all that it needs: else the stem would be,
- * for each reader of the pool behind it, in 973 steps. */
-static void large_maps_are_made_again(void **state)
+/* By default ResNet-50 computes no product again, and keeps what lies between products once, not twice (61.5 MiB). A
+ * segment of weight gradients alone, or of maps before a classifier alone, runs on groups as small as others do: such a
+ * segment would take 82 or 50 MiB otherwise. */
+static void resnet50_keeps_what_products_make(void **state)
 {
     (void)state;
     att_context *context;
@@ -282,9 +281,9 @@ static void large_maps_are_made_again(void **state)
         att_plan_facts facts = facts_of(context, model, mixed ? ATT_MIXED : ATT_FULL);
         double kept = (double)facts.kept_bytes / (1 << 20), arena = (double)facts.arena_bytes / (1 << 20);
         print_message("ResNet-50 keeps %.1f MiB of a sample, works in %.1f, in %d steps\n", kept, arena, facts.steps);
-        assert_true(kept <= (mixed ? 12 : 24)); /* measured: 11.4, 22.3 */
-        assert_true(arena <= 24);               /* 13.8, 17.6 */
-        assert_true(facts.steps <= 940);        /* 927, 924 */
+        assert_true(kept <= (mixed ? 24 : 47)); /* measured: 23.0, 46.0 */
+        assert_true(arena <= 24);
+        assert_true(facts.steps <= 760); /* 759, 755 */
     }
     att_model_destroy(&model);
     att_context_destroy(&context);
@@ -312,7 +311,8 @@ static int convolutions(att_context *context, const char *attn, size_t *kept)
     return count;
 }
 
-/* Its batch norm waits for vectors, which are kept; of a gradient one map, not what is added to it as well. */
+/* Its batch norm waits for vectors, which are kept; of a gradient one map, not what is added to it as well. A map of
+ * the trunk is kept that the network alone computes again. */
 static void a_modules_batch_norm_makes_no_map_again(void **state)
 {
     (void)state;
@@ -320,10 +320,10 @@ static void a_modules_batch_norm_makes_no_map_again(void **state)
     size_t without, with;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     int count = convolutions(context, "none", &without);
-    assert_in_range(convolutions(context, "step", &with), count, count + 1); /* the stem's, from the image, once more */
+    assert_true(convolutions(context, "step", &with) <= count); /* measured: 26, 27 */
     double more = ((double)with - (double)without) / 1024;
     print_message("a module keeps %.1f KiB of a sample more than %.0f\n", more, (double)without / 1024);
-    assert_true(more <= 60); /* measured: 56, vectors that segments of the branch wait for */
+    assert_true(more <= 256 + 60); /* measured: 247 */
     att_context_destroy(&context);
 }
 
@@ -336,7 +336,7 @@ int main(void)
         cmocka_unit_test(a_residual_network_learns_as_in_f32),
         cmocka_unit_test(groups_are_those_of_f32_and_memory_is_less),
         cmocka_unit_test(residual_networks_train_in_segments),
-        cmocka_unit_test(large_maps_are_made_again),
+        cmocka_unit_test(resnet50_keeps_what_products_make),
         cmocka_unit_test(a_modules_batch_norm_makes_no_map_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

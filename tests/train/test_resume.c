@@ -215,6 +215,45 @@ static void other_threads_continue_to_the_same_bits(void **state)
     assert_same_run(f, "whole", "moved");
 }
 
+/* What the checkpoint says of memory holds for a resume that says nothing. */
+static void the_memory_of_the_checkpoint_is_taken(void **state)
+{
+    fixture *f = *state;
+    char output[160], last[160];
+    stopper s = {.calls_left = 3};
+    att_train_options options = training_in(f, "whole", output);
+    options.memory = 64 << 20;
+    assert_trains(f, &options);
+    options.output = path_in(f, "moved", output);
+    options.progress = stop_later;
+    options.progress_user = &s;
+    fixture_model(f, 0.1);
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED);
+    options.progress = NULL;
+    options.memory = 0;
+    options.resume = path_in(f, "moved/last.safetensors", last);
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_OK);
+    assert_same_run(f, "whole", "moved"); /* their metadata, too */
+    options.memory = 1000;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MEMORY);
+}
+
+/* The least that is named works, and a byte less does not. */
+static void too_little_memory_is_refused_with_the_least_that_works(void **state)
+{
+    fixture *f = *state;
+    att_train_options options = small_training();
+    options.memory = 1000;
+    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MEMORY);
+    const char *message = att_context_message(f->context), *named = strchr(message, '(');
+    assert_non_null(strstr(message, "at least"));
+    assert_non_null(named);
+    options.memory = atoll(named + 1);
+    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_OK);
+    options.memory--;
+    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MEMORY);
+}
+
 static void assert_refused(fixture *f, const att_train_options *options, const char *what, const char *there,
                            const char *here)
 {
@@ -377,6 +416,8 @@ int main(int argc, char **argv)
         fixture_test(what_is_kept_no_longer_is_removed),
         fixture_test(other_file_systems_get_a_copy),
         fixture_test(other_threads_continue_to_the_same_bits),
+        fixture_test(the_memory_of_the_checkpoint_is_taken),
+        fixture_test(too_little_memory_is_refused_with_the_least_that_works),
         fixture_test(the_first_difference_is_named),
         fixture_test(weights_alone_cannot_be_continued),
         fixture_test(a_killed_training_continues_to_the_same_bits),

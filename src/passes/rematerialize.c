@@ -1,0 +1,92 @@
+#include "core/error.h"
+#include "passes/keep.h"
+#include "passes/reorder.h"
+#include "passes/segment.h"
+
+/* By value of the graph as it was. copy: that of segment copy_of, where that is the segment being written. */
+typedef struct rewriting {
+    att_graph *graph;
+    const bool *watchers;
+    int node_count;
+    att_fate *fates;
+    att_value *copy;
+    int *copy_of;
+    att_order order;
+} rewriting;
+
+static att_value available(rewriting *r, att_value value, int segment, bool watcher);
+
+/* Shapes and types are those of the original, which may be narrowed: rules are not asked again. */
+static void copy_node(rewriting *r, att_node node, int segment)
+{
+    att_node copy = node;
+    if (!att_node_own(r->graph, &copy))
+        return;
+    copy.segment = segment;
+    for (int j = 0; j < node.in_count; j++)
+        copy.in[j] = available(r, node.in[j], segment, false);
+    for (int j = 0; j < node.out_count; j++) {
+        copy.out[j] = att_graph_add_value(r->graph, r->graph->values.items[node.out[j]].desc, -1);
+        r->copy[node.out[j]] = copy.out[j];
+        r->copy_of[node.out[j]] = segment;
+    }
+    att_order_append(&r->order, copy);
+}
+
+/* The value as a node of segment `segment` can read it. Watchers read what is kept for them alone, but of what others
+ * compute again they read a copy, too. */
+static att_value available(rewriting *r, att_value value, int segment, bool watcher)
+{
+    const att_node *from = att_graph_maker(r->graph, value);
+    if (!from || r->graph->values.items[value].desc.kind != ATT_SAMPLE || from->segment >= segment ||
+        r->fates[value] == ATT_FATE_KEPT || (watcher && r->fates[value] == ATT_FATE_LOCAL))
+        return value;
+    if (r->copy_of[value] != segment)
+        copy_node(r, *from, segment);
+    return r->graph->status == ATT_OK ? r->copy[value] : ATT_NONE;
+}
+
+/* Watchers come behind all others, so that the others' order, of which copies are a part, does not depend on them;
+ * att_graph_settle_probes() puts them where they belong. */
+static void rewrite_segment(rewriting *r, int segment, bool watchers)
+{
+    for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
+        att_node node = r->graph->nodes.items[i];
+        if (node.segment != segment || r->watchers[i] != watchers || !att_node_own(r->graph, &node))
+            continue;
+        for (int j = 0; j < node.in_count; j++)
+            node.in[j] = available(r, node.in[j], segment, watchers);
+        att_order_append(&r->order, node);
+    }
+}
+
+static att_status rewrite(rewriting *r, size_t most_bytes)
+{
+    att_graph *graph = r->graph;
+    ATT_TRY(att_graph_choose_fates(graph, r->watchers, most_bytes, r->fates));
+    int segments = att_graph_segments(graph);
+    r->order.graph = graph;
+    for (int segment = 0; segment < segments; segment++) {
+        rewrite_segment(r, segment, false);
+        rewrite_segment(r, segment, true);
+    }
+    graph->segment = 0;
+    return att_order_finish(&r->order);
+}
+
+att_status att_graph_rematerialize(att_graph *graph, const bool *watchers, size_t most_bytes)
+{
+    if (att_graph_segments(graph) == 1)
+        return ATT_OK;
+    att_arena work = {.context = graph->context};
+    size_t values = (size_t)graph->values.count;
+    rewriting r = {.graph = graph, .watchers = watchers, .node_count = graph->nodes.count};
+    r.fates = att_arena_allocate(&work, values * sizeof *r.fates);
+    r.copy = att_arena_allocate(&work, values * sizeof *r.copy);
+    r.copy_of = att_arena_allocate(&work, values * sizeof *r.copy_of);
+    att_status status = r.fates && r.copy && r.copy_of
+                            ? rewrite(&r, most_bytes)
+                            : att_fail_memory(graph->context, values * sizeof *r.copy, "a plan");
+    att_arena_free(&work);
+    return status;
+}

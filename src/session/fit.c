@@ -1,0 +1,86 @@
+#include "core/error.h"
+#include "core/text.h"
+#include "session/session.h"
+
+typedef struct fitting {
+    const att_graph *graph;
+    att_plan_options options;
+    const att_weights *weights;
+    int max_batch;
+    size_t memory, beside;
+} fitting;
+
+static size_t bytes_of(const fitting *f, const att_plan *plan)
+{
+    size_t held = att_size_product((size_t)att_weights_slot_count(f->weights) + 1, att_weights_bytes(f->weights));
+    return att_size_sum(att_size_sum(att_session_bytes(plan, f->weights, f->max_batch), held), f->beside);
+}
+
+/* Compiles anew, in the place of *plan; on failure *plan is NULL. */
+static att_status compile(const fitting *f, size_t keep_bytes, att_plan **plan)
+{
+    att_plan_options options = f->options;
+    options.keep_bytes = keep_bytes;
+    att_plan_destroy(plan);
+    return att_plan_compile(f->graph, &options, plan);
+}
+
+static att_status refuse(const fitting *f, size_t least)
+{
+    char needed[24], given[24];
+    return att_fail(f->graph->context, ATT_ERR_MEMORY,
+                    "training takes at least %s (%zu bytes) of memory, more than the %s it may take; less with smaller "
+                    "batches or images, a smaller network or fewer threads",
+                    att_size_format(least, needed, sizeof needed), least,
+                    att_size_format(f->memory, given, sizeof given));
+}
+
+/* Searches for the most that can be kept, from a plan that fits and was compiled with keep_bytes. */
+static att_status fill(const fitting *f, size_t keep_bytes, att_plan **plan)
+{
+    size_t low = att_plan_describe(*plan).kept_bytes, high = f->memory / (size_t)f->max_batch + 1;
+    while (low < high && high - low > high / 64) {
+        size_t middle = low + (high - low) / 2;
+        ATT_TRY(compile(f, middle, plan));
+        if (bytes_of(f, *plan) <= f->memory)
+            low = keep_bytes = middle;
+        else
+            high = middle;
+    }
+    return compile(f, keep_bytes, plan);
+}
+
+static att_status fit(const fitting *f, att_plan **plan)
+{
+    const size_t least = 1, by_rule = 0;
+    ATT_TRY(compile(f, least, plan));
+    size_t bytes = bytes_of(f, *plan);
+    if (bytes <= f->memory)
+        return fill(f, least, plan);
+    /* Computing again takes memory, too: for a small batch more than it saves. */
+    ATT_TRY(compile(f, by_rule, plan));
+    size_t rule_bytes = bytes_of(f, *plan);
+    if (rule_bytes <= f->memory)
+        return fill(f, by_rule, plan);
+    return refuse(f, rule_bytes < bytes ? rule_bytes : bytes);
+}
+
+att_status att_session_fit(const att_graph *graph, const att_plan_options *options, const att_weights *weights,
+                           int max_batch, size_t memory, size_t beside, att_plan **out)
+{
+    if (memory == 0)
+        return att_plan_compile(graph, options, out);
+    fitting f = {.graph = graph,
+                 .options = *options,
+                 .weights = weights,
+                 .max_batch = max_batch,
+                 .memory = memory,
+                 .beside = beside};
+    att_plan *plan = NULL;
+    att_status status = fit(&f, &plan);
+    if (status != ATT_OK)
+        att_plan_destroy(&plan);
+    else
+        *out = plan;
+    return status;
+}
