@@ -53,7 +53,7 @@ typedef struct att_plan_options {
     int lanes;               /* gradient lanes, training only; 0: the context's threads */
     int parts;               /* threads that share one group where there are fewer groups than threads; 0: automatic */
     size_t keep_bytes;       /* training: bytes of a sample to keep between segments at most, or as few as is possible;
-                                what is not kept is computed again. Alignment may add a per cent. Decides no bit.
+                                what is not kept is computed again. Gaps may add 2 or 3 %. Decides no bit.
                                 0: by a fixed rule of the graph */
 } att_plan_options;
 

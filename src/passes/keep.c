@@ -7,7 +7,8 @@
 #include "passes/seconds.h"
 #include "passes/segment.h"
 
-/* SMALL_BYTES: a value of so few bytes is always kept, by whatever needs it. ALIGN: every row begins at a multiple. */
+/* SMALL_BYTES: a value of so few bytes is always kept, by whatever needs it. ALIGN: every row begins at a multiple.
+ * WORD: bits of a word. */
 enum { SMALL_BYTES = 2048, ALIGN = 64, WORD = 64 };
 
 /* The default rule: a byte that is kept is worth so many seconds a sample, which is about what writing and reading it
