@@ -130,7 +130,7 @@ static att_status try_network(job *j)
     att_weights *weights = NULL;
     att_status status = att_model_create(j->cli->context, j->identity.name, &j->identity.options, ATT_F32, &model);
     if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(model), &weights);
+        status = att_weights_create(att_model_graph(model), "cpu", &weights);
     if (status == ATT_OK)
         status = j->settings->choice.use_ema ? att_checkpoint_load_ema(model, j->file, weights)
                                              : att_model_load(model, j->file, weights);

@@ -217,7 +217,7 @@ int cli_load(cli_app *cli, const char *path, const cli_network *network, const c
     att_status status =
         att_model_create(cli->context, loaded->identity.name, &loaded->identity.options, ATT_F32, &loaded->model);
     if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(loaded->model), &loaded->weights);
+        status = att_weights_create(att_model_graph(loaded->model), "cpu", &loaded->weights);
     if (status == ATT_OK)
         status = ema ? att_checkpoint_load_ema(loaded->model, loaded->file, loaded->weights)
                      : att_model_load(loaded->model, loaded->file, loaded->weights);

@@ -185,7 +185,7 @@ int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *d
         code = cli_instruments_make(cli, n->model, m->with, m->nodes, &n->measure);
     if (n->measure && s->network.options.soft_target)
         say_unmeasured(cli, n->measure);
-    return code == CLI_OK ? cli_check(cli, att_weights_create(att_model_graph(n->model), &n->weights)) : code;
+    return code == CLI_OK ? cli_check(cli, att_weights_create(att_model_graph(n->model), "cpu", &n->weights)) : code;
 }
 
 /* --- filling ------------------------------------------------------------------------------------------------------ */

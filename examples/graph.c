@@ -62,7 +62,7 @@ int main(void)
     if (status == ATT_OK)
         status = build(graph);
     if (status == ATT_OK)
-        status = att_weights_create(graph, &weights);
+        status = att_weights_create(graph, "cpu", &weights);
     if (status == ATT_OK)
         status = att_plan_compile(graph, &options, &plan);
     if (status == ATT_OK)

@@ -34,7 +34,7 @@ static att_status load(network *n, const char *path, const char *name)
     if (status == ATT_OK)
         status = att_model_create(n->context, n->identity.name, &n->identity.options, ATT_F32, &n->model);
     if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(n->model), &n->weights);
+        status = att_weights_create(att_model_graph(n->model), "cpu", &n->weights);
     if (status == ATT_OK)
         status = att_model_load(n->model, file, n->weights);
     if (status == ATT_OK)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include <attscope/models.h>
-#include <attscope/plan.h>
+#include <attscope/update.h>
 
 enum { SIDE = 16, BATCH = 32, UPDATES = 30 };
 
@@ -29,36 +29,43 @@ static void make_batch(uint32_t *state, float images[BATCH][SIDE][SIDE], int32_t
     }
 }
 
-static att_status update(att_session *session, uint32_t *state, int step, double *loss)
+typedef struct trainer {
+    att_session *session;
+    att_gradient *gradient;
+    att_update *update;
+} trainer;
+
+static att_status make_update(const trainer *t, uint32_t *state, int step, double *loss)
 {
     static float images[BATCH][SIDE][SIDE], losses[BATCH];
     int32_t labels[BATCH];
     const att_hyper hyper = {
         .lr = 3e-3, .weight_decay = 0.05, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .update = step + 1};
     make_batch(state, images, labels);
-    att_status status = att_session_bind(session, "image", images);
+    att_gradient_begin(t->gradient);
+    att_status status = att_session_bind(t->session, "image", images);
     if (status == ATT_OK)
-        status = att_session_bind(session, "target", labels);
+        status = att_session_bind(t->session, "target", labels);
     if (status == ATT_OK) /* each sample's loss counts 1 / BATCH: the gradient is that of the mean */
-        status = att_session_accumulate(session, BATCH, 1.0 / BATCH, 0, step, 0);
+        status = att_session_accumulate(t->session, t->gradient, BATCH, 1.0 / BATCH, 0, step, 0);
     if (status == ATT_OK)
-        status = att_session_output(session, "loss", 0, BATCH, losses);
+        status = att_session_output(t->session, "loss", 0, BATCH, losses);
     if (status == ATT_OK)
-        status = att_session_reduce(session, NULL);
+        status = att_update_reduce(t->update, NULL);
     if (status == ATT_OK)
-        status = att_session_update(session, &hyper);
+        status = att_update_apply(t->update, &hyper);
     *loss = 0;
     for (int i = 0; status == ATT_OK && i < BATCH; i++)
         *loss += losses[i] / BATCH;
     return status;
 }
 
-static att_status train(att_session *session)
+static att_status train(const trainer *t)
 {
     uint32_t state = 1;
     double loss = 0, first = 0;
     for (int step = 0; step < UPDATES; step++) {
-        att_status status = update(session, &state, step, &loss);
+        att_status status = make_update(t, &state, step, &loss);
         if (status != ATT_OK)
             return status;
         first = step ? first : loss;
@@ -74,7 +81,8 @@ int main(void)
     att_model *model = NULL;
     att_weights *weights = NULL;
     att_plan *plan = NULL;
-    att_session *session = NULL;
+    trainer t = {.session = NULL};
+    const att_update_options with = att_update_options_defaults(); /* AdamW */
     att_model_options network = att_model_options_defaults();
     network.img_size = SIDE, network.in_chans = 1, network.num_classes = 2, network.patch_size = 4;
     network.embed_dim = 32, network.depth = 2, network.num_heads = 2;
@@ -82,25 +90,30 @@ int main(void)
     strcpy(network.broadcast, "cb"); /* context broadcasting at the end of each MLP */
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN;
-    options.optimizer = "adamw";
 
     att_status status = att_context_create(NULL, &context);
     if (status == ATT_OK)
         status = att_model_create(context, "vit_tiny_patch16_224", &network, ATT_F32, &model);
     if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(model), &weights);
+        status = att_weights_create(att_model_graph(model), "cpu", &weights);
     if (status == ATT_OK)
         status = att_weights_initialise(weights, 42);
     if (status == ATT_OK)
         status = att_plan_compile(att_model_graph(model), &options, &plan);
     if (status == ATT_OK)
-        status = att_session_create(plan, weights, BATCH, &session);
+        status = att_session_create(plan, weights, BATCH, &t.session);
     if (status == ATT_OK)
-        status = train(session);
+        status = att_gradient_create(weights, &t.gradient);
+    if (status == ATT_OK)
+        status = att_update_create(t.gradient, &with, &t.update);
+    if (status == ATT_OK)
+        status = train(&t);
     if (status != ATT_OK)
         fprintf(stderr, "%s: %s\n", att_status_name(status), context ? att_context_message(context) : "");
 
-    att_session_destroy(&session);
+    att_update_destroy(&t.update);
+    att_gradient_destroy(&t.gradient);
+    att_session_destroy(&t.session);
     att_plan_destroy(&plan);
     att_weights_destroy(&weights);
     att_model_destroy(&model);

@@ -15,9 +15,13 @@ static const char *cpu_version(void)
     return att_cpu_version;
 }
 
-static const att_backend cpu_backend = {
-    .name = "cpu", .memory = &att_host_memory, .kernels = att_kernels_cpu, .version = cpu_version};
-static const att_backend ref_backend = {.name = "ref", .memory = &att_host_memory, .kernels = att_kernels_ref};
+static const att_backend cpu_backend = {.name = "cpu",
+                                        .memory = &att_host_memory,
+                                        .kernels = att_kernels_cpu,
+                                        .grouping = &att_host_grouping,
+                                        .version = cpu_version};
+static const att_backend ref_backend = {
+    .name = "ref", .memory = &att_host_memory, .kernels = att_kernels_ref, .grouping = &att_host_grouping};
 
 static const att_backend *const backends[] = {&cpu_backend, &ref_backend, NULL};
 

@@ -10,6 +10,7 @@
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
 #include <attscope/file.h>
+#include <attscope/gradient.h>
 #include <attscope/graph.h>
 #include <attscope/image.h>
 #include <attscope/json.h>
@@ -30,6 +31,7 @@
 #include <attscope/tensor.h>
 #include <attscope/tensors.h>
 #include <attscope/train.h>
+#include <attscope/update.h>
 #include <attscope/weights.h>
 #include <attscope/yaml.h>
 

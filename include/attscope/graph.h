@@ -3,7 +3,9 @@
  * A graph describes ONE SAMPLE: there is no batch axis. A value says how it relates to the batch:
  *
  *   sample   one per sample: images, activations, per-sample losses
- *   shared   one for all samples: parameters and buffers
+ *   shared   one for all samples: parameters, buffers, constants, and whatever operations make of shared values
+ *            alone. Such derived values are computed once after the weights changed, not once per sample; their
+ *            gradients are summed over the samples first and then run backward once
  *   summed   one for all samples, the sum over them of what each contributes: gradients of shared values
  *   batch    one for the samples of a run, made from all of them: statistics of batch norm. What reads it waits until
  *            every sample has been there
@@ -72,6 +74,10 @@ ATT_API att_value att_graph_parameter(att_graph *graph, const char *name, att_sh
 /* A shared value that no gradient reaches and no optimiser touches, kept with the parameters under their names: running
  * statistics. Training may assign it (batch norm does). */
 ATT_API att_value att_graph_buffer(att_graph *graph, const char *name, att_shape shape, double start);
+
+/* A shared value whose contents are known: `data` has as many elements as the shape, is copied, and is never trained.
+ */
+ATT_API att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shape shape, const void *data);
 
 /* Makes a sample value an output under a name, or under one name more; it comes back from each run, one row per sample.
  */

@@ -1,10 +1,11 @@
 /* attscope/plan.h - a graph compiled for a purpose, and sessions that run it.
  *
- * A plan is immutable and may be shared by threads. Its parts: prologue (once after the weights changed: packing),
- * body (once per group of samples; gradient lanes are summed in a fixed order), reduction (the gradient's norm) and
- * update (the optimiser). Where values of the whole batch are needed (batch norm in training), the body is cut into
- * segments: threads meet after each. A session runs one plan; it holds the arenas and belongs to one user thread.
- * Running allocates nothing.
+ * A plan is immutable and may be shared by threads. Its parts: prologue (once after the weights changed: packing,
+ * derived values), body (once per group of samples; gradient lanes are summed in a fixed order) and epilogue (once per
+ * batch: gradients through derived values). Where values of the whole batch are
+ * needed (batch norm in training), the body is cut into segments: threads meet after each. A session runs one plan; it
+ * holds the arenas and belongs to one user thread. Running allocates nothing. What changes the weights afterwards is an
+ * att_update (attscope/update.h).
  *
  * Same bits: results of a training step depend on the graph, the samples and their order, the seed, the group size and
  * the number of lanes (all in att_plan_fingerprint()), not on threads or timing.
@@ -12,6 +13,7 @@
 #ifndef ATTSCOPE_PLAN_H
 #define ATTSCOPE_PLAN_H
 
+#include <attscope/gradient.h>
 #include <attscope/weights.h>
 
 #ifdef __cplusplus
@@ -22,8 +24,9 @@ typedef struct att_plan att_plan;
 typedef struct att_session att_session;
 
 typedef enum att_purpose {
-    ATT_INFER, /* outputs only; dropout and drop path are identities */
-    ATT_TRAIN  /* outputs, and the gradient of the sample value named "loss", averaged over the batch */
+    ATT_INFER,   /* outputs only; dropout and drop path are identities */
+    ATT_TRAIN,   /* outputs, and the gradient of the sample value named "loss" */
+    ATT_GRADIENT /* the network of ATT_INFER (batch norm by its running statistics), with the gradient of ATT_TRAIN */
 } att_purpose;
 
 /* X(name, text) */
@@ -45,16 +48,17 @@ typedef struct att_plan_options {
     att_purpose purpose;
     att_precision precision; /* ATT_MIXED needs a graph in f32 */
     const char *backend;     /* "cpu", "ref" */
-    const char *optimizer;   /* training: name of an update op ("adamw", "sgd"); NULL: gradients only */
-    bool decay_all;          /* training: weight decay applies to every parameter, whatever its declaration says */
-    bool ema;                /* training: keep an average of the weights in the slot "ema" */
-    bool plain;              /* training: without algebraic rewritings, see below */
-    int group;               /* samples a body call works on; 0: chosen from the graph alone */
-    int lanes;               /* gradient lanes, training only; 0: the context's threads */
-    int parts;               /* threads that share one group where there are fewer groups than threads; 0: automatic */
-    size_t keep_bytes;       /* training: bytes of a sample to keep between segments at most, or as few as is possible;
-                                what is not kept is computed again. Gaps may add 2 or 3 %. Decides no bit.
-                                0: by a fixed rule of the graph */
+    const bool *frozen;      /* with gradients, by parameter of the graph: it gets none; NULL: every one does */
+    /* With gradients, names of inputs and outputs, NULL after the last: the loss's gradient by each is an output, too,
+     * "NAME.grad", scaled as the loss is. NULL: none. Probes have none. */
+    const char *const *gradients;
+    bool plain;        /* training: without algebraic rewritings, see below */
+    int group;         /* samples a body call works on; 0: chosen from the graph alone */
+    int lanes;         /* gradient lanes, training only; 0: the context's threads */
+    int parts;         /* threads that share one group where there are fewer groups than threads; 0: automatic */
+    size_t keep_bytes; /* training: bytes of a sample to keep between segments at most, or as few as is possible;
+                          what is not kept is computed again. Gaps may add 2 or 3 %. Decides no bit.
+                          0: by a fixed rule of the graph */
 } att_plan_options;
 
 /* plain: a training plan rewrites convolutions, batch norms, means and gates where an identity gives the same results
@@ -67,7 +71,8 @@ ATT_API att_plan_options att_plan_options_defaults(void);
 
 /* Compiles. The graph is only read and may be freed after. On success *plan is the caller's. Errors: the graph's own
  * failure; ERR_UNSUPPORTED where the backend lacks a kernel (the message names op and type) or an op has no backward
- * rule; ERR_NOT_FOUND where training finds no output "loss"; ERR_MEMORY. */
+ * rule; ERR_NOT_FOUND where gradients are wanted and there is no output "loss", or none of a name in `gradients`;
+ * ERR_ARGUMENT where the loss does not depend on such a one; ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_plan_compile(const att_graph *graph, const att_plan_options *options,
                                                    att_plan **plan);
 ATT_API void att_plan_destroy(att_plan **plan);
@@ -82,13 +87,14 @@ typedef struct att_plan_facts {
     int segments;          /* 1, and one more each time the batch meets (batch norm in training) */
     size_t arena_bytes;    /* per team of threads */
     size_t kept_bytes;     /* per sample of a session's largest batch, between segments */
-    size_t gradient_bytes; /* and of all lanes but the first in the segment with most */
+    size_t gradient_bytes; /* of all lanes but the first (which is the att_gradient), in the segment with most */
     size_t packed_bytes;
 } att_plan_facts;
 ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
 
-/* A session for a plan over weights of the same graph (names and shapes must agree: ERR_MISMATCH). Both must outlive
- * it. max_batch: the most samples of one run; outputs for so many are allocated here. */
+/* A session for a plan over weights that hold every parameter of its graph, found by name, in the same shape
+ * (ERR_MISMATCH); they may hold others, too. Both must outlive it. max_batch: the most samples of one run; outputs for
+ * so many are allocated here. */
 ATT_API ATT_MUST_CHECK att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch,
                                                      att_session **session);
 ATT_API void att_session_destroy(att_session **session);
@@ -107,37 +113,18 @@ ATT_API att_status att_session_output(att_session *session, const char *output, 
  * out, and att_session_output() of a probe is ERR_ARGUMENT. */
 ATT_API void att_session_watch(att_session *session, bool on);
 
-/* What one optimiser step needs besides gradients. Unused ones are ignored. */
-typedef struct att_hyper {
-    double lr, weight_decay;
-    double momentum;          /* sgd */
-    bool nesterov;            /* sgd */
-    double beta1, beta2, eps; /* adamw */
-    double ema_decay;         /* ema = ema_decay ema + (1 - ema_decay) weights, after the update */
-    double clip_norm;         /* 0: none; otherwise gradients are scaled by min(1, clip_norm / (norm + 1e-6)) */
-    int64_t update;           /* 1-based count of updates, for bias correction */
-} att_hyper;
-
-/* Training, one update: one or more att_session_accumulate(), then att_session_reduce(), then att_session_update().
- *
- * accumulate: forward and backward on `batch` samples, summing gradients into the lanes.
+/* Training: forward and backward on `batch` samples; adds to `gradient`, which is of the session's weights.
  *   scale     weight of each sample's loss; 1 / (samples of the whole update) makes the batch mean
  *   seed, step, first   dropout and drop path draw from (seed, step, position in the update's samples, the scope's name
- *             and the place among the drops of that scope); `first` is the position of this call's first sample, 0 also
- *             clears the gradient
- * reduce: *norm (may be NULL) is the Euclidean norm of the whole gradient. ERR_NONFINITE where that is
- *   NaN or infinite: weights are as before; att_session_blame() names the cause.
- * update: applies the optimiser. ERR_ARGUMENT where the plan has none or nothing was reduced. */
-ATT_API att_status att_session_accumulate(att_session *session, int batch, double scale, uint64_t seed, int64_t step,
-                                          int64_t first);
-ATT_API att_status att_session_reduce(att_session *session, double *norm);
-ATT_API att_status att_session_update(att_session *session, const att_hyper *hyper);
-
-/* After accumulate and reduce: copies the reduced gradient of parameter `index` to `host`. */
-ATT_API att_status att_session_gradient(const att_session *session, int index, void *host, int64_t count);
+ *             and the place among the drops of that scope); `first` is the position of this call's first sample
+ * gradient may be NULL where every parameter is frozen. Errors: ERR_ARGUMENT (nothing bound, batch too large, a plan
+ * that does not train), ERR_MISMATCH (a gradient of other weights). */
+ATT_API att_status att_session_accumulate(att_session *session, att_gradient *gradient, int batch, double scale,
+                                          uint64_t seed, int64_t step, int64_t first);
 
 /* Replays the last accumulate node by node and writes the name of the first node with a non-finite result
- * ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. */
+ * ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. The gradient that was accumulated
+ * to begins anew. */
 ATT_API att_status att_session_blame(att_session *session, char *text, size_t size);
 
 /* Where the time of the runs since the last reset went, one row per kernel name. Off by default. seconds: summed over

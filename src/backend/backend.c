@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "core/error.h"
 #include "core/memory.h"
+#include "core/text.h"
 #include "graph/registry.h"
 
 const att_backend *att_backend_find(const att_context *context, const char *name)
@@ -12,6 +14,26 @@ const att_backend *att_backend_find(const att_context *context, const char *name
         if (strcmp((*backend)->name, name) == 0)
             return *backend;
     return NULL;
+}
+
+static const char *backend_name(const void *user, int index)
+{
+    const att_registry *registry = user;
+    return registry->backends[index]->name;
+}
+
+att_status att_backend_choose(att_context *context, const char *name, const att_backend **backend)
+{
+    *backend = att_backend_find(context, name);
+    if (*backend)
+        return ATT_OK;
+    const att_registry *registry = att_context_registry(context);
+    int count = 0;
+    while (registry->backends[count])
+        count++;
+    const char *nearest = att_text_nearest(name, backend_name, registry, count);
+    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no backend \"%s\"%s%s%s", name,
+                    nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
 static void host_release(att_context *context, void *block, size_t bytes)
@@ -41,5 +63,10 @@ const att_memory att_host_memory = {
     .copy_in = host_copy_in,
     .copy_out = host_copy_out,
     .clear = host_clear,
+    .left = att_memory_left,
     .host = true,
 };
+
+/* Rows of a matrix product that fill a core without leaving its cache, and that keep weight gradients efficient. */
+const att_grouping att_host_grouping = {
+    .infer_rows = 256, .train_rows = 800, .most = 64, .arena_bytes = (size_t)96 << 20};

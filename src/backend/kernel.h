@@ -6,7 +6,7 @@
 #ifndef ATT_BACKEND_KERNEL_H
 #define ATT_BACKEND_KERNEL_H
 
-#include <attscope/plan.h>
+#include <attscope/update.h>
 
 #include "graph/op.h"
 
@@ -40,7 +40,6 @@ typedef struct att_run {
     int64_t step;
     double scale;           /* of each sample's loss */
     const att_hyper *hyper; /* updates only */
-    double gradient_scale;  /* updates only: clipping */
 } att_run;
 
 /* One call, on problem->group samples; where out[0] is of kind ATT_BATCH (a reduction), on all `samples` of the batch,

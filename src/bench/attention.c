@@ -64,7 +64,7 @@ static att_status make(bench *b)
     plan.backend = options->backend;
     plan.precision = options->precision;
     plan.group = 1; /* as in a network of about 200 tokens or more */
-    return att_timed_create(b->graph, &plan, b->images, options->heads * options->width, &b->timed);
+    return att_timed_create(b->graph, &plan, NULL, b->images, options->heads * options->width, &b->timed);
 }
 
 static att_status check(att_context *context, const att_bench_attention_options *options)

@@ -10,6 +10,7 @@
 #include "bench/triad.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "weights/gradient.h"
 
 struct att_bench {
     att_context *context;
@@ -63,12 +64,11 @@ static att_status make_network(att_bench *b)
     att_plan_options plan = att_plan_options_defaults();
     plan.backend = options->backend;
     plan.precision = options->precision;
-    if (options->training) {
+    if (options->training)
         plan.purpose = ATT_TRAIN;
-        plan.optimizer = "adamw";
-    }
     int classes = att_model_options_of(b->model).num_classes;
-    return att_timed_create(att_model_graph(b->model), &plan, options->batch_size, classes, &b->timed);
+    return att_timed_create(att_model_graph(b->model), &plan, options->training ? "adamw" : NULL, options->batch_size,
+                            classes, &b->timed);
 }
 
 att_status att_bench_create(att_context *context, const att_bench_options *options, att_bench **bench)
@@ -150,6 +150,13 @@ att_precision att_bench_gemm_precision(const att_context *context, att_precision
     return att_context_has_bf16(context) ? precision : ATT_FULL;
 }
 
+static att_status start_profile(att_bench *b)
+{
+    if (b->timed.update)
+        ATT_TRY(att_update_profile(b->timed.update, true));
+    return att_session_profile(b->timed.session, true);
+}
+
 static att_status run_case(att_bench *b, att_bench_result *result)
 {
     const att_bench_options *options = &b->options;
@@ -160,7 +167,7 @@ static att_status run_case(att_bench *b, att_bench_result *result)
                             att_bench_gemm_precision(b->context, options->precision), &b->gemm));
     ATT_TRY(att_gemm_run(b->gemm));
     if (options->profile)
-        ATT_TRY(att_session_profile(b->timed.session, true));
+        ATT_TRY(start_profile(b));
     ATT_TRY(time_both(b));
     return time_triad(b);
 }
@@ -183,6 +190,8 @@ static void summarise(att_bench *b, att_bench_result *result)
     result->share = (b->options.training ? 3 : 1) * flops / result->step_seconds / result->gemm_rate;
     result->memory_rate = att_triad_bytes(b->triad) / att_clock_median(b->triad_seconds, repeats);
     result->plan = att_plan_describe(b->timed.plan);
+    if (b->options.training)
+        result->plan.gradient_bytes += att_gradient_bytes(b->timed.weights);
 }
 
 double att_bench_floor(const att_bench_result *result, const att_profile_row *row)
@@ -200,14 +209,17 @@ static int compare_rows(const void *a, const void *b)
 static att_status give_profile(att_bench *b)
 {
     const att_session *session = b->timed.session;
-    int count = att_session_profile_count(session);
+    const att_update *update = b->timed.update;
+    int session_rows = att_session_profile_count(session);
+    int count = session_rows + (update ? att_update_profile_count(update) : 0);
     if (!b->options.profile || !b->options.row || count <= 0)
         return ATT_OK;
     att_profile_row *rows = att_allocate_array(b->context, (size_t)count, sizeof *rows);
     if (!rows)
         return att_fail_memory(b->context, (size_t)count * sizeof *rows, "a profile");
     for (int i = 0; i < count; i++)
-        rows[i] = att_session_profile_at(session, i);
+        rows[i] =
+            i < session_rows ? att_session_profile_at(session, i) : att_update_profile_at(update, i - session_rows);
     qsort(rows, (size_t)count, sizeof *rows, compare_rows);
     for (int i = 0; i < count; i++)
         b->options.row(b->options.row_user, &rows[i]);

@@ -42,8 +42,12 @@ static att_status describe(bench *b)
     const att_op_case *definition = b->definition;
     for (int i = 0; i < definition->in_count; i++)
         b->in[i] = definition->in[i].desc;
-    att_infer infer = {
-        b->context, att_op_case_attrs(b->op, definition), b->in, definition->in_count, b->out, ATT_CASE_OUTPUTS, 0};
+    att_infer infer = {.context = b->context,
+                       .attrs = att_op_case_attrs(b->op, definition),
+                       .in = b->in,
+                       .in_count = definition->in_count,
+                       .out = b->out,
+                       .room = ATT_CASE_OUTPUTS};
     ATT_TRY(b->op->infer(&infer));
     if (b->options->precision == ATT_MIXED) {
         narrow(b->in, definition->in_count, b->op->narrow_in);
@@ -138,7 +142,7 @@ static att_status time_calls(const bench *b, const att_kernel *kernel, int calls
                        .eps = 1e-8,
                        .ema_decay = 0.999,
                        .update = 1};
-    att_run run = {.seed = 1, .scale = 1, .hyper = &hyper, .gradient_scale = 1};
+    att_run run = {.seed = 1, .scale = 1, .hyper = &hyper};
     att_call call = {.problem = &b->problem,
                      .in = (const void *const *)b->operands,
                      .out = b->results,

@@ -34,21 +34,31 @@ static att_status make_inputs(att_timed *timed, const att_graph *graph, int batc
     return ATT_OK;
 }
 
-att_status att_timed_create(const att_graph *graph, const att_plan_options *options, int batch, int classes,
-                            att_timed *timed)
+static att_status make_update(att_timed *timed, const char *backend, const char *optimizer)
 {
-    *timed = (att_timed){.context = att_graph_context(graph),
-                         .training = options->purpose == ATT_TRAIN,
-                         .updates = options->optimizer != NULL};
-    ATT_TRY(att_weights_create(graph, &timed->weights));
+    if (!timed->training)
+        return ATT_OK;
+    att_update_options options = {.backend = backend, .optimizer = optimizer};
+    ATT_TRY(att_gradient_create(timed->weights, &timed->gradient));
+    return optimizer ? att_update_create(timed->gradient, &options, &timed->update) : ATT_OK;
+}
+
+att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer, int batch,
+                            int classes, att_timed *timed)
+{
+    *timed = (att_timed){.context = att_graph_context(graph), .training = options->purpose == ATT_TRAIN};
+    ATT_TRY(att_weights_create(graph, options->backend, &timed->weights));
     ATT_TRY(att_plan_compile(graph, options, &timed->plan));
     ATT_TRY(att_session_create(timed->plan, timed->weights, batch, &timed->session));
+    ATT_TRY(make_update(timed, options->backend, optimizer));
     ATT_TRY(att_weights_initialise(timed->weights, 1)); /* last: what is too large is refused at once */
     return make_inputs(timed, graph, batch, classes);
 }
 
 void att_timed_destroy(att_timed *timed)
 {
+    att_update_destroy(&timed->update);
+    att_gradient_destroy(&timed->gradient);
     att_session_destroy(&timed->session);
     att_plan_destroy(&timed->plan);
     att_weights_destroy(&timed->weights);
@@ -63,7 +73,10 @@ att_status att_timed_run(att_timed *timed, int batch)
         return att_session_run(timed->session, batch);
     att_hyper hyper = {
         .lr = 1e-4, .weight_decay = 0.05, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .update = ++timed->step};
-    ATT_TRY(att_session_accumulate(timed->session, batch, 1.0 / batch, 1, timed->step, 0));
-    ATT_TRY(att_session_reduce(timed->session, NULL));
-    return timed->updates ? att_session_update(timed->session, &hyper) : ATT_OK;
+    att_gradient_begin(timed->gradient);
+    ATT_TRY(att_session_accumulate(timed->session, timed->gradient, batch, 1.0 / batch, 1, timed->step, 0));
+    if (!timed->update)
+        return ATT_OK;
+    ATT_TRY(att_update_reduce(timed->update, NULL));
+    return att_update_apply(timed->update, &hyper);
 }

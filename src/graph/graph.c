@@ -66,6 +66,8 @@ void att_graph_destroy(att_graph **out)
     att_free(graph->context, graph->outputs.items);
     att_free(graph->context, graph->parameters.items);
     att_free(graph->context, graph->assigned.items);
+    att_free(graph->context, graph->constants.items);
+    att_free(graph->context, graph->totals.items);
     att_arena_free(&graph->arena);
     att_free(graph->context, graph);
     *out = NULL;
@@ -196,6 +198,41 @@ void att_graph_assign(att_graph *graph, att_value buffer, att_value value)
         att_graph_fail(graph,
                        att_fail(graph->context, ATT_ERR_ARGUMENT,
                                 "%s: only a buffer can be assigned, a batch value of its own shape", graph->scope));
+}
+
+att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shape shape, const void *data)
+{
+    if (graph->status != ATT_OK || !shape_is_valid(graph, "a constant", shape) || !RESERVE(graph, constants))
+        return ATT_NONE;
+    size_t bytes = (size_t)att_shape_count(shape) * att_dtype_size(dtype);
+    const void *copy = att_graph_attrs(graph, data, bytes);
+    att_value value = att_graph_add_value(graph, (att_desc){.dtype = dtype, .kind = ATT_SHARED, .shape = shape}, -1);
+    if (graph->status != ATT_OK)
+        return ATT_NONE;
+    graph->constants.items[graph->constants.count++] = (att_constant){.value = value, .data = copy};
+    return value;
+}
+
+att_value att_graph_add_total(att_graph *graph, att_desc desc)
+{
+    desc.kind = ATT_SHARED;
+    if (!RESERVE(graph, totals))
+        return ATT_NONE;
+    att_value value = att_graph_add_value(graph, desc, -1);
+    if (value != ATT_NONE)
+        graph->totals.items[graph->totals.count++] = value;
+    return value;
+}
+
+att_stage att_graph_stage_of(const att_graph *graph, att_value value)
+{
+    const att_node *maker = att_graph_maker(graph, value);
+    if (maker)
+        return maker->stage;
+    for (int i = 0; i < graph->totals.count; i++)
+        if (graph->totals.items[i] == value)
+            return ATT_EPILOGUE;
+    return ATT_PROLOGUE;
 }
 
 static void add_output(att_graph *graph, const char *name, att_value value, bool probe)
@@ -342,6 +379,7 @@ static att_status infer_outputs(const att_graph *graph, const att_node *node, at
                              .attrs = node->attrs,
                              .in = in,
                              .in_count = node->in_count,
+                             .derived = node->stage != ATT_BODY,
                              .out = att_arena_allocate(work, (size_t)room * sizeof *infer->out),
                              .room = room};
         if (!in || !infer->out)
@@ -351,12 +389,25 @@ static att_status infer_outputs(const att_graph *graph, const att_node *node, at
     return ATT_OK;
 }
 
+/* Whether each sample, or the batch, takes part in what the op does. */
+static bool needs_samples(const att_node *node, const att_infer *infer)
+{
+    for (int i = 0; i < infer->out_count; i++)
+        if (infer->out[i].kind == ATT_BATCH)
+            return true;
+    return (node->op->flags & ATT_OP_TRAIN_ONLY) != 0;
+}
+
 /* Gives the node its outputs, which become values of the graph. */
 static bool make_outputs(att_graph *graph, att_node *node)
 {
     att_arena work = {.context = graph->context};
     att_infer infer = {0};
     att_status status = infer_outputs(graph, node, &work, &infer);
+    if (status == ATT_OK && infer.derived && needs_samples(node, &infer))
+        status = att_fail(graph->context, ATT_ERR_UNSUPPORTED,
+                          "%s: op \"%s\" needs samples, and got values that are the same for all of them", graph->scope,
+                          node->op->name);
     node->out_count = status == ATT_OK ? infer.out_count : 0;
     node->out = att_graph_values(graph, node->out_count);
     for (int i = 0; node->out && i < node->out_count; i++)
@@ -365,6 +416,21 @@ static bool make_outputs(att_graph *graph, att_node *node)
     if (status != ATT_OK)
         att_graph_fail(graph, status);
     return graph->status == ATT_OK;
+}
+
+/* Of a node with these inputs. */
+static att_stage find_stage(const att_graph *graph, const att_value *in, int in_count)
+{
+    att_stage stage = ATT_BODY;
+    for (int i = 0; i < in_count; i++) {
+        if (in[i] == ATT_NONE)
+            continue;
+        if (graph->values.items[in[i]].desc.kind != ATT_SHARED)
+            return ATT_BODY;
+        if (stage != ATT_EPILOGUE)
+            stage = att_graph_stage_of(graph, in[i]);
+    }
+    return stage;
 }
 
 att_value att_emit(att_graph *graph, const char *name, const void *attrs, const att_value *in, int in_count,
@@ -384,6 +450,7 @@ att_value att_emit(att_graph *graph, const char *name, const void *attrs, const 
         if (in[i] != ATT_NONE && !value_exists(graph, in[i]))
             return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
                                                   "%s: input %d is not a value of this graph", name, i));
+    node.stage = find_stage(graph, in, in_count);
     node.attrs = att_graph_attrs(graph, attrs, node.op->attrs_size);
     node.in = copy_values(graph, in, in_count);
     if (graph->status != ATT_OK || !RESERVE(graph, nodes) || !make_outputs(graph, &node))
@@ -432,6 +499,8 @@ att_cost att_graph_cost(const att_graph *graph)
 {
     att_cost sum = {0};
     for (int i = 0; i < graph->nodes.count; i++) {
+        if (graph->nodes.items[i].stage != ATT_BODY)
+            continue;
         att_cost cost = att_node_cost(graph, &graph->nodes.items[i]);
         sum.flops += cost.flops;
         sum.macs += cost.macs;
@@ -468,6 +537,12 @@ static void copy_contents(att_graph *copy)
         copy->outputs.items[i].name = att_graph_string(copy, copy->outputs.items[i].name);
     for (int i = 0; i < copy->parameters.count; i++)
         copy->parameters.items[i].name = att_graph_string(copy, copy->parameters.items[i].name);
+    for (int i = 0; i < copy->constants.count; i++) {
+        att_constant *constant = &copy->constants.items[i];
+        const att_desc *desc = &copy->values.items[constant->value].desc;
+        constant->data =
+            att_graph_attrs(copy, constant->data, (size_t)att_shape_count(desc->shape) * att_dtype_size(desc->dtype));
+    }
     const char *last_from = NULL, *last_to = NULL; /* neighbours share their scope's string */
     for (int i = 0; i < copy->nodes.count; i++) {
         att_node *node = &copy->nodes.items[i];
@@ -487,7 +562,8 @@ att_graph *att_graph_copy(const att_graph *graph)
         return NULL;
     bool copied = COPY_LIST(copy, graph, values) && COPY_LIST(copy, graph, nodes) && COPY_LIST(copy, graph, inputs) &&
                   COPY_LIST(copy, graph, outputs) && COPY_LIST(copy, graph, parameters) &&
-                  COPY_LIST(copy, graph, assigned);
+                  COPY_LIST(copy, graph, assigned) && COPY_LIST(copy, graph, constants) &&
+                  COPY_LIST(copy, graph, totals);
     if (copied)
         copy_contents(copy);
     if (!copied || copy->status != ATT_OK)

@@ -23,6 +23,12 @@ typedef struct att_assignment {
     att_value value;
 } att_assignment;
 
+/* A shared value that no parameter holds. */
+typedef struct att_constant {
+    att_value value;
+    const void *data; /* in the graph's arena */
+} att_constant;
+
 /* A growing array. */
 #define ATT_LIST(type)       \
     struct {                 \
@@ -42,6 +48,8 @@ struct att_graph {
     ATT_LIST(att_named_value) inputs, outputs;
     ATT_LIST(att_parameter_info) parameters;
     ATT_LIST(att_assignment) assigned;
+    ATT_LIST(att_constant) constants;
+    ATT_LIST(att_value) totals; /* of gradients of derived values: what the body's summed values add to */
 };
 
 /* Room for one more item in a list; false where memory is out (the graph has failed then). */
@@ -50,6 +58,10 @@ bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, s
 /* Records the first failure and returns ATT_NONE. */
 att_value att_graph_fail(att_graph *graph, att_status status);
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
+/* When the value is there: what the body reads of other stages is. */
+att_stage att_graph_stage_of(const att_graph *graph, att_value value);
+/* A shared value that holds the sum of a derived value's gradient once the body has run. */
+att_value att_graph_add_total(att_graph *graph, att_desc desc);
 /* Room for `count` values that lives as long as the graph, all ATT_NONE; NULL: the graph has failed. */
 att_value *att_graph_values(att_graph *graph, int count);
 /* Gives a copy of a node inputs, outputs and attributes of its own; false: the graph has failed. */

@@ -32,6 +32,7 @@ typedef struct att_infer {
     att_desc *out;
     int room;
     int out_count;
+    bool derived; /* every input is shared: they stand for sample values, too, and outputs for all samples at once */
 } att_infer;
 
 typedef struct att_backward att_backward;
@@ -95,6 +96,10 @@ typedef struct att_op {
     const char *slots[3];
 } att_op;
 
+/* When a node runs. What is made of shared values alone is derived: it is the same for all samples. It runs in the
+ * prologue, and what its gradient needs in the epilogue, on what the body has summed over the samples. */
+typedef enum att_stage { ATT_BODY, ATT_PROLOGUE, ATT_EPILOGUE } att_stage;
+
 /* A node of a graph; ops see it in absorb() and backward(). What its pointers point to lies in the graph, and a copy of
  * a node shares it: att_node_own() before one is changed. */
 typedef struct att_node {
@@ -102,6 +107,7 @@ typedef struct att_node {
     void *attrs;         /* op->attrs_size bytes; NULL: the op has none */
     att_value *in, *out; /* ATT_NONE: an absent input */
     int in_count, out_count;
+    att_stage stage;
     int segment; /* of the body: passes/segment.c */
     const char *scope;
 } att_node;

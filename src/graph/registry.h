@@ -8,7 +8,7 @@ struct att_backend; /* backend/backend.h */
 
 typedef struct att_registry {
     const att_op *const *ops;                  /* NULL-terminated */
-    const struct att_backend *const *backends; /* NULL-terminated; weights live in the first one's memory */
+    const struct att_backend *const *backends; /* NULL-terminated */
 } att_registry;
 
 const att_op *att_registry_op(const att_context *context, const char *name);

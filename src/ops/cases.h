@@ -52,15 +52,28 @@
         __VA_ARGS__                      \
     }
 
-/* The cases of every update. */
-#define ATT_CASES_OF_UPDATE                                                                               \
-    {.name = "odd", ATT_CASE_ATTRS(update, .decay = true), .in = {ATT_CASE_SHARED(4112)}, .in_count = 1}, \
-        {.name = "no_decay", .in = {ATT_CASE_SHARED(16)}, .in_count = 1},                                 \
-        {.name = "zero_gradient", .in = {ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48)}, .in_count = 1},           \
-        {.name = "demo",                                                                                  \
-         ATT_CASE_ATTRS(update, .decay = true),                                                           \
-         .in = {ATT_CASE_SHARED(204800)},                                                                 \
-         .in_count = 1,                                                                                   \
+/* The cases of every optimiser. */
+#define ATT_CASES_OF_UPDATE                                                \
+    {.name = "odd",                                                        \
+     ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),                   \
+     .in = {ATT_CASE_SHARED(4112), ATT_CASE_SHARED(1)},                    \
+     .in_count = 2},                                                       \
+        {.name = "no_decay",                                               \
+         ATT_CASE_ATTRS(update, .lr = 1),                                  \
+         .in = {ATT_CASE_SHARED(16), ATT_CASE_SHARED(1)},                  \
+         .in_count = 2},                                                   \
+        {.name = "slow",                                                   \
+         ATT_CASE_ATTRS(update, .lr = 0.25, .weight_decay = 3),            \
+         .in = {ATT_CASE_SHARED(96), ATT_CASE_SHARED(1)},                  \
+         .in_count = 2},                                                   \
+        {.name = "zero_gradient",                                          \
+         ATT_CASE_ATTRS(update, .lr = 1),                                  \
+         .in = {ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48), ATT_CASE_SHARED(1)}, \
+         .in_count = 2},                                                   \
+        {.name = "demo",                                                   \
+         ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),               \
+         .in = {ATT_CASE_SHARED(204800), ATT_CASE_SHARED(1)},              \
+         .in_count = 2,                                                    \
          .bench = true},
 
 #define ATT_CASES(array) .cases = (array), .case_count = (int)(sizeof(array) / sizeof *(array))

@@ -1,26 +1,30 @@
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/rule.h"
-#include "ops/update.h"
 
-static att_status infer_update(att_infer *infer)
+static att_status infer_average(att_infer *infer)
 {
-    return att_rule_update(infer, "ema", 1);
+    ATT_TRY(att_rule_count(infer, "ema", 1));
+    ATT_TRY(att_rule_take_rank(infer, "ema", 0, "p", ATT_SHARED, 1));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
+    return ATT_OK;
 }
 
-static void cost_of_update(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+static void cost_of_average(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
 {
     (void)out, (void)attrs;
     cost->flops = 3 * (double)att_shape_count(in->shape);
 }
 
-static const att_op_case cases[] = {ATT_CASES_OF_UPDATE};
+static const att_op_case cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SHARED(4112)}, .in_count = 1},
+    {.name = "demo", .in = {ATT_CASE_SHARED(204800)}, .in_count = 1, .bench = true},
+};
 
 const att_op att_op_ema = {
     .name = "ema",
-    .attrs_size = sizeof(att_update_attrs),
     .help = "ema = decay ema + (1 - decay) p",
-    .infer = infer_update,
-    .cost = cost_of_update,
+    .infer = infer_average,
+    .cost = cost_of_average,
     ATT_CASES(cases),
 };

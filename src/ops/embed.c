@@ -16,7 +16,7 @@ static att_status take_indices(const att_infer *infer, const char *op)
     const att_desc *indices = &infer->in[1];
     if (!att_desc_present(indices))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: indices are missing", op);
-    if (indices->dtype != ATT_I32 || indices->kind != ATT_SAMPLE || indices->shape.rank >= ATT_MAX_RANK ||
+    if (indices->dtype != ATT_I32 || !att_rule_is(infer, 1, ATT_SAMPLE) || indices->shape.rank >= ATT_MAX_RANK ||
         att_shape_count(indices->shape) < 1)
         return att_fail(infer->context, ATT_ERR_MISMATCH,
                         "%s: indices %s of type %s must be a sample value of type %s with 0 to %d axes and not empty",

@@ -111,6 +111,8 @@
     X(loss_seed)                    \
     X(sum_lanes)                    \
     X(sum_squares)                  \
+    X(gradient_norm)                \
+    X(clip_factor)                  \
     X(adamw)                        \
     X(sgd)                          \
     X(ema)

@@ -27,12 +27,17 @@ static bool is_float(att_dtype dtype)
     return dtype == ATT_F32 || dtype == ATT_F64 || dtype == ATT_BF16;
 }
 
+bool att_rule_is(const att_infer *infer, int i, att_kind kind)
+{
+    return infer->in[i].kind == kind || (infer->derived && kind == ATT_SAMPLE && infer->in[i].kind == ATT_SHARED);
+}
+
 att_status att_rule_take(const att_infer *infer, const char *op, int i, const char *name, att_kind kind)
 {
     const att_desc *in = &infer->in[i];
     if (!att_desc_present(in))
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %s is missing", op, name);
-    if (in->kind != kind)
+    if (!att_rule_is(infer, i, kind))
         return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s is a %s value, must be %s", op, name,
                         ATT_SHOWN(in), kind_name(in->kind), kind_name(kind));
     if (!is_float(in->dtype))
@@ -108,6 +113,8 @@ att_shape att_rule_one_a_row(const att_desc *desc)
 
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape)
 {
+    if (infer->derived && kind == ATT_SAMPLE)
+        kind = ATT_SHARED;
     if (infer->out_count < infer->room)
         infer->out[infer->out_count] = (att_desc){dtype, kind, shape};
     infer->out_count++;
@@ -115,8 +122,9 @@ void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape sh
 
 att_status att_rule_update(att_infer *infer, const char *op, int slots)
 {
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_take_rank(infer, op, 0, "the range", ATT_SHARED, 1));
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_take_rank(infer, op, 0, "the gradient", ATT_SHARED, 1));
+    ATT_TRY(att_rule_take_shape(infer, op, 1, "the scale", ATT_SHARED, att_shape_of(1)));
     for (int i = 0; i < slots; i++)
         att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
     return ATT_OK;
@@ -124,8 +132,9 @@ att_status att_rule_update(att_infer *infer, const char *op, int slots)
 
 void att_rule_give_sum(att_backward *backward, int i, att_value gradient, int axes)
 {
-    att_sum_attrs attrs = {.axes = axes};
-    att_backward_give(backward, i, att_emit(att_backward_graph(backward), "sum_samples", &attrs, &gradient, 1, NULL));
+    att_graph *graph = att_backward_graph(backward);
+    att_sum_attrs attrs = {.axes = att_value_shape(graph, gradient).rank - axes};
+    att_backward_give(backward, i, att_emit(graph, "sum_samples", &attrs, &gradient, 1, NULL));
 }
 
 void att_rule_cost_of_moving(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -15,6 +15,8 @@
 att_status att_rule_count(const att_infer *infer, const char *op, int count);
 /* Input i, called `name` in messages, is there, of `kind`, of a float type, the same as input 0's, and not empty. */
 att_status att_rule_take(const att_infer *infer, const char *op, int i, const char *name, att_kind kind);
+/* Whether input i is of that kind; a derived node's shared inputs stand for sample values, too. */
+bool att_rule_is(const att_infer *infer, int i, att_kind kind);
 /* As take, and it has `rank` axes. */
 att_status att_rule_take_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int rank);
 /* As take, and input i has the shape of input j. */
@@ -36,7 +38,8 @@ att_shape att_rule_one_a_row(const att_desc *desc);
 /* Appends an output. */
 void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);
 
-/* The whole shape rule of an update: one shared range in, `slots` ranges like it updated in place. */
+/* The whole shape rule of an optimiser: a range of the gradient and what it is scaled by in; the range of the weights
+ * and those of the slots, `slots` in all, are updated in place. */
 att_status att_rule_update(att_infer *infer, const char *op, int slots);
 
 /* Gives input i the sum of `gradient` over samples and all but its last `axes` axes. */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* sum_samples: how many of the last axes stay. */
+/* sum_samples: how many of the first axes are summed, too. */
 typedef struct att_sum_attrs {
     int32_t axes;
 } att_sum_attrs;

@@ -1,12 +1,10 @@
-/* ops/update.h - attributes of sgd, adamw and ema. */
+/* ops/update.h - attributes of sgd and adamw. */
 #ifndef ATT_OPS_UPDATE_H
 #define ATT_OPS_UPDATE_H
 
-#include <stdbool.h>
-
-/* sgd, adamw: whether weight decay applies to the range. */
+/* sgd, adamw: factors of the hyperparameters of that name for the range. ema has none. */
 typedef struct att_update_attrs {
-    bool decay;
+    double lr, weight_decay;
 } att_update_attrs;
 
 #endif

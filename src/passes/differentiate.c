@@ -1,16 +1,26 @@
+#include <string.h>
+
 #include "core/error.h"
+#include "core/text.h"
 #include "passes/passes.h"
+
+/* A summed value, and the parameter or total that it adds to: an index among the parameters, or behind them. */
+typedef struct given {
+    att_value value;
+    int owner;
+} given;
 
 /* The state of one pass over the forward nodes, last to first. Arrays indexed by value cover the forward values, which
  * are all that rules ask about. */
 struct att_backward {
     att_graph *graph;
     int forward_nodes, forward_values;
-    bool *wanted;        /* by forward value: a parameter lies upstream */
+    bool *wanted;        /* by forward value: its gradient is asked for, or that of something upstream */
     att_value *gradient; /* by forward value */
+    int *total;          /* by forward value: which of the graph's totals sums its gradient; -1: none */
     int *again;          /* by forward node: the node that computes it once more in the backward pass; -1 none yet */
     int node;            /* whose rule runs */
-    ATT_LIST(att_named_value) given; /* summed values with their parameter (value = parameter index, see give) */
+    ATT_LIST(given) given;
 };
 
 static const att_node *rule_node(const att_backward *backward)
@@ -31,6 +41,8 @@ const void *att_backward_attrs(const att_backward *backward)
 static bool is_computed_again(const att_graph *graph, int node)
 {
     const att_node *of = &graph->nodes.items[node];
+    if (of->stage != ATT_BODY)
+        return false;
     if (!(of->op->flags & ATT_OP_RECOMPUTE_WITH_INPUT))
         return (of->op->flags & ATT_OP_RECOMPUTE) != 0;
     int made_by = graph->values.items[of->in[0]].node;
@@ -86,14 +98,35 @@ bool att_backward_wants(const att_backward *backward, int i)
     return i < node->in_count && node->in[i] != ATT_NONE && backward->wanted[node->in[i]];
 }
 
-static void give_parameter(att_backward *backward, int parameter, att_value gradient)
+static void give_summed(att_backward *backward, att_value gradient, int owner)
+{
+    if (att_list_reserve(backward->graph, (void *)&backward->given.items, backward->given.count,
+                         &backward->given.capacity, sizeof *backward->given.items))
+        backward->given.items[backward->given.count++] = (given){.value = gradient, .owner = owner};
+}
+
+/* What the epilogue makes comes once, and is added to what samples sum. */
+static att_value as_summed(att_graph *graph, att_value gradient)
+{
+    att_desc desc = graph->values.items[gradient].desc;
+    return desc.kind == ATT_SUMMED ? gradient : att_emit(graph, "sum_samples", NULL, &gradient, 1, NULL);
+}
+
+/* What samples give to a derived value is summed before its maker's rule is applied. */
+static void give_total(att_backward *backward, att_value value, att_value gradient)
 {
     att_graph *graph = backward->graph;
-    if (!att_list_reserve(graph, (void *)&backward->given.items, backward->given.count, &backward->given.capacity,
-                          sizeof *backward->given.items))
-        return;
-    backward->given.items[backward->given.count++] =
-        (att_named_value){.name = graph->parameters.items[parameter].name, .value = gradient};
+    if (backward->total[value] < 0) {
+        att_graph_add_total(graph, graph->values.items[value].desc);
+        backward->total[value] = graph->totals.count - 1;
+    }
+    give_summed(backward, gradient, graph->parameters.count + backward->total[value]);
+}
+
+static void add_gradient(att_backward *backward, att_value value, att_value gradient)
+{
+    att_value *sum = &backward->gradient[value], terms[] = {*sum, gradient};
+    *sum = *sum == ATT_NONE ? gradient : att_emit(backward->graph, "add", NULL, terms, 2, NULL);
 }
 
 void att_backward_give(att_backward *backward, int i, att_value gradient)
@@ -103,31 +136,40 @@ void att_backward_give(att_backward *backward, int i, att_value gradient)
         return;
     att_value value = rule_node(backward)->in[i];
     int parameter = att_graph_parameter_of(graph, value);
-    if (parameter >= 0) {
-        give_parameter(backward, parameter, gradient);
-        return;
-    }
-    att_value *sum = &backward->gradient[value];
-    if (*sum == ATT_NONE) {
-        *sum = gradient;
-        return;
-    }
-    att_value terms[] = {*sum, gradient};
-    *sum = att_emit(graph, "add", NULL, terms, 2, NULL);
+    if (parameter >= 0)
+        give_summed(backward, as_summed(graph, gradient), parameter);
+    else if (graph->values.items[gradient].desc.kind == ATT_SUMMED)
+        give_total(backward, value, gradient);
+    else
+        add_gradient(backward, value, gradient);
 }
 
-static void find_wanted(att_backward *backward)
+static void find_wanted(att_backward *backward, const att_gradient_request *request)
 {
+    const bool *frozen = request->frozen;
     att_graph *graph = backward->graph;
     for (int i = 0; i < graph->parameters.count; i++)
-        backward->wanted[graph->parameters.items[i].value] = !graph->parameters.items[i].buffer;
+        backward->wanted[graph->parameters.items[i].value] =
+            !graph->parameters.items[i].buffer && !(frozen && frozen[i]);
+    for (int i = 0; i < request->value_count; i++)
+        backward->wanted[request->values[i]] = true;
     for (int i = 0; i < backward->forward_nodes; i++) {
         const att_node *node = &graph->nodes.items[i];
         bool wanted = false;
         for (int j = 0; j < node->in_count; j++)
             wanted |= node->in[j] != ATT_NONE && backward->wanted[node->in[j]];
         for (int j = 0; j < node->out_count; j++)
-            backward->wanted[node->out[j]] = wanted;
+            backward->wanted[node->out[j]] |= wanted;
+    }
+}
+
+/* A derived value's gradient is complete: what samples gave, and what other derived values did. */
+static void take_totals(att_backward *backward, const att_node *node)
+{
+    for (int i = 0; i < node->out_count; i++) {
+        int total = backward->total[node->out[i]];
+        if (total >= 0)
+            add_gradient(backward, node->out[i], backward->graph->totals.items[total]);
     }
 }
 
@@ -135,6 +177,7 @@ static void apply_rule(att_backward *backward, int i)
 {
     att_graph *graph = backward->graph;
     att_node node = graph->nodes.items[i];
+    take_totals(backward, &node);
     if (backward->gradient[node.out[0]] == ATT_NONE || !backward->wanted[node.out[0]])
         return;
     backward->node = i;
@@ -146,7 +189,7 @@ static void apply_rule(att_backward *backward, int i)
                                        node.op->name, node.scope));
 }
 
-/* owner[value] = index of the parameter it is a gradient of. */
+/* owner[value] = what it adds to. */
 static att_status make_owner(att_backward *backward, int **out)
 {
     att_graph *graph = backward->graph;
@@ -156,42 +199,79 @@ static att_status make_owner(att_backward *backward, int **out)
     for (int i = 0; i < graph->values.count; i++)
         owner[i] = -1;
     for (int i = 0; i < backward->given.count; i++)
-        for (int j = 0; j < graph->parameters.count; j++)
-            if (graph->parameters.items[j].name == backward->given.items[i].name)
-                owner[backward->given.items[i].value] = j;
+        owner[backward->given.items[i].value] = backward->given.items[i].owner;
     *out = owner;
     return ATT_OK;
 }
 
-static att_status differentiate(att_backward *backward, att_value loss, int **owner)
+static const char *name_of(const att_graph *graph, att_value value)
+{
+    for (int i = 0; i < graph->inputs.count; i++)
+        if (graph->inputs.items[i].value == value)
+            return graph->inputs.items[i].name;
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (graph->outputs.items[i].value == value)
+            return graph->outputs.items[i].name;
+    return "";
+}
+
+/* The gradients that were asked for become outputs. */
+static att_status name_gradients(att_backward *backward, const att_gradient_request *request)
+{
+    att_graph *graph = backward->graph;
+    for (int i = 0; i < request->value_count; i++) {
+        const char *of = name_of(graph, request->values[i]);
+        att_value gradient = backward->gradient[request->values[i]];
+        if (gradient == ATT_NONE)
+            return att_fail(graph->context, ATT_ERR_ARGUMENT,
+                            "no gradient reaches \"%s\": the loss does not depend on it", of);
+        att_text name = {.context = graph->context};
+        att_text_append(&name, "%s.grad", of);
+        if (!name.failed)
+            att_graph_output(graph, name.data, gradient);
+        bool failed = name.failed;
+        att_text_free(&name);
+        if (failed)
+            return att_fail_memory(graph->context, strlen(of), "the name of a gradient");
+    }
+    return graph->status;
+}
+
+static att_status differentiate(att_backward *backward, att_value loss, const att_gradient_request *request,
+                                int **owner)
 {
     att_graph *graph = backward->graph;
     att_context *context = graph->context;
     size_t values = (size_t)backward->forward_values, nodes = (size_t)backward->forward_nodes;
     backward->wanted = att_allocate_array(context, values, sizeof *backward->wanted);
     backward->gradient = att_allocate_array(context, values, sizeof *backward->gradient);
+    backward->total = att_allocate_array(context, values, sizeof *backward->total);
     backward->again = att_allocate_array(context, nodes, sizeof *backward->again);
-    if (!backward->wanted || !backward->gradient || !backward->again)
+    if (!backward->wanted || !backward->gradient || !backward->total || !backward->again)
         return att_fail_memory(context, values * sizeof *backward->gradient, "a plan");
-    for (size_t i = 0; i < values; i++)
+    for (size_t i = 0; i < values; i++) {
         backward->gradient[i] = ATT_NONE;
+        backward->total[i] = -1;
+    }
     for (size_t i = 0; i < nodes; i++)
         backward->again[i] = -1;
-    find_wanted(backward);
+    find_wanted(backward, request);
     backward->gradient[loss] = att_emit(graph, "loss_seed", NULL, &loss, 1, NULL);
     for (int i = backward->forward_nodes - 1; i >= 0 && graph->status == ATT_OK; i--)
         apply_rule(backward, i);
     ATT_TRY(graph->status);
+    ATT_TRY(name_gradients(backward, request));
     return make_owner(backward, owner);
 }
 
-att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner)
+att_status att_graph_differentiate(att_graph *graph, att_value loss, const att_gradient_request *request, int **owner)
 {
     att_backward backward = {
         .graph = graph, .forward_nodes = graph->nodes.count, .forward_values = graph->values.count};
-    att_status status = differentiate(&backward, loss, owner);
+    att_status status = differentiate(&backward, loss, request, owner);
     att_free(graph->context, backward.wanted);
     att_free(graph->context, backward.gradient);
+    att_free(graph->context, backward.total);
     att_free(graph->context, backward.again);
     att_free(graph->context, backward.given.items);
     return status;

@@ -57,7 +57,8 @@ static void fuse_node(const fusing *f, int i)
         return;
     int j = first_reader(graph, f->watchers, hidden);
     att_node fused = *producer;
-    if (j < 0 || !att_node_own(graph, &fused) || !producer->op->absorb(&fused, &graph->nodes.items[j]))
+    if (j < 0 || graph->nodes.items[j].stage != producer->stage || !att_node_own(graph, &fused) ||
+        !producer->op->absorb(&fused, &graph->nodes.items[j]))
         return;
     fused.out[0] = graph->nodes.items[j].out[0];
     graph->nodes.items[j] = fused;

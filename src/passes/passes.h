@@ -6,10 +6,18 @@
 
 #include "graph/graph.h"
 
-/* passes/differentiate.c: appends the backward pass of `loss` and writes the parameter whose gradient each summed value
- * adds to: owner[value] = parameter index, -1 for other values. *owner has room for every value of the graph afterwards
- * and is the caller's. */
-att_status att_graph_differentiate(att_graph *graph, att_value loss, int **owner);
+/* Which gradients are asked for: of all parameters but the frozen ones (by parameter; NULL: none is), and of these
+ * values, inputs and outputs of the graph, as outputs named "NAME.grad". */
+typedef struct att_gradient_request {
+    const bool *frozen;
+    const att_value *values;
+    int value_count;
+} att_gradient_request;
+
+/* passes/differentiate.c: appends the backward pass of `loss` and writes what each summed value adds to: owner[value] =
+ * index of a parameter, or number of parameters + index of one of the graph's totals; -1 for other values. *owner has
+ * room for every value of the graph afterwards and is the caller's. */
+att_status att_graph_differentiate(att_graph *graph, att_value loss, const att_gradient_request *request, int **owner);
 
 /* passes/replace.c: replaces operations by their training form (att_op.in_training). */
 att_status att_graph_expand(att_graph *graph);

@@ -52,12 +52,20 @@ static void rewrite_segment(rewriting *r, int segment, bool watchers)
 {
     for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
         att_node node = r->graph->nodes.items[i];
-        if (node.segment != segment || r->watchers[i] != watchers || !att_node_own(r->graph, &node))
+        if (node.stage != ATT_BODY || node.segment != segment || r->watchers[i] != watchers ||
+            !att_node_own(r->graph, &node))
             continue;
         for (int j = 0; j < node.in_count; j++)
             node.in[j] = available(r, node.in[j], segment, watchers);
         att_order_append(&r->order, node);
     }
+}
+
+static void append_stage(rewriting *r, att_stage stage)
+{
+    for (int i = 0; i < r->node_count; i++)
+        if (r->graph->nodes.items[i].stage == stage)
+            att_order_append(&r->order, r->graph->nodes.items[i]);
 }
 
 static att_status rewrite(rewriting *r, size_t most_bytes)
@@ -66,10 +74,12 @@ static att_status rewrite(rewriting *r, size_t most_bytes)
     ATT_TRY(att_graph_choose_fates(graph, r->watchers, most_bytes, r->fates));
     int segments = att_graph_segments(graph);
     r->order.graph = graph;
+    append_stage(r, ATT_PROLOGUE);
     for (int segment = 0; segment < segments; segment++) {
         rewrite_segment(r, segment, false);
         rewrite_segment(r, segment, true);
     }
+    append_stage(r, ATT_EPILOGUE);
     graph->segment = 0;
     return att_order_finish(&r->order);
 }

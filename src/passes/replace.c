@@ -26,7 +26,7 @@ static void replace(att_graph *graph, const replacing *how, att_order *order, at
         att_node node = graph->nodes.items[i]; /* emitting moves nodes */
         att_value *instead = att_graph_values(graph, node.out_count);
         graph->scope = node.scope;
-        bool replaced = instead && how->replace(how, graph, &node, instead);
+        bool replaced = instead && node.stage == ATT_BODY && how->replace(how, graph, &node, instead);
         for (; taken < graph->nodes.count; taken++)
             att_order_append(order, graph->nodes.items[taken]);
         if (!replaced)

@@ -27,13 +27,14 @@ static int ready(const att_graph *graph, att_value value, bool reduces)
     return graph->nodes.items[info->node].segment + (info->desc.kind == ATT_BATCH && !reduces);
 }
 
+/* Derived values are there from the beginning. */
 void att_graph_cut(att_graph *graph)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         att_node *node = &graph->nodes.items[i];
         bool reduces = att_node_reduces(graph, node);
         node->segment = 0;
-        for (int j = 0; j < node->in_count; j++) {
+        for (int j = 0; j < node->in_count && node->stage == ATT_BODY; j++) {
             int segment = ready(graph, node->in[j], reduces);
             node->segment = segment > node->segment ? segment : node->segment;
         }
@@ -42,11 +43,12 @@ void att_graph_cut(att_graph *graph)
 
 /* --- order ------------------------------------------------------------------------------------------------------- */
 
-static void append_segment(att_order *order, int segment, bool reductions, const bool *watchers, bool *marks)
+static void append_nodes(att_order *order, att_stage stage, int segment, bool reductions, const bool *watchers,
+                         bool *marks)
 {
     for (int i = 0; i < order->graph->nodes.count; i++) {
         const att_node *node = &order->graph->nodes.items[i];
-        if (node->segment != segment || att_node_reduces(order->graph, node) != reductions)
+        if (node->stage != stage || node->segment != segment || att_node_reduces(order->graph, node) != reductions)
             continue;
         marks[order->nodes.count] = watchers[i];
         att_order_append(order, *node);
@@ -56,17 +58,17 @@ static void append_segment(att_order *order, int segment, bool reductions, const
 att_status att_graph_sort_segments(att_graph *graph, bool *watchers)
 {
     int segments = att_graph_segments(graph);
-    if (segments == 1)
-        return ATT_OK;
     size_t count = (size_t)graph->nodes.count;
     bool *marks = att_allocate(graph->context, count);
-    if (!marks)
+    if (!marks && count > 0)
         return att_fail_memory(graph->context, count, "a plan");
     att_order order = {.graph = graph};
+    append_nodes(&order, ATT_PROLOGUE, 0, false, watchers, marks);
     for (int segment = 0; segment < segments; segment++) {
-        append_segment(&order, segment, false, watchers, marks);
-        append_segment(&order, segment, true, watchers, marks);
+        append_nodes(&order, ATT_BODY, segment, false, watchers, marks);
+        append_nodes(&order, ATT_BODY, segment, true, watchers, marks);
     }
+    append_nodes(&order, ATT_EPILOGUE, 0, false, watchers, marks);
     memcpy(watchers, marks, count);
     att_free(graph->context, marks);
     return att_order_finish(&order);

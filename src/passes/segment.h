@@ -25,7 +25,7 @@ int att_graph_segments(const att_graph *graph);
  * only watchers read in a later segment is kept, so that they change nothing else. */
 att_status att_graph_rematerialize(att_graph *graph, const bool *watchers, size_t most_bytes);
 
-/* Orders nodes by segment, reductions last in each, and moves the marks with them. */
+/* Orders nodes: the prologue, the body by segment, reductions last in each, the epilogue. Moves the marks with them. */
 att_status att_graph_sort_segments(att_graph *graph, bool *watchers);
 
 #endif

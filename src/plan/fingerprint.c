@@ -34,6 +34,16 @@ static uint64_t number_of(numbering *n, att_value value)
  * follow from the scope's name. */
 enum { REVISION = 1 };
 
+static uint64_t hash_constants(const att_graph *graph, uint64_t hash)
+{
+    for (int i = 0; i < graph->constants.count; i++) {
+        const att_desc *desc = &graph->values.items[graph->constants.items[i].value].desc;
+        size_t bytes = (size_t)att_shape_count(desc->shape) * att_dtype_size(desc->dtype);
+        hash = att_random_hash_more(mix_shape(hash, desc->shape), graph->constants.items[i].data, bytes);
+    }
+    return hash;
+}
+
 /* Attributes that leave no mark on shapes (rates, epsilons) are not in it. */
 static uint64_t hash_graph(const att_rewritten *from, numbering *n)
 {
@@ -51,7 +61,7 @@ static uint64_t hash_graph(const att_rewritten *from, numbering *n)
     }
     for (int i = 0; i < graph->parameters.count; i++)
         hash = mix(hash, att_random_hash(graph->parameters.items[i].name));
-    return hash;
+    return hash_constants(graph, hash);
 }
 
 /* "4", or "1..8:<hash>" where segments differ. */
@@ -71,6 +81,8 @@ static void append_groups(const att_plan *plan, att_text *text)
         att_text_append(text, "%d..%d:%08x", low, high, (unsigned)(hash >> 32));
 }
 
+static const char *const purposes[] = {[ATT_INFER] = "infer", [ATT_TRAIN] = "train", [ATT_GRADIENT] = "gradient"};
+
 att_status att_hash_graph(att_plan *plan, const att_rewritten *from)
 {
     size_t values = (size_t)from->graph->values.count;
@@ -85,10 +97,10 @@ att_status att_hash_graph(att_plan *plan, const att_rewritten *from)
 att_status att_write_fingerprint(att_plan *plan)
 {
     att_text text = {.context = plan->context};
-    const char *version = plan->backend->version ? plan->backend->version() : "";
-    att_text_append(
-        &text, "precision=%s graph=%016llx purpose=%s backend=%s group=", att_precision_name(plan->precision),
-        (unsigned long long)plan->graph_hash, plan->purpose == ATT_TRAIN ? "train" : "infer", plan->backend->name);
+    const char *version = plan->units.backend->version ? plan->units.backend->version() : "";
+    att_text_append(&text,
+                    "precision=%s graph=%016llx purpose=%s backend=%s group=", att_precision_name(plan->precision),
+                    (unsigned long long)plan->graph_hash, purposes[plan->purpose], plan->units.backend->name);
     append_groups(plan, &text);
     att_text_append(&text, " lanes=%d parts=%d tier=%s%s%s attscope=%s", plan->lanes, plan->parts,
                     att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());

@@ -97,6 +97,18 @@ static int64_t aligned_bytes(const att_graph *graph, att_value value, int group)
 
 /* --- what outlives a segment ------------------------------------------------------------------------------------- */
 
+/* What a node of prologue or epilogue makes, but for what it adds to gradients. */
+static void place_derived(att_plan *plan, const att_rewritten *from, const att_node *node, att_ref *refs)
+{
+    for (int i = 0; i < node->out_count && node->stage != ATT_BODY; i++) {
+        att_value value = node->out[i];
+        if (refs[value].place != ATT_AT_ARENA)
+            continue;
+        refs[value] = (att_ref){.place = ATT_AT_DERIVED, .offset = (int64_t)plan->derived_bytes};
+        plan->derived_bytes += (size_t)aligned_bytes(from->graph, value, 1);
+    }
+}
+
 /* Values that gradients, ports, weights and the batch's reductions hold. */
 static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs)
 {
@@ -104,7 +116,7 @@ static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs
     for (att_value value = 0; value < graph->values.count; value++) {
         int64_t offset = (int64_t)plan->batch_bytes;
         if (from->owner && from->owner[value] >= 0)
-            refs[value] = (att_ref){.place = ATT_AT_GRADIENT, .offset = plan->layout.offsets[from->owner[value]]};
+            refs[value] = (att_ref){.place = ATT_AT_GRADIENT, .offset = from->owner[value]};
         else if (graph->values.items[value].desc.kind == ATT_BATCH) {
             refs[value] = (att_ref){.place = ATT_AT_BATCH, .offset = offset};
             plan->batch_bytes += (size_t)aligned_bytes(graph, value, 1);
@@ -112,10 +124,19 @@ static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs
             refs[value] = (att_ref){.place = from->readers[value] ? ATT_AT_ARENA : ATT_AT_NOTHING};
     }
     for (int i = 0; i < graph->parameters.count; i++)
-        refs[graph->parameters.items[i].value] = (att_ref){.place = ATT_AT_WEIGHTS, .offset = plan->layout.offsets[i]};
+        refs[graph->parameters.items[i].value] = (att_ref){.place = ATT_AT_WEIGHTS, .offset = i};
     for (int i = 0; i < graph->assigned.count; i++)
         refs[graph->assigned.items[i].value] =
-            (att_ref){.place = ATT_AT_WEIGHTS, .offset = plan->layout.offsets[graph->assigned.items[i].parameter]};
+            (att_ref){.place = ATT_AT_WEIGHTS, .offset = graph->assigned.items[i].parameter};
+    for (int i = 0; i < graph->nodes.count; i++)
+        place_derived(plan, from, &graph->nodes.items[i], refs);
+    for (int i = 0; i < graph->totals.count; i++)
+        refs[graph->totals.items[i]] = (att_ref){.place = ATT_AT_GRADIENT, .offset = graph->parameters.count + i};
+    for (int i = 0; i < graph->constants.count; i++) {
+        att_value value = graph->constants.items[i].value;
+        refs[value] = (att_ref){.place = ATT_AT_DERIVED, .offset = (int64_t)plan->derived_bytes};
+        plan->derived_bytes += (size_t)aligned_bytes(graph, value, 1);
+    }
     for (int i = 0; i < graph->inputs.count; i++)
         refs[graph->inputs.items[i].value] =
             (att_ref){.place = ATT_AT_INPUT, .offset = i, .row_bytes = plan->inputs[i].row_bytes};
@@ -173,7 +194,8 @@ static void mark_watched(const att_rewritten *from, att_ref *refs)
 {
     const att_graph *graph = from->graph;
     for (int i = 0; i < graph->values.count; i++)
-        refs[i].watched = refs[i].place != ATT_AT_WEIGHTS && refs[i].place != ATT_AT_INPUT;
+        refs[i].watched =
+            refs[i].place != ATT_AT_WEIGHTS && refs[i].place != ATT_AT_INPUT && refs[i].place != ATT_AT_DERIVED;
     for (int i = 0; i < graph->nodes.count; i++)
         for (int j = 0; j < graph->nodes.items[i].in_count && !from->watchers[i]; j++)
             if (graph->nodes.items[i].in[j] != ATT_NONE)
@@ -194,6 +216,7 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
     if (!refs)
         return att_fail_memory(graph->context, values * sizeof *refs, "a plan");
     plan->batch_bytes = 0;
+    plan->derived_bytes = 0;
     place_fixed(plan, from, refs);
     att_arena work = {.context = graph->context};
     att_status status = place_kept(plan, from, refs, &work);

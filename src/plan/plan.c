@@ -1,5 +1,4 @@
 #include "plan/plan.h"
-#include "ops/update.h"
 
 #include <string.h>
 
@@ -16,34 +15,51 @@ att_plan_options att_plan_options_defaults(void)
     return (att_plan_options){.purpose = ATT_INFER, .backend = "cpu"};
 }
 
-static const char *backend_name(const void *user, int index)
-{
-    const att_registry *registry = user;
-    return registry->backends[index]->name;
-}
-
-static att_status find_backend(att_context *context, const char *name, const att_backend **backend)
-{
-    *backend = att_backend_find(context, name);
-    if (*backend)
-        return ATT_OK;
-    const att_registry *registry = att_context_registry(context);
-    int count = 0;
-    while (registry->backends[count])
-        count++;
-    const char *nearest = att_text_nearest(name, backend_name, registry, count);
-    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no backend \"%s\"%s%s%s", name,
-                    nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-}
-
 /* --- rewriting --------------------------------------------------------------------------------------------------- */
 
-static att_status differentiate(att_graph *graph, int **owner)
+static att_value find_named(const att_graph *graph, const char *name)
 {
+    for (int i = 0; i < graph->inputs.count; i++)
+        if (strcmp(graph->inputs.items[i].name, name) == 0)
+            return graph->inputs.items[i].value;
     for (int i = 0; i < graph->outputs.count; i++)
-        if (strcmp(graph->outputs.items[i].name, "loss") == 0)
-            return att_graph_differentiate(graph, graph->outputs.items[i].value, owner);
-    return att_fail(graph->context, ATT_ERR_NOT_FOUND, "a training plan needs an output named \"loss\"");
+        if (strcmp(graph->outputs.items[i].name, name) == 0 && !graph->outputs.items[i].probe)
+            return graph->outputs.items[i].value;
+    return ATT_NONE;
+}
+
+/* names: NULL after the last; NULL: none. The values are the caller's. */
+static att_status find_values(const att_graph *graph, const char *const *names, att_value **values, int *count)
+{
+    while (names && names[*count])
+        (*count)++;
+    *values = att_allocate_array(graph->context, (size_t)*count + 1, sizeof **values);
+    if (!*values)
+        return att_fail_memory(graph->context, (size_t)*count * sizeof **values, "a plan");
+    for (int i = 0; i < *count; i++) {
+        (*values)[i] = find_named(graph, names[i]);
+        if ((*values)[i] == ATT_NONE)
+            return att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no input or output \"%s\" to have a gradient",
+                            names[i]);
+        if (graph->values.items[(*values)[i]].desc.dtype == ATT_I32)
+            return att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" holds whole numbers, which have no gradient",
+                            names[i]);
+    }
+    return ATT_OK;
+}
+
+static att_status differentiate(att_graph *graph, const att_plan_options *options, int **owner)
+{
+    att_value loss = find_named(graph, "loss"), *values = NULL;
+    att_gradient_request request = {.frozen = options->frozen};
+    if (loss == ATT_NONE)
+        return att_fail(graph->context, ATT_ERR_NOT_FOUND, "a plan with gradients needs an output named \"loss\"");
+    att_status status = find_values(graph, options->gradients, &values, &request.value_count);
+    request.values = values;
+    if (status == ATT_OK)
+        status = att_graph_differentiate(graph, loss, &request, owner);
+    att_free(graph->context, values);
+    return status;
 }
 
 /* A pass added values, none of which is a parameter's gradient. */
@@ -109,10 +125,12 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
         ATT_TRY(apply_patterns(graph, options, ATT_BEFORE_GRADIENTS, w));
         ATT_TRY(att_graph_expand(graph));
         ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));
-        ATT_TRY(differentiate(graph, &w->owner));
-        ATT_TRY(apply_patterns(graph, options, ATT_AFTER_GRADIENTS, w));
     } else
         att_graph_drop_train_only(graph);
+    if (options->purpose != ATT_INFER) {
+        ATT_TRY(differentiate(graph, options, &w->owner));
+        ATT_TRY(apply_patterns(graph, options, ATT_AFTER_GRADIENTS, w));
+    }
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
     ATT_TRY(fuse(graph, w));
@@ -198,95 +216,36 @@ static att_status copy_parameters(att_plan *plan, const att_graph *graph)
     return ATT_OK;
 }
 
+/* What the rewritten graph adds gradients to. */
+static att_status find_sums(att_plan *plan, const att_graph *graph, const work *w)
+{
+    enum { ALIGN = 64 };
+    plan->sum_count = graph->parameters.count + graph->totals.count;
+    plan->sums = att_arena_allocate(&plan->arena, ((size_t)plan->sum_count + 1) * sizeof *plan->sums);
+    if (!plan->sums)
+        return att_fail_memory(plan->context, (size_t)plan->sum_count * sizeof *plan->sums, "a plan");
+    for (int i = 0; i < plan->sum_count; i++) {
+        int total = i - graph->parameters.count;
+        att_value value = total < 0 ? graph->parameters.items[i].value : graph->totals.items[total];
+        plan->sums[i].elements = att_shape_count(graph->values.items[value].desc.shape);
+        plan->sums[i].offset = plan->total_bytes;
+        if (total >= 0)
+            plan->total_bytes +=
+                ((size_t)plan->sums[i].elements * att_dtype_size(plan->dtype) + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    for (int i = 0; w->owner && i < graph->values.count; i++)
+        if (w->owner[i] >= 0)
+            plan->sums[w->owner[i]].used = true;
+    return ATT_OK;
+}
+
 static att_status describe(att_plan *plan, const att_graph *graph)
 {
     plan->input_count = graph->inputs.count;
     plan->output_count = graph->outputs.count;
     ATT_TRY(copy_ports(plan, graph, graph->inputs.items, graph->inputs.count, &plan->inputs));
     ATT_TRY(copy_ports(plan, graph, graph->outputs.items, graph->outputs.count, &plan->outputs));
-    ATT_TRY(copy_parameters(plan, graph));
-    return att_layout_make(graph, &plan->arena, &plan->layout);
-}
-
-/* --- reduction and update ---------------------------------------------------------------------------------------- */
-
-static att_desc flat(att_dtype dtype, int64_t count)
-{
-    return (att_desc){.dtype = dtype, .kind = ATT_SHARED, .shape = att_shape_of(count)};
-}
-
-static att_status prepare_reduction(att_plan *plan)
-{
-    int64_t elements = plan->layout.trained;
-    att_desc in = flat(plan->dtype, elements),
-             out = flat(ATT_F64, (elements + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK);
-    att_unit *unit;
-    ATT_TRY(att_prepare_flat(plan, "sum_squares", NULL, &in, 1, &out, 1, att_context_threads(plan->context), &unit));
-    plan->sum_squares = unit;
-    return ATT_OK;
-}
-
-static att_status add_update(att_plan *plan, const char *op, bool decay, int64_t begin, int64_t end, int outs)
-{
-    if (begin == end)
-        return ATT_OK;
-    att_desc range = flat(plan->dtype, end - begin),
-             *out = att_allocate_array(plan->context, (size_t)outs, sizeof *out);
-    if (!out)
-        return att_fail_memory(plan->context, (size_t)outs * sizeof *out, "a plan");
-    for (int i = 0; i < outs; i++)
-        out[i] = range;
-    att_update_attrs attrs = {.decay = decay};
-    att_unit *unit;
-    att_status status =
-        att_prepare_flat(plan, op, &attrs, &range, 1, out, outs, att_context_threads(plan->context), &unit);
-    att_free(plan->context, out);
-    ATT_TRY(status);
-    if (!att_list_grow(plan->context, (void *)&plan->updates.items, plan->updates.count, &plan->updates.capacity,
-                       sizeof *plan->updates.items))
-        return att_fail_memory(plan->context, sizeof *plan->updates.items, "a plan");
-    plan->updates.items[plan->updates.count++] = (att_update_step){.unit = unit, .offset = begin};
-    return ATT_OK;
-}
-
-static const char *optimizer_name(const void *user, int index)
-{
-    const att_registry *registry = user;
-    for (const att_op *const *op = registry->ops; *op; op++)
-        if ((*op)->slots[0] && index-- == 0)
-            return (*op)->name;
-    return "";
-}
-
-static att_status find_optimizer(att_plan *plan, const char *name)
-{
-    const att_op *op = att_registry_op(plan->context, name);
-    if (op && op->slots[0]) {
-        plan->slots = op->slots;
-        while (plan->slot_count < (int)(sizeof op->slots / sizeof *op->slots) && op->slots[plan->slot_count])
-            plan->slot_count++;
-        return ATT_OK;
-    }
-    const att_registry *registry = att_context_registry(plan->context);
-    int count = 0;
-    while (*optimizer_name(registry, count))
-        count++;
-    const char *nearest = att_text_nearest(name, optimizer_name, registry, count);
-    return att_fail(plan->context, ATT_ERR_NOT_FOUND, "there is no optimiser \"%s\"%s%s%s", name,
-                    nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-}
-
-static att_status prepare_update(att_plan *plan, const att_plan_options *options)
-{
-    if (options->optimizer) {
-        ATT_TRY(find_optimizer(plan, options->optimizer));
-        int outs = 1 + plan->slot_count;
-        ATT_TRY(add_update(plan, options->optimizer, true, 0, plan->layout.decayed, outs));
-        ATT_TRY(
-            add_update(plan, options->optimizer, options->decay_all, plan->layout.decayed, plan->layout.trained, outs));
-    }
-    plan->ema = options->ema;
-    return options->ema ? add_update(plan, "ema", false, 0, plan->layout.elements, 1) : ATT_OK;
+    return copy_parameters(plan, graph);
 }
 
 #define PRECISION(name, text) text,
@@ -300,6 +259,12 @@ const char *att_precision_name(att_precision precision)
 
 /* --- compiling --------------------------------------------------------------------------------------------------- */
 
+static bool in_segment(const att_graph *graph, int node, int segment)
+{
+    return node < graph->nodes.count && graph->nodes.items[node].stage == ATT_BODY &&
+           graph->nodes.items[node].segment == segment;
+}
+
 /* Keeps the groups of segments that were cut before. */
 static att_status cut_segments(att_plan *plan, const att_graph *graph)
 {
@@ -310,27 +275,21 @@ static att_status cut_segments(att_plan *plan, const att_graph *graph)
         return att_fail_memory(plan->context, (size_t)count * sizeof *plan->segments, "a plan");
     plan->segment_count = count;
     int node = 0;
+    while (node < graph->nodes.count && graph->nodes.items[node].stage == ATT_PROLOGUE)
+        node++;
+    plan->prologue.count = node;
     for (int i = 0; i < count; i++) {
         att_segment *segment = &plan->segments[i];
         segment->first = node;
-        while (node < graph->nodes.count && graph->nodes.items[node].segment == i &&
-               !att_node_reduces(graph, &graph->nodes.items[node]))
+        while (in_segment(graph, node, i) && !att_node_reduces(graph, &graph->nodes.items[node]))
             node++;
         segment->end = node;
-        while (node < graph->nodes.count && graph->nodes.items[node].segment == i)
+        while (in_segment(graph, node, i))
             node++;
         segment->reduction_count = node - segment->end;
     }
+    plan->epilogue.count = graph->nodes.count - node;
     return ATT_OK;
-}
-
-static att_status make_profile(att_plan *plan)
-{
-    size_t kernels = 0;
-    while (plan->backend->kernels[kernels])
-        kernels++;
-    plan->profile_kernels = att_arena_allocate(&plan->arena, (kernels + 1) * sizeof(att_kernel *));
-    return plan->profile_kernels ? ATT_OK : att_fail_memory(plan->context, kernels * sizeof(att_kernel *), "a plan");
 }
 
 static att_rewritten as_rewritten(const att_graph *graph, const work *w)
@@ -391,10 +350,12 @@ static att_status hash(att_plan *plan, const att_graph *graph, const work *w)
 
 static att_status compile(att_plan *plan, att_graph *graph, const att_plan_options *options, work *w)
 {
-    ATT_TRY(find_backend(plan->context, options->backend, &plan->backend));
-    ATT_TRY(make_profile(plan));
+    const att_backend *backend;
+    ATT_TRY(att_backend_choose(plan->context, options->backend, &backend));
+    ATT_TRY(att_units_init(&plan->units, &plan->arena, backend));
     ATT_TRY(rewrite(graph, options, w));
     ATT_TRY(describe(plan, graph));
+    ATT_TRY(find_sums(plan, graph, w));
     ATT_TRY(choose_sizes(plan, graph, w, options));
     if (plan->precision == ATT_MIXED)
         ATT_TRY(narrow(graph, w));
@@ -403,10 +364,6 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     ATT_TRY(cut_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
     ATT_TRY(att_make_programs(plan, &from));
-    if (plan->purpose == ATT_TRAIN) {
-        ATT_TRY(prepare_reduction(plan));
-        ATT_TRY(prepare_update(plan, options));
-    }
     return att_write_fingerprint(plan);
 }
 
@@ -442,9 +399,8 @@ void att_plan_destroy(att_plan **out)
     if (!out || !*out)
         return;
     att_plan *plan = *out;
-    att_units_release(plan);
+    att_units_release(&plan->units);
     att_free(plan->context, plan->packs.items);
-    att_free(plan->context, plan->updates.items);
     att_arena_free(&plan->arena);
     att_free(plan->context, plan);
     *out = NULL;
@@ -472,6 +428,7 @@ att_plan_facts att_plan_describe(const att_plan *plan)
                             .parts = plan->parts,
                             .segments = plan->segment_count,
                             .packed_bytes = plan->packed_bytes,
+                            .gradient_bytes = plan->spare_bytes,
                             .kept_bytes = plan->store_bytes};
     for (int i = 0; i < plan->segment_count; i++) {
         const att_segment *segment = &plan->segments[i];
@@ -480,7 +437,5 @@ att_plan_facts att_plan_describe(const att_plan *plan)
         facts.group = segment->group > facts.group ? segment->group : facts.group;
         facts.steps += segment->end - segment->first + segment->reduction_count;
     }
-    if (plan->purpose == ATT_TRAIN)
-        facts.gradient_bytes = (size_t)plan->layout.trained * att_dtype_size(plan->dtype) + plan->spare_bytes;
     return facts;
 }

@@ -8,15 +8,16 @@
 #define ATT_PLAN_PLAN_H
 
 #include "graph/graph.h"
-#include "weights/weights.h"
+#include "plan/units.h"
 
 typedef enum att_place {
     ATT_AT_NOTHING,  /* absent, or read by nobody */
     ATT_AT_ARENA,    /* offset in bytes */
     ATT_AT_STORE,    /* kept for the batch: offset in bytes for each sample of the largest batch */
     ATT_AT_BATCH,    /* offset in bytes */
-    ATT_AT_WEIGHTS,  /* offset in elements */
-    ATT_AT_GRADIENT, /* offset in elements; of other lanes than the first: spare and row_bytes */
+    ATT_AT_WEIGHTS,  /* index of the parameter */
+    ATT_AT_GRADIENT, /* index of the sum (att_plan.sums); of other lanes than the first: spare and row_bytes */
+    ATT_AT_DERIVED,  /* offset in bytes */
     ATT_AT_INPUT,    /* index of the input */
     ATT_AT_OUTPUT    /* index of the output */
 } att_place;
@@ -29,16 +30,6 @@ typedef struct att_ref {
     size_t spare;      /* gradients: of lane 1, in the session's spare lanes */
 } att_ref;
 
-/* A kernel prepared for one problem; several steps with equal problems share it. */
-typedef struct att_unit {
-    const att_kernel *kernel;
-    att_problem problem;
-    att_prepared prepared;
-    double flops, bytes; /* of one call; bytes: read and written, each value once */
-    int profile_row;
-    struct att_unit *next;
-} att_unit;
-
 typedef struct att_step {
     const att_unit *unit;
     att_ref *in, *out; /* as many as the unit has */
@@ -47,8 +38,10 @@ typedef struct att_step {
     const char *scope;
 } att_step;
 
-/* A shared value in a kernel's own layout, made in the prologue. */
+/* A shared value in a kernel's own layout, made in the prologue, or just before the one step that runs once and wants
+ * it. */
 typedef struct att_pack {
+    bool once;
     const att_unit *unit;
     const att_ref *in; /* of the unit's inputs */
     size_t offset;     /* in the session's packed block */
@@ -61,15 +54,28 @@ typedef struct att_program {
     size_t arena_bytes, scratch_bytes; /* scratch: per part */
 } att_program;
 
-enum { ATT_SQUARES_CHUNK = 4096 };
+/* Steps that run once, on values that are the same for all samples. Steps of one chain come one after the other;
+ * chains know nothing of each other. */
+typedef struct att_once {
+    att_step *steps;
+    int *chains; /* of each step */
+    int count;
+} att_once;
 
-/* Gradients of neighbours in the weights' layout, to which a segment adds: elements [offset, offset + count) of the
- * gradient are lane 0's; those of the other lanes lie one behind the other in the session's spare lanes. */
-typedef struct att_lane_range {
-    int64_t offset, count;
-    size_t spare;        /* bytes */
-    const att_unit *sum; /* of the spare lanes into lane 0 */
-} att_lane_range;
+/* A constant's contents, which a session takes over. */
+typedef struct att_upload {
+    int64_t offset; /* among the derived values */
+    const void *data;
+    size_t bytes;
+} att_upload;
+
+/* A gradient to which a segment adds. Lane 0 adds to the gradient itself; what the other lanes sum lies one behind the
+ * other in the session's spare lanes. */
+typedef struct att_lane_sum {
+    int index;           /* of the sum */
+    size_t spare, bytes; /* where the spare lanes begin; of one lane */
+    const att_unit *sum; /* of the spare lanes into the gradient */
+} att_lane_sum;
 
 /* Nodes [first, end) of the rewritten graph run on groups; then, once and shared by all threads, lanes are summed and
  * the reductions run. */
@@ -77,17 +83,11 @@ typedef struct att_segment {
     int first, end, group;
     att_program *programs;
     int program_count;
-    att_lane_range *ranges;
-    int range_count; /* 0 where there is one lane */
+    att_lane_sum *sums;
+    int sum_count; /* 0 where there is one lane */
     att_step *reductions;
     int reduction_count;
 } att_segment;
-
-/* The optimiser's calls: one per range of the weights. */
-typedef struct att_update_step {
-    const att_unit *unit;
-    int64_t offset; /* elements */
-} att_update_step;
 
 typedef struct att_port {
     const char *name;
@@ -97,38 +97,53 @@ typedef struct att_port {
     int holder; /* the first port of the same value, whose memory has the rows */
 } att_port;
 
+typedef struct att_sum {
+    int64_t elements;
+    bool used;     /* something adds to it */
+    size_t offset; /* of totals, in the session's own */
+} att_sum;
+
+/* The string of the graph that was copied last, and its copy. */
+typedef struct att_scope_copy {
+    const char *from, *to;
+} att_scope_copy;
+
 struct att_plan {
     att_context *context;
     att_arena arena;
-    const att_backend *backend;
+    att_units units;
     att_purpose purpose;
     att_precision precision;
     att_dtype dtype;
     int lanes, teams, parts; /* teams x parts threads run the body */
-    att_unit *units;
     att_segment *segments;
     int segment_count;
     size_t store_bytes, batch_bytes; /* kept for each sample of a batch, and for all together */
     size_t scratch_bytes;            /* of a reduction, per part */
     ATT_LIST(att_pack) packs;
     size_t packed_bytes;
-    att_layout layout;
     const att_parameter_info *parameters;
     int parameter_count;
+    att_once prologue, epilogue;
+    size_t derived_bytes, total_bytes; /* values of prologue and epilogue; sums of gradients of derived values */
+    att_upload *uploads;
+    int upload_count;
+    /* What gradients are summed in: one for each parameter, then the totals. */
+    att_sum *sums;
+    int sum_count;
     att_port *inputs, *outputs;
     int input_count, output_count;
     size_t spare_bytes; /* of all lanes but the first, in the segment that needs most */
-    const att_unit *sum_squares;
-    ATT_LIST(att_update_step) updates;
-    int most_operands;        /* inputs and outputs of a unit */
-    const char *const *slots; /* of the optimiser */
-    int slot_count;
-    bool ema;
-    const att_kernel **profile_kernels; /* by profile row */
-    int profile_count;
     uint64_t graph_hash;
+    att_scope_copy last_scope;
     char *fingerprint;
 };
+
+/* Whether all samples read the same there. */
+static inline bool att_is_shared(const att_ref *ref)
+{
+    return ref->place == ATT_AT_WEIGHTS || ref->place == ATT_AT_DERIVED;
+}
 
 /* The program for a group of `group` samples shared by `parts` threads; NULL where there is none. */
 const att_program *att_segment_program(const att_segment *segment, int group, int parts);
@@ -136,7 +151,7 @@ const att_program *att_segment_program(const att_segment *segment, int group, in
 /* A graph as plans see it after rewriting: nodes in order of segments. */
 typedef struct att_rewritten {
     const att_graph *graph;
-    const int *owner;     /* by value: the parameter whose gradient it adds to, -1 for others; NULL: no gradients */
+    const int *owner;     /* by value: the sum that it adds to, -1 for others; NULL: no gradients */
     const bool *watchers; /* by node */
     const int *readers;   /* by value, as kernels should see them */
 } att_rewritten;
@@ -145,6 +160,12 @@ typedef struct att_rewritten {
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options);
 /* plan/programs.c: everything that runs samples. */
 att_status att_make_programs(att_plan *plan, const att_rewritten *from);
+/* plan/once.c: prologue and epilogue. refs: of all values, placed. */
+att_status att_make_once(att_plan *plan, const att_rewritten *from, const att_ref *refs);
+/* plan/programs.c: the step of a node, whose refs are placed. */
+att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts, att_step *step);
+/* Makes it large enough for the unit, too. */
+void att_widen_scratch(size_t *scratch, const att_unit *unit);
 /* plan/fingerprint.c: plan->graph_hash, of a graph without copies of nodes; then the text. */
 att_status att_hash_graph(att_plan *plan, const att_rewritten *from);
 att_status att_write_fingerprint(att_plan *plan);
@@ -156,19 +177,12 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
  * offsets of local values change. */
 att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program);
-/* plan/lanes.c: the ranges of each segment, and where its refs of gradients find other lanes than the first. */
+/* plan/lanes.c: the sums of each segment, and where its refs of gradients find other lanes than the first. */
 att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs);
 /* The refs of one node. */
 att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step);
 /* What arena_bytes would be without the watchers. */
 att_status att_place_measure(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);
-
-/* plan/prepare.c */
-att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
-                            int parts, att_unit **unit);
-att_status att_prepare_flat(att_plan *plan, const char *op, const void *attrs, const att_desc *in, int in_count,
-                            const att_desc *out, int out_count, int parts, att_unit **unit);
-void att_units_release(att_plan *plan);
 
 #endif

@@ -9,21 +9,22 @@
 static bool same_pack(const att_pack *pack, const att_step *step)
 {
     const att_unit *a = pack->unit, *b = step->unit;
-    if (a->kernel != b->kernel || a->prepared.packed_key != b->prepared.packed_key ||
+    if (pack->once || a->kernel != b->kernel || a->prepared.packed_key != b->prepared.packed_key ||
         a->problem.in_count != b->problem.in_count)
         return false;
     for (int i = 0; i < a->problem.in_count; i++) {
-        bool shared = pack->in[i].place == ATT_AT_WEIGHTS;
-        if (shared != (step->in[i].place == ATT_AT_WEIGHTS) || (shared && pack->in[i].offset != step->in[i].offset))
+        bool shared = att_is_shared(&pack->in[i]);
+        if (shared != att_is_shared(&step->in[i]) ||
+            (shared && (pack->in[i].place != step->in[i].place || pack->in[i].offset != step->in[i].offset)))
             return false;
     }
     return true;
 }
 
-static att_status add_pack(att_plan *plan, att_step *step)
+static att_status add_pack(att_plan *plan, bool once, att_step *step)
 {
     const att_unit *unit = step->unit;
-    for (int i = 0; i < plan->packs.count; i++)
+    for (int i = 0; i < plan->packs.count && !once; i++)
         if (same_pack(&plan->packs.items[i], step)) {
             step->packed = i;
             return ATT_OK;
@@ -38,7 +39,7 @@ static att_status add_pack(att_plan *plan, att_step *step)
     }
     step->packed = plan->packs.count;
     att_pack *pack = &plan->packs.items[plan->packs.count++];
-    *pack = (att_pack){.unit = unit, .in = step->in, .offset = plan->packed_bytes};
+    *pack = (att_pack){.once = once, .unit = unit, .in = step->in, .offset = plan->packed_bytes};
     plan->packed_bytes += (unit->prepared.packed_bytes + 63) / 64 * 64;
     return ATT_OK;
 }
@@ -46,32 +47,26 @@ static att_status add_pack(att_plan *plan, att_step *step)
 /* --- steps ------------------------------------------------------------------------------------------------------- */
 
 /* Scopes of neighbours are the same string: it is copied once. */
-typedef struct scope_copy {
-    const char *from, *to;
-} scope_copy;
-
-static att_status copy_scope(att_plan *plan, const char *scope, scope_copy *last)
+static att_status copy_scope(att_plan *plan, const char *scope, att_step *step)
 {
-    if (scope == last->from)
-        return ATT_OK;
-    *last = (scope_copy){scope, att_arena_string(&plan->arena, scope)};
-    return last->to ? ATT_OK : att_fail_memory(plan->context, strlen(scope), "a plan");
+    if (scope != plan->last_scope.from)
+        plan->last_scope = (att_scope_copy){scope, att_arena_string(&plan->arena, scope)};
+    step->scope = plan->last_scope.to;
+    return step->scope ? ATT_OK : att_fail_memory(plan->context, strlen(scope), "a plan");
 }
 
-static att_status prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts,
-                               att_step *step, scope_copy *last)
+att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts, att_step *step)
 {
     const att_node *of = &from->graph->nodes.items[node];
     att_unit *unit;
-    ATT_TRY(att_prepare_unit(plan, from->graph, of, from->readers, group, parts, &unit));
-    ATT_TRY(copy_scope(plan, of->scope, last));
+    ATT_TRY(att_prepare_unit(&plan->units, from->graph, of, from->readers, group, parts, &unit));
+    ATT_TRY(copy_scope(plan, of->scope, step));
     step->unit = unit;
-    step->scope = last->to;
     step->packed = -1;
-    return unit->prepared.packed_bytes > 0 ? add_pack(plan, step) : ATT_OK;
+    return unit->prepared.packed_bytes > 0 ? add_pack(plan, of->stage != ATT_BODY, step) : ATT_OK;
 }
 
-static void widen_scratch(size_t *scratch, const att_unit *unit)
+void att_widen_scratch(size_t *scratch, const att_unit *unit)
 {
     size_t bytes = (unit->prepared.scratch_bytes + 63) / 64 * 64;
     *scratch = bytes > *scratch ? bytes : *scratch;
@@ -90,10 +85,9 @@ static att_status add_program(att_plan *plan, const att_rewritten *from, att_seg
     if (!program->steps)
         return att_fail_memory(plan->context, bytes, "a plan");
     ATT_TRY(att_place_local(plan, from, segment, refs, program));
-    scope_copy last = {NULL, NULL};
     for (int i = 0; i < count; i++) {
-        ATT_TRY(prepare_step(plan, from, segment->first + i, group, parts, &program->steps[i], &last));
-        widen_scratch(&program->scratch_bytes, program->steps[i].unit);
+        ATT_TRY(att_prepare_step(plan, from, segment->first + i, group, parts, &program->steps[i]));
+        att_widen_scratch(&program->scratch_bytes, program->steps[i].unit);
     }
     segment->program_count++;
     return ATT_OK;
@@ -122,14 +116,13 @@ static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_
     segment->reductions = att_arena_allocate(&plan->arena, bytes);
     if (!segment->reductions)
         return att_fail_memory(plan->context, bytes, "a plan");
-    scope_copy last = {NULL, NULL};
     for (int i = 0; i < segment->reduction_count; i++) {
         int node = segment->end + i;
         att_step *step = &segment->reductions[i];
         ATT_TRY(att_place_node(plan, &from->graph->nodes.items[node], refs, step));
         step->watcher = from->watchers[node];
-        ATT_TRY(prepare_step(plan, from, node, 1, plan->teams * plan->parts, step, &last));
-        widen_scratch(&plan->scratch_bytes, step->unit);
+        ATT_TRY(att_prepare_step(plan, from, node, 1, plan->teams * plan->parts, step));
+        att_widen_scratch(&plan->scratch_bytes, step->unit);
     }
     return ATT_OK;
 }
@@ -152,6 +145,8 @@ att_status att_make_programs(att_plan *plan, const att_rewritten *from)
         if (status == ATT_OK)
             status = add_reductions(plan, from, &plan->segments[i], refs);
     }
+    if (status == ATT_OK)
+        status = att_make_once(plan, from, refs);
     att_free(plan->context, refs);
     return status;
 }

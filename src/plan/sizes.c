@@ -2,10 +2,6 @@
 #include "core/error.h"
 #include "plan/plan.h"
 
-/* Rows of a matrix product that fill a core without leaving its cache, and that keep weight gradients efficient; a
- * segment's group is the largest power of two that stays within, and whose activations stay within ARENA_BYTES. */
-enum { INFER_ROWS = 256, TRAIN_ROWS = 800, MAX_GROUP = 64, ARENA_BYTES = 96 << 20 };
-
 static const att_desc *desc_of(const att_graph *graph, att_value value)
 {
     return &graph->values.items[value].desc;
@@ -43,23 +39,24 @@ static int64_t rows_of(const att_rewritten *from, const att_segment *segment)
     return rows > 1 ? rows : most_rows(from, segment, false);
 }
 
-static int power_of_two_within(int64_t limit)
+static int power_of_two_within(int64_t limit, int most)
 {
     int power = 1;
-    while (power * 2 <= limit && power * 2 <= MAX_GROUP)
+    while (power * 2 <= limit && power * 2 <= most)
         power *= 2;
     return power;
 }
 
-/* Of a graph that is not narrowed, so that mixed precision takes the groups of full precision and less memory; and
- * without watchers, which change nothing. */
+/* The largest group of which the activations stay within the bound of the backend. Of a graph that is not narrowed, so
+ * that mixed precision takes the groups of full precision and less memory; and without watchers, which change nothing.
+ */
 static att_status keep_within_budget(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
                                      att_segment *segment)
 {
     for (; segment->group > 1; segment->group /= 2) {
         size_t bytes;
         ATT_TRY(att_place_measure(plan, from, segment, refs, segment->group, &bytes));
-        if (bytes <= ARENA_BYTES)
+        if (bytes <= plan->units.backend->grouping->arena_bytes)
             break;
     }
     return ATT_OK;
@@ -67,13 +64,14 @@ static att_status keep_within_budget(const att_plan *plan, const att_rewritten *
 
 static att_status choose_groups(att_plan *plan, const att_rewritten *from, int wanted)
 {
-    int64_t rows = plan->purpose == ATT_TRAIN ? TRAIN_ROWS : INFER_ROWS;
+    const att_grouping *by = plan->units.backend->grouping;
+    int64_t rows = plan->purpose != ATT_INFER ? by->train_rows : by->infer_rows;
     att_ref *refs;
     ATT_TRY(att_place_shared(plan, from, &refs));
     att_status status = ATT_OK;
     for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
         att_segment *segment = &plan->segments[i];
-        segment->group = power_of_two_within(wanted ? wanted : rows / rows_of(from, segment));
+        segment->group = power_of_two_within(wanted ? wanted : rows / rows_of(from, segment), by->most);
         if (!wanted)
             status = keep_within_budget(plan, from, refs, segment);
     }
@@ -83,14 +81,14 @@ static att_status choose_groups(att_plan *plan, const att_rewritten *from, int w
 
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
 {
-    int threads = att_context_threads(plan->context);
-    if (options->group < 0 || options->group > MAX_GROUP || options->lanes < 0 || options->lanes > 1024 ||
+    int threads = att_context_threads(plan->context), most = plan->units.backend->grouping->most;
+    if (options->group < 0 || options->group > most || options->lanes < 0 || options->lanes > 1024 ||
         options->parts < 0 || options->parts > threads)
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
-                        "a plan takes a group of 0..%d, 0..1024 lanes and 0..%d parts, not %d, %d and %d", MAX_GROUP,
+                        "a plan takes a group of 0..%d, 0..1024 lanes and 0..%d parts, not %d, %d and %d", most,
                         threads, options->group, options->lanes, options->parts);
-    plan->lanes = plan->purpose == ATT_TRAIN ? (options->lanes ? options->lanes : threads) : 1;
-    int teams = plan->purpose == ATT_TRAIN && plan->lanes < threads ? plan->lanes : threads;
+    plan->lanes = plan->purpose != ATT_INFER ? (options->lanes ? options->lanes : threads) : 1;
+    int teams = plan->purpose != ATT_INFER && plan->lanes < threads ? plan->lanes : threads;
     plan->parts = options->parts ? options->parts : threads / teams;
     plan->teams = threads / plan->parts < teams ? threads / plan->parts : teams;
     return choose_groups(plan, from, options->group);

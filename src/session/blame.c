@@ -48,6 +48,8 @@ static int64_t largest_value(const att_session *session)
             largest = larger(largest, segment->programs[j].steps, segment->programs[j].step_count);
         largest = larger(largest, segment->reductions, segment->reduction_count);
     }
+    largest = larger(largest, session->plan->prologue.steps, session->plan->prologue.count);
+    largest = larger(largest, session->plan->epilogue.steps, session->plan->epilogue.count);
     for (int i = 0; i < session->plan->input_count; i++)
         if (att_shape_count(session->plan->inputs[i].desc.shape) > largest)
             largest = att_shape_count(session->plan->inputs[i].desc.shape);
@@ -89,13 +91,14 @@ static void check_weights(nonfinite_search *search)
 
 static const char *place_of(const att_session *session, const att_ref *ref, int64_t row)
 {
-    size_t element = att_dtype_size(session->plan->dtype);
     if (ref->watched)
         return NULL;
     if (ref->place == ATT_AT_ARENA)
         return session->teams[0].arena + ref->offset;
     if (ref->place == ATT_AT_GRADIENT)
-        return session->gradient + (size_t)ref->offset * element;
+        return session->sums[ref->offset];
+    if (ref->place == ATT_AT_DERIVED)
+        return session->derived + ref->offset;
     if (ref->place == ATT_AT_STORE)
         return session->store + ref->offset * session->max_batch + row * ref->row_bytes;
     if (ref->place == ATT_AT_BATCH)
@@ -106,6 +109,7 @@ static const char *place_of(const att_session *session, const att_ref *ref, int6
 static void check_step(nonfinite_search *search, const att_step *step, int64_t row)
 {
     att_session *session = search->session;
+    att_runner_wait(&session->runner);
     const att_problem *problem = &step->unit->problem;
     for (int i = 0; i < problem->out_count && !search->found; i++) {
         const char *place = place_of(session, &step->out[i], row);
@@ -137,7 +141,8 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
             if (program->steps[j].watcher)
                 continue;
             for (int part = 0; part < program->parts; part++)
-                ATT_TRY(att_session_step(session, program, &program->steps[j], 0, part, row, 0));
+                att_session_step(session, program, &program->steps[j], 0, part, row, 0);
+            ATT_TRY((att_status)atomic_load(&session->runner.status));
             check_step(search, &program->steps[j], row);
         }
     }
@@ -152,8 +157,19 @@ static att_status replay_reductions(nonfinite_search *search, const att_segment 
         if (step->watcher)
             continue;
         for (int part = 0; part < step->unit->problem.parts; part++)
-            ATT_TRY(att_session_reduction(search->session, step, part));
+            att_session_reduction(search->session, step, part);
+        ATT_TRY((att_status)atomic_load(&search->session->runner.status));
         check_step(search, step, 0);
+    }
+    return ATT_OK;
+}
+
+static att_status replay_once(nonfinite_search *search, const att_once *once)
+{
+    for (int i = 0; i < once->count && !search->found; i++) {
+        att_session_once(search->session, &once->steps[i], 0);
+        ATT_TRY((att_status)atomic_load(&search->session->runner.status));
+        check_step(search, &once->steps[i], 0);
     }
     return ATT_OK;
 }
@@ -162,17 +178,22 @@ static att_status replay(nonfinite_search *search)
 {
     att_session *session = search->session;
     const att_plan *plan = session->plan;
-    att_session_clear_gradient(session);
+    atomic_store(&session->runner.status, ATT_OK);
+    if (session->gradient)
+        att_gradient_begin(session->gradient);
+    if (plan->total_bytes > 0)
+        session->memory->clear(session->totals, plan->total_bytes);
+    ATT_TRY(replay_once(search, &plan->prologue));
     for (int i = 0; i < plan->segment_count && !search->found; i++) {
         ATT_TRY(replay_groups(search, &plan->segments[i]));
         ATT_TRY(replay_reductions(search, &plan->segments[i]));
     }
-    return ATT_OK;
+    return replay_once(search, &plan->epilogue);
 }
 
 att_status att_session_blame(att_session *session, char *text, size_t size)
 {
-    if (session->plan->purpose != ATT_TRAIN || session->batch.count == 0)
+    if (session->plan->purpose == ATT_INFER || session->batch.count == 0)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "nothing was accumulated that could be replayed");
     nonfinite_search search = {.session = session, .text = text, .size = size};
     size_t bytes = (size_t)largest_value(session) * sizeof(double);

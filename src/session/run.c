@@ -1,5 +1,3 @@
-#include <time.h>
-
 #include "core/error.h"
 #include "session/session.h"
 
@@ -7,7 +5,6 @@
 
 static char *resolve(const att_session *session, const att_ref *ref, int team, int64_t row, int lane)
 {
-    size_t element = att_dtype_size(session->plan->dtype);
     if (ref->watched && !session->watching)
         return NULL;
     switch (ref->place) {
@@ -18,11 +15,13 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
     case ATT_AT_BATCH:
         return session->batch_values + ref->offset;
     case ATT_AT_WEIGHTS:
-        return (char *)session->weights->values + (size_t)ref->offset * element;
+        return session->parameters[ref->offset].values;
     case ATT_AT_GRADIENT:
         if (lane > 0)
             return session->spare + ref->spare + (lane - 1) * ref->row_bytes;
-        return session->gradient + (size_t)ref->offset * element;
+        return session->sums[ref->offset];
+    case ATT_AT_DERIVED:
+        return session->derived + ref->offset;
     case ATT_AT_INPUT:
         if (session->staged[ref->offset])
             return session->staged[ref->offset] + row * ref->row_bytes;
@@ -35,40 +34,12 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
     return NULL;
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-att_status att_session_call(att_session *session, const att_unit *unit, const att_call *call, int thread)
-{
-    const att_memory *memory = session->memory;
-    double begin = session->profiling ? seconds_now() : 0;
-    if (memory->enter)
-        memory->enter();
-    att_status status = unit->kernel->run(call);
-    if (memory->leave)
-        memory->leave();
-    if (session->profiling) {
-        att_counter *counter = &session->counters[thread * session->plan->profile_count + unit->profile_row];
-        counter->seconds += seconds_now() - begin;
-        if (call->part == 0) {
-            counter->calls++;
-            counter->flops += unit->flops;
-            counter->bytes += unit->bytes;
-        }
-    }
-    return status;
-}
-
 /* The step's inputs and, behind them, its outputs, in the thread's own room. */
 static void **resolve_operands(const att_session *session, const att_step *step, int thread, int team, int64_t row,
                                int lane)
 {
     const att_problem *problem = &step->unit->problem;
-    void **operands = session->operands + (size_t)thread * (size_t)session->plan->most_operands;
+    void **operands = att_runner_operands(&session->runner, thread);
     for (int i = 0; i < problem->in_count; i++)
         operands[i] = resolve(session, &step->in[i], team, row, lane);
     for (int i = 0; i < problem->out_count; i++)
@@ -76,8 +47,8 @@ static void **resolve_operands(const att_session *session, const att_step *step,
     return operands;
 }
 
-att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
-                            int64_t row, int lane)
+void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
+                      int64_t row, int lane)
 {
     const att_unit *unit = step->unit;
     int thread = team * program->parts + part;
@@ -94,10 +65,10 @@ att_status att_session_step(att_session *session, const att_program *program, co
         .position = session->batch.first + row,
         .run = &session->batch.run,
         .samples = unit->problem.group};
-    return att_session_call(session, unit, &call, thread);
+    att_runner_call(&session->runner, unit, &call, thread);
 }
 
-att_status att_session_reduction(att_session *session, const att_step *step, int part)
+void att_session_reduction(att_session *session, const att_step *step, int part)
 {
     const att_unit *unit = step->unit;
     void **operands = resolve_operands(session, step, part, 0, 0, 0);
@@ -112,7 +83,7 @@ att_status att_session_reduction(att_session *session, const att_step *step, int
                      .position = session->batch.first,
                      .run = &session->batch.run,
                      .samples = session->batch.count};
-    return att_session_call(session, unit, &call, part);
+    att_runner_call(&session->runner, unit, &call, part);
 }
 
 /* --- the body ---------------------------------------------------------------------------------------------------- */
@@ -136,12 +107,6 @@ int att_session_group(int count, int group, int index, int64_t *row)
     return 0;
 }
 
-void att_session_fail(att_session *session, att_status status)
-{
-    int none = ATT_OK;
-    atomic_compare_exchange_strong(&session->status, &none, (int)status);
-}
-
 /* A failed step leaves its outputs undefined; the team goes on, so that its members keep meeting at the barrier. */
 static void run_group(att_session *session, const att_segment *segment, int group, int parts, int team, int part,
                       int64_t row, int lane)
@@ -150,9 +115,7 @@ static void run_group(att_session *session, const att_segment *segment, int grou
     for (int i = 0; i < program->step_count; i++) {
         if (program->steps[i].watcher && !session->watching)
             continue;
-        att_status status = att_session_step(session, program, &program->steps[i], team, part, row, lane);
-        if (status != ATT_OK)
-            att_session_fail(session, status);
+        att_session_step(session, program, &program->steps[i], team, part, row, lane);
         if (parts > 1)
             att_barrier_wait(&session->teams[team].barrier);
     }
@@ -161,10 +124,9 @@ static void run_group(att_session *session, const att_segment *segment, int grou
 /* The first lane's sum goes on from segment to segment and call to call, the others' begin with each segment. */
 static void clear_lane(att_session *session, const att_segment *segment, int lane)
 {
-    for (int i = 0; lane > 0 && i < segment->range_count; i++) {
-        const att_lane_range *range = &segment->ranges[i];
-        size_t bytes = (size_t)range->count * att_dtype_size(session->plan->dtype);
-        session->memory->clear(session->spare + range->spare + (size_t)(lane - 1) * bytes, bytes);
+    for (int i = 0; lane > 0 && i < segment->sum_count; i++) {
+        const att_lane_sum *sum = &segment->sums[i];
+        session->memory->clear(session->spare + sum->spare + (size_t)(lane - 1) * sum->bytes, sum->bytes);
     }
 }
 
@@ -179,7 +141,7 @@ static void run_lanes(att_session *session, const att_segment *segment, int thre
         int size;
         if (part == 0)
             clear_lane(session, segment, lane);
-        if (plan->parts > 1 && segment->range_count > 0)
+        if (plan->parts > 1 && segment->sum_count > 0)
             att_barrier_wait(&session->teams[team].barrier);
         for (int i = 0; (size = att_session_group((int)(end - begin), segment->group, i, &row)) > 0; i++)
             run_group(session, segment, size, plan->parts, team, part, begin + row, lane);
@@ -188,11 +150,18 @@ static void run_lanes(att_session *session, const att_segment *segment, int thre
 
 static void sum_lanes(att_session *session, const att_segment *segment, int thread)
 {
-    for (int i = 0; i < segment->range_count; i++) {
-        const att_lane_range *range = &segment->ranges[i];
-        const void *in[] = {session->spare + range->spare};
-        void *out[] = {session->gradient + (size_t)range->offset * att_dtype_size(session->plan->dtype)};
-        att_session_flat(session, range->sum, in, out, thread);
+    for (int i = 0; i < segment->sum_count; i++) {
+        const att_lane_sum *sum = &segment->sums[i];
+        const void *in[] = {session->spare + sum->spare};
+        void *out[] = {session->sums[sum->index]};
+        att_call call = {.problem = &sum->sum->problem,
+                         .in = in,
+                         .out = out,
+                         .state = sum->sum->prepared.state,
+                         .part = thread,
+                         .parts = sum->sum->problem.parts,
+                         .run = &session->batch.run};
+        att_runner_call(&session->runner, sum->sum, &call, thread);
     }
 }
 
@@ -203,9 +172,7 @@ static void run_reductions(att_session *session, const att_segment *segment, int
         const att_step *step = &segment->reductions[i];
         if (step->watcher && !session->watching)
             continue;
-        att_status status = att_session_reduction(session, step, thread);
-        if (status != ATT_OK)
-            att_session_fail(session, status);
+        att_session_reduction(session, step, thread);
         att_barrier_wait(&session->meeting);
     }
 }
@@ -218,7 +185,7 @@ static void train_thread(void *user, int thread)
         if (i > 0)
             att_barrier_wait(&session->meeting);
         run_lanes(session, &plan->segments[i], thread);
-        if (plan->segments[i].reduction_count == 0 && plan->segments[i].range_count == 0)
+        if (plan->segments[i].reduction_count == 0 && plan->segments[i].sum_count == 0)
             continue;
         att_barrier_wait(&session->meeting);
         sum_lanes(session, &plan->segments[i], thread);
@@ -268,36 +235,87 @@ static void infer_thread(void *user, int thread)
     infer_rest(session, thread);
 }
 
+/* --- what runs once ---------------------------------------------------------------------------------------------- */
+
+static void run_pack(att_session *session, const att_pack *pack, int thread)
+{
+    void **in = att_runner_operands(&session->runner, thread);
+    for (int j = 0; j < pack->unit->problem.in_count; j++)
+        in[j] = att_is_shared(&pack->in[j]) ? resolve(session, &pack->in[j], 0, 0, 0) : NULL;
+    if (session->memory->enter)
+        session->memory->enter();
+    att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state,
+                                                 (const void *const *)in, session->packed + pack->offset);
+    if (session->memory->leave)
+        session->memory->leave();
+    if (status != ATT_OK)
+        att_runner_fail(&session->runner, status);
+}
+
+void att_session_once(att_session *session, const att_step *step, int thread)
+{
+    const att_plan *plan = session->plan;
+    const att_unit *unit = step->unit;
+    const att_pack *pack = step->packed < 0 ? NULL : &plan->packs.items[step->packed];
+    if (pack)
+        run_pack(session, pack, thread);
+    void **operands = resolve_operands(session, step, thread, 0, 0, 0);
+    att_call call = {.problem = &unit->problem,
+                     .in = (const void *const *)operands,
+                     .out = operands + unit->problem.in_count,
+                     .packed = pack ? session->packed + pack->offset : NULL,
+                     .state = unit->prepared.state,
+                     .scratch = session->scratch ? session->scratch + (size_t)thread * plan->scratch_bytes : NULL,
+                     .parts = 1,
+                     .run = &session->batch.run,
+                     .samples = 1};
+    att_runner_call(&session->runner, unit, &call, thread);
+}
+
+static int once_threads(const att_session *session)
+{
+    return session->plan->teams * session->plan->parts;
+}
+
+static void run_once(att_session *session, const att_once *once, int thread)
+{
+    for (int i = 0; i < once->count; i++)
+        if (once->chains[i] % once_threads(session) == thread)
+            att_session_once(session, &once->steps[i], thread);
+}
+
+static void derive_thread(void *user, int thread)
+{
+    att_session *session = user;
+    run_once(session, &session->plan->prologue, thread);
+}
+
 static void pack_thread(void *user, int thread)
 {
     att_session *session = user;
     const att_plan *plan = session->plan;
-    size_t element = att_dtype_size(plan->dtype);
-    for (int i = thread; i < plan->packs.count; i += att_context_threads(session->context)) {
-        const att_pack *pack = &plan->packs.items[i];
-        void **in = session->operands + (size_t)thread * (size_t)plan->most_operands;
-        for (int j = 0; j < pack->unit->problem.in_count; j++)
-            in[j] = pack->in[j].place == ATT_AT_WEIGHTS
-                        ? (char *)session->weights->values + (size_t)pack->in[j].offset * element
-                        : NULL;
-        if (session->memory->enter)
-            session->memory->enter();
-        att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state,
-                                                     (const void *const *)in, session->packed + pack->offset);
-        if (session->memory->leave)
-            session->memory->leave();
-        if (status != ATT_OK)
-            att_session_fail(session, status);
-    }
+    for (int i = thread; i < plan->packs.count; i += once_threads(session))
+        if (!plan->packs.items[i].once)
+            run_pack(session, &plan->packs.items[i], thread);
+}
+
+static void epilogue_thread(void *user, int thread)
+{
+    att_session *session = user;
+    run_once(session, &session->plan->epilogue, thread);
 }
 
 static void run_prologue(att_session *session)
 {
-    uint64_t version = session->weights->version + 1;
-    if (session->packed_version == version || session->plan->packs.count == 0)
+    const att_plan *plan = session->plan;
+    uint64_t version = att_weights_version(session->weights) + 1;
+    if (session->packed_version == version)
         return;
-    att_threads_run(session->context, att_context_threads(session->context), pack_thread, session);
-    if (atomic_load(&session->status) == ATT_OK)
+    if (plan->prologue.count > 0)
+        att_threads_run(session->context, once_threads(session), derive_thread, session);
+    if (plan->packs.count > 0)
+        att_threads_run(session->context, once_threads(session), pack_thread, session);
+    if (atomic_load(&session->runner.status) == ATT_OK)
         session->packed_version = version;
 }
 
@@ -312,13 +330,18 @@ static void stage_inputs(att_session *session)
 att_status att_session_body(att_session *session)
 {
     const att_plan *plan = session->plan;
-    atomic_store(&session->status, ATT_OK);
+    atomic_store(&session->runner.status, ATT_OK);
     atomic_store(&session->next_group, 0);
     stage_inputs(session);
     run_prologue(session);
     bool single = plan->purpose == ATT_INFER && plan->parts == 1; /* teams of one thread */
     att_barrier_init(&session->meeting, plan->teams * plan->parts);
     att_barrier_init(&session->teams[0].barrier, single ? plan->teams : plan->parts);
+    if (plan->total_bytes > 0)
+        session->memory->clear(session->totals, plan->total_bytes);
     att_threads_run(session->context, plan->teams * plan->parts, single ? infer_thread : train_thread, session);
-    return (att_status)atomic_load(&session->status);
+    if (plan->epilogue.count > 0)
+        att_threads_run(session->context, once_threads(session), epilogue_thread, session);
+    att_runner_wait(&session->runner);
+    return (att_status)atomic_load(&session->runner.status);
 }

@@ -71,47 +71,39 @@ static void reserve_ports(att_session *session, att_status *status)
                 reserve(session, (size_t)session->max_batch * (size_t)plan->outputs[i].row_bytes, status);
 }
 
-static size_t gradient_bytes(const att_plan *plan)
-{
-    return (size_t)plan->layout.trained * att_dtype_size(plan->dtype);
-}
-
-void att_session_clear_gradient(att_session *session)
-{
-    session->memory->clear(session->gradient, gradient_bytes(session->plan));
-}
-
-static void reserve_gradients(att_session *session, att_status *status)
+/* Finds the plan's parameters among the weights. */
+static att_status bind_parameters(att_session *session)
 {
     const att_plan *plan = session->plan;
-    if (plan->purpose != ATT_TRAIN)
-        return;
-    session->square_count = (plan->layout.trained + ATT_SQUARES_CHUNK - 1) / ATT_SQUARES_CHUNK;
-    session->gradient = reserve(session, gradient_bytes(plan), status);
-    session->spare = reserve(session, plan->spare_bytes, status);
-    session->squares = reserve(session, (size_t)session->square_count * sizeof(double), status);
-    session->squares_host = reserve_host(session, (size_t)session->square_count, sizeof(double), status);
-}
-
-static att_status add_slots(att_session *session)
-{
-    for (int i = 0; i < session->plan->slot_count; i++)
-        ATT_TRY(att_weights_add_slot(session->weights, session->plan->slots[i]));
-    return session->plan->ema ? att_weights_add_slot(session->weights, "ema") : ATT_OK;
+    const att_weights *weights = session->weights;
+    size_t element = att_dtype_size(plan->dtype);
+    for (int i = 0; i < plan->parameter_count; i++) {
+        const att_parameter_info *parameter = &plan->parameters[i];
+        int index = i < weights->count && strcmp(weights->parameters[i].name, parameter->name) == 0
+                        ? i
+                        : att_weights_find(weights, parameter->name);
+        if (index < 0 || !att_shape_equal(weights->parameters[index].shape, parameter->shape) ||
+            weights->parameters[index].buffer != parameter->buffer)
+            return att_fail(session->context, ATT_ERR_MISMATCH,
+                            "these weights are not those of the plan's graph: %s \"%s\"",
+                            index < 0 ? "they lack" : "another shape or kind has", parameter->name);
+        const att_parameter_place *place = &weights->places[index];
+        char *block = weights->blocks[place->block]->values;
+        session->parameters[i] =
+            (att_bound_parameter){.index = index, .values = block + (size_t)place->offset * element};
+    }
+    return ATT_OK;
 }
 
 static att_status check_weights(const att_plan *plan, const att_weights *weights)
 {
-    bool fits = plan->parameter_count == weights->count && plan->dtype == weights->dtype;
-    for (int i = 0; fits && i < weights->count; i++)
-        fits = strcmp(plan->parameters[i].name, weights->parameters[i].name) == 0 &&
-               att_shape_equal(plan->parameters[i].shape, weights->parameters[i].shape) &&
-               plan->layout.offsets[i] == weights->layout.offsets[i];
-    if (fits && plan->backend->memory->copy_in == weights->memory->copy_in)
-        return ATT_OK;
-    return att_fail(plan->context, ATT_ERR_MISMATCH,
-                    "these weights are not those of the plan's graph (%d parameters, %d expected)", weights->count,
-                    plan->parameter_count);
+    if (plan->dtype != weights->dtype)
+        return att_fail(plan->context, ATT_ERR_MISMATCH, "the weights are %s, the plan computes in %s",
+                        att_dtype_name(weights->dtype), att_dtype_name(plan->dtype));
+    if (plan->units.backend->memory != weights->memory)
+        return att_fail(plan->context, ATT_ERR_MISMATCH, "the weights are not in the memory of the backend \"%s\"",
+                        plan->units.backend->name);
+    return ATT_OK;
 }
 
 /* --- what it takes ----------------------------------------------------------------------------------------------- */
@@ -125,38 +117,18 @@ static size_t port_bytes(const att_port *ports, int count, int max_batch)
     return bytes;
 }
 
-static bool has_slot(const att_weights *weights, const char *name)
-{
-    for (int slot = 0; slot < att_weights_slot_count(weights); slot++)
-        if (strcmp(att_weights_slot_name(weights, slot), name) == 0)
-            return true;
-    return false;
-}
-
-static size_t new_slot_bytes(const att_plan *plan, const att_weights *weights)
-{
-    int count = plan->ema && !has_slot(weights, "ema");
-    for (int i = 0; i < plan->slot_count; i++)
-        count += !has_slot(weights, plan->slots[i]);
-    return att_size_product((size_t)count, att_weights_bytes(weights));
-}
-
-typedef struct memory_part {
-    const char *what;
-    size_t bytes;
-} memory_part;
-enum { OWN_PARTS = 6 };
+enum { OWN_PARTS = 5 };
 
 /* Returns their sum. */
-static size_t own_parts(const att_plan *plan, const att_weights *weights, int max_batch, memory_part parts[OWN_PARTS])
+static size_t own_parts(const att_plan *plan, int max_batch, att_memory_part parts[OWN_PARTS])
 {
     att_plan_facts facts = att_plan_describe(plan);
-    const memory_part own[] = {{"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
-                               {"values kept for the batch", kept_bytes(plan, max_batch)},
-                               {"gradients", facts.gradient_bytes},
-                               {"the optimiser's state", new_slot_bytes(plan, weights)},
-                               {"packed weights", facts.packed_bytes},
-                               {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)}};
+    const att_memory_part own[] = {
+        {"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
+        {"values kept for the batch", kept_bytes(plan, max_batch)},
+        {"gradients of other lanes", facts.gradient_bytes},
+        {"packed and derived weights", att_size_sum(facts.packed_bytes, plan->derived_bytes + plan->total_bytes)},
+        {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)}};
     _Static_assert(sizeof own == OWN_PARTS * sizeof *own, "every part has a place");
     size_t sum = 0;
     for (int i = 0; i < OWN_PARTS; i++) {
@@ -166,32 +138,69 @@ static size_t own_parts(const att_plan *plan, const att_weights *weights, int ma
     return sum;
 }
 
-size_t att_session_bytes(const att_plan *plan, const att_weights *weights, int max_batch)
+size_t att_session_bytes(const att_plan *plan, int max_batch)
 {
-    memory_part parts[OWN_PARTS];
-    return own_parts(plan, weights, max_batch, parts);
+    att_memory_part parts[OWN_PARTS];
+    return own_parts(plan, max_batch, parts);
 }
 
-att_status att_session_check_memory(const att_plan *plan, const att_weights *weights, int max_batch, size_t beside,
-                                    const char *beside_what)
+/* Writes the parts that matter: the others would not help. */
+static int list_parts(char *text, size_t room, const att_memory_part *parts, int count, size_t sum, const char *before)
 {
-    memory_part parts[OWN_PARTS + 1];
-    size_t sum = att_size_sum(own_parts(plan, weights, max_batch, parts), beside);
-    parts[OWN_PARTS] = (memory_part){beside_what, beside};
-    if (!plan->backend->memory->host || sum <= att_memory_left(plan->context))
+    char size[24];
+    int length = 0;
+    for (int i = 0; i < count; i++) {
+        if (parts[i].bytes == 0 || parts[i].bytes < sum / 64)
+            continue;
+        length += snprintf(text + length, room - (size_t)length, "%s%s of %s", before,
+                           att_size_format(parts[i].bytes, size, sizeof size), parts[i].what);
+        before = ", ";
+    }
+    return length;
+}
+
+att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *beside,
+                                    int beside_count)
+{
+    att_memory_part parts[OWN_PARTS];
+    size_t sum = own_parts(plan, max_batch, parts);
+    for (int i = 0; i < beside_count; i++)
+        sum = att_size_sum(sum, beside[i].bytes);
+    if (sum <= plan->units.backend->memory->left(plan->context))
         return ATT_OK;
-    char what[512], size[24];
+    char what[640];
     int length = snprintf(what, sizeof what, "a session on %d threads", att_context_threads(plan->context));
-    const char *before = " (";
-    for (int i = 0; i <= OWN_PARTS; i++)
-        if (parts[i].bytes > 0 && parts[i].bytes >= sum / 64) { /* the others would not help */
-            length += snprintf(what + length, sizeof what - (size_t)length, "%s%s of %s", before,
-                               att_size_format(parts[i].bytes, size, sizeof size), parts[i].what);
-            before = ", ";
-        }
+    int own = list_parts(what + length, sizeof what - (size_t)length, parts, OWN_PARTS, sum, " (");
+    length += own;
+    length += list_parts(what + length, sizeof what - (size_t)length, beside, beside_count, sum, own > 0 ? ", " : " (");
     snprintf(what + length, sizeof what - (size_t)length,
              "; less with smaller images, a smaller network, fewer threads or samples)");
     return att_fail_memory(plan->context, sum, what);
+}
+
+/* --- creating ---------------------------------------------------------------------------------------------------- */
+
+static att_status reserve_all(att_session *session)
+{
+    const att_plan *plan = session->plan;
+    att_status status = att_runner_init(&session->runner, &plan->units);
+    session->parameters = reserve_host(session, (size_t)plan->parameter_count, sizeof *session->parameters, &status);
+    session->sums = reserve_host(session, (size_t)plan->sum_count, sizeof *session->sums, &status);
+    if (status == ATT_OK)
+        status = bind_parameters(session);
+    reserve_teams(session, &status);
+    reserve_shared(session, &status);
+    reserve_ports(session, &status);
+    session->spare = reserve(session, plan->spare_bytes, &status);
+    session->packed = reserve(session, plan->packed_bytes, &status);
+    session->derived = reserve(session, plan->derived_bytes, &status);
+    session->totals = reserve(session, plan->total_bytes, &status);
+    for (int i = 0; i < plan->upload_count && status == ATT_OK; i++)
+        session->memory->copy_in(session->derived + plan->uploads[i].offset, plan->uploads[i].data,
+                                 plan->uploads[i].bytes);
+    for (int i = plan->parameter_count; i < plan->sum_count && status == ATT_OK; i++)
+        session->sums[i] = session->totals + plan->sums[i].offset;
+    return status;
 }
 
 att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch, att_session **out)
@@ -199,26 +208,17 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
     if (max_batch < 1)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "a session takes a batch of at least 1, not %d", max_batch);
     ATT_TRY(check_weights(plan, weights));
-    ATT_TRY(att_session_check_memory(plan, weights, max_batch, 0, ""));
+    ATT_TRY(att_session_check_memory(plan, max_batch, NULL, 0));
     att_session *session = att_allocate(plan->context, sizeof *session);
     if (!session)
         return att_fail_memory(plan->context, sizeof *session, "a session");
     session->context = plan->context;
     session->plan = plan;
-    session->memory = plan->backend->memory;
+    session->memory = plan->units.backend->memory;
     session->weights = weights;
     session->max_batch = max_batch;
     session->watching = true;
-    att_status status = add_slots(session);
-    reserve_teams(session, &status);
-    reserve_shared(session, &status);
-    reserve_ports(session, &status);
-    reserve_gradients(session, &status);
-    session->packed = reserve(session, plan->packed_bytes, &status);
-    session->operands = reserve_host(session, (size_t)plan->most_operands * (size_t)att_context_threads(plan->context),
-                                     sizeof *session->operands, &status);
-    session->counters = reserve_host(session, (size_t)plan->profile_count * (size_t)att_context_threads(plan->context),
-                                     sizeof *session->counters, &status);
+    att_status status = reserve_all(session);
     if (status != ATT_OK)
         att_session_destroy(&session);
     else
@@ -254,13 +254,13 @@ void att_session_destroy(att_session **out)
     release_ports(session, session->staged, plan->inputs, plan->input_count);
     release_ports(session, session->outputs, plan->outputs, plan->output_count);
     att_free(session->context, session->bound);
-    release(session, session->gradient, gradient_bytes(plan));
+    att_free(session->context, session->parameters);
+    att_free(session->context, session->sums);
+    release(session, session->derived, plan->derived_bytes);
+    release(session, session->totals, plan->total_bytes);
     release(session, session->spare, plan->spare_bytes);
-    release(session, session->squares, (size_t)session->square_count * sizeof(double));
-    att_free(session->context, session->squares_host);
     release(session, session->packed, plan->packed_bytes);
-    att_free(session->context, session->operands);
-    att_free(session->context, session->counters);
+    att_runner_release(&session->runner);
     att_free(session->context, session);
     *out = NULL;
 }
@@ -338,55 +338,58 @@ att_status att_session_run(att_session *session, int batch)
 {
     if (session->plan->purpose != ATT_INFER)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
-                        "a training plan accumulates; it does not run forward alone");
+                        "a plan with gradients accumulates; it does not run forward alone");
     ATT_TRY(check_batch(session, batch));
     session->batch = (att_body_batch){.count = batch};
     return att_session_body(session);
 }
 
-att_status att_session_accumulate(att_session *session, int batch, double scale, uint64_t seed, int64_t step,
-                                  int64_t first)
+/* Where each parameter's gradient is summed. */
+static att_status bind_gradient(att_session *session, att_gradient *gradient)
 {
-    if (session->plan->purpose != ATT_TRAIN)
-        return att_fail(session->context, ATT_ERR_ARGUMENT, "an inference plan has no gradients");
+    const att_plan *plan = session->plan;
+    if (gradient && gradient->weights != session->weights)
+        return att_fail(session->context, ATT_ERR_MISMATCH, "the gradient is not of the session's weights");
+    for (int i = 0; i < plan->parameter_count; i++) {
+        if (plan->sums[i].used && !gradient)
+            return att_fail(session->context, ATT_ERR_ARGUMENT,
+                            "without a gradient to add to, every parameter must be frozen; \"%s\" is not",
+                            plan->parameters[i].name);
+        if (plan->sums[i].used)
+            session->sums[i] = att_gradient_at(gradient, session->parameters[i].index);
+    }
+    session->gradient = gradient;
+    return ATT_OK;
+}
+
+att_status att_session_accumulate(att_session *session, att_gradient *gradient, int batch, double scale, uint64_t seed,
+                                  int64_t step, int64_t first)
+{
+    if (session->plan->purpose == ATT_INFER)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "the plan was compiled without gradients");
     ATT_TRY(check_batch(session, batch));
-    session->batch = (att_body_batch){
-        .count = batch, .first = first, .run = {.seed = seed, .step = step, .scale = scale, .gradient_scale = 1}};
-    session->reduced = false;
-    if (first == 0)
-        att_session_clear_gradient(session);
+    ATT_TRY(bind_gradient(session, gradient));
+    session->batch =
+        (att_body_batch){.count = batch, .first = first, .run = {.seed = seed, .step = step, .scale = scale}};
+    if (gradient)
+        gradient->filled = true;
     return att_session_body(session);
 }
 
 /* --- profile ----------------------------------------------------------------------------------------------------- */
 
-static size_t counter_count(const att_session *session)
-{
-    return (size_t)session->plan->profile_count * (size_t)att_context_threads(session->context);
-}
-
 att_status att_session_profile(att_session *session, bool on)
 {
-    session->profiling = on;
-    memset(session->counters, 0, counter_count(session) * sizeof *session->counters);
+    att_runner_profile(&session->runner, on);
     return ATT_OK;
 }
 
 int att_session_profile_count(const att_session *session)
 {
-    return session->plan->profile_count;
+    return session->plan->units.profile_count;
 }
 
 att_profile_row att_session_profile_at(const att_session *session, int index)
 {
-    const att_kernel *kernel = session->plan->profile_kernels[index];
-    att_profile_row row = {.op = kernel->op, .kernel = kernel->name};
-    for (int thread = 0; thread < att_context_threads(session->context); thread++) {
-        const att_counter *counter = &session->counters[thread * session->plan->profile_count + index];
-        row.calls += counter->calls;
-        row.seconds += counter->seconds;
-        row.flops += counter->flops;
-        row.bytes += counter->bytes;
-    }
-    return row;
+    return att_runner_profile_at(&session->runner, index);
 }

@@ -2,10 +2,10 @@
 #ifndef ATT_SESSION_SESSION_H
 #define ATT_SESSION_SESSION_H
 
-#include <stdatomic.h>
-
 #include "core/threads.h"
 #include "plan/plan.h"
+#include "session/runner.h"
+#include "weights/gradient.h"
 
 /* What one call of the body works on; kept, so that a failed one can be replayed. */
 typedef struct att_body_batch {
@@ -19,10 +19,11 @@ typedef struct att_team {
     att_barrier barrier;
 } att_team;
 
-typedef struct att_counter {
-    int64_t calls;
-    double seconds, flops, bytes;
-} att_counter;
+/* A parameter of the plan in the session's weights. */
+typedef struct att_bound_parameter {
+    int index;
+    char *values;
+} att_bound_parameter;
 
 struct att_session {
     att_context *context;
@@ -33,7 +34,7 @@ struct att_session {
     att_team *teams;
     size_t arena_bytes;
     char *packed;
-    uint64_t packed_version; /* of the weights that were packed; 0: none yet */
+    uint64_t packed_version; /* of the weights that the prologue saw, plus 1; 0: none yet */
     char *store;             /* what outlives a segment, for the largest batch */
     char *batch_values;      /* of the batch's reductions */
     char *scratch;           /* of reductions, per part */
@@ -41,45 +42,41 @@ struct att_session {
     const void **bound;      /* by input: the caller's rows */
     char **staged;           /* by input: copies where kernels cannot read the caller's memory, else NULL */
     char **outputs;
-    char *gradient; /* in the weights' layout: lane 0 */
-    char *spare;    /* the other lanes, of the segment that runs */
-    char *squares;  /* sums of squares of chunks of the gradient */
-    double *squares_host;
-    int64_t square_count;
-    bool reduced;
-    bool watching; /* fills probes */
-    double norm;
+    att_bound_parameter *parameters; /* by parameter of the plan */
+    char **sums;                     /* by sum of the plan: where the call at hand adds */
+    char *derived, *totals;          /* what is made once, and sums of its gradient */
+    att_gradient *gradient;          /* what the last accumulate added to */
+    char *spare;                     /* gradients of the other lanes, of the segment that runs */
+    bool watching;                   /* fills probes */
     att_body_batch batch;
-    atomic_int next_group, status;
-    void **operands; /* of the call that a thread makes: plan->most_operands for each */
-    bool profiling;
-    att_counter *counters; /* by thread, then profile row */
+    atomic_int next_group;
+    att_runner runner;
 };
 
-/* What a session of that batch would take, slots that the weights lack included. */
-size_t att_session_bytes(const att_plan *plan, const att_weights *weights, int max_batch);
+/* Memory that will be asked for beside a session's own. */
+typedef struct att_memory_part {
+    const char *what;
+    size_t bytes;
+} att_memory_part;
+/* What a session of that batch would take. */
+size_t att_session_bytes(const att_plan *plan, int max_batch);
 /* session/fit.c: compiles a plan that keeps as much as it can (att_plan_options.keep_bytes) so that its session, the
  * weights with their slots, and `beside` more bytes take at most `memory` bytes together; 0: by the default rule.
  * ERR_MEMORY, with what it takes at least, where that is more. */
 att_status att_session_fit(const att_graph *graph, const att_plan_options *options, const att_weights *weights,
                            int max_batch, size_t memory, size_t beside, att_plan **plan);
-/* Refuses before the first of many allocations what a later one would be refused: ERR_MEMORY where a session and
- * `beside` more bytes, for `beside_what`, exceed what is left. The message says how much each part takes. */
-att_status att_session_check_memory(const att_plan *plan, const att_weights *weights, int max_batch, size_t beside,
-                                    const char *beside_what);
+/* Refuses before the first of many allocations what a later one would be refused: ERR_MEMORY where a session and what
+ * is asked for beside it exceed what is left. The message says how much each part takes. */
+att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *beside,
+                                    int beside_count);
 
-/* Runs a kernel, timed where a profile is wanted. */
-att_status att_session_call(att_session *session, const att_unit *unit, const att_call *call, int thread);
-/* Keeps the first failure of the threads that work at once. */
-void att_session_fail(att_session *session, att_status status);
-/* Runs one step for the group that begins at row `row` of the batch. */
-att_status att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
-                            int64_t row, int lane);
-/* Runs a thread's part of what is shared by all and has neither groups nor scratch. */
-void att_session_flat(att_session *session, const att_unit *unit, const void *const *in, void *const *out, int part);
-void att_session_clear_gradient(att_session *session);
+/* Runs one step for the group that begins at row `row` of the batch; a failure is the runner's. */
+void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
+                      int64_t row, int lane);
+/* A step of prologue or epilogue, with the pack that it needs. */
+void att_session_once(att_session *session, const att_step *step, int thread);
 /* A thread's part of a reduction over the batch. */
-att_status att_session_reduction(att_session *session, const att_step *step, int part);
+void att_session_reduction(att_session *session, const att_step *step, int part);
 /* session/run.c: runs the prologue where it is due, then the body over session->batch. */
 att_status att_session_body(att_session *session);
 /* Group `index` of `count` samples in groups of at most `group`: its first sample and size; size 0 past the last. */

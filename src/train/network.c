@@ -59,13 +59,13 @@ att_status att_network_create(const att_model *model, att_weights *weights, cons
     return status;
 }
 
-att_status att_network_bytes(const att_model *model, const att_weights *weights, const char *backend,
-                             att_precision precision, int max_batch, size_t *bytes)
+att_status att_network_bytes(const att_model *model, const char *backend, att_precision precision, int max_batch,
+                             size_t *bytes)
 {
     att_network network;
     att_status status = compile(model, backend, precision, &network);
     if (status == ATT_OK)
-        *bytes = att_size_sum(att_session_bytes(network.plan, weights, max_batch),
+        *bytes = att_size_sum(att_session_bytes(network.plan, max_batch),
                               att_size_product((size_t)max_batch, (size_t)network.width * sizeof(float)));
     att_network_free(&network);
     return status;

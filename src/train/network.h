@@ -20,8 +20,8 @@ att_status att_network_create(const att_model *model, att_weights *weights, cons
 void att_network_free(att_network *network);
 
 /* What such a network would take with its logits, as far as its session goes. */
-att_status att_network_bytes(const att_model *model, const att_weights *weights, const char *backend,
-                             att_precision precision, int max_batch, size_t *bytes);
+att_status att_network_bytes(const att_model *model, const char *backend, att_precision precision, int max_batch,
+                             size_t *bytes);
 
 /* images: one row a sample; out: batch * width values, logits or, without a head, features. */
 att_status att_network_run(att_network *network, const float *images, int batch, float *out);

@@ -2,8 +2,8 @@
 #ifndef ATT_TRAIN_OPTIMIZER_H
 #define ATT_TRAIN_OPTIMIZER_H
 
-#include <attscope/plan.h>
 #include <attscope/train.h>
+#include <attscope/update.h>
 
 typedef struct att_optimizer {
     const char *name, *summary;

@@ -13,6 +13,7 @@
 #include "session/session.h"
 #include "train/network.h"
 #include "train/options.h"
+#include "update/update.h"
 #include "weights/weights.h"
 
 int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
@@ -74,6 +75,32 @@ static att_status check(att_trainer *trainer)
     return check_data(trainer);
 }
 
+static att_update_options update_options(const att_trainer *trainer)
+{
+    return (att_update_options){.backend = trainer->options->backend,
+                                .optimizer = trainer->optimizer->op,
+                                .rates = trainer->rates,
+                                .ema = trainer->options->model_ema};
+}
+
+/* Weight decay applies to every parameter, or to those whose declarations want it. */
+static att_status choose_rates(att_trainer *trainer)
+{
+    const att_weights *weights = trainer->run.weights;
+    bool all = strcmp(trainer->options->weight_decay_on, "all") == 0;
+    size_t count = (size_t)att_weights_count(weights);
+    trainer->rates = att_allocate_array(trainer->context, count, sizeof *trainer->rates);
+    if (!trainer->rates && count > 0)
+        return att_fail_memory(trainer->context, count * sizeof *trainer->rates, "the parameters' rates");
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        trainer->rates[i] = att_parameter_rates_defaults(&parameter);
+        if (all)
+            trainer->rates[i].weight_decay = 1;
+    }
+    return ATT_OK;
+}
+
 /* An evaluation runs beside the training's session, on a copy of the averaged weights where there are any. */
 static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
 {
@@ -82,35 +109,54 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     *bytes = 0;
     if (!trainer->run.data->eval)
         return ATT_OK;
-    ATT_TRY(att_network_bytes(trainer->run.model, weights, options->backend, options->precision, options->batch_size,
-                              bytes));
+    ATT_TRY(att_network_bytes(trainer->run.model, options->backend, options->precision, options->batch_size, bytes));
     if (options->model_ema)
         *bytes = att_size_sum(*bytes, att_weights_bytes(weights));
     return ATT_OK;
 }
 
-static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t memory)
+/* What a training takes beside its session. */
+enum { PARTS = 3 };
+static att_status find_parts(const att_trainer *trainer, att_memory_part parts[PARTS])
 {
     const att_weights *weights = trainer->run.weights;
-    size_t beside;
-    ATT_TRY(evaluation_bytes(trainer, &beside));
+    att_update_options update = update_options(trainer);
+    parts[0] = (att_memory_part){"gradients", att_gradient_bytes(weights)};
+    parts[1] = (att_memory_part){"the optimiser's state", att_update_bytes(weights, &update)};
+    parts[2] = (att_memory_part){.what = "the evaluation"};
+    return evaluation_bytes(trainer, &parts[2].bytes);
+}
+
+static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t memory)
+{
+    att_memory_part beside[PARTS];
+    size_t bytes = 0;
+    ATT_TRY(choose_rates(trainer));
+    ATT_TRY(find_parts(trainer, beside));
+    for (int i = 0; i < PARTS; i++)
+        bytes = att_size_sum(bytes, beside[i].bytes);
     const att_train_options *options = trainer->options;
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN;
     plan.backend = options->backend;
     plan.precision = options->precision;
-    plan.optimizer = trainer->optimizer->op;
-    plan.decay_all = strcmp(options->weight_decay_on, "all") == 0;
-    plan.ema = options->model_ema;
     plan.lanes = lanes;
     plan.parts = parts;
-    ATT_TRY(att_session_fit(att_model_graph(trainer->run.model), &plan, weights, options->batch_size, (size_t)memory,
-                            beside, &trainer->plan));
+    ATT_TRY(att_session_fit(att_model_graph(trainer->run.model), &plan, trainer->run.weights, options->batch_size,
+                            (size_t)memory, bytes, &trainer->plan));
     trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
     trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
     trainer->run.parts = att_plan_describe(trainer->plan).parts;
     trainer->run.memory = memory;
-    return att_session_check_memory(trainer->plan, weights, options->batch_size, beside, "the evaluation");
+    return att_session_check_memory(trainer->plan, options->batch_size, beside, PARTS);
+}
+
+static att_status create_sessions(att_trainer *trainer)
+{
+    att_update_options update = update_options(trainer);
+    ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, trainer->options->batch_size, &trainer->session));
+    ATT_TRY(att_gradient_create(trainer->run.weights, &trainer->gradient));
+    return att_update_create(trainer->gradient, &update, &trainer->update);
 }
 
 static att_status open_loader(att_trainer *trainer)
@@ -239,7 +285,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
         ATT_TRY(att_checkpoint_engine(trainer->context, file, &file_lanes, &parts, &file_memory));
     lanes = lanes ? lanes : file_lanes;
     ATT_TRY(compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory));
-    ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, options->batch_size, &trainer->session));
+    ATT_TRY(create_sessions(trainer));
     ATT_TRY(open_loader(trainer));
     ATT_TRY(describe_data(trainer));
     if (options->output)
@@ -274,6 +320,9 @@ void att_trainer_free(att_trainer *trainer)
     att_free(trainer->context, trainer->losses);
     att_free(trainer->context, trainer->kept);
     att_loader_destroy(&trainer->loader);
+    att_update_destroy(&trainer->update);
+    att_gradient_destroy(&trainer->gradient);
+    att_free(trainer->context, trainer->rates);
     att_session_destroy(&trainer->session);
     att_plan_destroy(&trainer->plan);
 }

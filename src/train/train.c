@@ -61,8 +61,8 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     ATT_TRY(att_session_bind(trainer->session, "image", batch.images));
     const void *targets = batch.targets ? (const void *)batch.targets : batch.labels;
     ATT_TRY(att_session_bind(trainer->session, "target", targets));
-    ATT_TRY(att_session_accumulate(trainer->session, size, 1.0 / (double)images, options->seed, trainer->state.update,
-                                   trainer->partial_images));
+    ATT_TRY(att_session_accumulate(trainer->session, trainer->gradient, size, 1.0 / (double)images, options->seed,
+                                   trainer->state.update, trainer->partial_images));
     ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
     if (trainer->measuring)
         ATT_TRY(att_measure_observe(options->measure, trainer->session, size, batch.targets ? NULL : batch.labels));
@@ -76,12 +76,12 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
 
 static att_status apply(att_trainer *trainer)
 {
-    att_status status = att_session_reduce(trainer->session, &trainer->grad_norm);
+    att_status status = att_update_reduce(trainer->update, &trainer->grad_norm);
     if (status == ATT_ERR_NONFINITE)
         return explain_nonfinite(trainer);
     ATT_TRY(status);
     att_hyper hyper = att_optimizer_hyper(trainer->optimizer, trainer->options, trainer->lr, trainer->state.update);
-    return att_session_update(trainer->session, &hyper);
+    return att_update_apply(trainer->update, &hyper);
 }
 
 static void count_update(att_trainer *trainer)
@@ -122,6 +122,7 @@ static att_status run_update(att_trainer *trainer)
     start_measuring(trainer);
     trainer->lr = att_schedule_lr(trainer->schedule, options, trainer->base_lr, att_trainer_updates_per_epoch(trainer),
                                   trainer->state.epoch, trainer->state.update);
+    att_gradient_begin(trainer->gradient);
     for (int64_t step = 0; step < steps; step++) {
         ATT_TRY(accumulate(trainer, steps * options->batch_size));
         att_trainer_progress(trainer);

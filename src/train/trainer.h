@@ -3,7 +3,7 @@
 #define ATT_TRAIN_TRAINER_H
 
 #include <attscope/evaluate.h>
-#include <attscope/plan.h>
+#include <attscope/update.h>
 
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
@@ -26,6 +26,9 @@ typedef struct att_trainer {
 
     att_plan *plan;
     att_session *session;
+    att_gradient *gradient;
+    att_update *update;
+    att_parameter_rates *rates; /* by parameter */
     att_loader *loader;
     float *losses;   /* [batch_size] */
     int64_t batches; /* of an epoch */

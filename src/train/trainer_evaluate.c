@@ -67,7 +67,7 @@ static att_status evaluate_average(att_trainer *trainer)
     int slot = find_slot(trainer->run.weights, "ema");
     if (slot < 0)
         return att_fail(trainer->context, ATT_ERR_INTERNAL, "the plan keeps no average of the weights");
-    ATT_TRY(att_weights_create(att_model_graph(trainer->run.model), &average));
+    ATT_TRY(att_weights_create(att_model_graph(trainer->run.model), trainer->options->backend, &average));
     att_status status = copy_slot(trainer->context, trainer->run.weights, slot, average, -1);
     if (status == ATT_OK)
         status = evaluate(trainer, average, "evaluate ema", &trainer->evaluation);

@@ -30,7 +30,7 @@ static int64_t place(const att_graph *graph, int range, int64_t *offsets, int64_
     return at;
 }
 
-att_status att_layout_make(const att_graph *graph, att_arena *arena, att_layout *layout)
+static att_status make_layout(const att_graph *graph, att_arena *arena, att_layout *layout)
 {
     size_t bytes = (size_t)graph->parameters.count * sizeof *layout->offsets;
     layout->offsets = att_arena_allocate(arena, bytes);
@@ -42,26 +42,25 @@ att_status att_layout_make(const att_graph *graph, att_arena *arena, att_layout 
     return ATT_OK;
 }
 
-size_t att_weights_bytes(const att_weights *weights)
+size_t att_block_bytes(const att_weights *weights, const att_block *block)
 {
-    return (size_t)weights->layout.elements * att_dtype_size(weights->dtype);
+    return (size_t)block->layout.elements * att_dtype_size(weights->dtype);
 }
 
-static att_status copy_parameters(const att_graph *graph, att_weights *weights)
+size_t att_weights_bytes(const att_weights *weights)
 {
-    size_t bytes = (size_t)graph->parameters.count * sizeof *weights->parameters;
-    att_parameter_info *parameters = att_arena_allocate(&weights->arena, bytes);
-    if (!parameters)
-        return att_fail_memory(graph->context, bytes, "the weights");
-    for (int i = 0; i < graph->parameters.count; i++) {
-        parameters[i] = graph->parameters.items[i];
-        parameters[i].name = att_arena_string(&weights->arena, parameters[i].name);
-        if (!parameters[i].name)
-            return att_fail_memory(graph->context, bytes, "the weights");
-    }
-    weights->parameters = parameters;
-    weights->count = graph->parameters.count;
-    return ATT_OK;
+    size_t bytes = 0;
+    for (int i = 0; i < weights->block_count; i++)
+        bytes += att_block_bytes(weights, weights->blocks[i]);
+    return bytes;
+}
+
+uint64_t att_weights_version(const att_weights *weights)
+{
+    uint64_t version = 0;
+    for (int i = 0; i < weights->block_count; i++)
+        version += weights->blocks[i]->version;
+    return version;
 }
 
 /* Names the parameter that takes most. */
@@ -77,37 +76,127 @@ static att_status fail_weights(const att_weights *weights, size_t bytes)
     return att_fail_memory(weights->context, bytes, what);
 }
 
-static att_status allocate_block(att_weights *weights, void **block)
+static att_status allocate_values(const att_weights *weights, const att_block *block, void **values)
 {
-    size_t bytes = att_weights_bytes(weights);
+    size_t bytes = att_block_bytes(weights, block);
     if (bytes == 0)
         return ATT_OK;
-    *block = weights->memory->allocate(weights->context, bytes);
-    return *block ? ATT_OK : fail_weights(weights, bytes);
+    *values = weights->memory->allocate(weights->context, bytes);
+    return *values ? ATT_OK : fail_weights(weights, bytes);
 }
 
-static att_status fill(const att_graph *graph, att_weights *weights)
+/* Room for the lists of a weights object. */
+static att_status allocate_lists(att_weights *weights, int count, int block_count, att_parameter_info **parameters,
+                                 att_parameter_place **places)
+{
+    size_t room = (size_t)count + 1;
+    *parameters = att_arena_allocate(&weights->arena, room * sizeof **parameters);
+    *places = att_arena_allocate(&weights->arena, room * sizeof **places);
+    weights->blocks = att_arena_allocate(&weights->arena, (size_t)block_count * sizeof(att_block *));
+    if (!*parameters || !*places || !weights->blocks)
+        return att_fail_memory(weights->context, room * sizeof **parameters, "the weights");
+    weights->parameters = *parameters;
+    weights->places = *places;
+    weights->count = count;
+    weights->block_count = block_count;
+    return ATT_OK;
+}
+
+static att_status copy_parameters(const att_graph *graph, att_weights *weights)
+{
+    att_parameter_info *parameters;
+    att_parameter_place *places;
+    ATT_TRY(allocate_lists(weights, graph->parameters.count, 1, &parameters, &places));
+    ATT_TRY(make_layout(graph, &weights->arena, &weights->own.layout));
+    for (int i = 0; i < weights->count; i++) {
+        parameters[i] = graph->parameters.items[i];
+        parameters[i].name = att_arena_string(&weights->arena, parameters[i].name);
+        places[i] = (att_parameter_place){.offset = weights->own.layout.offsets[i]};
+        if (!parameters[i].name)
+            return att_fail_memory(graph->context, strlen(graph->parameters.items[i].name), "the weights");
+    }
+    return ATT_OK;
+}
+
+static att_status fill(const att_graph *graph, const att_backend *backend, att_weights *weights)
 {
     weights->context = graph->context;
     weights->arena.context = graph->context;
-    weights->memory = att_context_registry(graph->context)->backends[0]->memory;
+    weights->memory = backend->memory;
     weights->dtype = graph->dtype;
     ATT_TRY(copy_parameters(graph, weights));
-    ATT_TRY(att_layout_make(graph, &weights->arena, &weights->layout));
-    return allocate_block(weights, &weights->values);
+    weights->own.arena = &weights->arena;
+    weights->blocks[0] = &weights->own;
+    return allocate_values(weights, &weights->own, &weights->own.values);
 }
 
-att_status att_weights_create(const att_graph *graph, att_weights **out)
+att_status att_weights_create(const att_graph *graph, const char *name, att_weights **out)
 {
+    const att_backend *backend;
     ATT_TRY(graph->status);
+    ATT_TRY(att_backend_choose(graph->context, name, &backend));
     att_weights *weights = att_allocate(graph->context, sizeof *weights);
     if (!weights)
         return att_fail_memory(graph->context, sizeof *weights, "the weights");
-    att_status status = fill(graph, weights);
+    att_status status = fill(graph, backend, weights);
     if (status != ATT_OK)
         att_weights_destroy(&weights);
     else
         *out = weights;
+    return status;
+}
+
+/* Appends what a part has. */
+static att_status take_part(att_weights *joined, const att_weights *part, att_parameter_info *parameters,
+                            att_parameter_place *places, int *count)
+{
+    for (int i = 0; i < part->count; i++, (*count)++) {
+        for (int j = 0; j < *count; j++)
+            if (strcmp(parameters[j].name, part->parameters[i].name) == 0)
+                return att_fail(joined->context, ATT_ERR_ARGUMENT, "two of the weights to be joined hold \"%s\"",
+                                parameters[j].name);
+        parameters[*count] = part->parameters[i];
+        places[*count] = (att_parameter_place){joined->block_count + part->places[i].block, part->places[i].offset};
+    }
+    for (int i = 0; i < part->block_count; i++)
+        joined->blocks[joined->block_count++] = part->blocks[i];
+    return ATT_OK;
+}
+
+static att_status join(att_weights *const *parts, int part_count, att_weights *joined)
+{
+    int count = 0, blocks = 0, taken = 0;
+    att_parameter_info *parameters;
+    att_parameter_place *places;
+    for (int i = 0; i < part_count; i++) {
+        count += parts[i]->count;
+        blocks += parts[i]->block_count;
+        if (parts[i]->dtype != joined->dtype || parts[i]->memory != joined->memory)
+            return att_fail(joined->context, ATT_ERR_MISMATCH,
+                            "weights to be joined must have the same type and lie in the same memory");
+    }
+    ATT_TRY(allocate_lists(joined, count, blocks, &parameters, &places));
+    joined->block_count = 0;
+    for (int i = 0; i < part_count; i++)
+        ATT_TRY(take_part(joined, parts[i], parameters, places, &taken));
+    return ATT_OK;
+}
+
+att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **out)
+{
+    att_context *context = parts[0]->context;
+    att_weights *joined = att_allocate(context, sizeof *joined);
+    if (!joined)
+        return att_fail_memory(context, sizeof *joined, "the weights");
+    joined->context = context;
+    joined->arena.context = context;
+    joined->memory = parts[0]->memory;
+    joined->dtype = parts[0]->dtype;
+    att_status status = join(parts, part_count, joined);
+    if (status != ATT_OK)
+        att_weights_destroy(&joined);
+    else
+        *out = joined;
     return status;
 }
 
@@ -116,11 +205,12 @@ void att_weights_destroy(att_weights **out)
     if (!out || !*out)
         return;
     att_weights *weights = *out;
-    size_t bytes = weights->layout.offsets ? att_weights_bytes(weights) : 0;
-    if (weights->values)
-        weights->memory->release(weights->context, weights->values, bytes);
-    for (int i = 0; i < weights->slot_count; i++)
-        weights->memory->release(weights->context, weights->slots[i].values, bytes);
+    att_block *own = &weights->own;
+    size_t bytes = att_block_bytes(weights, own);
+    if (own->values)
+        weights->memory->release(weights->context, own->values, bytes);
+    for (int i = 0; i < own->slot_count; i++)
+        weights->memory->release(weights->context, own->slots[i].values, bytes);
     att_arena_free(&weights->arena);
     att_free(weights->context, weights);
     *out = NULL;
@@ -146,63 +236,74 @@ int att_weights_find(const att_weights *weights, const char *name)
 
 /* --- slots ------------------------------------------------------------------------------------------------------- */
 
-static int find_slot(const att_weights *weights, const char *name)
+static int find_slot(const att_block *block, const char *name)
 {
-    for (int i = 0; i < weights->slot_count; i++)
-        if (strcmp(weights->slots[i].name, name) == 0)
+    for (int i = 0; i < block->slot_count; i++)
+        if (strcmp(block->slots[i].name, name) == 0)
             return i;
     return -1;
 }
 
-void *att_weights_slot(att_weights *weights, const char *name)
+void *att_block_slot(const att_block *block, const char *name)
 {
-    int slot = find_slot(weights, name);
-    return slot < 0 ? NULL : weights->slots[slot].values;
+    int slot = find_slot(block, name);
+    return slot < 0 ? NULL : block->slots[slot].values;
+}
+
+static att_status add_slot(const att_weights *weights, att_block *block, const char *name)
+{
+    if (find_slot(block, name) >= 0)
+        return ATT_OK;
+    if (block->slot_count == ATT_MAX_SLOTS)
+        return att_fail(weights->context, ATT_ERR_ARGUMENT, "weights keep at most %d slots; \"%s\" is one too many",
+                        ATT_MAX_SLOTS, name);
+    void *values = NULL;
+    ATT_TRY(allocate_values(weights, block, &values));
+    const char *copy = att_arena_string(block->arena, name);
+    if (!copy) {
+        weights->memory->release(weights->context, values, att_block_bytes(weights, block));
+        return att_fail_memory(weights->context, strlen(name), "the weights");
+    }
+    block->slots[block->slot_count].name = copy;
+    block->slots[block->slot_count++].values = values;
+    return ATT_OK;
 }
 
 att_status att_weights_add_slot(att_weights *weights, const char *name)
 {
-    if (find_slot(weights, name) >= 0)
-        return ATT_OK;
-    if (weights->slot_count == ATT_MAX_SLOTS)
-        return att_fail(weights->context, ATT_ERR_ARGUMENT, "weights keep at most %d slots; \"%s\" is one too many",
-                        ATT_MAX_SLOTS, name);
-    void *values = NULL;
-    ATT_TRY(allocate_block(weights, &values));
-    const char *copy = att_arena_string(&weights->arena, name);
-    if (!copy) {
-        weights->memory->release(weights->context, values, att_weights_bytes(weights));
-        return att_fail_memory(weights->context, strlen(name), "the weights");
-    }
-    weights->slots[weights->slot_count].name = copy;
-    weights->slots[weights->slot_count++].values = values;
+    for (int i = 0; i < weights->block_count; i++)
+        ATT_TRY(add_slot(weights, weights->blocks[i], name));
     return ATT_OK;
 }
 
 int att_weights_slot_count(const att_weights *weights)
 {
-    return weights->slot_count;
+    return weights->blocks[0]->slot_count;
 }
 
 const char *att_weights_slot_name(const att_weights *weights, int slot)
 {
-    return weights->slots[slot].name;
+    return weights->blocks[0]->slots[slot].name;
 }
 
 /* --- contents ---------------------------------------------------------------------------------------------------- */
 
 static att_status locate(const att_weights *weights, int slot, int index, int64_t count, void **data, size_t *bytes)
 {
-    if (index < 0 || index >= weights->count || slot < -1 || slot >= weights->slot_count)
+    if (index < 0 || index >= weights->count || slot < -1 || slot >= att_weights_slot_count(weights))
         return att_fail(weights->context, ATT_ERR_ARGUMENT, "there is no parameter %d in slot %d of these weights",
                         index, slot);
     const att_parameter_info *parameter = &weights->parameters[index];
     if (att_shape_count(parameter->shape) != count)
         return att_fail(weights->context, ATT_ERR_ARGUMENT, "\"%s\" has %lld elements, not %lld", parameter->name,
                         (long long)att_shape_count(parameter->shape), (long long)count);
+    const att_block *block = weights->blocks[weights->places[index].block];
+    char *values = slot < 0 ? block->values : att_block_slot(block, att_weights_slot_name(weights, slot));
+    if (!values)
+        return att_fail(weights->context, ATT_ERR_ARGUMENT, "\"%s\" has no slot \"%s\"", parameter->name,
+                        att_weights_slot_name(weights, slot));
     size_t size = att_dtype_size(weights->dtype);
-    char *block = slot < 0 ? weights->values : weights->slots[slot].values;
-    *data = block + (size_t)weights->layout.offsets[index] * size;
+    *data = values + (size_t)weights->places[index].offset * size;
     *bytes = (size_t)count * size;
     return ATT_OK;
 }
@@ -214,7 +315,7 @@ att_status att_weights_set(att_weights *weights, int slot, int index, const void
     ATT_TRY(locate(weights, slot, index, count, &data, &bytes));
     weights->memory->copy_in(data, host, bytes);
     if (slot < 0)
-        weights->version++;
+        weights->blocks[weights->places[index].block]->version++;
     return ATT_OK;
 }
 
@@ -258,7 +359,8 @@ static void initialise(att_weights *weights, int index, uint64_t seed)
     const att_parameter_info *parameter = &weights->parameters[index];
     int64_t count = att_shape_count(parameter->shape);
     size_t size = att_dtype_size(weights->dtype);
-    char *to = (char *)weights->values + (size_t)weights->layout.offsets[index] * size;
+    att_block *block = weights->blocks[weights->places[index].block];
+    char *to = (char *)block->values + (size_t)weights->places[index].offset * size;
     att_random random = att_random_from(att_random_key(seed, att_random_hash(parameter->name), 0));
     for (int64_t first = 0; first < count; first += DRAWN) {
         int64_t end = count - first < DRAWN ? count - first : DRAWN;
@@ -271,14 +373,20 @@ static void initialise(att_weights *weights, int index, uint64_t seed)
         const void *drawn = weights->dtype == ATT_F64 ? (const void *)wide : narrow;
         weights->memory->copy_in(to + (size_t)first * size, drawn, (size_t)end * size);
     }
-    weights->version++;
+    block->version++;
+}
+
+static void clear_slots(att_weights *weights, const att_block *block)
+{
+    for (int i = 0; i < block->slot_count; i++)
+        weights->memory->clear(block->slots[i].values, att_block_bytes(weights, block));
 }
 
 att_status att_weights_initialise(att_weights *weights, uint64_t seed)
 {
     for (int i = 0; i < weights->count; i++)
         initialise(weights, i, seed);
-    for (int i = 0; i < weights->slot_count; i++)
-        weights->memory->clear(weights->slots[i].values, att_weights_bytes(weights));
+    for (int i = 0; i < weights->block_count; i++)
+        clear_slots(weights, weights->blocks[i]);
     return ATT_OK;
 }

@@ -28,7 +28,7 @@ static void infer(int threads, int group, float first[MOST][CLASSES])
     network_build(graph, SIZE);
     att_plan_options options = {.purpose = ATT_INFER, .backend = "cpu", .group = group};
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
-    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     att_graph_destroy(&graph);
     assert_int_equal(att_weights_initialise(weights, 5), ATT_OK);
     assert_int_equal(att_session_create(plan, weights, MOST, &session), ATT_OK);

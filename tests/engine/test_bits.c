@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <attscope/update.h>
+
 #include "engine/network.h"
 
 enum { SIZE = 8, BATCH = 11, STEPS = 3 };
@@ -60,23 +62,26 @@ static result train(setup with)
     att_weights *weights;
     att_plan *plan;
     att_session *session;
+    att_gradient *gradient;
+    att_update *update;
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
     network_build(graph, SIZE);
     att_plan_options options = {.purpose = ATT_TRAIN,
                                 .backend = with.backend,
-                                .optimizer = with.optimizer,
                                 .precision = with.precision,
-                                .ema = true,
                                 .group = with.group,
                                 .lanes = with.lanes,
                                 .parts = with.parts};
     if (att_plan_compile(graph, &options, &plan) != ATT_OK)
         fail_msg("%s", att_context_message(context));
-    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     att_graph_destroy(&graph);
     assert_int_equal(att_weights_initialise(weights, 5), ATT_OK);
     assert_int_equal(att_session_create(plan, weights, BATCH, &session), ATT_OK);
+    assert_int_equal(att_gradient_create(weights, &gradient), ATT_OK);
+    att_update_options updating = {.backend = with.backend, .optimizer = with.optimizer, .ema = true};
+    assert_int_equal(att_update_create(gradient, &updating, &update), ATT_OK);
     float images[BATCH * SIZE * SIZE];
     int32_t targets[BATCH];
     network_data(images, targets, BATCH, SIZE);
@@ -94,16 +99,19 @@ static result train(setup with)
                            .clip_norm = 1,
                            .ema_decay = 0.9,
                            .update = step + 1};
-        assert_int_equal(att_session_accumulate(session, BATCH, 1.0 / BATCH, 17, step, 0), ATT_OK);
+        att_gradient_begin(gradient);
+        assert_int_equal(att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 17, step, 0), ATT_OK);
         it.losses[step] = mean_loss(session);
-        assert_int_equal(att_session_reduce(session, &it.norms[step]), ATT_OK);
-        assert_int_equal(att_session_update(session, &hyper), ATT_OK);
+        assert_int_equal(att_update_reduce(update, &it.norms[step]), ATT_OK);
+        assert_int_equal(att_update_apply(update, &hyper), ATT_OK);
     }
     it.calls_while_running = att_context_allocations(context).calls - calls;
     it.count = read_weights(weights, NULL);
     it.weights = malloc((size_t)it.count * sizeof *it.weights);
     read_weights(weights, it.weights);
     snprintf(it.fingerprint, sizeof it.fingerprint, "%s", att_plan_fingerprint(plan));
+    att_update_destroy(&update);
+    att_gradient_destroy(&gradient);
     att_session_destroy(&session);
     att_weights_destroy(&weights);
     att_plan_destroy(&plan);

@@ -42,7 +42,8 @@ static att_status ask_for_packing(const att_problem *problem, att_prepared *prep
 static const att_kernel copies = {.op = "gelu", .name = "copies", .run = copy};
 static const att_kernel packs = {.op = "linear", .name = "packs", .prepare = ask_for_packing, .run = copy};
 static const att_kernel *const kernels[] = {&copies, &packs, NULL};
-static const att_backend backend = {.name = "cpu", .memory = &att_host_memory, .kernels = kernels};
+static const att_backend backend = {
+    .name = "cpu", .memory = &att_host_memory, .kernels = kernels, .grouping = &att_host_grouping};
 static const att_backend *const backends[] = {&backend, NULL};
 static const att_registry registry = {.ops = att_ops, .backends = backends};
 
@@ -103,7 +104,7 @@ static void few_samples_are_shared_by_all_threads(void **state)
     att_graph_output(graph, "y", att_gelu(graph, x));
     att_plan_options options = att_plan_options_defaults();
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
-    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     assert_int_equal(att_session_create(plan, weights, MOST, &session), ATT_OK);
     for (int rest = 0; rest < THREADS; rest++) {
         count_calls(session, THREADS + rest);
@@ -146,7 +147,8 @@ static const att_op mix = {.name = "mix", .infer = infer_mix};
 static const att_op *const ops_of_many[] = {&mix, NULL};
 static const att_kernel mixes = {.op = "mix", .name = "mixes", .run = run_mix};
 static const att_kernel *const kernels_of_many[] = {&mixes, NULL};
-static const att_backend backend_of_many = {.name = "cpu", .memory = &att_host_memory, .kernels = kernels_of_many};
+static const att_backend backend_of_many = {
+    .name = "cpu", .memory = &att_host_memory, .kernels = kernels_of_many, .grouping = &att_host_grouping};
 static const att_backend *const backends_of_many[] = {&backend_of_many, NULL};
 static const att_registry registry_of_many = {.ops = ops_of_many, .backends = backends_of_many};
 
@@ -174,7 +176,7 @@ static void an_operation_has_any_number_of_inputs_and_outputs(void **state)
     att_weights *weights;
     att_session *session;
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
-    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_OK);
     float values[MANY];
     for (int i = 0; i < MANY; i++) {

@@ -1,14 +1,10 @@
 /* What building, compiling and running say when they refuse. */
+#include <attscope/update.h>
+
 #include "engine/fixture.h"
 #include <math.h>
 
 enum { SIZE = 4, BATCH = 6 };
-
-static void assert_message(const char *part)
-{
-    if (!strstr(att_context_message(context), part))
-        fail_msg("\"%s\" does not contain \"%s\"", att_context_message(context), part);
-}
 
 static void building_keeps_its_first_failure(void **state)
 {
@@ -80,8 +76,8 @@ static void trainer_make(trainer *it)
 {
     att_graph *graph = make_graph();
     network_build(graph, SIZE);
-    att_plan_options options = {.purpose = ATT_TRAIN, .backend = "cpu", .optimizer = "adamw", .group = 4};
-    it->run = make_runner(graph, options, BATCH);
+    att_plan_options options = {.purpose = ATT_TRAIN, .backend = "cpu", .group = 4};
+    it->run = make_trainer(graph, options, "adamw", BATCH);
     network_data(it->images, it->targets, BATCH, SIZE);
     assert_int_equal(att_session_bind(it->run.session, "image", it->images), ATT_OK);
     assert_int_equal(att_session_bind(it->run.session, "target", it->targets), ATT_OK);
@@ -90,9 +86,10 @@ static void trainer_make(trainer *it)
 static void assert_blames(trainer *it, const char *culprit)
 {
     char text[128];
-    assert_int_equal(att_session_accumulate(it->run.session, BATCH, 1.0 / BATCH, 1, 0, 0), ATT_OK);
-    assert_int_equal(att_session_reduce(it->run.session, NULL), ATT_ERR_NONFINITE);
-    assert_int_equal(att_session_update(it->run.session, &(att_hyper){.lr = 1, .update = 1}), ATT_ERR_ARGUMENT);
+    att_gradient_begin(it->run.gradient);
+    assert_int_equal(att_session_accumulate(it->run.session, it->run.gradient, BATCH, 1.0 / BATCH, 1, 0, 0), ATT_OK);
+    assert_int_equal(att_update_reduce(it->run.update, NULL), ATT_ERR_NONFINITE);
+    assert_int_equal(att_update_apply(it->run.update, &(att_hyper){.lr = 1, .update = 1}), ATT_ERR_ARGUMENT);
     assert_int_equal(att_session_blame(it->run.session, text, sizeof text), ATT_OK);
     assert_string_equal(text, culprit);
 }
@@ -168,10 +165,10 @@ static void sessions_refuse_what_they_cannot_run(void **state)
     float row[NETWORK_CLASSES];
     assert_int_equal(att_session_bind(it.run.session, "imag", it.images), ATT_ERR_NOT_FOUND);
     assert_message("did you mean \"image\"");
-    assert_int_equal(att_session_accumulate(it.run.session, BATCH + 1, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_accumulate(it.run.session, it.run.gradient, BATCH + 1, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
     assert_int_equal(att_session_run(it.run.session, 1), ATT_ERR_ARGUMENT);
     assert_int_equal(att_session_output(it.run.session, "logits", 0, 1, row), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_session_reduce(it.run.session, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_update_reduce(it.run.update, NULL), ATT_ERR_ARGUMENT);
     free_runner(&it.run);
 }
 

@@ -63,8 +63,7 @@ static float *gradients_of(att_plan_options options, int64_t *total)
 {
     options.purpose = ATT_TRAIN;
     runner it = start(options);
-    assert_int_equal(att_session_accumulate(it.session, SAMPLES, 1.0 / SAMPLES, 1, 0, 0), ATT_OK);
-    assert_int_equal(att_session_reduce(it.session, NULL), ATT_OK);
+    assert_int_equal(att_session_accumulate(it.session, it.gradient, SAMPLES, 1.0 / SAMPLES, 1, 0, 0), ATT_OK);
     *total = 0;
     for (int i = 0; i < att_weights_count(it.weights); i++)
         *total += att_shape_count(att_weights_at(it.weights, i).shape);
@@ -72,7 +71,7 @@ static float *gradients_of(att_plan_options options, int64_t *total)
     assert_non_null(all);
     for (int i = 0; i < att_weights_count(it.weights); i++) {
         int64_t count = att_shape_count(att_weights_at(it.weights, i).shape);
-        assert_int_equal(att_session_gradient(it.session, i, to, count), ATT_OK);
+        assert_int_equal(att_gradient_get(it.gradient, i, to, count), ATT_OK);
         to += count;
     }
     free_runner(&it);

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <attscope/update.h>
+
 #include "backend/backend.h"
 #include "core/context.h"
 #include "core/memory.h"
@@ -75,6 +77,36 @@ static void guarded_release(att_context *context, void *block, size_t bytes)
     abort();
 }
 
+/* Whether a kernel was called since anybody waited. */
+static bool pending;
+
+static void guarded_leave(void)
+{
+    leave();
+    pending = true;
+}
+
+static void guarded_wait(void)
+{
+    pending = false;
+}
+
+static void guarded_copy_out(void *to, const void *from, size_t bytes)
+{
+    assert_false(pending);
+    enter();
+    memcpy(to, from, bytes);
+    leave();
+}
+
+static size_t guarded_limit = SIZE_MAX;
+
+static size_t guarded_left(const att_context *of)
+{
+    (void)of;
+    return guarded_limit;
+}
+
 static void guarded_copy(void *to, const void *from, size_t bytes)
 {
     enter();
@@ -92,11 +124,13 @@ static void guarded_clear(void *block, size_t bytes)
 static const att_memory guarded_memory = {.allocate = guarded_allocate,
                                           .release = guarded_release,
                                           .copy_in = guarded_copy,
-                                          .copy_out = guarded_copy,
+                                          .copy_out = guarded_copy_out,
                                           .clear = guarded_clear,
                                           .host = false,
                                           .enter = enter,
-                                          .leave = leave};
+                                          .leave = guarded_leave,
+                                          .wait = guarded_wait,
+                                          .left = guarded_left};
 
 /* --- one update and one evaluation ---------------------------------------------------------------------------------
  */
@@ -107,10 +141,14 @@ typedef struct objects {
     att_weights *weights;
     att_plan *train, *infer;
     att_session *trainer, *runner;
+    att_gradient *gradient;
+    att_update *update;
 } objects;
 
 static void release(objects *it)
 {
+    att_update_destroy(&it->update);
+    att_gradient_destroy(&it->gradient);
     att_session_destroy(&it->trainer);
     att_session_destroy(&it->runner);
     att_weights_destroy(&it->weights);
@@ -128,8 +166,19 @@ static void release(objects *it)
 
 static att_status bind(att_session *session, const float *images, const int32_t *targets)
 {
+    STEP(att_session_bind(session, "features", images));
     STEP(att_session_bind(session, "image", images));
     return att_session_bind(session, "target", targets);
+}
+
+/* What is made once, and read through a constant, is in the backend's memory, too. */
+static void add_derived_output(att_graph *graph)
+{
+    static const int32_t rows[] = {2, 0};
+    att_value table = network_parameter(graph, "table", att_shape_of(3, 4), 1);
+    att_value read = att_embed(graph, table, att_graph_constant(graph, ATT_I32, att_shape_of(2), rows));
+    att_value x = att_graph_input(graph, "features", ATT_F32, att_shape_of(4));
+    att_graph_output(graph, "beside", att_linear(graph, x, att_tanh(graph, read), ATT_NONE));
 }
 
 static att_status work(objects *it, int size, float *logits)
@@ -140,19 +189,22 @@ static att_status work(objects *it, int size, float *logits)
     network_data(images, targets, BATCH, size);
     STEP(att_graph_create(it->context, ATT_F32, &it->graph));
     network_build(it->graph, size);
-    att_plan_options train = {.purpose = ATT_TRAIN, .backend = "cpu", .optimizer = "sgd", .group = 2};
+    add_derived_output(it->graph);
+    att_plan_options train = {.purpose = ATT_TRAIN, .backend = "cpu", .group = 2};
     att_plan_options infer = att_plan_options_defaults();
     STEP(att_plan_compile(it->graph, &train, &it->train));
     STEP(att_plan_compile(it->graph, &infer, &it->infer));
-    STEP(att_weights_create(it->graph, &it->weights));
+    STEP(att_weights_create(it->graph, "cpu", &it->weights));
     STEP(att_weights_initialise(it->weights, 1));
     STEP(att_session_create(it->train, it->weights, BATCH, &it->trainer));
+    STEP(att_gradient_create(it->weights, &it->gradient));
+    STEP(att_update_create(it->gradient, &(att_update_options){.backend = "cpu", .optimizer = "sgd"}, &it->update));
     STEP(att_session_create(it->infer, it->weights, BATCH, &it->runner));
     STEP(bind(it->trainer, images, targets));
     STEP(bind(it->runner, images, targets));
-    STEP(att_session_accumulate(it->trainer, BATCH, 1.0 / BATCH, 1, 0, 0));
-    STEP(att_session_reduce(it->trainer, &norm));
-    STEP(att_session_update(it->trainer, &(att_hyper){.lr = 0.1, .momentum = 0.9, .update = 1}));
+    STEP(att_session_accumulate(it->trainer, it->gradient, BATCH, 1.0 / BATCH, 1, 0, 0));
+    STEP(att_update_reduce(it->update, &norm));
+    STEP(att_update_apply(it->update, &(att_hyper){.lr = 0.1, .momentum = 0.9, .update = 1}));
     STEP(att_session_run(it->runner, BATCH));
     return att_session_output(it->runner, "logits", 0, BATCH, logits);
 }
@@ -160,15 +212,22 @@ static att_status work(objects *it, int size, float *logits)
 static void host_code_never_reads_arenas(void **state)
 {
     (void)state;
-    const att_backend guarded = {.name = "cpu", .memory = &guarded_memory, .kernels = att_kernels_cpu};
+    const att_backend guarded = {
+        .name = "cpu", .memory = &guarded_memory, .kernels = att_kernels_cpu, .grouping = &att_host_grouping};
     const att_backend *const backends[] = {&guarded, NULL};
     const att_registry registry = {.ops = att_ops, .backends = backends};
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
     float with_guard[BATCH * NETWORK_CLASSES], without[BATCH * NETWORK_CLASSES];
+    float with_guard_and_limit[BATCH * NETWORK_CLASSES];
     objects it = {0};
     assert_int_equal(att_context_create_with(&settings, &registry, &it.context), ATT_OK);
     assert_int_equal(work(&it, SIZE, with_guard), ATT_OK);
+    release(&it);
+    assert_int_equal(block_count, 0);
+    guarded_limit = 1000;
+    assert_int_equal(work(&it, SIZE, with_guard_and_limit), ATT_ERR_MEMORY);
+    guarded_limit = SIZE_MAX;
     release(&it);
     assert_int_equal(block_count, 0);
     att_context_destroy(&it.context);

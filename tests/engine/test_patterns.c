@@ -169,9 +169,10 @@ static fd_run open_run(const fd_model *model, place at, bool plain)
     options.purpose = ATT_TRAIN, options.backend = at.backend, options.plain = plain;
     options.group = FD_GROUP, options.lanes = FD_LANES;
     FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, &run.weights));
+    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
     FD_OK(att_weights_initialise(run.weights, 1));
     FD_OK(att_session_create(run.plan, run.weights, FD_BATCH, &run.session));
+    FD_OK(att_gradient_create(run.weights, &run.gradient));
     for (int i = 0; i < model->input_count; i++)
         FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
     return run;
@@ -202,8 +203,8 @@ static outcome outcome_of(const fd_run *run, att_dtype dtype)
     const int elements[] = {HEIGHT * WIDTH * CHANNELS, 1};
     outcome o = {.count = 0};
     double room[FD_BATCH * HEIGHT * WIDTH * CHANNELS];
-    FD_OK(att_session_accumulate(run->session, FD_BATCH, fd_scale, 9, 4, 0));
-    FD_OK(att_session_reduce(run->session, NULL));
+    att_gradient_begin(run->gradient);
+    FD_OK(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, 4, 0));
     for (int i = 0; i < 2; i++) {
         FD_OK(att_session_output(run->session, outputs[i], 0, FD_BATCH, room));
         append(&o, dtype, outputs[i], room, (int64_t)FD_BATCH * elements[i]);
@@ -214,7 +215,7 @@ static outcome outcome_of(const fd_run *run, att_dtype dtype)
         if (of.buffer)
             FD_OK(att_weights_get(run->weights, -1, i, room, count));
         else
-            FD_OK(att_session_gradient(run->session, i, room, count));
+            FD_OK(att_gradient_get(run->gradient, i, room, count));
         append(&o, dtype, of.name, room, count);
     }
     return o;

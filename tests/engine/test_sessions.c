@@ -1,5 +1,7 @@
 /* What one session keeps apart: nodes of equal shapes, weights before and after they are set, small gradients and
  * clipped ones. */
+#include <attscope/update.h>
+
 #include "engine/fixture.h"
 #include <math.h>
 
@@ -112,8 +114,7 @@ static double step_with_clip(double clip_norm, double *norm)
 {
     att_graph *graph = make_graph();
     network_build(graph, SIZE);
-    runner it =
-        make_runner(graph, (att_plan_options){.purpose = ATT_TRAIN, .backend = "cpu", .optimizer = "sgd"}, BATCH);
+    runner it = make_trainer(graph, (att_plan_options){.purpose = ATT_TRAIN, .backend = "cpu"}, "sgd", BATCH);
     float images[BATCH * SIZE * SIZE], before[NETWORK_CLASSES], after[NETWORK_CLASSES];
     int32_t targets[BATCH];
     network_data(images, targets, BATCH, SIZE);
@@ -121,10 +122,10 @@ static double step_with_clip(double clip_norm, double *norm)
     assert_int_equal(att_session_bind(it.session, "image", images), ATT_OK);
     assert_int_equal(att_session_bind(it.session, "target", targets), ATT_OK);
     assert_int_equal(att_weights_get(it.weights, -1, bias, before, NETWORK_CLASSES), ATT_OK);
-    assert_int_equal(att_session_accumulate(it.session, BATCH, 1.0 / BATCH, 17, 0, 0), ATT_OK);
-    assert_int_equal(att_session_reduce(it.session, norm), ATT_OK);
+    assert_int_equal(att_session_accumulate(it.session, it.gradient, BATCH, 1.0 / BATCH, 17, 0, 0), ATT_OK);
+    assert_int_equal(att_update_reduce(it.update, norm), ATT_OK);
     att_hyper hyper = {.lr = 0.5, .clip_norm = clip_norm, .update = 1};
-    assert_int_equal(att_session_update(it.session, &hyper), ATT_OK);
+    assert_int_equal(att_update_apply(it.update, &hyper), ATT_OK);
     assert_int_equal(att_weights_get(it.weights, -1, bias, after, NETWORK_CLASSES), ATT_OK);
     double most = 0;
     for (int i = 0; i < NETWORK_CLASSES; i++)

@@ -44,7 +44,7 @@ static inline tiny *tiny_train(void)
     model.loss = true;
     att_context *context = fuzz_context();
     fuzz_require(att_model_create(context, "vit_tiny_patch16_224", &model, ATT_F32, &t.model) == ATT_OK &&
-                     att_weights_create(att_model_graph(t.model), &t.weights) == ATT_OK &&
+                     att_weights_create(att_model_graph(t.model), "cpu", &t.weights) == ATT_OK &&
                      att_weights_initialise(t.weights, 1) == ATT_OK &&
                      att_dataset_open(context, fuzz_folder(), NULL, &t.dataset) == ATT_OK,
                  "a tiny training");

@@ -24,6 +24,8 @@
 
 #include <cmocka.h>
 
+#include <attscope/update.h>
+
 #include "backend/kernel.h"
 #include "core/random.h"
 #include "kernels/ref/element.h"
@@ -132,13 +134,12 @@ static inline case_drawn case_draw(case_setup setup)
         if (drawn.in[i].dtype == ATT_F32)
             drawn.in[i].dtype = setup.dtype;
     }
-    att_infer infer = {setup.context,
-                       att_op_case_attrs(setup.op, setup.definition),
-                       drawn.in,
-                       drawn.in_count,
-                       drawn.out,
-                       ATT_CASE_OUTPUTS,
-                       0};
+    att_infer infer = {.context = setup.context,
+                       .attrs = att_op_case_attrs(setup.op, setup.definition),
+                       .in = drawn.in,
+                       .in_count = drawn.in_count,
+                       .out = drawn.out,
+                       .room = ATT_CASE_OUTPUTS};
     assert_int_equal(setup.op->infer(&infer), ATT_OK);
     drawn.out_count = infer.out_count;
     case_narrow(drawn.in, drawn.in_count, setup.narrow_in);
@@ -195,6 +196,7 @@ static inline att_hyper case_hyper(void)
                        .beta2 = 0.99,
                        .eps = 1e-3,
                        .ema_decay = 0.7,
+                       .clip_norm = 0.5,
                        .update = 3};
 }
 enum { CASE_POSITION = 11 };
@@ -249,7 +251,7 @@ static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, i
         assert_int_equal(kernel->pack(&problem, prepared.state, drawn->data, packed), ATT_OK);
     }
     att_hyper hyper = case_hyper();
-    att_run run = {.seed = 7, .step = 3, .scale = 0.15, .hyper = &hyper, .gradient_scale = 0.6};
+    att_run run = {.seed = 7, .step = 3, .scale = 0.15, .hyper = &hyper};
     for (int part = parts - 1; part >= 0; part--) {
         void *scratch = case_memory(prepared.scratch_bytes);
         att_call call = {&problem, drawn->data, result->data,  packed, prepared.state,    scratch,

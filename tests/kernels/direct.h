@@ -77,7 +77,7 @@ static inline void direct_run(const char *op, const void *attrs, int64_t group, 
         data[i] = inputs[i].data;
     }
     attrs = attrs ? attrs : no_attrs;
-    att_infer infer = {direct_context, attrs, in, in_count, outs, ATT_CASE_OUTPUTS, 0};
+    att_infer infer = {direct_context, attrs, in, in_count, outs, ATT_CASE_OUTPUTS, 0, false};
     assert_int_equal(case_op(att_ops, op)->infer(&infer), ATT_OK);
     for (int i = 0; i < infer.out_count; i++)
         if (!out[i])

@@ -1,5 +1,7 @@
 /* The reference kernels of loss, masks and updates: values from PyTorch 2.15 in f64 (torch.nn.functional.cross_entropy,
  * torch.optim.AdamW and SGD), and statistics. */
+#include <attscope/update.h>
+
 #include "kernels/direct.h"
 #include "ops/cross_entropy.h"
 #include "ops/drop.h"
@@ -162,12 +164,13 @@ static void three_updates(const char *op, const att_hyper *hyper, bool decay, do
 {
     const double g[3][3] = {{0.25, -0.5, 1}, {0.125, 1.5, -0.0625}, {-0.75, 0, 0.5}};
     const double start[] = {1, -2, 0.5};
-    const att_update_attrs attrs = {.decay = decay};
+    const att_update_attrs attrs = {.lr = 1, .weight_decay = decay};
     att_hyper now = *hyper;
-    const att_run run = {.hyper = &now, .gradient_scale = 2};
+    const double scale = 2;
+    const att_run run = {.hyper = &now};
     memcpy(slots[0], start, sizeof start);
     for (now.update = 1; now.update <= 3; now.update++)
-        direct_run(op, &attrs, 1, (const direct_input[]){SHARED(g[now.update - 1], 3)}, 1,
+        direct_run(op, &attrs, 1, (const direct_input[]){SHARED(g[now.update - 1], 3), SHARED(&scale, 1)}, 2,
                    OUTPUTS(slots[0], slots[1], slots[2]), &run, 0);
 }
 

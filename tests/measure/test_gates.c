@@ -56,7 +56,7 @@ static void run(att_context *context, blocks *b, const char *with)
     must(context, att_measure_create(b->graph, with, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
     must(context, att_plan_compile(b->graph, &plan, &b->plan));
-    must(context, att_weights_create(b->graph, &b->weights));
+    must(context, att_weights_create(b->graph, "cpu", &b->weights));
     must(context, att_weights_initialise(b->weights, 1));
     must(context, att_session_create(b->plan, b->weights, 1, &b->session));
     must(context, att_session_bind(b->session, "x", b->x));

@@ -55,7 +55,7 @@ static void bare_make(bare *b, const char *with, int height, int width)
     must(att_measure_create(b->graph, with, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
     must(att_plan_compile(b->graph, &plan, &b->plan));
-    must(att_weights_create(b->graph, &b->weights));
+    must(att_weights_create(b->graph, "cpu", &b->weights));
     must(att_session_create(b->plan, b->weights, SAMPLES, &b->session));
     must(att_session_bind(b->session, "qkv", b->rows));
 }
@@ -190,7 +190,7 @@ static void steps_make_in(steps *s, const char *with, int in_block)
     must(att_measure_create(s->graph, with, "*", &s->measure));
     att_plan_options plan = att_plan_options_defaults();
     must(att_plan_compile(s->graph, &plan, &s->plan));
-    must(att_weights_create(s->graph, &s->weights));
+    must(att_weights_create(s->graph, "cpu", &s->weights));
     must(att_weights_initialise(s->weights, 1));
     must(att_session_create(s->plan, s->weights, 2, &s->session));
     for (int i = 0; i <= STEPS; i++) {
@@ -384,22 +384,28 @@ static float *train(const char *broadcast, double init_values, att_precision pre
     if (how != WITHOUT)
         must(att_measure_create(att_model_graph(model), "all", "*", &measure));
     att_plan_options options = att_plan_options_defaults();
-    options.purpose = ATT_TRAIN, options.optimizer = "adamw", options.precision = precision;
+    options.purpose = ATT_TRAIN, options.precision = precision;
+    att_update_options with = att_update_options_defaults();
+    att_gradient *gradient;
+    att_update *update;
     att_plan *plan;
     att_weights *weights;
     att_session *session;
     must(att_plan_compile(att_model_graph(model), &options, &plan));
-    must(att_weights_create(att_model_graph(model), &weights));
+    must(att_weights_create(att_model_graph(model), "cpu", &weights));
     must(att_weights_initialise(weights, 3));
     must(att_session_create(plan, weights, BATCH, &session));
+    must(att_gradient_create(weights, &gradient));
+    must(att_update_create(gradient, &with, &update));
     att_session_watch(session, how == WATCHED);
     must(att_session_bind(session, "image", images));
     must(att_session_bind(session, "target", labels));
     for (int step = 0; step < 3; step++) {
         att_hyper hyper = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .update = step + 1};
-        must(att_session_accumulate(session, BATCH, 1.0 / BATCH, 5, step, 0));
-        must(att_session_reduce(session, NULL));
-        must(att_session_update(session, &hyper));
+        att_gradient_begin(gradient);
+        must(att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 5, step, 0));
+        must(att_update_reduce(update, NULL));
+        must(att_update_apply(update, &hyper));
         if (how == WATCHED)
             must(att_measure_observe(measure, session, BATCH, labels));
     }
@@ -413,6 +419,8 @@ static float *train(const char *broadcast, double init_values, att_precision pre
         must(att_weights_get(weights, -1, i, values + at, own));
         at += own;
     }
+    att_update_destroy(&update);
+    att_gradient_destroy(&gradient);
     att_session_destroy(&session);
     att_weights_destroy(&weights);
     att_plan_destroy(&plan);
@@ -462,7 +470,7 @@ static att_measurement *evaluate(const char *with, int batch, float *logits, int
     att_weights *weights;
     att_session *session;
     must(att_plan_compile(att_model_graph(model), &options, &plan));
-    must(att_weights_create(att_model_graph(model), &weights));
+    must(att_weights_create(att_model_graph(model), "cpu", &weights));
     must(att_weights_initialise(weights, 3));
     must(att_session_create(plan, weights, batch, &session));
     for (int first = 0; first < BATCH; first += batch) {

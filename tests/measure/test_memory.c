@@ -62,7 +62,7 @@ static att_status measure_once(att_context *context, int *figures, double *sum)
     if (status == ATT_OK)
         status = att_plan_compile(att_model_graph(model), &planned, &plan);
     if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(model), &weights);
+        status = att_weights_create(att_model_graph(model), "cpu", &weights);
     if (status == ATT_OK)
         status = att_weights_initialise(weights, 1);
     if (status == ATT_OK)

@@ -59,7 +59,7 @@ static network run(att_model *model, att_measure *measure)
     network n = {.model = model, .measure = measure};
     att_plan_options options = att_plan_options_defaults();
     must(att_plan_compile(att_model_graph(model), &options, &n.plan));
-    must(att_weights_create(att_model_graph(model), &n.weights));
+    must(att_weights_create(att_model_graph(model), "cpu", &n.weights));
     must(att_weights_initialise(n.weights, 11));
     must(att_session_create(n.plan, n.weights, BATCH, &n.session));
     must(att_session_bind(n.session, "image", images));
@@ -293,7 +293,7 @@ typedef struct update {
     int64_t count;
 } update;
 
-static void take_gradients(const att_session *session, const att_weights *weights, update *to)
+static void take_gradients(const att_gradient *gradient, const att_weights *weights, update *to)
 {
     for (int i = 0; i < att_weights_count(weights); i++) {
         att_parameter_info parameter = att_weights_at(weights, i);
@@ -302,7 +302,7 @@ static void take_gradients(const att_session *session, const att_weights *weight
         int64_t count = att_shape_count(parameter.shape);
         to->gradients = realloc(to->gradients, (size_t)(to->count + count) * sizeof *to->gradients);
         assert_non_null(to->gradients);
-        must(att_session_gradient(session, i, to->gradients + to->count, count));
+        must(att_gradient_get(gradient, i, to->gradients + to->count, count));
         to->count += count;
     }
 }
@@ -340,14 +340,16 @@ static update train(const training *how, watching seen)
     options.purpose = ATT_TRAIN, options.precision = how->precision, options.lanes = 2;
     network n = {.model = model, .measure = measure};
     must(att_plan_compile(att_model_graph(model), &options, &n.plan));
-    must(att_weights_create(att_model_graph(model), &n.weights));
+    must(att_weights_create(att_model_graph(model), "cpu", &n.weights));
     must(att_weights_initialise(n.weights, 11));
     must(att_session_create(n.plan, n.weights, BATCH, &n.session));
     must(att_session_bind(n.session, "image", images));
     must(att_session_bind(n.session, "target", targets));
-    must(att_session_accumulate(n.session, BATCH, 1.0 / BATCH, 1, 0, 0));
-    must(att_session_reduce(n.session, NULL));
-    take_gradients(n.session, n.weights, &made);
+    att_gradient *gradient;
+    must(att_gradient_create(n.weights, &gradient));
+    must(att_session_accumulate(n.session, gradient, BATCH, 1.0 / BATCH, 1, 0, 0));
+    take_gradients(gradient, n.weights, &made);
+    att_gradient_destroy(&gradient);
     snprintf(made.fingerprint, sizeof made.fingerprint, "%s", att_plan_fingerprint(n.plan));
     end(&n);
     return made;

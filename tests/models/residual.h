@@ -24,7 +24,7 @@ static inline att_status load_into(const place *p, const char *name, const att_m
     att_model *model = make(p, name, options);
     att_weights *weights;
     att_tensors *file;
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
     att_status status = att_model_load(model, file, weights);
     att_tensors_close(&file);

@@ -24,7 +24,7 @@ static int run_file(const place *p, const char *model_name, const att_model_opti
     att_plan *plan;
     att_session *session;
     att_plan_options options = att_plan_options_defaults();
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(p->context, att_model_load(model, file, weights));
     CHECK(p->context, att_plan_compile(att_model_graph(model), &options, &plan));
     CHECK(p->context, att_session_create(plan, weights, 1, &session));
@@ -173,7 +173,7 @@ static void tensors_tell_whether_there_is_a_head(void **state)
     att_weights *weights;
     att_new_head head;
     att_tensors *file = open_file(p);
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     assert_int_equal(att_model_load(model, file, weights), ATT_ERR_MISMATCH);
     says(att_context_message(p->context), "2 missing: head.weight, head.bias");
     CHECK(p->context, att_model_load_pretrained(model, file, weights, &head));
@@ -257,7 +257,7 @@ static void check_skipped(const place *p, const char *model_name, const att_mode
     flags.img_size = options->img_size;
     CHECK(p->context, att_model_identify(p->context, file, p->weights, model_name, &flags, &identity));
     att_weights *weights;
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(p->context, att_model_load(model, file, weights));
     att_weights_destroy(&weights);
     att_tensors_close(&file);

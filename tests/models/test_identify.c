@@ -415,7 +415,7 @@ static att_status identify_and_load(att_context *context, const char *path)
     if (status == ATT_OK)
         status = att_model_create(context, identity.name, &identity.options, ATT_F32, &model);
     if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(model), &weights);
+        status = att_weights_create(att_model_graph(model), "cpu", &weights);
     if (status == ATT_OK)
         status = att_model_load(model, file, weights);
     att_weights_destroy(&weights);

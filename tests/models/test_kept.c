@@ -1,6 +1,6 @@
 /* What training keeps of a sample, and what it computes again: whoever changes the rules (passes/keep.c) sees here what
  * that does to networks. */
-#include <attscope/plan.h>
+#include <attscope/update.h>
 
 #include "models/fixture.h"
 #include "session/session.h"
@@ -52,7 +52,7 @@ static att_plan *compile(att_context *context, const att_model *model, att_preci
 {
     att_plan *plan;
     att_plan_options options = att_plan_options_defaults();
-    options.purpose = ATT_TRAIN, options.optimizer = "sgd", options.lanes = 2;
+    options.purpose = ATT_TRAIN, options.lanes = 2;
     options.precision = precision, options.keep_bytes = keep_bytes;
     CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
     return plan;
@@ -105,17 +105,17 @@ static void sessions_stay_within_their_memory(void **state)
         options.purpose = ATT_TRAIN, options.lanes = 2;
         size_t bytes[2], before = 0;
         att_weights *weights;
-        CHECK(*state, att_weights_create(graph, &weights));
+        CHECK(*state, att_weights_create(graph, "cpu", &weights));
         for (size_t j = 0; j < 2; j++) {
             att_plan *plan = compile(*state, model, ATT_FULL, j ? SIZE_MAX : 1);
-            bytes[j] = att_session_bytes(plan, weights, MANY) + att_weights_bytes(weights);
+            bytes[j] = att_session_bytes(plan, MANY) + att_weights_bytes(weights);
             att_plan_destroy(&plan);
         }
         for (size_t part = 0; part <= 8; part++) {
             att_plan *plan;
             size_t memory = bytes[0] + (bytes[1] - bytes[0]) * part / 8;
             CHECK(*state, att_session_fit(graph, &options, weights, MANY, memory, 0, &plan));
-            size_t taken = att_session_bytes(plan, weights, MANY) + att_weights_bytes(weights);
+            size_t taken = att_session_bytes(plan, MANY) + att_weights_bytes(weights);
             print_message("%s, %s: %zu of %zu bytes\n", small[i][0], small[i][1], taken, memory);
             assert_true(taken <= memory);
             assert_true(att_plan_describe(plan).kept_bytes >= before);
@@ -133,22 +133,27 @@ static float *train(att_context *context, const att_model *model, const att_plan
 {
     att_weights *weights;
     att_session *session;
+    att_gradient *gradient;
+    att_update *updates;
     int32_t targets[BATCH] = {0, 1, 2, 0, 1};
     size_t pixels = 3 * 16 * 16;
     float *images = malloc(BATCH * pixels * sizeof *images);
     assert_non_null(images);
     for (uint32_t i = 0; i < BATCH * pixels; i++)
         images[i] = (float)formula("image", i);
-    CHECK(context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(context, att_weights_initialise(weights, 1));
     CHECK(context, att_session_create(plan, weights, BATCH, &session));
+    CHECK(context, att_gradient_create(weights, &gradient));
+    CHECK(context, att_update_create(gradient, &(att_update_options){.backend = "cpu", .optimizer = "sgd"}, &updates));
     CHECK(context, att_session_bind(session, "image", images));
     CHECK(context, att_session_bind(session, "target", targets));
     for (int update = 1; update <= UPDATES; update++) {
         att_hyper hyper = {.lr = 0.05, .momentum = 0.9, .update = update};
-        CHECK(context, att_session_accumulate(session, BATCH, 1.0 / BATCH, 1, update, 0));
-        CHECK(context, att_session_reduce(session, NULL));
-        CHECK(context, att_session_update(session, &hyper));
+        att_gradient_begin(gradient);
+        CHECK(context, att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 1, update, 0));
+        CHECK(context, att_update_reduce(updates, NULL));
+        CHECK(context, att_update_apply(updates, &hyper));
     }
     *count = 0;
     for (int i = 0; i < att_weights_count(weights); i++)
@@ -160,6 +165,8 @@ static float *train(att_context *context, const att_model *model, const att_plan
         CHECK(context, att_weights_get(weights, -1, i, to, elements));
         to += elements;
     }
+    att_update_destroy(&updates);
+    att_gradient_destroy(&gradient);
     att_session_destroy(&session);
     att_weights_destroy(&weights);
     free(images);

@@ -21,7 +21,7 @@ static void load_copies_every_tensor(void **state)
         att_weights *weights;
         CHECK(p->context,
               att_model_create(p->context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
-        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
         CHECK(p->context, load(p, model, weights));
         for (int i = 0; i < att_weights_count(weights); i++) {
             att_parameter_info parameter = att_weights_at(weights, i);
@@ -70,7 +70,7 @@ static void holds_typed(const place *p, att_dtype dtype, att_safetensors_dtype f
     att_model *model;
     att_weights *weights;
     CHECK(p->context, att_model_create(p->context, "vit_tiny_patch16_224", &options, dtype, &model));
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     tensors t = tensors_of(model);
     for (int i = 0; i < t.count; i++)
         t.items[i].dtype = file_dtype;
@@ -114,7 +114,7 @@ static void weights_must_be_the_model_s(void **state)
         other.num_classes = i ? 8 : 7;
         att_model *stranger = make(p, "vit_tiny_patch16_224", &other);
         att_weights *weights;
-        CHECK(p->context, att_weights_create(att_model_graph(stranger), &weights));
+        CHECK(p->context, att_weights_create(att_model_graph(stranger), "cpu", &weights));
         assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
         says(att_context_message(p->context), "the weights were not made for this model");
         says(att_context_message(p->context), i ? "\"head.weight\" differs" : "\"blocks.1.norm1.weight\" differs");
@@ -130,7 +130,7 @@ static void load_lists_all_that_does_not_fit(void **state)
     att_model_options options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     att_weights *weights;
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     tensors t = tensors_of(model);
     for (int i = 0; i < t.count; i++) {
         if (strcmp(t.items[i].name, "cls_token") == 0)
@@ -177,7 +177,7 @@ static void a_trainings_tensors_are_passed_over(void **state)
     write_tensors(p, &t, text);
     CHECK(p->context, identify(p, NULL, NULL, &identity));
     att_weights *weights;
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(p->context, load(p, model, weights));
     att_weights_destroy(&weights);
     att_model_destroy(&model);
@@ -229,7 +229,7 @@ static void another_number_of_classes_leaves_the_head(void **state)
         options.num_classes = classes;
         att_model *model = make(p, "vit_tiny_patch16_224", &options);
         att_weights *weights;
-        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
         fill(p, weights, "head.weight", 0.75F);
         fill(p, weights, "head.bias", 0.75F);
         att_new_head head;
@@ -255,7 +255,7 @@ static void a_file_without_a_head_leaves_the_head(void **state)
         write_tensors(p, &t, NULL);
         att_weights *weights;
         att_new_head head = {.classes = 9};
-        CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
         fill(p, weights, "head.weight", 0.75F);
         fill(p, weights, "head.bias", 0.75F);
         assert_int_equal(load_pretrained(p, model, weights, &head), half ? ATT_ERR_MISMATCH : ATT_OK);
@@ -274,7 +274,7 @@ static void mismatch(const place *p, const att_model *model, const char *words)
 {
     att_weights *weights;
     att_new_head head = {.names = "untouched"};
-    CHECK(p->context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     assert_int_equal(load_pretrained(p, model, weights, &head), ATT_ERR_MISMATCH);
     assert_string_equal(head.names, "untouched");
     says(att_context_message(p->context), words);
@@ -374,7 +374,7 @@ static void another_grid_is_resampled(void **state)
         att_weights *weights;
         CHECK(p.context,
               att_model_create(p.context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
-        CHECK(p.context, att_weights_create(att_model_graph(model), &weights));
+        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
         heard[0] = '\0';
         CHECK(p.context, load(&p, model, weights));
         assert_string_equal(heard, "pos_embed: resampled from 4 x 4 patches to 6 x 6");
@@ -431,7 +431,7 @@ static void a_module_that_is_new_starts_anew(void **state)
     att_model *model = make(&p, "vit_tiny_patch16_224", &options);
     att_weights *weights;
     att_new_head head;
-    CHECK(p.context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(p.context, att_weights_initialise(weights, 1));
     assert_int_equal(load(&p, model, weights), ATT_ERR_MISMATCH);
     says(att_context_message(p.context), "2 missing: blocks.0.mlp.cb.weight, blocks.1.mlp.cb.weight");

@@ -1,7 +1,7 @@
 /* Training a network in mixed precision beside f32, on this processor and on one without products in bf16. */
 #include <math.h>
 
-#include <attscope/plan.h>
+#include <attscope/update.h>
 
 #include "models/fixture.h"
 #include "plan/plan.h"
@@ -78,25 +78,32 @@ static void train(att_context *context, const setting *wanted, att_precision pre
     int32_t targets[MOST_BATCH];
     att_model *model = make_model(context, s);
     att_weights *weights;
-    CHECK(context, att_weights_create(att_model_graph(model), &weights));
+    CHECK(context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(context, att_weights_initialise(weights, 1));
-    att_plan_options options = {
-        .purpose = ATT_TRAIN, .precision = precision, .backend = "cpu", .optimizer = "adamw", .lanes = 2};
+    att_plan_options options = {.purpose = ATT_TRAIN, .precision = precision, .backend = "cpu", .lanes = 2};
+    att_update_options with = att_update_options_defaults();
     att_plan *plan;
     att_session *session;
+    att_gradient *gradient;
+    att_update *update;
     CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
     CHECK(context, att_session_create(plan, weights, s->batch, &session));
+    CHECK(context, att_gradient_create(weights, &gradient));
+    CHECK(context, att_update_create(gradient, &with, &update));
     CHECK(context, att_session_bind(session, "image", images));
     CHECK(context, att_session_bind(session, "target", targets));
     for (int step = 0; step < steps; step++) {
         att_hyper hyper = {
             .lr = s->lr, .weight_decay = 0.05, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .update = step + 1};
         make_images(s, step, images, targets);
-        CHECK(context, att_session_accumulate(session, s->batch, 1.0 / s->batch, 1, step, 0));
-        CHECK(context, att_session_reduce(session, NULL));
-        CHECK(context, att_session_update(session, &hyper));
+        att_gradient_begin(gradient);
+        CHECK(context, att_session_accumulate(session, gradient, s->batch, 1.0 / s->batch, 1, step, 0));
+        CHECK(context, att_update_reduce(update, NULL));
+        CHECK(context, att_update_apply(update, &hyper));
         losses[step] = mean_loss(context, session, s->batch);
     }
+    att_update_destroy(&update);
+    att_gradient_destroy(&gradient);
     att_session_destroy(&session);
     att_plan_destroy(&plan);
     att_weights_destroy(&weights);
@@ -208,7 +215,7 @@ static void lower_tiers_widen(void **state)
 
 static att_plan_facts facts_of(att_context *context, const att_model *model, att_precision precision)
 {
-    att_plan_options options = {.purpose = ATT_TRAIN, .precision = precision, .backend = "cpu", .optimizer = "adamw"};
+    att_plan_options options = {.purpose = ATT_TRAIN, .precision = precision, .backend = "cpu"};
     att_plan *plan;
     CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
     att_plan_facts facts = att_plan_describe(plan);

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include <attscope/plan.h>
+#include <attscope/update.h>
 
 #include "models/fixture.h"
 #include "sanitized.h"
@@ -157,7 +157,7 @@ static double norm_of(const network *n, const void *values, int64_t count)
     return sqrt(sum);
 }
 
-static void check_facts(network *n, att_session *session, const fact *facts, int count, bool buffers)
+static void check_facts(network *n, const att_gradient *gradient, const fact *facts, int count, bool buffers)
 {
     for (int i = 0; i < count; i++) {
         int index = att_weights_find(n->weights, facts[i].name);
@@ -170,17 +170,17 @@ static void check_facts(network *n, att_session *session, const fact *facts, int
         if (buffers)
             CHECK(n->context, att_weights_get(n->weights, -1, index, values, elements));
         else
-            CHECK(n->context, att_session_gradient(session, index, values, elements));
+            CHECK(n->context, att_gradient_get(gradient, index, values, elements));
         check_close(n, 2, facts[i].name, norm_of(n, values, elements), facts[i].value, fabs(facts[i].value));
         free(values);
     }
 }
 
-static double train_step(const network *n, att_session *session, int step)
+static double train_step(const network *n, att_session *session, att_gradient *gradient, int step)
 {
     bind_batch(n, session, step);
-    CHECK(n->context, att_session_accumulate(session, BATCH, 1.0 / BATCH, 1, step, 0));
-    CHECK(n->context, att_session_reduce(session, NULL));
+    att_gradient_begin(gradient);
+    CHECK(n->context, att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 1, step, 0));
     double losses[BATCH], sum = 0;
     CHECK(n->context, att_session_output(session, "loss", 0, BATCH, losses));
     for (int i = 0; i < BATCH; i++)
@@ -191,24 +191,32 @@ static double train_step(const network *n, att_session *session, int step)
 static void check_training(network *n, const golden *g)
 {
     att_plan_options options = att_plan_options_defaults();
-    options.purpose = ATT_TRAIN, options.backend = n->how->backend, options.optimizer = "sgd", options.lanes = 2;
+    options.purpose = ATT_TRAIN, options.backend = n->how->backend, options.lanes = 2;
     options.precision = n->how->precision;
     att_plan *plan;
     att_session *session;
     CHECK(n->context, att_plan_compile(att_model_graph(n->model), &options, &plan));
     CHECK(n->context, att_session_create(plan, n->weights, BATCH, &session));
+    att_update_options with = {.backend = n->how->backend, .optimizer = "sgd"};
+    att_gradient *gradient;
+    att_update *update;
+    CHECK(n->context, att_gradient_create(n->weights, &gradient));
+    CHECK(n->context, att_update_create(gradient, &with, &update));
     att_hyper hyper = {.lr = 0.005, .weight_decay = 1e-2, .momentum = 0.9};
     for (int step = 0; step < g->loss_count; step++) {
         char what[32];
         snprintf(what, sizeof what, "loss %d", step);
-        check_close(n, 1, what, train_step(n, session, step), g->losses[step], fabs(g->losses[step]));
+        check_close(n, 1, what, train_step(n, session, gradient, step), g->losses[step], fabs(g->losses[step]));
         if (step == 0)
-            check_facts(n, session, g->norms, g->norm_count, false);
+            check_facts(n, gradient, g->norms, g->norm_count, false);
         hyper.update = step + 1;
-        CHECK(n->context, att_session_update(session, &hyper));
+        CHECK(n->context, att_update_reduce(update, NULL));
+        CHECK(n->context, att_update_apply(update, &hyper));
         if (step == 0)
-            check_facts(n, session, g->buffers, g->buffer_count, true);
+            check_facts(n, gradient, g->buffers, g->buffer_count, true);
     }
+    att_update_destroy(&update);
+    att_gradient_destroy(&gradient);
     att_session_destroy(&session);
     att_plan_destroy(&plan);
 }
@@ -219,7 +227,7 @@ static network network_create(att_context *context, const char *variant, att_mod
     network n = {.context = context, .how = how, .side = options.img_size};
     options.num_classes = CLASSES, options.loss = true;
     CHECK(context, att_model_create(context, variant, &options, how->dtype, &n.model));
-    CHECK(context, att_weights_create(att_model_graph(n.model), &n.weights));
+    CHECK(context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
     fill(&n, last);
     return n;
 }

@@ -1,7 +1,7 @@
 /* The first twenty updates of small networks against PyTorch's in f64 (tools/goldens/training.py). */
 #include <math.h>
 
-#include <attscope/plan.h>
+#include <attscope/update.h>
 
 #include "models/fixture.h"
 
@@ -36,6 +36,8 @@ typedef struct network {
     att_weights *weights;
     att_plan *plan;
     att_session *session;
+    att_gradient *gradient;
+    att_update *update;
     att_dtype dtype;
     const char *optimizer;
 } network;
@@ -43,16 +45,21 @@ typedef struct network {
 static void network_create(network *n, const att_model_options *options, const char *backend)
 {
     att_plan_options plan = att_plan_options_defaults();
-    plan.purpose = ATT_TRAIN, plan.backend = backend, plan.optimizer = n->optimizer, plan.lanes = 2;
+    plan.purpose = ATT_TRAIN, plan.backend = backend, plan.lanes = 2;
     CHECK(n->context, att_model_create(n->context, "vit_tiny_patch16_224", options, n->dtype, &n->model));
-    CHECK(n->context, att_weights_create(att_model_graph(n->model), &n->weights));
+    CHECK(n->context, att_weights_create(att_model_graph(n->model), "cpu", &n->weights));
     formula_fill(n->context, att_model_graph(n->model), n->weights);
     CHECK(n->context, att_plan_compile(att_model_graph(n->model), &plan, &n->plan));
     CHECK(n->context, att_session_create(n->plan, n->weights, BATCH, &n->session));
+    att_update_options update = {.backend = backend, .optimizer = n->optimizer};
+    CHECK(n->context, att_gradient_create(n->weights, &n->gradient));
+    CHECK(n->context, att_update_create(n->gradient, &update, &n->update));
 }
 
 static void network_destroy(network *n)
 {
+    att_update_destroy(&n->update);
+    att_gradient_destroy(&n->gradient);
     att_session_destroy(&n->session);
     att_plan_destroy(&n->plan);
     att_weights_destroy(&n->weights);
@@ -77,7 +84,8 @@ static double accumulate(const network *n, int step)
     const void *images = n->dtype == ATT_F64 ? (const void *)wide : (const void *)narrow;
     CHECK(n->context, att_session_bind(n->session, "image", images));
     CHECK(n->context, att_session_bind(n->session, "target", labels));
-    CHECK(n->context, att_session_accumulate(n->session, BATCH, 1.0 / BATCH, 1, step, 0));
+    att_gradient_begin(n->gradient);
+    CHECK(n->context, att_session_accumulate(n->session, n->gradient, BATCH, 1.0 / BATCH, 1, step, 0));
     double losses[BATCH], sum = 0;
     CHECK(n->context, att_session_output(n->session, "loss", 0, BATCH, losses));
     for (int i = 0; i < BATCH; i++)
@@ -91,7 +99,7 @@ static double gradient_norm(const network *n, int index)
     att_parameter_info parameter = att_weights_at(n->weights, index);
     int64_t count = att_shape_count(parameter.shape);
     void *gradient = malloc((size_t)count * sizeof(double));
-    CHECK(n->context, att_session_gradient(n->session, index, gradient, count));
+    CHECK(n->context, att_gradient_get(n->gradient, index, gradient, count));
     bool skips_key = strstr(parameter.name, "qkv.bias") != NULL;
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
@@ -154,11 +162,11 @@ static void train(att_context *context, const char *name, const att_model_option
         char what[32];
         snprintf(what, sizeof what, "loss %d", step);
         check_close(what, accumulate(&n, step), g.losses[step], how->loss_tolerance, &worst_loss);
-        CHECK(context, att_session_reduce(n.session, NULL));
+        CHECK(context, att_update_reduce(n.update, NULL));
         if (step == 0)
             check_norms(&n, &g, how->norm_tolerance, &worst_norm);
         hyper.update = step + 1;
-        CHECK(context, att_session_update(n.session, &hyper));
+        CHECK(context, att_update_apply(n.update, &hyper));
     }
     print_message("%s, %s %s: relative errors up to %.2g (loss), %.2g (gradient norms)\n", name, how->backend,
                   att_dtype_name(how->dtype), worst_loss, worst_norm);

@@ -144,7 +144,7 @@ static network create(att_context *context, const line *l, att_dtype dtype)
     att_value target = att_graph_input(n.graph, "target", ATT_I32, (att_shape){0});
     att_graph_output(n.graph, "loss", att_cross_entropy(n.graph, att_token_mean(n.graph, logits, 0), target, 0));
     CHECK(context, att_graph_status(n.graph));
-    CHECK(context, att_weights_create(n.graph, &n.weights));
+    CHECK(context, att_weights_create(n.graph, "cpu", &n.weights));
     fill(&n);
     return n;
 }
@@ -175,7 +175,7 @@ static double error_of(const network *n, const line *l, double unit, const void 
 }
 
 /* Output, gradient or buffer that a line is about. */
-static double compare(const network *n, att_session *session, const line *l, double unit)
+static double compare(const network *n, att_session *session, const att_gradient *gradient, const line *l, double unit)
 {
     char name[128];
     int64_t count = BATCH * n->count;
@@ -193,7 +193,7 @@ static double compare(const network *n, att_session *session, const line *l, dou
         count = att_shape_count(att_weights_at(n->weights, index).shape);
         values = calloc((size_t)count, sizeof *values);
         if (l->tensor[0] == 'g')
-            CHECK(n->context, att_session_gradient(session, index, values, count));
+            CHECK(n->context, att_gradient_get(gradient, index, values, count));
         else
             CHECK(n->context, att_weights_get(n->weights, -1, index, values, count));
     }
@@ -226,8 +226,10 @@ static double run(const network *n, const numbers *how, const line *lines, int c
     options.purpose = trains ? ATT_TRAIN : ATT_INFER, options.backend = how->backend, options.lanes = 2;
     att_plan *plan;
     att_session *session;
+    att_gradient *gradient;
     CHECK(n->context, att_plan_compile(n->graph, &options, &plan));
     CHECK(n->context, att_session_create(plan, n->weights, BATCH, &session));
+    CHECK(n->context, att_gradient_create(n->weights, &gradient));
     void *branch = maps(n, "branch");
     void *identity = maps(n, "identity");
     static const int32_t target[BATCH] = {0, 1, 0};
@@ -235,20 +237,20 @@ static double run(const network *n, const numbers *how, const line *lines, int c
     CHECK(n->context, att_session_bind(session, "identity", identity));
     CHECK(n->context, att_session_bind(session, "target", target));
     if (trains) {
-        CHECK(n->context, att_session_accumulate(session, BATCH, 1.0 / BATCH, 1, 0, 0));
-        CHECK(n->context, att_session_reduce(session, NULL));
+        CHECK(n->context, att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 1, 0, 0));
     } else {
         CHECK(n->context, att_session_run(session, BATCH));
     }
     double worst = 0;
     for (int i = 0; i < count; i++) {
-        double error = compare(n, session, &lines[i], unit_of(&lines[i], lines, count));
+        double error = compare(n, session, gradient, &lines[i], unit_of(&lines[i], lines, count));
         if (!(error <= how->tolerance))
             fail_msg("%s, %s: %s is off by %.3g", lines[i].module, lines[i].mode, lines[i].tensor, error);
         worst = error > worst ? error : worst;
     }
     free(branch);
     free(identity);
+    att_gradient_destroy(&gradient);
     att_session_destroy(&session);
     att_plan_destroy(&plan);
     return worst;
@@ -446,7 +448,7 @@ static void stepnet_with_step_1_is_plain(void **state)
         att_weights *weights;
         att_plan *plan;
         att_session *session;
-        CHECK(*state, att_weights_create(graph, &weights));
+        CHECK(*state, att_weights_create(graph, "cpu", &weights));
         CHECK(*state, att_weights_initialise(weights, 1));
         double large[16];
         for (int c = 0; c < 16; c++)

@@ -189,7 +189,7 @@ static void apply(att_context *context, const char *text, const char *parameter,
     assert_int_equal(att_module_parse(context, text, &choice), ATT_OK);
     att_graph_output(graph, "y", att_module_apply(&choice, &mlp, x, x));
     att_weights *weights;
-    assert_int_equal(att_weights_create(graph, &weights), ATT_OK);
+    assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     assert_int_equal(att_weights_initialise(weights, 1), ATT_OK);
     if (parameter)
         assert_int_equal(att_weights_find(weights, parameter), 0);

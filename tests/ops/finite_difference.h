@@ -71,9 +71,9 @@ static const att_op *const fd_ops[] = {ATT_OP_LIST(FD_OP_ADDRESS) & fd_dot, &fd_
 #define FD_KERNEL_ADDRESS(name) &att_ref_##name,
 static const att_kernel *const fd_kernels[] = {ATT_OP_LIST(FD_KERNEL_ADDRESS) & fd_ref_dot, &fd_ref_dot_grad, NULL};
 
-static const att_backend fd_ref = {"ref", &att_host_memory, fd_kernels, NULL};
-static const att_backend fd_cpu = {"cpu", &att_host_memory, fd_kernels, NULL}; /* weights live there */
-static const att_backend *const fd_backends[] = {&fd_ref, &fd_cpu, NULL};
+static const att_backend fd_ref = {
+    .name = "ref", .memory = &att_host_memory, .kernels = fd_kernels, .grouping = &att_host_grouping};
+static const att_backend *const fd_backends[] = {&fd_ref, NULL};
 static const att_registry fd_registry = {fd_ops, fd_backends};
 
 static att_context *fd_context;
@@ -158,6 +158,7 @@ typedef struct fd_run {
     att_plan *plan;
     att_weights *weights;
     att_session *session;
+    att_gradient *gradient;
 } fd_run;
 
 static inline fd_run fd_open(const fd_model *model, uint64_t seed)
@@ -169,9 +170,10 @@ static inline fd_run fd_open(const fd_model *model, uint64_t seed)
     options.group = FD_GROUP;
     options.lanes = FD_LANES;
     FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, &run.weights));
+    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
     FD_OK(att_weights_initialise(run.weights, seed));
     FD_OK(att_session_create(run.plan, run.weights, FD_BATCH, &run.session));
+    FD_OK(att_gradient_create(run.weights, &run.gradient));
     for (int i = 0; i < model->input_count; i++)
         FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
     return run;
@@ -179,9 +181,28 @@ static inline fd_run fd_open(const fd_model *model, uint64_t seed)
 
 static inline void fd_close(fd_run *run)
 {
+    att_gradient_destroy(&run->gradient);
     att_session_destroy(&run->session);
     att_weights_destroy(&run->weights);
     att_plan_destroy(&run->plan);
+}
+
+/* The Euclidean norm of the whole gradient. */
+static inline double fd_norm(const fd_run *run)
+{
+    double squares = 0;
+    for (int i = 0; i < att_weights_count(run->weights); i++) {
+        att_parameter_info parameter = att_weights_at(run->weights, i);
+        int64_t count = att_shape_count(parameter.shape);
+        double *gradient = calloc((size_t)count, sizeof *gradient);
+        assert_non_null(gradient);
+        if (!parameter.buffer)
+            FD_OK(att_gradient_get(run->gradient, i, gradient, count));
+        for (int64_t e = 0; e < count; e++)
+            squares += gradient[e] * gradient[e];
+        free(gradient);
+    }
+    return sqrt(squares);
 }
 
 static const double fd_scale = 0.3;
@@ -189,7 +210,8 @@ static const double fd_scale = 0.3;
 static inline double fd_evaluate(fd_run *run)
 {
     double loss[FD_BATCH], sum = 0;
-    FD_OK(att_session_accumulate(run->session, FD_BATCH, fd_scale, 9, 4, 0));
+    att_gradient_begin(run->gradient);
+    FD_OK(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, 4, 0));
     FD_OK(att_session_output(run->session, "loss", 0, FD_BATCH, loss));
     for (int i = 0; i < FD_BATCH; i++)
         sum += fd_scale * loss[i];
@@ -219,8 +241,7 @@ static inline double fd_parameter_error(fd_run *run, int parameter, int64_t stri
     assert_true(host && gradient);
     FD_OK(att_weights_get(run->weights, -1, parameter, host, count));
     fd_evaluate(run);
-    FD_OK(att_session_reduce(run->session, NULL));
-    FD_OK(att_session_gradient(run->session, parameter, gradient, count));
+    FD_OK(att_gradient_get(run->gradient, parameter, gradient, count));
     double error = 0, largest = 0;
     for (int64_t e = 0; e < count; e += stride) {
         double expected = fd_difference(run, parameter, host, count, e);

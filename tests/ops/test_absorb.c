@@ -335,7 +335,8 @@ static void a_norm_in_training_absorbs_its_relu_first(void **state)
     int *owner = NULL;
     FD_OK(att_graph_expand(f.graph));
     FD_OK(att_graph_fuse(f.graph, NULL, ATT_OP_ABSORBS_FIRST));
-    FD_OK(att_graph_differentiate(f.graph, f.graph->outputs.items[0].value, &owner));
+    FD_OK(att_graph_differentiate(f.graph, f.graph->outputs.items[0].value, &(att_gradient_request){.frozen = NULL},
+                                  &owner));
     assert_int_equal(count_of(f.graph, "relu"), 0);
     assert_int_equal(count_of(f.graph, "relu_grad"), 0);
     for (int i = 0; i < f.graph->nodes.count; i++)
@@ -354,7 +355,7 @@ static int relus(bool norm)
     att_value target = att_graph_input(f.graph, "target", ATT_I32, (att_shape){.rank = 0});
     y = att_cross_entropy(f.graph, att_global_mean(f.graph, att_relu(f.graph, y)), target, 0);
     int *owner = NULL;
-    FD_OK(att_graph_differentiate(f.graph, y, &owner));
+    FD_OK(att_graph_differentiate(f.graph, y, &(att_gradient_request){.frozen = NULL}, &owner));
     int count = count_of(f.graph, "relu");
     att_free(fd_context, owner);
     att_graph_destroy(&f.graph);
@@ -392,7 +393,8 @@ static void every_case_has_a_cost(void **state)
             for (int j = 0; j < definition->in_count; j++)
                 in[j] = definition->in[j].desc;
             att_infer infer = {
-                fd_context, att_op_case_attrs(*op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0};
+                fd_context, att_op_case_attrs(*op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0,
+                false};
             assert_int_equal((*op)->infer(&infer), ATT_OK);
             att_cost cost = {.flops = -1};
             (*op)->cost(in, out, att_op_case_attrs(*op, definition), &cost);

@@ -199,7 +199,7 @@ static void layers_refuse_what_does_not_fit(void **state)
            att_linear(g, x, shared(g, att_shape_of(4, 7)), ATT_NONE));
     MISFIT("linear: weight [6] must have at least 2 axes", att_linear(g, x, p, ATT_NONE));
     MISFIT("linear: bias [6] must have 4 elements", att_linear(g, x, shared(g, att_shape_of(4, 6)), p));
-    MISFIT("linear: x [6] is a shared value, must be sample", att_linear(g, p, p, p));
+    MISFIT("linear: x [6] is a shared value, must be sample", att_linear(g, p, x, p));
     MISFIT("linear: weight [5, 6] is a sample value, must be shared", att_linear(g, x, x, p));
     WRONG("linear: weight is missing", att_linear(g, x, ATT_NONE, p));
     MISFIT("layer_norm: gamma [5] must have 6 elements, as many as the last axis of [5, 6]",
@@ -380,7 +380,8 @@ static void every_rule_refuses_missing_inputs(void **state)
         for (int i = 0; i < definition->in_count; i++)
             in[i] = definition->in[i].desc;
         att_infer infer = {
-            fd_context, att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, ATT_CASE_OUTPUTS, 0};
+            fd_context, att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, ATT_CASE_OUTPUTS, 0,
+            false};
         assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
         infer.in_count = definition->in_count;
         in[0].shape.rank = -1;
@@ -403,11 +404,11 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
     att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS], wide_out[ATT_CASE_OUTPUTS];
     for (int i = 0; i < definition->in_count; i++)
         in[i] = definition->in[i].desc;
-    att_infer infer = {fd_context, att_op_case_attrs(op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS,
-                       0};
+    att_infer infer = {
+        fd_context, att_op_case_attrs(op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0, false};
     FD_OK(op->infer(&infer));
     att_infer wide = {
-        fd_context, att_op_case_attrs(op, definition), in, definition->in_count, wide_out, ATT_CASE_OUTPUTS, 0};
+        fd_context, att_op_case_attrs(op, definition), in, definition->in_count, wide_out, ATT_CASE_OUTPUTS, 0, false};
     in[input].shape.dims[axis]++;
     if (op->infer(&wide) == ATT_OK && same_outputs(&infer, &wide))
         fail_msg("%s, case %s: takes input %d although axis %d is one longer", op->name, definition->name, input, axis);

@@ -52,7 +52,7 @@ static inline att_status fixture_make_session(fixture *f, uint64_t seed)
     if (status == ATT_OK)
         status = att_plan_compile(graph, &options, &f->plan);
     if (status == ATT_OK)
-        status = att_weights_create(graph, &f->weights);
+        status = att_weights_create(graph, "cpu", &f->weights);
     if (status == ATT_OK)
         status = att_weights_initialise(f->weights, seed);
     if (status == ATT_OK)

@@ -113,7 +113,7 @@ static inline void fixture_model(fixture *f, double drops)
     options.soft_target = f->soft;
     options.smoothing = f->smoothing;
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
-    assert_int_equal(att_weights_create(att_model_graph(f->model), &f->weights), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);
 }
 

@@ -78,7 +78,7 @@ static void network_create(network *n, const char *path)
     CHECK(n->context, att_tensors_open(n->context, path, &file));
     CHECK(n->context, att_model_identify(n->context, file, path, "deit_tiny_patch16_224", NULL, &n->identity));
     CHECK(n->context, att_model_create(n->context, n->identity.name, &n->identity.options, ATT_F32, &n->model));
-    CHECK(n->context, att_weights_create(att_model_graph(n->model), &n->weights));
+    CHECK(n->context, att_weights_create(att_model_graph(n->model), "cpu", &n->weights));
     CHECK(n->context, att_model_load(n->model, file, n->weights));
     CHECK(n->context, att_measure_create(att_model_graph(n->model), "entropy,distance,jacobian", "*", &n->measure));
     att_tensors_close(&file);

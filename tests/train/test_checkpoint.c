@@ -30,7 +30,7 @@ static float *load(const fixture *f, const char *name, bool average, int64_t *co
     assert_int_equal(att_model_identify(f->context, file, path_in(f, name, path), NULL, NULL, &identity), ATT_OK);
     assert_string_equal(identity.name, "vit_tiny_patch16_224");
     assert_int_equal(att_model_create(f->context, identity.name, &identity.options, ATT_F32, &model), ATT_OK);
-    assert_int_equal(att_weights_create(att_model_graph(model), &weights), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(model), "cpu", &weights), ATT_OK);
     att_status status = average ? att_checkpoint_load_ema(model, file, weights) : att_model_load(model, file, weights);
     if (status != ATT_OK)
         fail_msg("%s", att_context_message(f->context));

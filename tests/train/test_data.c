@@ -198,7 +198,7 @@ static void slow_network(fixture *f)
     options.embed_dim = 64;
     options.depth = 4;
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
-    assert_int_equal(att_weights_create(att_model_graph(f->model), &f->weights), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);
 }
 

@@ -137,7 +137,7 @@ static void what_does_not_fit_is_refused(void **state)
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
-    assert_int_equal(att_weights_create(att_model_graph(f->model), &f->weights), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found), ATT_ERR_MISMATCH);
     assert_message_has(f, "class 3");
 }

@@ -300,7 +300,7 @@ static void drop_class_token(fixture *f)
     options.class_token = 0;
     snprintf(options.global_pool, sizeof options.global_pool, "avg");
     must(f, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model));
-    must(f, att_weights_create(att_model_graph(f->model), &f->weights));
+    must(f, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
     must(f, att_weights_initialise(f->weights, 1));
 }
 

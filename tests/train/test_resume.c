@@ -249,7 +249,8 @@ static void too_little_memory_is_refused_with_the_least_that_works(void **state)
     assert_non_null(strstr(message, "at least"));
     assert_non_null(named);
     options.memory = atoll(named + 1);
-    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_OK);
+    if (att_train_check(f->model, f->weights, &f->data, &options) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
     options.memory--;
     assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MEMORY);
 }

@@ -37,7 +37,7 @@ static att_status deit_load(deit *d)
     TRY(att_tensors_open(d->context, path, &d->file));
     TRY(att_model_identify(d->context, d->file, path, "deit_tiny_patch16_224", NULL, &d->identity));
     TRY(att_model_create(d->context, d->identity.name, &d->identity.options, ATT_F32, &d->model));
-    TRY(att_weights_create(att_model_graph(d->model), &d->weights));
+    TRY(att_weights_create(att_model_graph(d->model), "cpu", &d->weights));
     TRY(att_model_load(d->model, d->file, d->weights));
     return att_dataset_open(d->context, images, NULL, &d->dataset);
 }

@@ -13,6 +13,8 @@
     X(slice_tokens)               \
     X(slice_tokens_grad)          \
     X(loss_seed)                  \
+    X(gradient_norm)              \
+    X(clip_factor)                \
     X(conv2d)                     \
     X(conv2d_bf16)                \
     X(conv2d_data_grad)           \

@@ -54,9 +54,14 @@ static bool squares_f32(const att_problem *problem)
 const att_kernel ATT_TIERED(att_cpu_sum_squares) = {
     .op = "sum_squares", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = squares_f32, .run = sum_squares_run};
 
+static double lr_of(const att_call *call)
+{
+    return call->run->hyper->lr * ATT_ATTRS(call->problem, update)->lr;
+}
+
 static float decay_of(const att_call *call)
 {
-    return ATT_ATTRS(call->problem, update)->decay ? (float)call->run->hyper->weight_decay : 0;
+    return (float)(call->run->hyper->weight_decay * ATT_ATTRS(call->problem, update)->weight_decay);
 }
 
 /* torch.optim.AdamW: p -= lr wd p; m += (1 - b1)(g - m); v = b2 v + (1 - b2) g^2;
@@ -69,9 +74,9 @@ static att_status adamw_run(const att_call *call)
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), GRAIN);
     double correction1 = 1 - pow(hyper->beta1, (double)hyper->update);
     double correction2 = 1 - pow(hyper->beta2, (double)hyper->update);
-    float keep = (float)(1 - hyper->lr * (double)decay_of(call)), step = (float)(hyper->lr / correction1);
+    float keep = (float)(1 - lr_of(call) * (double)decay_of(call)), step = (float)(lr_of(call) / correction1);
     float share1 = (float)(1 - hyper->beta1), beta2 = (float)hyper->beta2, share2 = (float)(1 - hyper->beta2);
-    float root = (float)(1 / sqrt(correction2)), eps = (float)hyper->eps, scale = (float)call->run->gradient_scale;
+    float root = (float)(1 / sqrt(correction2)), eps = (float)hyper->eps, scale = *(const float *)call->in[1];
 #pragma omp simd
     for (int64_t i = part.begin; i < part.end; i++) {
         float gradient = g[i] * scale;
@@ -92,8 +97,8 @@ static att_status sgd_run(const att_call *call)
     const float *restrict g = call->in[0];
     float *restrict p = call->out[0], *restrict buffer = call->out[1];
     att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), GRAIN);
-    float decay = decay_of(call), momentum = (float)hyper->momentum, rate = (float)hyper->lr;
-    float scale = (float)call->run->gradient_scale;
+    float decay = decay_of(call), momentum = (float)hyper->momentum, rate = (float)lr_of(call);
+    float scale = *(const float *)call->in[1];
     float ahead = hyper->nesterov ? momentum : 1, now = hyper->nesterov ? 1 : 0;
 #pragma omp simd
     for (int64_t i = part.begin; i < part.end; i++) {

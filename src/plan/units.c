@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "plan/plan.h"
+#include "plan/units.h"
 
 static bool same_descs(const att_desc *a, const att_desc *b, int count)
 {
@@ -17,9 +17,9 @@ static bool same_attrs(const void *a, const void *b, size_t size)
     return size == 0 || memcmp(a, b, size) == 0;
 }
 
-static att_unit *find_equal(const att_plan *plan, const att_op *op, const att_problem *a)
+static att_unit *find_equal(const att_units *units, const att_op *op, const att_problem *a)
 {
-    for (att_unit *unit = plan->units; unit; unit = unit->next) {
+    for (att_unit *unit = units->first; unit; unit = unit->next) {
         const att_problem *b = &unit->problem;
         if (a->op == b->op && a->group == b->group && a->parts == b->parts && a->in_count == b->in_count &&
             a->out_count == b->out_count && same_attrs(a->attrs, b->attrs, op->attrs_size) &&
@@ -29,34 +29,34 @@ static att_unit *find_equal(const att_plan *plan, const att_op *op, const att_pr
     return NULL;
 }
 
-static const att_kernel *choose_kernel(const att_plan *plan, const att_problem *problem)
+static const att_kernel *choose_kernel(const att_units *units, const att_problem *problem)
 {
-    for (const att_kernel *const *kernel = plan->backend->kernels; *kernel; kernel++)
-        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(plan->context) &&
+    for (const att_kernel *const *kernel = units->backend->kernels; *kernel; kernel++)
+        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(units->context) &&
             (!(*kernel)->accepts || (*kernel)->accepts(problem)))
             return *kernel;
     return NULL;
 }
 
-static att_status no_kernel(const att_plan *plan, const att_problem *problem)
+static att_status no_kernel(const att_units *units, const att_problem *problem)
 {
     char shape[96] = "nothing";
-    att_dtype dtype = plan->dtype;
+    att_dtype dtype = ATT_F32;
     if (problem->in_count > 0 && att_desc_present(&problem->in[0])) {
         att_shape_format(problem->in[0].shape, shape, sizeof shape);
         dtype = problem->in[0].dtype;
     }
-    return att_fail(plan->context, ATT_ERR_UNSUPPORTED, "backend \"%s\" has no kernel for op \"%s\" on %s %s",
-                    plan->backend->name, problem->op, att_dtype_name(dtype), shape);
+    return att_fail(units->context, ATT_ERR_UNSUPPORTED, "backend \"%s\" has no kernel for op \"%s\" on %s %s",
+                    units->backend->name, problem->op, att_dtype_name(dtype), shape);
 }
 
-static int profile_row(att_plan *plan, const att_kernel *kernel)
+static int profile_row(att_units *units, const att_kernel *kernel)
 {
-    for (int i = 0; i < plan->profile_count; i++)
-        if (plan->profile_kernels[i] == kernel)
+    for (int i = 0; i < units->profile_count; i++)
+        if (units->profile_kernels[i] == kernel)
             return i;
-    plan->profile_kernels[plan->profile_count] = kernel;
-    return plan->profile_count++;
+    units->profile_kernels[units->profile_count] = kernel;
+    return units->profile_count++;
 }
 
 static double unit_flops(const att_op *op, const att_unit *unit)
@@ -85,13 +85,13 @@ static double problem_bytes(const att_problem *problem)
 }
 
 /* Copies of the draft's descriptions and attributes that live as long as the plan. */
-static att_status keep_problem(att_plan *plan, const att_op *op, att_problem *problem)
+static att_status keep_problem(att_units *units, const att_op *op, att_problem *problem)
 {
     size_t ins = (size_t)problem->in_count * sizeof(att_desc), outs = (size_t)problem->out_count * sizeof(att_desc);
-    att_desc *descs = att_arena_allocate(&plan->arena, ins + outs);
-    void *attrs = op->attrs_size > 0 ? att_arena_allocate(&plan->arena, op->attrs_size) : NULL;
+    att_desc *descs = att_arena_allocate(units->arena, ins + outs);
+    void *attrs = op->attrs_size > 0 ? att_arena_allocate(units->arena, op->attrs_size) : NULL;
     if (!descs || (op->attrs_size > 0 && !attrs))
-        return att_fail_memory(plan->context, ins + outs, "a plan");
+        return att_fail_memory(units->context, ins + outs, "a plan");
     memcpy(descs, problem->in, ins);
     memcpy(descs + problem->in_count, problem->out, outs);
     problem->in = descs;
@@ -102,30 +102,30 @@ static att_status keep_problem(att_plan *plan, const att_op *op, att_problem *pr
 }
 
 /* The unit for a problem, whose pointers need not live longer. */
-static att_status find_or_make_unit(att_plan *plan, const att_op *op, const att_problem *problem, att_unit **out)
+static att_status find_or_make_unit(att_units *units, const att_op *op, const att_problem *problem, att_unit **out)
 {
-    att_unit *unit = find_equal(plan, op, problem);
+    att_unit *unit = find_equal(units, op, problem);
     if (unit) {
         *out = unit;
         return ATT_OK;
     }
-    unit = att_arena_allocate(&plan->arena, sizeof *unit);
+    unit = att_arena_allocate(units->arena, sizeof *unit);
     if (!unit)
-        return att_fail_memory(plan->context, sizeof *unit, "a plan");
+        return att_fail_memory(units->context, sizeof *unit, "a plan");
     unit->problem = *problem;
-    ATT_TRY(keep_problem(plan, op, &unit->problem));
-    unit->kernel = choose_kernel(plan, &unit->problem);
+    ATT_TRY(keep_problem(units, op, &unit->problem));
+    unit->kernel = choose_kernel(units, &unit->problem);
     if (!unit->kernel)
-        return no_kernel(plan, &unit->problem);
+        return no_kernel(units, &unit->problem);
     if (unit->kernel->prepare)
         ATT_TRY(unit->kernel->prepare(&unit->problem, &unit->prepared));
-    unit->profile_row = profile_row(plan, unit->kernel);
+    unit->profile_row = profile_row(units, unit->kernel);
     unit->flops = unit_flops(op, unit);
     unit->bytes = problem_bytes(&unit->problem);
-    unit->next = plan->units;
-    plan->units = unit;
+    unit->next = units->first;
+    units->first = unit;
     int operands = problem->in_count + problem->out_count;
-    plan->most_operands = operands > plan->most_operands ? operands : plan->most_operands;
+    units->most_operands = operands > units->most_operands ? operands : units->most_operands;
     *out = unit;
     return ATT_OK;
 }
@@ -143,15 +143,15 @@ static void describe_operands(const att_graph *graph, const att_node *node, cons
     }
 }
 
-att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_node *node, const int *readers, int group,
-                            int parts, att_unit **unit)
+att_status att_prepare_unit(att_units *units, const att_graph *graph, const att_node *node, const int *readers,
+                            int group, int parts, att_unit **unit)
 {
     size_t operands = (size_t)node->in_count + (size_t)node->out_count;
-    att_desc *in = att_allocate_array(plan->context, operands, sizeof *in), *out = in ? in + node->in_count : NULL;
+    att_desc *in = att_allocate_array(units->context, operands, sizeof *in), *out = in ? in + node->in_count : NULL;
     if (!in)
-        return att_fail_memory(plan->context, operands * sizeof *in, "a plan");
+        return att_fail_memory(units->context, operands * sizeof *in, "a plan");
     describe_operands(graph, node, readers, in, out);
-    att_problem problem = {.context = plan->context,
+    att_problem problem = {.context = units->context,
                            .op = node->op->name,
                            .attrs = node->attrs,
                            .in = in,
@@ -160,18 +160,18 @@ att_status att_prepare_unit(att_plan *plan, const att_graph *graph, const att_no
                            .out_count = node->out_count,
                            .group = group,
                            .parts = parts};
-    att_status status = find_or_make_unit(plan, node->op, &problem, unit);
-    att_free(plan->context, in);
+    att_status status = find_or_make_unit(units, node->op, &problem, unit);
+    att_free(units->context, in);
     return status;
 }
 
-att_status att_prepare_flat(att_plan *plan, const char *name, const void *attrs, const att_desc *in, int in_count,
+att_status att_prepare_flat(att_units *units, const char *name, const void *attrs, const att_desc *in, int in_count,
                             const att_desc *out, int out_count, int parts, att_unit **unit)
 {
-    const att_op *op = att_registry_op(plan->context, name);
+    const att_op *op = att_registry_op(units->context, name);
     if (!op)
-        return att_fail(plan->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name);
-    att_problem problem = {.context = plan->context,
+        return att_fail(units->context, ATT_ERR_NOT_FOUND, "there is no op \"%s\"", name);
+    att_problem problem = {.context = units->context,
                            .op = op->name,
                            .attrs = attrs,
                            .in = in,
@@ -180,13 +180,23 @@ att_status att_prepare_flat(att_plan *plan, const char *name, const void *attrs,
                            .out_count = out_count,
                            .group = 1,
                            .parts = parts};
-    return find_or_make_unit(plan, op, &problem, unit);
+    return find_or_make_unit(units, op, &problem, unit);
 }
 
-void att_units_release(att_plan *plan)
+att_status att_units_init(att_units *units, att_arena *arena, const att_backend *backend)
 {
-    for (att_unit *unit = plan->units; unit; unit = unit->next)
+    size_t kernels = 1;
+    while (backend->kernels[kernels - 1])
+        kernels++;
+    *units = (att_units){.context = arena->context, .arena = arena, .backend = backend};
+    units->profile_kernels = att_arena_allocate(arena, kernels * sizeof(att_kernel *));
+    return units->profile_kernels ? ATT_OK : att_fail_memory(units->context, kernels * sizeof(att_kernel *), "a plan");
+}
+
+void att_units_release(att_units *units)
+{
+    for (att_unit *unit = units->first; unit; unit = unit->next)
         if (unit->kernel->release)
-            unit->kernel->release(plan->context, unit->prepared.state);
-    plan->units = NULL;
+            unit->kernel->release(units->context, unit->prepared.state);
+    units->first = NULL;
 }

@@ -1,0 +1,129 @@
+#include <string.h>
+
+#include "core/error.h"
+#include "plan/plan.h"
+
+/* What runs once is few and small, but for weights that are derived one by one: independent chains of steps are shared
+ * by the threads, and each step is one thread's, so that bits do not depend on how many there are. */
+
+/* By node of a stage, and by sum that a node adds to: the chain, or -1. */
+typedef struct chaining {
+    const att_rewritten *from;
+    int first, count;
+    int *of_node, *of_sum;
+    int sum_count;
+} chaining;
+
+/* Both chains become one. */
+static void unite(const chaining *c, int keep, int gone)
+{
+    for (int i = 0; i < c->count; i++)
+        if (c->of_node[i] == gone)
+            c->of_node[i] = keep;
+    for (int i = 0; i < c->sum_count; i++)
+        if (c->of_sum[i] == gone)
+            c->of_sum[i] = keep;
+}
+
+static void join(const chaining *c, int node, int *other)
+{
+    if (*other < 0)
+        *other = c->of_node[node];
+    else if (*other != c->of_node[node])
+        unite(c, *other, c->of_node[node]);
+}
+
+/* The sum that `value` adds to, or is; -1: none. */
+static int sum_of(const chaining *c, att_value value)
+{
+    const att_graph *graph = c->from->graph;
+    if (c->from->owner && c->from->owner[value] >= 0)
+        return c->from->owner[value];
+    for (int i = 0; i < graph->totals.count; i++)
+        if (graph->totals.items[i] == value)
+            return graph->parameters.count + i;
+    return -1;
+}
+
+/* A node follows those that make what it reads, and those that add to the same sums. */
+static void find_chains(const chaining *c)
+{
+    const att_graph *graph = c->from->graph;
+    for (int i = 0; i < c->count; i++) {
+        const att_node *node = &graph->nodes.items[c->first + i];
+        c->of_node[i] = i;
+        for (int j = 0; j < node->in_count + node->out_count; j++) {
+            att_value value = j < node->in_count ? node->in[j] : node->out[j - node->in_count];
+            int maker = value == ATT_NONE ? -1 : graph->values.items[value].node - c->first;
+            if (maker >= 0 && maker < i)
+                join(c, i, &c->of_node[maker]);
+            int sum = value == ATT_NONE ? -1 : sum_of(c, value);
+            if (sum >= 0)
+                join(c, i, &c->of_sum[sum]);
+        }
+    }
+}
+
+static att_status make_steps(att_plan *plan, const chaining *c, const att_ref *refs, att_once *once)
+{
+    size_t count = (size_t)c->count;
+    once->steps = att_arena_allocate(&plan->arena, (count + 1) * sizeof *once->steps);
+    once->chains = att_arena_allocate(&plan->arena, (count + 1) * sizeof *once->chains);
+    if (!once->steps || !once->chains)
+        return att_fail_memory(plan->context, count * sizeof *once->steps, "a plan");
+    for (int i = 0; i < c->count; i++) {
+        att_step *step = &once->steps[i];
+        once->chains[i] = c->of_node[i];
+        ATT_TRY(att_place_node(plan, &c->from->graph->nodes.items[c->first + i], refs, step));
+        ATT_TRY(att_prepare_step(plan, c->from, c->first + i, 1, 1, step));
+        att_widen_scratch(&plan->scratch_bytes, step->unit);
+    }
+    return ATT_OK;
+}
+
+static att_status make_stage(att_plan *plan, const att_rewritten *from, int first, const att_ref *refs, att_once *once)
+{
+    att_arena work = {.context = plan->context};
+    chaining c = {.from = from, .first = first, .count = once->count, .sum_count = plan->sum_count};
+    c.of_node = att_arena_allocate(&work, ((size_t)c.count + 1) * sizeof *c.of_node);
+    c.of_sum = att_arena_allocate(&work, ((size_t)c.sum_count + 1) * sizeof *c.of_sum);
+    att_status status = c.of_node && c.of_sum
+                            ? ATT_OK
+                            : att_fail_memory(plan->context, (size_t)c.sum_count * sizeof *c.of_sum, "a plan");
+    if (status == ATT_OK) {
+        for (int i = 0; i < c.sum_count; i++)
+            c.of_sum[i] = -1;
+        find_chains(&c);
+        status = make_steps(plan, &c, refs, once);
+    }
+    att_arena_free(&work);
+    return status;
+}
+
+static att_status make_uploads(att_plan *plan, const att_rewritten *from, const att_ref *refs)
+{
+    const att_graph *graph = from->graph;
+    plan->upload_count = graph->constants.count;
+    plan->uploads = att_arena_allocate(&plan->arena, ((size_t)plan->upload_count + 1) * sizeof *plan->uploads);
+    if (!plan->uploads)
+        return att_fail_memory(plan->context, (size_t)plan->upload_count * sizeof *plan->uploads, "a plan");
+    for (int i = 0; i < plan->upload_count; i++) {
+        const att_constant *constant = &graph->constants.items[i];
+        const att_desc *desc = &graph->values.items[constant->value].desc;
+        size_t bytes = (size_t)att_shape_count(desc->shape) * att_dtype_size(desc->dtype);
+        void *data = att_arena_allocate(&plan->arena, bytes);
+        if (!data)
+            return att_fail_memory(plan->context, bytes, "a plan");
+        memcpy(data, constant->data, bytes);
+        plan->uploads[i] = (att_upload){.offset = refs[constant->value].offset, .data = data, .bytes = bytes};
+    }
+    return ATT_OK;
+}
+
+att_status att_make_once(att_plan *plan, const att_rewritten *from, const att_ref *refs)
+{
+    int nodes = from->graph->nodes.count;
+    ATT_TRY(make_uploads(plan, from, refs));
+    ATT_TRY(make_stage(plan, from, 0, refs, &plan->prologue));
+    return make_stage(plan, from, nodes - plan->epilogue.count, refs, &plan->epilogue);
+}

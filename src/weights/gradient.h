@@ -1,0 +1,21 @@
+/* weights/gradient.h - gradients in the layout of their weights. */
+#ifndef ATT_WEIGHTS_GRADIENT_H
+#define ATT_WEIGHTS_GRADIENT_H
+
+#include <attscope/gradient.h>
+
+#include "weights/weights.h"
+
+struct att_gradient {
+    att_context *context;
+    att_weights *weights;
+    char **blocks; /* by block of the weights: its trained elements */
+    bool filled;   /* something was added since it began */
+};
+
+size_t att_gradient_bytes(const att_weights *weights);
+size_t att_gradient_block_bytes(const att_weights *weights, const att_block *block);
+/* Where the gradient of parameter `index`, which is trained, begins. */
+char *att_gradient_at(const att_gradient *gradient, int index);
+
+#endif

@@ -1,0 +1,309 @@
+/* Gradients as objects of their own, groups of parameters, and weights that consist of others. */
+#include "engine/fixture.h"
+#include "engine/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 8, BATCH = 6, MOST = 4096 };
+
+typedef struct data {
+    float images[BATCH * SIZE * SIZE];
+    int32_t targets[BATCH];
+} data;
+
+static data draw(void)
+{
+    data d;
+    network_data(d.images, d.targets, BATCH, SIZE);
+    return d;
+}
+
+static void ok(att_status status)
+{
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(context));
+}
+
+static att_graph *network_graph(int size)
+{
+    att_graph *graph = make_graph();
+    network_build(graph, size);
+    return graph;
+}
+
+static void accumulate(const runner *it, att_gradient *gradient, const data *d, int first, int count)
+{
+    ok(att_session_bind(it->session, "image", d->images + first * SIZE * SIZE));
+    ok(att_session_bind(it->session, "target", d->targets + first));
+    ok(att_session_accumulate(it->session, gradient, count, 1.0 / BATCH, 3, 0, first));
+}
+
+/* Largest difference of two gradients of the same weights. */
+static double difference(const att_weights *weights, const att_gradient *a, const att_gradient *b)
+{
+    float x[MOST], y[MOST];
+    double most = 0;
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        assert_true(count <= MOST);
+        ok(att_gradient_get(a, i, x, count));
+        ok(att_gradient_get(b, i, y, count));
+        for (int64_t e = 0; e < count; e++)
+            most = fmax(most, fabs((double)x[e] - y[e]));
+    }
+    return most;
+}
+
+static const att_plan_options training = {.purpose = ATT_TRAIN, .backend = "cpu", .lanes = 1, .group = 1};
+
+/* Two sessions, of plans for other groups, each with half the batch, give what one gives. */
+static void sessions_add_to_one_gradient(void **state)
+{
+    (void)state;
+    data d = draw();
+    att_graph *graph = network_graph(SIZE);
+    att_plan_options other = training;
+    other.group = 2;
+    att_plan *plan;
+    ok(att_plan_compile(graph, &other, &plan));
+    runner it = make_runner(graph, training, BATCH);
+    att_session *second;
+    att_gradient *whole;
+    ok(att_session_create(plan, it.weights, BATCH, &second));
+    ok(att_gradient_create(it.weights, &whole));
+    accumulate(&it, whole, &d, 0, BATCH);
+    accumulate(&it, it.gradient, &d, 0, BATCH); /* left over, until it begins */
+    att_gradient_begin(it.gradient);
+    accumulate(&it, it.gradient, &d, 0, BATCH / 2);
+    runner half = it;
+    half.session = second;
+    accumulate(&half, it.gradient, &d, BATCH / 2, BATCH / 2);
+    double off = difference(it.weights, whole, it.gradient);
+    printf("two sessions beside one: %.2g\n", off);
+    assert_true(off < 1e-6); /* measured: 1.2e-7, of sums in another order */
+    att_gradient_destroy(&whole);
+    att_session_destroy(&second);
+    att_plan_destroy(&plan);
+    free_runner(&it);
+}
+
+static void hosts_add_to_a_gradient(void **state)
+{
+    (void)state;
+    runner it = make_trainer(network_graph(SIZE), training, "sgd", BATCH);
+    int index = att_weights_find(it.weights, "head.bias");
+    float given[NETWORK_CLASSES] = {1, -2, 3, 0.5f, 4}, before[NETWORK_CLASSES], after[NETWORK_CLASSES];
+    double norm;
+    assert_int_equal(att_update_reduce(it.update, NULL), ATT_ERR_ARGUMENT);
+    assert_message("nothing was added to the gradient");
+    ok(att_gradient_add(it.gradient, index, given, NETWORK_CLASSES));
+    ok(att_gradient_add(it.gradient, index, given, NETWORK_CLASSES));
+    ok(att_update_reduce(it.update, &norm));
+    assert_true(fabs(norm - 2 * sqrt(1 + 4 + 9 + 0.25 + 16)) < 1e-12);
+    ok(att_weights_get(it.weights, -1, index, before, NETWORK_CLASSES));
+    ok(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 1}));
+    ok(att_weights_get(it.weights, -1, index, after, NETWORK_CLASSES));
+    for (int i = 0; i < NETWORK_CLASSES; i++)
+        assert_true(after[i] == before[i] - 0.5f * (2 * given[i]));
+    assert_int_equal(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 2}), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_gradient_add(it.gradient, index, given, 3), ATT_ERR_ARGUMENT);
+    assert_message("there is no trained parameter");
+    att_gradient_begin(it.gradient);
+    assert_int_equal(att_update_reduce(it.update, NULL), ATT_ERR_ARGUMENT);
+    free_runner(&it);
+}
+
+/* One step of plain gradient descent on a gradient of ones, with these rates: by how much each parameter's first
+ * element, which is 2 before, changes. */
+static void step_with(const att_parameter_rates *rates, att_weights *weights, double *changes)
+{
+    att_gradient *gradient;
+    att_update *update;
+    att_update_options options = {.backend = "cpu", .optimizer = "sgd", .rates = rates};
+    float ones[MOST], twos[MOST];
+    for (int i = 0; i < MOST; i++)
+        ones[i] = 1, twos[i] = 2;
+    ok(att_gradient_create(weights, &gradient));
+    ok(att_update_create(gradient, &options, &update));
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        ok(att_weights_set(weights, -1, i, twos, count));
+        ok(att_gradient_add(gradient, i, ones, count));
+    }
+    ok(att_update_reduce(update, NULL));
+    ok(att_update_apply(update, &(att_hyper){.lr = 0.5, .weight_decay = 0.25, .update = 1}));
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        float now[MOST];
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        ok(att_weights_get(weights, -1, i, now, count));
+        for (int64_t e = 1; e < count; e++)
+            assert_true(now[e] == now[0]);
+        changes[i] = 2 - (double)now[0];
+    }
+    att_update_destroy(&update);
+    att_gradient_destroy(&gradient);
+}
+
+static void every_parameter_can_have_rates_of_its_own(void **state)
+{
+    (void)state;
+    enum { ROOM = 64 };
+    att_parameter_rates rates[ROOM];
+    double changes[ROOM];
+    runner it = make_runner(network_graph(SIZE), training, 1);
+    int count = att_weights_count(it.weights);
+    assert_true(count <= ROOM);
+    step_with(NULL, it.weights, changes);
+    for (int i = 0; i < count; i++)
+        assert_true(changes[i] == (att_weights_at(it.weights, i).decay ? 0.5 * (1 + 0.25 * 2) : 0.5));
+    for (int i = 0; i < count; i++) /* none like its neighbours, every fifth frozen */
+        rates[i] = (att_parameter_rates){.lr = 1 + 0.25 * i, .weight_decay = i % 4, .frozen = i % 5 == 0};
+    step_with(rates, it.weights, changes);
+    for (int i = 0; i < count; i++)
+        assert_true(changes[i] == (i % 5 == 0 ? 0 : 0.5 * rates[i].lr * (1 + 0.25 * rates[i].weight_decay * 2)));
+    rates[3].lr = NAN;
+    att_gradient *gradient;
+    att_update *update = NULL;
+    att_update_options options = {.backend = "cpu", .optimizer = "sgd", .rates = rates};
+    ok(att_gradient_create(it.weights, &gradient));
+    assert_int_equal(att_update_create(gradient, &options, &update), ATT_ERR_ARGUMENT);
+    assert_message("must be finite and not negative");
+    options.rates = NULL, options.optimizer = "adamv";
+    assert_int_equal(att_update_create(gradient, &options, &update), ATT_ERR_NOT_FOUND);
+    assert_message("did you mean \"adamw\"");
+    assert_null(update);
+    att_gradient_destroy(&gradient);
+    free_runner(&it);
+}
+
+/* What is frozen gets no gradient, the others the same bits; nothing upstream of the first trained one is computed. */
+static void frozen_parameters_get_no_gradient(void **state)
+{
+    (void)state;
+    enum { ROOM = 64 };
+    bool frozen[ROOM] = {false};
+    data d = draw();
+    att_graph *graph = network_graph(SIZE);
+    for (int i = 0; i < att_graph_parameter_count(graph); i++)
+        frozen[i] = strncmp(att_graph_parameter_at(graph, i).name, "head", 4) != 0;
+    att_plan_options options = training;
+    options.frozen = frozen;
+    att_plan *plan;
+    ok(att_plan_compile(graph, &options, &plan));
+    runner it = make_runner(graph, training, BATCH), probe = it;
+    att_gradient *gradient;
+    ok(att_gradient_create(it.weights, &gradient));
+    ok(att_session_create(plan, it.weights, BATCH, &probe.session));
+    accumulate(&it, it.gradient, &d, 0, BATCH);
+    accumulate(&probe, gradient, &d, 0, BATCH);
+    for (int i = 0; i < att_weights_count(it.weights); i++) {
+        float with[MOST], without[MOST];
+        int64_t count = att_shape_count(att_weights_at(it.weights, i).shape);
+        ok(att_gradient_get(it.gradient, i, with, count));
+        ok(att_gradient_get(gradient, i, without, count));
+        for (int64_t e = 0; e < count; e++)
+            assert_true(without[e] == (frozen[i] ? 0 : with[e]));
+    }
+    assert_true(att_plan_describe(plan).steps < att_plan_describe(it.plan).steps * 2 / 3);
+    assert_int_equal(att_session_accumulate(probe.session, NULL, BATCH, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
+    assert_message("\"head.bias\" is not");
+    att_session_destroy(&probe.session);
+    att_gradient_destroy(&gradient);
+    att_plan_destroy(&plan);
+    free_runner(&it);
+}
+
+static att_value two_layers(att_graph *graph, bool backbone, bool head)
+{
+    att_value x = att_graph_input(graph, backbone ? "image" : "features", ATT_F32, att_shape_of(SIZE));
+    att_value target = head ? att_graph_input(graph, "target", ATT_I32, (att_shape){0}) : ATT_NONE;
+    if (backbone)
+        x = att_gelu(graph, network_linear(graph, "backbone", x, SIZE));
+    if (!head) {
+        att_graph_output(graph, "features", x);
+        return x;
+    }
+    x = network_linear(graph, "head", x, NETWORK_CLASSES);
+    att_graph_output(graph, "loss", att_cross_entropy(graph, x, target, 0));
+    return x;
+}
+
+/* Backbone and head are made, trained and read each by itself, and together as one network. */
+static void backbone_and_head_have_weights_of_their_own(void **state)
+{
+    (void)state;
+    data d = draw();
+    att_graph *graphs[3] = {make_graph(), make_graph(), make_graph()};
+    att_weights *parts[2], *both, *whole, *twice = NULL;
+    two_layers(graphs[0], true, false);
+    two_layers(graphs[1], false, true);
+    two_layers(graphs[2], true, true);
+    for (int i = 0; i < 2; i++) {
+        ok(att_weights_create(graphs[i], "cpu", &parts[i]));
+        ok(att_weights_initialise(parts[i], 5));
+    }
+    ok(att_weights_join(parts, 2, &both));
+    ok(att_weights_create(graphs[2], "cpu", &whole));
+    ok(att_weights_initialise(whole, 5)); /* drawn by name */
+    att_plan *plan;
+    ok(att_plan_compile(graphs[2], &training, &plan));
+    att_weights *const of[2] = {whole, both};
+    float results[2][SIZE * SIZE];
+    double norms[2];
+    for (int i = 0; i < 2; i++) {
+        att_session *session;
+        att_gradient *gradient;
+        att_update *update;
+        att_update_options options = {.backend = "cpu", .optimizer = "adamw", .ema = true};
+        ok(att_session_create(plan, of[i], BATCH, &session));
+        ok(att_gradient_create(of[i], &gradient));
+        ok(att_update_create(gradient, &options, &update));
+        ok(att_session_bind(session, "image", d.images));
+        ok(att_session_bind(session, "target", d.targets));
+        ok(att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 1, 0, 0));
+        ok(att_update_reduce(update, &norms[i]));
+        ok(att_update_apply(update, &(att_hyper){.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .update = 1}));
+        int index = att_weights_find(i ? parts[0] : whole, "backbone.weight");
+        ok(att_weights_get(i ? parts[0] : whole, -1, index, results[i], SIZE * SIZE));
+        att_update_destroy(&update);
+        att_gradient_destroy(&gradient);
+        att_session_destroy(&session);
+    }
+    assert_true(fabs(norms[0] - norms[1]) <= 1e-12 * norms[0]); /* sums of squares in another order */
+    assert_memory_equal(results[0], results[1], sizeof results[0]);
+    assert_int_equal(att_weights_slot_count(both), 3);
+    assert_int_equal(att_weights_slot_count(parts[1]), 3);
+    assert_int_equal(att_weights_join((att_weights *const[]){parts[0], whole}, 2, &twice), ATT_ERR_ARGUMENT);
+    assert_message("two of the weights to be joined hold \"backbone.");
+    assert_null(twice);
+    att_plan *head;
+    att_session *session = NULL;
+    att_plan_options infer = att_plan_options_defaults();
+    ok(att_plan_compile(graphs[1], &infer, &head));
+    ok(att_session_create(head, both, 1, &session)); /* weights may hold more than a plan needs, not less */
+    att_session_destroy(&session);
+    assert_int_equal(att_session_create(head, parts[0], 1, &session), ATT_ERR_MISMATCH);
+    assert_message("they lack \"head.");
+    att_plan_destroy(&head);
+    att_plan_destroy(&plan);
+    att_weights_destroy(&whole);
+    att_weights_destroy(&both);
+    for (int i = 0; i < 2; i++)
+        att_weights_destroy(&parts[i]);
+    for (int i = 0; i < 3; i++)
+        att_graph_destroy(&graphs[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sessions_add_to_one_gradient),
+        cmocka_unit_test(hosts_add_to_a_gradient),
+        cmocka_unit_test(every_parameter_can_have_rates_of_its_own),
+        cmocka_unit_test(frozen_parameters_get_no_gradient),
+        cmocka_unit_test(backbone_and_head_have_weights_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, make_context, free_context);
+}
