@@ -15,12 +15,12 @@ extern "C" {
 
 typedef struct att_gradient att_gradient;
 
-/* Zero for every trained parameter. The weights must outlive it. On success *gradient is the caller's. Errors:
- * ERR_MEMORY. */
+/* Creates a gradient that is zero for every trained parameter. The weights must outlive it. On success *gradient is the
+ * caller's. Errors: ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_gradient_create(att_weights *weights, att_gradient **gradient);
 ATT_API void att_gradient_destroy(att_gradient **gradient);
 
-/* Makes it zero: what is added from now on belongs to the next update. */
+/* Sets the gradient to zero. Call it before the first accumulation of each update. */
 ATT_API void att_gradient_begin(att_gradient *gradient);
 
 /* Copies the gradient of parameter `index` of the weights to `host`: `count` elements of the weights' type. Errors:

@@ -111,7 +111,7 @@ ATT_API att_parameter_info att_graph_parameter_at(const att_graph *graph, int in
 ATT_API int64_t att_graph_parameter_elements(const att_graph *graph);
 
 /* Work for one sample, forward: multiply-adds of matrix products and attention counted as two operations each; other
- * ops as their descriptors say. */
+ * ops as their descriptors say. Derived values are not counted. */
 typedef struct att_cost {
     double flops; /* all floating-point operations */
     double macs;  /* multiply-adds of matrix products only, as peers count them */

@@ -1,11 +1,11 @@
 /* attscope/plan.h - a graph compiled for a purpose, and sessions that run it.
  *
- * A plan is immutable and may be shared by threads. Its parts: prologue (once after the weights changed: packing,
- * derived values), body (once per group of samples; gradient lanes are summed in a fixed order) and epilogue (once per
- * batch: gradients through derived values). Where values of the whole batch are
- * needed (batch norm in training), the body is cut into segments: threads meet after each. A session runs one plan; it
- * holds the arenas and belongs to one user thread. Running allocates nothing. What changes the weights afterwards is an
- * att_update (attscope/update.h).
+ * A plan is immutable and may be shared by threads. Its parts: the prologue runs once after the weights changed
+ * (derived values, packing), the body once per group of samples (gradient lanes are summed in a fixed order), the
+ * epilogue once per batch (gradients through derived values). Where values of the whole batch are needed (batch norm in
+ * training), the body is cut into segments: threads meet after each. A session runs one plan; it holds the arenas and
+ * belongs to one user thread. Running allocates nothing. An att_update (attscope/update.h) changes the weights
+ * afterwards.
  *
  * Same bits: results of a training step depend on the graph, the samples and their order, the seed, the group size and
  * the number of lanes (all in att_plan_fingerprint()), not on threads or timing.
@@ -118,13 +118,15 @@ ATT_API void att_session_watch(att_session *session, bool on);
  *   seed, step, first   dropout and drop path draw from (seed, step, position in the update's samples, the scope's name
  *             and the place among the drops of that scope); `first` is the position of this call's first sample
  * gradient may be NULL where every parameter is frozen. Errors: ERR_ARGUMENT (nothing bound, batch too large, a plan
- * that does not train), ERR_MISMATCH (a gradient of other weights). */
+ * that does not train), ERR_MISMATCH (a gradient of other weights). After a failure the
+ * gradient holds a part of the batch: call att_gradient_begin(). */
 ATT_API att_status att_session_accumulate(att_session *session, att_gradient *gradient, int batch, double scale,
                                           uint64_t seed, int64_t step, int64_t first);
 
-/* Replays the last accumulate node by node and writes the name of the first node with a non-finite result
- * ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. The gradient that was accumulated
- * to begins anew. */
+/* Runs the last att_session_accumulate() again, node by node, and writes the name of the first node with a non-finite
+ * result ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. Its gradient and bound
+ * inputs must still exist and the weights be unchanged. The gradient is cleared, with everything that was added to it
+ * before: call att_gradient_begin() before using it again. */
 ATT_API att_status att_session_blame(att_session *session, char *text, size_t size);
 
 /* Where the time of the runs since the last reset went, one row per kernel name. Off by default. seconds: summed over

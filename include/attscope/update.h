@@ -20,9 +20,9 @@ typedef struct att_update att_update;
 
 /* How one parameter is updated. */
 typedef struct att_parameter_rates {
-    double lr;           /* factor of att_hyper.lr */
-    double weight_decay; /* factor of att_hyper.weight_decay */
-    bool frozen;         /* never updated; att_plan_options.frozen saves its gradient, too */
+    double lr;           /* multiplies att_hyper.lr */
+    double weight_decay; /* multiplies att_hyper.weight_decay */
+    bool frozen;         /* never updated, and not part of the norm; att_plan_options.frozen saves its gradient, too */
 } att_parameter_rates;
 
 /* The rates of a parameter's declaration: lr 1, weight_decay 1 where the declaration wants it and 0 elsewhere. */
@@ -31,17 +31,20 @@ ATT_API att_parameter_rates att_parameter_rates_defaults(const att_parameter_inf
 typedef struct att_update_options {
     const char *backend;              /* of the plans that make the gradient */
     const char *optimizer;            /* name of an update operation: "adamw", "sgd" */
-    const att_parameter_rates *rates; /* by parameter of the weights; NULL: those of the declarations */
-    bool ema;                         /* keep an average of the weights in the slot "ema" */
+    const att_parameter_rates *rates; /* one for each parameter of the weights, in the order of att_weights_at(); those
+                                         of buffers are ignored; NULL: those of the declarations */
+    bool ema; /* keep a moving average of the weights in the slot "ema", which begins at zero: pass ema_decay 0 in the
+                 first update, which copies the weights */
 } att_update_options;
 
 /* AdamW on "cpu", rates of the declarations, no average. */
 ATT_API att_update_options att_update_options_defaults(void);
 
-/* Prepares updates of the gradient's weights; adds the slots that the optimiser keeps beside each parameter. The
- * gradient must outlive it. options are only read here. Errors: ERR_NOT_FOUND (no such optimiser or backend),
- * ERR_MEMORY, ERR_MISMATCH (a backend whose memory the weights are not in), ERR_ARGUMENT (rates that are negative or
- * not finite). */
+/* Creates an update that applies `gradient` to its weights. Adds the optimiser's slots (and "ema") to the weights; new
+ * slots are zero, and they stay if the call fails later. The gradient must outlive the update. options are only read
+ * here. Errors: ERR_UNSUPPORTED (the backend has no kernel: weights in F64 on "cpu"), ERR_NOT_FOUND (no such optimiser
+ * or backend), ERR_MEMORY, ERR_MISMATCH (a backend whose memory the weights are not in), ERR_ARGUMENT (rates that are
+ * negative or not finite). */
 ATT_API ATT_MUST_CHECK att_status att_update_create(att_gradient *gradient, const att_update_options *options,
                                                     att_update **update);
 ATT_API void att_update_destroy(att_update **update);
@@ -61,7 +64,8 @@ typedef struct att_hyper {
  * ERR_NONFINITE where the norm is NaN or infinite: att_session_blame() names the cause. */
 ATT_API att_status att_update_reduce(att_update *update, double *norm);
 
-/* Changes the weights. ERR_ARGUMENT where att_update_reduce() did not come before: the weights are as they were. */
+/* Changes the weights. ERR_ARGUMENT where the gradient changed since att_update_reduce(), or hyper->update is below 1:
+ * the weights are as they were. */
 ATT_API att_status att_update_apply(att_update *update, const att_hyper *hyper);
 
 /* As att_session_profile() and its neighbours, for reductions and updates. */

@@ -1,8 +1,8 @@
 /* attscope/weights.h - the values of a graph's parameters, and what an optimiser keeps beside each.
  *
- * All parameters lie in one block, decayed ones first, each aligned to 64 bytes, so that an optimiser sees two ranges.
- * A slot is a second block of the same layout: "exp_avg", "momentum_buffer", "ema". A gradient
- * (attscope/gradient.h) is laid out likewise. A weights object is shared by the
+ * The parameters lie in one block (joined weights: one for each part): those with weight decay, then other trained
+ * ones, then buffers; each begins on a multiple of 16 elements. A slot is a second block of the same layout: "exp_avg",
+ * "momentum_buffer", "ema". A gradient (attscope/gradient.h) is laid out likewise. A weights object is shared by the
  * sessions that read it and the one that trains it; it must outlive them. It lives where its backend says; copies in
  * and out are the only way to its contents.
  */
@@ -26,7 +26,8 @@ ATT_API void att_weights_destroy(att_weights **weights);
 /* Weights that consist of others, so that plans and updates see them as one: a backbone's and a head's, say. They hold
  * nothing themselves: parameters come part after part, and the parts, whose names must differ (ERR_ARGUMENT), must
  * outlive them. Slots are those of the first part; adding one adds it to every part. part_count is at least 1. Errors:
- * ERR_MISMATCH (parts of different types, or in different memories), ERR_MEMORY. */
+ * ERR_MISMATCH (parts of different types, or in different memories), ERR_MEMORY. att_parameter_info.value means nothing
+ * here. */
 ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined);
 
 /* Fills every parameter by its att_init from `seed`; slots become zero. */

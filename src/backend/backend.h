@@ -5,8 +5,9 @@
 #include "backend/kernel.h"
 
 /* Where arenas and weights live, and how host data gets there. Host code never dereferences what allocate() returns;
- * `enter` and `leave` (optional) bracket every kernel call. Calls that one thread makes are carried out in order, but
- * perhaps later: wait() returns when all have been, and comes before anything is copied out. */
+ * `enter` and `leave` (optional) bracket every kernel call. Calls, copies and clears of all threads of a context are
+ * carried out in the order in which they were made, but perhaps later: wait() returns when all have been, and comes
+ * before anything is copied out. */
 typedef struct att_memory {
     void *(*allocate)(att_context *context, size_t bytes); /* zeroed, aligned to 64; NULL where there is none */
     void (*release)(att_context *context, void *block, size_t bytes);
@@ -21,8 +22,9 @@ typedef struct att_memory {
     void (*leave)(void);
 } att_memory;
 
-/* How many samples a call works on: a power of two, at most `most`, such that matrix products have about so many rows,
- * and the activations of a group take at most so many bytes. Fixed for a backend, as bits depend on it. */
+/* Chooses how many samples one call works on: a power of two of at most `most`, such that matrix products have about
+ * infer_rows or train_rows rows and the activations of a group take at most arena_bytes. Fixed for a backend, because
+ * bits depend on it. */
 typedef struct att_grouping {
     int infer_rows, train_rows, most;
     size_t arena_bytes;

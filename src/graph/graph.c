@@ -395,7 +395,7 @@ static bool needs_samples(const att_node *node, const att_infer *infer)
     for (int i = 0; i < infer->out_count; i++)
         if (infer->out[i].kind == ATT_BATCH)
             return true;
-    return (node->op->flags & ATT_OP_TRAIN_ONLY) != 0;
+    return (node->op->flags & ATT_OP_TRAIN_ONLY) != 0 || node->op->in_training;
 }
 
 /* Gives the node its outputs, which become values of the graph. */

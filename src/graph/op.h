@@ -32,7 +32,8 @@ typedef struct att_infer {
     att_desc *out;
     int room;
     int out_count;
-    bool derived; /* every input is shared: they stand for sample values, too, and outputs for all samples at once */
+    bool derived; /* every input is shared, so the node runs once: the rule accepts shared inputs where it takes sample
+                     values, and its sample outputs become shared */
 } att_infer;
 
 typedef struct att_backward att_backward;

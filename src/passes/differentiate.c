@@ -204,23 +204,12 @@ static att_status make_owner(att_backward *backward, int **out)
     return ATT_OK;
 }
 
-static const char *name_of(const att_graph *graph, att_value value)
-{
-    for (int i = 0; i < graph->inputs.count; i++)
-        if (graph->inputs.items[i].value == value)
-            return graph->inputs.items[i].name;
-    for (int i = 0; i < graph->outputs.count; i++)
-        if (graph->outputs.items[i].value == value)
-            return graph->outputs.items[i].name;
-    return "";
-}
-
 /* The gradients that were asked for become outputs. */
 static att_status name_gradients(att_backward *backward, const att_gradient_request *request)
 {
     att_graph *graph = backward->graph;
     for (int i = 0; i < request->value_count; i++) {
-        const char *of = name_of(graph, request->values[i]);
+        const char *of = request->names[i];
         att_value gradient = backward->gradient[request->values[i]];
         if (gradient == ATT_NONE)
             return att_fail(graph->context, ATT_ERR_ARGUMENT,

@@ -10,6 +10,7 @@
  * values, inputs and outputs of the graph, as outputs named "NAME.grad". */
 typedef struct att_gradient_request {
     const bool *frozen;
+    const char *const *names; /* of each value */
     const att_value *values;
     int value_count;
 } att_gradient_request;
@@ -26,8 +27,8 @@ att_status att_graph_expand(att_graph *graph);
 void att_graph_drop_train_only(att_graph *graph);
 void att_graph_drop_dead(att_graph *graph, const int *owner);
 /* Of equal nodes of one segment, those that make sample values of the same inputs, the first stays: what the backward
- * pass computes again is then what the forward pass computed, for att_graph_remake() to decide about. Of a watcher and
- * another node the other stays, where it is: watchers that read it may then come before it, which
+ * pass computes again is then what the forward pass computed, for att_graph_rematerialize() to decide about. Of a
+ * watcher and another node the other stays, where it is: watchers that read it may then come before it, which
  * att_graph_settle_probes() mends. */
 att_status att_graph_merge_copies(att_graph *graph, const int *owner);
 /* Removes nodes whose op was set to NULL and renumbers the makers of values. */

@@ -26,24 +26,30 @@ void att_graph_compact(att_graph *graph)
             graph->values.items[graph->nodes.items[i].out[j]].node = i;
 }
 
-void att_graph_drop_train_only(att_graph *graph)
-{
-    for (int i = 0; i < graph->nodes.count; i++) {
-        att_node *node = &graph->nodes.items[i];
-        if (!(node->op->flags & ATT_OP_TRAIN_ONLY))
-            continue;
-        replace_everywhere(graph, node->out[0], node->in[0]);
-        node->op = NULL;
-    }
-    att_graph_compact(graph);
-}
-
 static bool is_output(const att_graph *graph, att_value value)
 {
     for (int i = 0; i < graph->outputs.count; i++)
         if (graph->outputs.items[i].value == value)
             return true;
     return false;
+}
+
+/* An output is made by a node: where nothing but an input is left of it, by a copy. */
+void att_graph_drop_train_only(att_graph *graph)
+{
+    const att_op *copy = att_registry_op(graph->context, "cast");
+    for (int i = 0; i < graph->nodes.count; i++) {
+        att_node *node = &graph->nodes.items[i];
+        if (!(node->op->flags & ATT_OP_TRAIN_ONLY))
+            continue;
+        if (copy && is_output(graph, node->out[0]) && !att_graph_maker(graph, node->in[0])) {
+            node->op = copy;
+            continue;
+        }
+        replace_everywhere(graph, node->out[0], node->in[0]);
+        node->op = NULL;
+    }
+    att_graph_compact(graph);
 }
 
 static bool node_is_wanted(const att_node *node, const int *readers, const int *owner)

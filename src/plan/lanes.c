@@ -74,7 +74,7 @@ static att_status place_segment(att_plan *plan, const att_rewritten *from, att_s
 
 att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs)
 {
-    if (!from->owner || plan->lanes == 1)
+    if (!from->owner || plan->lanes == 1 || plan->sum_count == 0)
         return ATT_OK;
     bool *made = att_allocate_array(plan->context, (size_t)plan->sum_count, sizeof *made);
     if (!made)

@@ -120,10 +120,38 @@ static att_status make_uploads(att_plan *plan, const att_rewritten *from, const 
     return ATT_OK;
 }
 
+static bool reads_assigned(const att_plan *plan, const att_ref *in, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < plan->assigned_count; j++)
+            if (in[i].place == ATT_AT_WEIGHTS && in[i].offset == plan->assigned[j])
+                return true;
+    return false;
+}
+
+/* Which buffers a run changes, and whether the prologue has to follow. */
+static att_status find_assigned(att_plan *plan, const att_graph *graph)
+{
+    plan->assigned_count = graph->assigned.count;
+    plan->assigned = att_arena_allocate(&plan->arena, ((size_t)graph->assigned.count + 1) * sizeof *plan->assigned);
+    if (!plan->assigned)
+        return att_fail_memory(plan->context, (size_t)graph->assigned.count * sizeof *plan->assigned, "a plan");
+    for (int i = 0; i < graph->assigned.count; i++)
+        plan->assigned[i] = graph->assigned.items[i].parameter;
+    for (int i = 0; i < plan->packs.count; i++)
+        plan->prologue_reads_assigned |=
+            reads_assigned(plan, plan->packs.items[i].in, plan->packs.items[i].unit->problem.in_count);
+    for (int i = 0; i < plan->prologue.count; i++)
+        plan->prologue_reads_assigned |=
+            reads_assigned(plan, plan->prologue.steps[i].in, plan->prologue.steps[i].unit->problem.in_count);
+    return ATT_OK;
+}
+
 att_status att_make_once(att_plan *plan, const att_rewritten *from, const att_ref *refs)
 {
     int nodes = from->graph->nodes.count;
     ATT_TRY(make_uploads(plan, from, refs));
     ATT_TRY(make_stage(plan, from, 0, refs, &plan->prologue));
-    return make_stage(plan, from, nodes - plan->epilogue.count, refs, &plan->epilogue);
+    ATT_TRY(make_stage(plan, from, nodes - plan->epilogue.count, refs, &plan->epilogue));
+    return find_assigned(plan, from->graph);
 }

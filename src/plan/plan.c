@@ -17,15 +17,20 @@ att_plan_options att_plan_options_defaults(void)
 
 /* --- rewriting --------------------------------------------------------------------------------------------------- */
 
+static att_value find_output(const att_graph *graph, const char *name)
+{
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (strcmp(graph->outputs.items[i].name, name) == 0 && !graph->outputs.items[i].probe)
+            return graph->outputs.items[i].value;
+    return ATT_NONE;
+}
+
 static att_value find_named(const att_graph *graph, const char *name)
 {
     for (int i = 0; i < graph->inputs.count; i++)
         if (strcmp(graph->inputs.items[i].name, name) == 0)
             return graph->inputs.items[i].value;
-    for (int i = 0; i < graph->outputs.count; i++)
-        if (strcmp(graph->outputs.items[i].name, name) == 0 && !graph->outputs.items[i].probe)
-            return graph->outputs.items[i].value;
-    return ATT_NONE;
+    return find_output(graph, name);
 }
 
 /* names: NULL after the last; NULL: none. The values are the caller's. */
@@ -41,6 +46,10 @@ static att_status find_values(const att_graph *graph, const char *const *names, 
         if ((*values)[i] == ATT_NONE)
             return att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no input or output \"%s\" to have a gradient",
                             names[i]);
+        for (int j = 0; j < i; j++)
+            if (strcmp(names[i], names[j]) == 0)
+                return att_fail(graph->context, ATT_ERR_ARGUMENT, "the gradient of \"%s\" is asked for twice",
+                                names[i]);
         if (graph->values.items[(*values)[i]].desc.dtype == ATT_I32)
             return att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" holds whole numbers, which have no gradient",
                             names[i]);
@@ -50,8 +59,8 @@ static att_status find_values(const att_graph *graph, const char *const *names, 
 
 static att_status differentiate(att_graph *graph, const att_plan_options *options, int **owner)
 {
-    att_value loss = find_named(graph, "loss"), *values = NULL;
-    att_gradient_request request = {.frozen = options->frozen};
+    att_value loss = find_output(graph, "loss"), *values = NULL;
+    att_gradient_request request = {.frozen = options->frozen, .names = options->gradients};
     if (loss == ATT_NONE)
         return att_fail(graph->context, ATT_ERR_NOT_FOUND, "a plan with gradients needs an output named \"loss\"");
     att_status status = find_values(graph, options->gradients, &values, &request.value_count);

@@ -124,6 +124,9 @@ struct att_plan {
     size_t packed_bytes;
     const att_parameter_info *parameters;
     int parameter_count;
+    int *assigned; /* buffers that a run changes: indices among the parameters */
+    int assigned_count;
+    bool prologue_reads_assigned;
     att_once prologue, epilogue;
     size_t derived_bytes, total_bytes; /* values of prologue and epilogue; sums of gradients of derived values */
     att_upload *uploads;

@@ -39,7 +39,9 @@ static att_status refuse(const fitting *f, size_t least)
 static att_status fill(const fitting *f, size_t keep_bytes, att_plan **plan)
 {
     size_t low = att_plan_describe(*plan).kept_bytes, high = f->memory / (size_t)f->max_batch + 1;
-    while (low < high && high - low > high / 64) {
+    if (att_plan_describe(*plan).segments == 1)
+        return ATT_OK; /* nothing is kept between segments */
+    while (low < high && high - low > high / 64 + 1) {
         size_t middle = low + (high - low) / 2;
         ATT_TRY(compile(f, middle, plan));
         if (bytes_of(f, *plan) <= f->memory)

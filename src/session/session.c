@@ -85,8 +85,10 @@ static att_status bind_parameters(att_session *session)
         if (index < 0 || !att_shape_equal(weights->parameters[index].shape, parameter->shape) ||
             weights->parameters[index].buffer != parameter->buffer)
             return att_fail(session->context, ATT_ERR_MISMATCH,
-                            "these weights are not those of the plan's graph: %s \"%s\"",
-                            index < 0 ? "they lack" : "another shape or kind has", parameter->name);
+                            index < 0 ? "the weights lack \"%s\", which the plan's graph has"
+                                      : "\"%s\" has another shape in the weights than in the plan's graph, or is a "
+                                        "buffer in one of them only",
+                            parameter->name);
         const att_parameter_place *place = &weights->places[index];
         char *block = weights->blocks[place->block]->values;
         session->parameters[i] =
@@ -117,18 +119,20 @@ static size_t port_bytes(const att_port *ports, int count, int max_batch)
     return bytes;
 }
 
-enum { OWN_PARTS = 5 };
+enum { OWN_PARTS = 6 };
 
 /* Returns their sum. */
 static size_t own_parts(const att_plan *plan, int max_batch, att_memory_part parts[OWN_PARTS])
 {
     att_plan_facts facts = att_plan_describe(plan);
     const att_memory_part own[] = {
-        {"values between layers", att_size_product((size_t)plan->teams, facts.arena_bytes)},
-        {"values kept for the batch", kept_bytes(plan, max_batch)},
+        {"values between layers",
+         att_size_sum(att_size_product((size_t)plan->teams, facts.arena_bytes), reduction_scratch(plan))},
+        {"values kept for the batch", att_size_sum(kept_bytes(plan, max_batch), plan->batch_bytes)},
         {"gradients of other lanes", facts.gradient_bytes},
         {"packed and derived weights", att_size_sum(facts.packed_bytes, plan->derived_bytes + plan->total_bytes)},
-        {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)}};
+        {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)},
+        {"inputs", plan->units.backend->memory->host ? 0 : port_bytes(plan->inputs, plan->input_count, max_batch)}};
     _Static_assert(sizeof own == OWN_PARTS * sizeof *own, "every part has a place");
     size_t sum = 0;
     for (int i = 0; i < OWN_PARTS; i++) {
@@ -362,6 +366,18 @@ static att_status bind_gradient(att_session *session, att_gradient *gradient)
     return ATT_OK;
 }
 
+/* Buffers have changed: other sessions over the weights run their prologue again, and this one where it reads them. */
+static void note_assigned(att_session *session)
+{
+    const att_plan *plan = session->plan;
+    for (int i = 0; i < plan->assigned_count; i++) {
+        int index = session->parameters[plan->assigned[i]].index;
+        session->weights->blocks[session->weights->places[index].block]->version++;
+    }
+    if (!plan->prologue_reads_assigned && session->packed_version > 0)
+        session->packed_version += (uint64_t)plan->assigned_count;
+}
+
 att_status att_session_accumulate(att_session *session, att_gradient *gradient, int batch, double scale, uint64_t seed,
                                   int64_t step, int64_t first)
 {
@@ -372,8 +388,10 @@ att_status att_session_accumulate(att_session *session, att_gradient *gradient, 
     session->batch =
         (att_body_batch){.count = batch, .first = first, .run = {.seed = seed, .step = step, .scale = scale}};
     if (gradient)
-        gradient->filled = true;
-    return att_session_body(session);
+        att_gradient_changed(gradient);
+    att_status status = att_session_body(session);
+    note_assigned(session);
+    return status;
 }
 
 /* --- profile ----------------------------------------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ struct att_update {
     size_t square_bytes;
     double norm_value;
     bool reduced;
+    uint64_t reduced_at; /* gradient->changes */
     const step_list *running;
     const att_hyper *hyper;
 };
@@ -72,9 +73,9 @@ static const att_weights *weights_of(const att_update *update)
     return update->gradient->weights;
 }
 
-static int64_t chunks_of(const att_block *block)
+static int64_t chunks_of(int64_t elements)
 {
-    return (block->layout.trained + SQUARES_CHUNK - 1) / SQUARES_CHUNK;
+    return (elements + SQUARES_CHUNK - 1) / SQUARES_CHUNK;
 }
 
 static att_status reserve(att_update *update, size_t bytes, char **block)
@@ -83,38 +84,16 @@ static att_status reserve(att_update *update, size_t bytes, char **block)
     return *block ? ATT_OK : att_fail_memory(update->context, bytes, "an update");
 }
 
-/* The norm, and what the gradient is scaled by. */
-static att_status add_norm(att_update *update)
-{
-    const att_weights *weights = weights_of(update);
-    int64_t chunks = 0;
-    for (int i = 0; i < weights->block_count; i++)
-        chunks += chunks_of(weights->blocks[i]);
-    update->square_bytes = ((size_t)chunks + 1) * sizeof(double);
-    ATT_TRY(reserve(update, update->square_bytes, &update->square_values));
-    ATT_TRY(reserve(update, sizeof(double), &update->norm));
-    ATT_TRY(reserve(update, sizeof(double), &update->scale));
-    char *squares = update->square_values;
-    for (int i = 0; i < weights->block_count; i++) {
-        int64_t count = chunks_of(weights->blocks[i]);
-        att_desc descs[] = {flat(weights->dtype, weights->blocks[i]->layout.trained), flat(ATT_F64, count)};
-        void *operands[] = {update->gradient->blocks[i], squares};
-        if (count > 0)
-            ATT_TRY(add_step(update, &update->squares, "sum_squares", NULL, descs, operands, 1, 1, threads_of(update)));
-        squares += (size_t)count * sizeof(double);
-    }
-    att_desc descs[] = {flat(ATT_F64, chunks), flat(ATT_F64, 1), flat(weights->dtype, 1)};
-    void *operands[] = {update->square_values, update->norm, update->scale};
-    if (chunks > 0)
-        ATT_TRY(add_step(update, &update->norms, "gradient_norm", NULL, descs, operands, 1, 1, 1));
-    return add_step(update, &update->clips, "clip_factor", NULL, descs + 1, operands + 1, 1, 1, 1);
-}
-
 /* --- groups ------------------------------------------------------------------------------------------------------ */
 
 static bool same_rates(const att_parameter_rates *a, const att_parameter_rates *b)
 {
     return a->lr == b->lr && a->weight_decay == b->weight_decay && a->frozen == b->frozen;
+}
+
+static bool same_frozen(const att_parameter_rates *a, const att_parameter_rates *b)
+{
+    return a->frozen == b->frozen;
 }
 
 /* What the optimiser's calls are made of. */
@@ -135,26 +114,6 @@ static char *element_at(const att_update *update, void *block, int64_t offset)
     return (char *)block + (size_t)offset * att_dtype_size(weights_of(update)->dtype);
 }
 
-/* Elements [begin, end) of a block, whose parameters have equal rates. */
-static att_status add_range(att_update *update, const optimizer *with, int block_index, int64_t begin, int64_t end,
-                            const att_parameter_rates *rates)
-{
-    enum { MOST_OPERANDS = 3 + sizeof with->op->slots / sizeof *with->op->slots };
-    const att_weights *weights = weights_of(update);
-    const att_block *block = weights->blocks[block_index];
-    att_update_attrs attrs = {.lr = rates->lr, .weight_decay = rates->weight_decay};
-    att_desc range = flat(weights->dtype, end - begin);
-    att_desc descs[MOST_OPERANDS] = {range, flat(weights->dtype, 1), range};
-    void *operands[MOST_OPERANDS] = {element_at(update, update->gradient->blocks[block_index], begin), update->scale,
-                                     element_at(update, block->values, begin)};
-    for (int i = 0; i < with->slot_count; i++) {
-        descs[3 + i] = range;
-        operands[3 + i] = element_at(update, att_block_slot(block, with->op->slots[i]), begin);
-    }
-    return add_step(update, &update->updates, with->op->name, &attrs, descs, operands, 2, 1 + with->slot_count,
-                    threads_of(update));
-}
-
 /* The parameter that begins at `offset`, or -1. */
 static int parameter_at(const att_weights *weights, int block, int64_t offset)
 {
@@ -170,24 +129,91 @@ static int64_t padded_count(const att_parameter_info *parameter)
     return (count + ATT_WEIGHT_ALIGN - 1) / ATT_WEIGHT_ALIGN * ATT_WEIGHT_ALIGN;
 }
 
-/* Neighbours with equal rates are updated by one call. */
-static att_status add_block(att_update *update, const optimizer *with, int block)
+/* Elements [begin, end) of a block whose parameters have equal rates; all zero before the first of a block. */
+typedef struct range_walk {
+    int block;
+    int64_t begin, end;
+    att_parameter_rates rates;
+} range_walk;
+
+/* The next range of neighbours that are `same`; false behind the last. */
+static bool next_range(const att_update *update, const optimizer *with,
+                       bool (*same)(const att_parameter_rates *, const att_parameter_rates *), range_walk *walk)
 {
     const att_weights *weights = weights_of(update);
-    int64_t trained = weights->blocks[block]->layout.trained, begin = 0, at = 0;
-    att_parameter_rates rates = {.frozen = true};
-    while (at < trained) {
-        int parameter = parameter_at(weights, block, at);
+    walk->begin = walk->end;
+    while (walk->end < weights->blocks[walk->block]->layout.trained) {
+        int parameter = parameter_at(weights, walk->block, walk->end);
         att_parameter_rates own = rates_of(update, with, parameter);
-        if (!same_rates(&own, &rates)) {
-            if (at > begin && !rates.frozen)
-                ATT_TRY(add_range(update, with, block, begin, at, &rates));
-            begin = at;
-            rates = own;
-        }
-        at += padded_count(&weights->parameters[parameter]);
+        if (walk->end == walk->begin)
+            walk->rates = own;
+        else if (!same(&own, &walk->rates))
+            break;
+        walk->end += padded_count(&weights->parameters[parameter]);
     }
-    return at > begin && !rates.frozen ? add_range(update, with, block, begin, at, &rates) : ATT_OK;
+    return walk->end > walk->begin;
+}
+
+static att_status add_range(att_update *update, const optimizer *with, const range_walk *walk)
+{
+    enum { MOST_OPERANDS = 3 + sizeof with->op->slots / sizeof *with->op->slots };
+    const att_weights *weights = weights_of(update);
+    const att_block *block = weights->blocks[walk->block];
+    att_update_attrs attrs = {.lr = walk->rates.lr, .weight_decay = walk->rates.weight_decay};
+    att_desc range = flat(weights->dtype, walk->end - walk->begin);
+    att_desc descs[MOST_OPERANDS] = {range, flat(weights->dtype, 1), range};
+    void *operands[MOST_OPERANDS] = {element_at(update, update->gradient->blocks[walk->block], walk->begin),
+                                     update->scale, element_at(update, block->values, walk->begin)};
+    for (int i = 0; i < with->slot_count; i++) {
+        descs[3 + i] = range;
+        operands[3 + i] = element_at(update, att_block_slot(block, with->op->slots[i]), walk->begin);
+    }
+    return add_step(update, &update->updates, with->op->name, &attrs, descs, operands, 2, 1 + with->slot_count,
+                    threads_of(update));
+}
+
+/* Appends the sums of squares of a range. */
+static att_status add_squares(att_update *update, const range_walk *walk, int64_t *chunks)
+{
+    int64_t count = chunks_of(walk->end - walk->begin);
+    att_desc descs[] = {flat(weights_of(update)->dtype, walk->end - walk->begin), flat(ATT_F64, count)};
+    void *operands[] = {element_at(update, update->gradient->blocks[walk->block], walk->begin),
+                        update->square_values + (size_t)*chunks * sizeof(double)};
+    *chunks += count;
+    return add_step(update, &update->squares, "sum_squares", NULL, descs, operands, 1, 1, threads_of(update));
+}
+
+/* The norm of what is not frozen, and what the gradient is scaled by. */
+static att_status add_norm(att_update *update, const optimizer *with)
+{
+    const att_weights *weights = weights_of(update);
+    int64_t chunks = 0, most = weights->count + 1;
+    for (int i = 0; i < weights->block_count; i++)
+        most += chunks_of(weights->blocks[i]->layout.trained);
+    update->square_bytes = (size_t)most * sizeof(double);
+    ATT_TRY(reserve(update, update->square_bytes, &update->square_values));
+    ATT_TRY(reserve(update, sizeof(double), &update->norm));
+    ATT_TRY(reserve(update, sizeof(double), &update->scale));
+    for (int i = 0; i < weights->block_count; i++) {
+        range_walk walk = {.block = i};
+        while (next_range(update, with, same_frozen, &walk))
+            if (!walk.rates.frozen)
+                ATT_TRY(add_squares(update, &walk, &chunks));
+    }
+    att_desc descs[] = {flat(ATT_F64, chunks), flat(ATT_F64, 1), flat(weights->dtype, 1)};
+    void *operands[] = {update->square_values, update->norm, update->scale};
+    if (chunks > 0)
+        ATT_TRY(add_step(update, &update->norms, "gradient_norm", NULL, descs, operands, 1, 1, 1));
+    return add_step(update, &update->clips, "clip_factor", NULL, descs + 1, operands + 1, 1, 1, 1);
+}
+
+static att_status add_updates(att_update *update, const optimizer *with, int block)
+{
+    range_walk walk = {.block = block};
+    while (next_range(update, with, same_rates, &walk))
+        if (!walk.rates.frozen)
+            ATT_TRY(add_range(update, with, &walk));
+    return ATT_OK;
 }
 
 static att_status add_average(att_update *update, int block_index)
@@ -286,9 +312,9 @@ static att_status prepare(att_update *update, const att_update_options *options)
         ATT_TRY(att_weights_add_slot(weights, with.op->slots[i]));
     if (options->ema)
         ATT_TRY(att_weights_add_slot(weights, "ema"));
-    ATT_TRY(add_norm(update));
+    ATT_TRY(add_norm(update, &with));
     for (int i = 0; i < weights->block_count; i++) {
-        ATT_TRY(add_block(update, &with, i));
+        ATT_TRY(add_updates(update, &with, i));
         if (options->ema)
             ATT_TRY(add_average(update, i));
     }
@@ -385,6 +411,7 @@ att_status att_update_reduce(att_update *update, double *norm)
     if (!isfinite(update->norm_value))
         return att_fail(update->context, ATT_ERR_NONFINITE, "the gradient's norm is %g", update->norm_value);
     update->reduced = true;
+    update->reduced_at = update->gradient->changes;
     return ATT_OK;
 }
 
@@ -397,8 +424,12 @@ static att_status apply(att_update *update)
 
 att_status att_update_apply(att_update *update, const att_hyper *hyper)
 {
-    if (!update->reduced)
-        return att_fail(update->context, ATT_ERR_ARGUMENT, "an update follows att_update_reduce()");
+    if (!update->reduced || update->reduced_at != update->gradient->changes)
+        return att_fail(update->context, ATT_ERR_ARGUMENT,
+                        "an update follows att_update_reduce() of the same gradient");
+    if (hyper->update < 1)
+        return att_fail(update->context, ATT_ERR_ARGUMENT, "updates are counted from 1, not %lld",
+                        (long long)hyper->update);
     const att_weights *weights = weights_of(update);
     update->reduced = false;
     update->hyper = hyper;

@@ -68,6 +68,13 @@ void att_gradient_begin(att_gradient *gradient)
         if (gradient->blocks[i])
             weights->memory->clear(gradient->blocks[i], att_gradient_block_bytes(weights, weights->blocks[i]));
     gradient->filled = false;
+    gradient->changes++;
+}
+
+void att_gradient_changed(att_gradient *gradient)
+{
+    gradient->filled = true;
+    gradient->changes++;
 }
 
 char *att_gradient_at(const att_gradient *gradient, int index)
@@ -111,7 +118,7 @@ att_status att_gradient_add(att_gradient *gradient, int index, const void *host,
         else
             ((float *)sum)[i] += ((const float *)host)[i];
     gradient->weights->memory->copy_in(att_gradient_at(gradient, index), sum, bytes);
-    gradient->filled = true;
+    att_gradient_changed(gradient);
     att_free(gradient->context, sum);
     return ATT_OK;
 }

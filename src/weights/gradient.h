@@ -11,7 +11,11 @@ struct att_gradient {
     att_weights *weights;
     char **blocks; /* by block of the weights: its trained elements */
     bool filled;   /* something was added since it began */
+    uint64_t changes;
 };
+
+/* Something was added. */
+void att_gradient_changed(att_gradient *gradient);
 
 size_t att_gradient_bytes(const att_weights *weights);
 size_t att_gradient_block_bytes(const att_weights *weights, const att_block *block);

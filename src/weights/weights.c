@@ -209,7 +209,7 @@ void att_weights_destroy(att_weights **out)
     size_t bytes = att_block_bytes(weights, own);
     if (own->values)
         weights->memory->release(weights->context, own->values, bytes);
-    for (int i = 0; i < own->slot_count; i++)
+    for (int i = 0; i < own->slot_count && bytes > 0; i++)
         weights->memory->release(weights->context, own->slots[i].values, bytes);
     att_arena_free(&weights->arena);
     att_free(weights->context, weights);
@@ -378,7 +378,7 @@ static void initialise(att_weights *weights, int index, uint64_t seed)
 
 static void clear_slots(att_weights *weights, const att_block *block)
 {
-    for (int i = 0; i < block->slot_count; i++)
+    for (int i = 0; i < block->slot_count && block->layout.elements > 0; i++)
         weights->memory->clear(block->slots[i].values, att_block_bytes(weights, block));
 }
 
