@@ -232,9 +232,9 @@ ATT_API att_value att_windows_back(att_graph *graph, att_value windows, int heig
  */
 ATT_API att_value att_merge_patches(att_graph *graph, att_value x);
 
-/* Rows of a shared table [V, C]: y[.., c] = table[indices[..], c]. indices [..]: a sample value of type I32 with at
- * most ATT_MAX_RANK - 1 axes; y [.., C]. An index outside [0, V) makes its row NaN and adds nothing to the table's
- * gradient.
+/* Rows of a shared table [V, C]: y[.., c] = table[indices[..], c]. indices [..]: a sample value, or a constant, of
+ * type I32 with at most ATT_MAX_RANK - 1 axes; y [.., C]. An index outside [0, V) makes its row NaN and adds nothing to
+ * the table's gradient.
  */
 ATT_API att_value att_embed(att_graph *graph, att_value table, att_value indices);
 

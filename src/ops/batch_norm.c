@@ -48,7 +48,8 @@ static att_status batch_norm_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Of the frozen form: in training there is no other. An activation is absorbed only after this. */
+/* Of the form with running statistics: a training plan has another one in its place unless it is frozen. An activation
+ * is absorbed only after this. */
 static void batch_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
