@@ -29,14 +29,9 @@ static att_status add_pack(att_plan *plan, bool once, att_step *step)
             step->packed = i;
             return ATT_OK;
         }
-    if (plan->packs.count == plan->packs.capacity) {
-        int larger = plan->packs.capacity ? plan->packs.capacity * 2 : 64;
-        att_pack *grown = att_reallocate(plan->context, plan->packs.items, (size_t)larger * sizeof *grown);
-        if (!grown)
-            return att_fail_memory(plan->context, (size_t)larger * sizeof *grown, "a plan");
-        plan->packs.items = grown;
-        plan->packs.capacity = larger;
-    }
+    if (!att_list_grow(plan->context, (void *)&plan->packs.items, plan->packs.count, &plan->packs.capacity,
+                       sizeof *plan->packs.items))
+        return att_fail_memory(plan->context, sizeof *plan->packs.items, "a plan");
     step->packed = plan->packs.count;
     att_pack *pack = &plan->packs.items[plan->packs.count++];
     *pack = (att_pack){.once = once, .unit = unit, .in = step->in, .offset = plan->packed_bytes};

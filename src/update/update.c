@@ -34,8 +34,7 @@ struct att_update {
     char *square_values, *norm, *scale;
     size_t square_bytes;
     double norm_value;
-    bool reduced;
-    uint64_t reduced_at; /* gradient->changes */
+    uint64_t reduced_at; /* gradient->changes when the norm was taken; 0: there is none to apply */
     const step_list *running;
     const att_hyper *hyper;
 };
@@ -400,7 +399,7 @@ static att_status run_list(att_update *update, const step_list *list)
 
 att_status att_update_reduce(att_update *update, double *norm)
 {
-    update->reduced = false;
+    update->reduced_at = 0;
     if (!update->gradient->filled)
         return att_fail(update->context, ATT_ERR_ARGUMENT, "nothing was added to the gradient");
     ATT_TRY(run_list(update, &update->squares));
@@ -410,7 +409,6 @@ att_status att_update_reduce(att_update *update, double *norm)
         *norm = update->norm_value;
     if (!isfinite(update->norm_value))
         return att_fail(update->context, ATT_ERR_NONFINITE, "the gradient's norm is %g", update->norm_value);
-    update->reduced = true;
     update->reduced_at = update->gradient->changes;
     return ATT_OK;
 }
@@ -424,14 +422,14 @@ static att_status apply(att_update *update)
 
 att_status att_update_apply(att_update *update, const att_hyper *hyper)
 {
-    if (!update->reduced || update->reduced_at != update->gradient->changes)
+    if (update->reduced_at == 0 || update->reduced_at != update->gradient->changes)
         return att_fail(update->context, ATT_ERR_ARGUMENT,
                         "an update follows att_update_reduce() of the same gradient");
     if (hyper->update < 1)
         return att_fail(update->context, ATT_ERR_ARGUMENT, "updates are counted from 1, not %lld",
                         (long long)hyper->update);
     const att_weights *weights = weights_of(update);
-    update->reduced = false;
+    update->reduced_at = 0;
     update->hyper = hyper;
     att_status status = apply(update);
     update->hyper = NULL;

@@ -11,7 +11,8 @@ struct att_gradient {
     att_weights *weights;
     char **blocks; /* by block of the weights: its trained elements */
     bool filled;   /* something was added since it began */
-    uint64_t changes;
+    uint64_t
+        changes; /* counts them, so that an update knows whether its norm is that of the gradient; from 1 once filled */
 };
 
 /* Something was added. */

@@ -83,14 +83,19 @@ static void sum_group(const att_call *call, const group *g)
     }
 }
 
-static att_status run_sums(const att_call *call)
+static att_status for_groups(const att_call *call, void (*work)(const att_call *call, const group *g))
 {
     ref_range share = ref_share(call, groups_of(call));
     for (int64_t number = share.begin; number < share.end; number++) {
         group g = group_at(call, GRAD_X, GRAD_MOMENTS, number);
-        sum_group(call, &g);
+        work(call, &g);
     }
     return ATT_OK;
+}
+
+static att_status run_sums(const att_call *call)
+{
+    return for_groups(call, sum_group);
 }
 
 const att_kernel att_ref_group_norm_sums = {.op = "group_norm_sums", .name = "ref", .run = run_sums};
@@ -114,12 +119,7 @@ static void group_dx(const att_call *call, const group *g)
 
 static att_status run_grad(const att_call *call)
 {
-    ref_range share = ref_share(call, groups_of(call));
-    for (int64_t number = share.begin; number < share.end; number++) {
-        group g = group_at(call, GRAD_X, GRAD_MOMENTS, number);
-        group_dx(call, &g);
-    }
-    return ATT_OK;
+    return for_groups(call, group_dx);
 }
 
 const att_kernel att_ref_group_norm_grad = {.op = "group_norm_grad", .name = "ref", .run = run_grad};
