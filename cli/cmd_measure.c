@@ -177,7 +177,7 @@ static double seconds_since(const struct timespec *begun)
     return (double)(now.tv_sec - begun->tv_sec) + 1e-9 * (double)(now.tv_nsec - begun->tv_nsec);
 }
 
-static att_status emit(const job *j, att_event_kind kind, const att_field *fields, int count)
+static att_status emit(const job *j, att_event_kind kind, const att_event_field *fields, int count)
 {
     att_event event = {.kind = kind,
                        .epoch = j->stood.epoch,
@@ -200,16 +200,16 @@ static const char *number_text(double value, char text[24])
 enum { FAMILY = 7 };
 
 /* What the network's family alone has, called as the options of a training are. Returns how many. */
-static int put_family(const job *j, att_field fields[FAMILY])
+static int put_family(const job *j, att_event_field fields[FAMILY])
 {
     const att_model_options *o = &j->loaded.identity.options;
-    const att_field residual[FAMILY] = {
+    const att_event_field residual[FAMILY] = {
         {.name = "layers", .text = o->layers},           {.name = "stem_type", .text = o->stem_type},
         {.name = "width", .number = o->width},           {.name = "cardinality", .number = o->cardinality},
         {.name = "base_width", .number = o->base_width}, {.name = "attn", .text = o->attn},
         {.name = "attn_blocks", .text = o->attn_blocks},
     };
-    const att_field vit[] = {
+    const att_event_field vit[] = {
         {.name = "patch_size", .number = o->patch_size},
         {.name = "embed_dim", .number = o->embed_dim},
         {.name = "num_heads", .number = o->num_heads},
@@ -247,7 +247,7 @@ static att_status emit_begin(const job *j)
     }
     snprintf(means, sizeof means, last > 0 ? "%s %s %s" : "%s", mean[0], mean[1], mean[2]);
     snprintf(stds, sizeof stds, last > 0 ? "%s %s %s" : "%s", std[0], std[1], std[2]);
-    const att_field common[] = {
+    const att_event_field common[] = {
         {.name = "model", .text = identity->name},
         {.name = "checkpoint", .text = s->on.data.checkpoint},
         {.name = "weights", .text = j->weights},
@@ -270,7 +270,7 @@ static att_status emit_begin(const job *j)
         {.name = "depth", .number = o->depth},
     };
     enum { COMMON = sizeof common / sizeof *common };
-    att_field fields[COMMON + FAMILY];
+    att_event_field fields[COMMON + FAMILY];
     memcpy(fields, common, sizeof common);
     return emit(j, ATT_EVENT_RUN_BEGIN, fields, COMMON + put_family(j, fields + COMMON));
 }
@@ -278,12 +278,12 @@ static att_status emit_begin(const job *j)
 static att_status emit_all(const job *j)
 {
     const settings *s = j->settings;
-    const att_field found[] = {{.name = "split", .text = split_of(j)},
-                               {.name = "images", .number = (double)j->images},
-                               {.name = "class_map", .text = s->on.data.class_map ? s->on.data.class_map : ""},
-                               {.name = "with", .text = j->with},
-                               {.name = "nodes", .text = s->instruments.nodes}};
-    const att_field end[] = {{.name = "status", .text = att_status_name(ATT_OK)}};
+    const att_event_field found[] = {{.name = "split", .text = split_of(j)},
+                                     {.name = "images", .number = (double)j->images},
+                                     {.name = "class_map", .text = s->on.data.class_map ? s->on.data.class_map : ""},
+                                     {.name = "with", .text = j->with},
+                                     {.name = "nodes", .text = s->instruments.nodes}};
+    const att_event_field end[] = {{.name = "status", .text = att_status_name(ATT_OK)}};
     att_status status = emit_begin(j);
     if (status == ATT_OK)
         status = emit(j, ATT_EVENT_MEASURE, found, sizeof found / sizeof *found);

@@ -18,11 +18,11 @@ typedef enum att_event_kind {
 } att_event_kind;
 
 /* One named value: `text` where it is not NULL, else `number`. */
-typedef struct att_field {
+typedef struct att_event_field {
     const char *name; /* "train_loss", "eval_top1", "lr" */
     double number;
     const char *text;
-} att_field;
+} att_event_field;
 
 /* One figure of an instrument (attscope/measure.h): mean and standard deviation (n - 1; NaN for one sample) over
  * samples. */
@@ -41,7 +41,7 @@ typedef struct att_event {
     att_event_kind kind;
     int64_t epoch, step; /* 0-based epoch; updates done so far */
     double seconds;      /* since the run began */
-    const att_field *fields;
+    const att_event_field *fields;
     int field_count;
     const att_measurement *measurements; /* of ATT_EVENT_MEASURE, which has fields only for what concerns them all */
     int measurement_count;

@@ -161,7 +161,7 @@ static void append_cell(att_text *row, const att_event *event, const char *colum
 {
     att_text_append_bytes(row, ",", 1);
     for (int i = 0; i < event->field_count; i++) {
-        const att_field *field = &event->fields[i];
+        const att_event_field *field = &event->fields[i];
         char number[ATT_NUMBER_TEXT];
         if (strcmp(field->name, column) == 0) {
             append_text(row, field->text != NULL ? field->text : att_format_number(field->number, number));

@@ -25,7 +25,7 @@ typedef struct reading {
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
 
-static bool same_field(const json_t *object, const att_field *field)
+static bool same_field(const json_t *object, const att_event_field *field)
 {
     const json_t *member = json_object_get(object, field->name);
     if (field->text)
@@ -184,7 +184,7 @@ static const char *unit_of(const char *instrument)
     return NULL;
 }
 
-static int fields_of(json_t *object, att_field fields[MOST_FIELDS])
+static int fields_of(json_t *object, att_event_field fields[MOST_FIELDS])
 {
     static const char *const own[] = {"event", "epoch", "step", "seconds", "measurements"};
     const char *key;
@@ -196,9 +196,9 @@ static int fields_of(json_t *object, att_field fields[MOST_FIELDS])
         for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             taken |= strcmp(key, own[i]) == 0;
         if (!taken)
-            fields[count++] = (att_field){.name = key,
-                                          .number = json_is_number(value) ? json_number_value(value) : NAN,
-                                          .text = json_string_value(value)};
+            fields[count++] = (att_event_field){.name = key,
+                                                .number = json_is_number(value) ? json_number_value(value) : NAN,
+                                                .text = json_string_value(value)};
     }
     return count;
 }
@@ -206,7 +206,7 @@ static int fields_of(json_t *object, att_field fields[MOST_FIELDS])
 static att_status emit_event(const att_earlier_event *kept, const att_sink *sink)
 {
     att_figures *figures = kept->figures;
-    att_field fields[MOST_FIELDS];
+    att_event_field fields[MOST_FIELDS];
     const json_t *seconds = json_object_get(kept->object, "seconds");
     for (int i = 0; i < figures->count; i++)
         figures->items[i].unit = unit_of(figures->items[i].instrument);

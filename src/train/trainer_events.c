@@ -45,7 +45,7 @@ static att_status send(const att_trainer *trainer, const att_event *event)
     return ATT_OK;
 }
 
-static att_event event_of(const att_trainer *trainer, att_event_kind kind, const att_field *fields, int count)
+static att_event event_of(const att_trainer *trainer, att_event_kind kind, const att_event_field *fields, int count)
 {
     return (att_event){.kind = kind,
                        .epoch = trainer->state.epoch,
@@ -55,7 +55,7 @@ static att_event event_of(const att_trainer *trainer, att_event_kind kind, const
                        .field_count = count};
 }
 
-static att_status emit(const att_trainer *trainer, att_event_kind kind, const att_field *fields, int count)
+static att_status emit(const att_trainer *trainer, att_event_kind kind, const att_event_field *fields, int count)
 {
     att_event event = event_of(trainer, kind, fields, count);
     return send(trainer, &event);
@@ -64,7 +64,7 @@ static att_status emit(const att_trainer *trainer, att_event_kind kind, const at
 att_status att_trainer_emit_measure(att_trainer *trainer)
 {
     att_measure *measure = trainer->options->measure;
-    const att_field fields[] = {
+    const att_event_field fields[] = {
         {.name = "split", .text = "train"},
         {.name = "images", .number = (double)trainer->update_pace.images},
     };
@@ -76,7 +76,7 @@ att_status att_trainer_emit_measure(att_trainer *trainer)
 att_status att_trainer_emit_begin(att_trainer *trainer)
 {
     const att_train_run *run = &trainer->run;
-    att_field fields[FIELDS_MAX] = {
+    att_event_field fields[FIELDS_MAX] = {
         {.name = "model", .text = att_model_name(run->model)},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(run->model))},
         {.name = "train_images", .number = (double)att_dataset_count(run->data->train)},
@@ -96,7 +96,7 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
 
 att_status att_trainer_emit_step(att_trainer *trainer)
 {
-    const att_field fields[] = {
+    const att_event_field fields[] = {
         {.name = "loss", .number = trainer->update_loss},
         {.name = "lr", .number = trainer->lr},
         {.name = "grad_norm", .number = trainer->grad_norm},
@@ -106,11 +106,11 @@ att_status att_trainer_emit_step(att_trainer *trainer)
     return emit(trainer, ATT_EVENT_STEP, fields, sizeof fields / sizeof *fields);
 }
 
-static int put_evaluation(att_field *fields, const char *const names[3], const att_evaluation *evaluation)
+static int put_evaluation(att_event_field *fields, const char *const names[3], const att_evaluation *evaluation)
 {
-    fields[0] = (att_field){.name = names[0], .number = evaluation->loss};
-    fields[1] = (att_field){.name = names[1], .number = evaluation->top1};
-    fields[2] = (att_field){.name = names[2], .number = evaluation->top5};
+    fields[0] = (att_event_field){.name = names[0], .number = evaluation->loss};
+    fields[1] = (att_event_field){.name = names[1], .number = evaluation->top1};
+    fields[2] = (att_event_field){.name = names[2], .number = evaluation->top5};
     return 3;
 }
 
@@ -118,25 +118,25 @@ att_status att_trainer_emit_epoch(att_trainer *trainer)
 {
     static const char *const names[] = {"eval_loss", "eval_top1", "eval_top5"};
     static const char *const plain_names[] = {"eval_plain_loss", "eval_plain_top1", "eval_plain_top5"};
-    att_field fields[FIELDS_MAX] = {{.name = "train_loss", .number = trainer->result.train_loss}};
+    att_event_field fields[FIELDS_MAX] = {{.name = "train_loss", .number = trainer->result.train_loss}};
     int count = 1;
     if (trainer->run.data->eval)
         count += put_evaluation(fields + count, names, &trainer->evaluation);
     if (trainer->run.data->eval && trainer->options->model_ema)
         count += put_evaluation(fields + count, plain_names, &trainer->plain);
-    fields[count++] = (att_field){.name = "lr", .number = trainer->lr};
-    fields[count++] = (att_field){.name = "images_per_second", .number = trainer->result.images_per_second};
-    fields[count++] = (att_field){.name = "wait_share", .number = trainer->result.wait_share};
+    fields[count++] = (att_event_field){.name = "lr", .number = trainer->lr};
+    fields[count++] = (att_event_field){.name = "images_per_second", .number = trainer->result.images_per_second};
+    fields[count++] = (att_event_field){.name = "wait_share", .number = trainer->result.wait_share};
     if (trainer->options->skip_corrupt)
-        fields[count++] = (att_field){.name = "train_corrupt", .number = (double)trainer->result.train_corrupt};
+        fields[count++] = (att_event_field){.name = "train_corrupt", .number = (double)trainer->result.train_corrupt};
     if (trainer->options->skip_corrupt && trainer->run.data->eval)
-        fields[count++] = (att_field){.name = "eval_corrupt", .number = (double)trainer->result.eval_corrupt};
+        fields[count++] = (att_event_field){.name = "eval_corrupt", .number = (double)trainer->result.eval_corrupt};
     return emit(trainer, ATT_EVENT_EPOCH, fields, count);
 }
 
 static att_status emit_corrupt(att_trainer *trainer, const char *set, const char *what, const char *reason)
 {
-    const att_field fields[] = {{.name = "message", .text = reason}, {.name = "set", .text = set}};
+    const att_event_field fields[] = {{.name = "message", .text = reason}, {.name = "set", .text = set}};
     att_log(trainer->context, ATT_LOG_WARNING, "image %s: %s", what, reason);
     return emit(trainer, ATT_EVENT_WARNING, fields, sizeof fields / sizeof *fields);
 }
@@ -159,8 +159,8 @@ att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
     char message[MESSAGE_SIZE] = "";
     if (status != ATT_OK)
         snprintf(message, sizeof message, "%s", att_context_message(trainer->context));
-    const att_field fields[] = {{.name = "status", .text = att_status_name(status)},
-                                {.name = "message", .text = message}};
+    const att_event_field fields[] = {{.name = "status", .text = att_status_name(status)},
+                                      {.name = "message", .text = message}};
     att_status answer = emit(trainer, ATT_EVENT_RUN_END, fields, 2);
     return status == ATT_OK ? answer : att_fail(trainer->context, status, "%s", message);
 }

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     att_store_resume resume = {data[0] / 4, data[0]};
     att_sink sink;
     if (att_store_open(fuzz_context(), fuzz_folder(), &(att_store_options){.resume = &resume}, &sink) == ATT_OK) {
-        const att_field fields[] = {{"lr", 0.1, NULL}, {"train_loss", 1.5, NULL}, {"eval_note", 0, "a,\"b\""}};
+        const att_event_field fields[] = {{"lr", 0.1, NULL}, {"train_loss", 1.5, NULL}, {"eval_note", 0, "a,\"b\""}};
         att_event event = {.kind = ATT_EVENT_EPOCH,
                            .epoch = resume.epoch,
                            .step = resume.step + 1,

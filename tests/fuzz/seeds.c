@@ -150,7 +150,7 @@ static void make_runs(void)
     size_t size;
     snprintf(folder, sizeof folder, "%s/run", fuzz_folder());
     snprintf(database, sizeof database, "%s/runs.sqlite", fuzz_folder());
-    const att_field fields[] = {{"model", 0, "vit"}, {"lr", 0.1, NULL}};
+    const att_event_field fields[] = {{"model", 0, "vit"}, {"lr", 0.1, NULL}};
     att_event event = {.kind = ATT_EVENT_RUN_BEGIN, .fields = fields, .field_count = 2};
     att_sink sink;
     fuzz_require(att_store_open(fuzz_context(), folder, &(att_store_options){.database = database}, &sink) == ATT_OK &&

@@ -91,7 +91,7 @@ static inline att_status fixture_observe(fixture *f, int variant)
 }
 
 static inline att_status fixture_emit(const att_sink *sink, att_event_kind kind, int64_t epoch, int64_t step,
-                                      const att_field *fields, int count, att_measure *measure)
+                                      const att_event_field *fields, int count, att_measure *measure)
 {
     att_event event = {.kind = kind, .epoch = epoch, .step = step, .fields = fields, .field_count = count};
     if (measure) {
@@ -100,8 +100,9 @@ static inline att_status fixture_emit(const att_sink *sink, att_event_kind kind,
     }
     return sink->emit(sink->user, &event);
 }
-#define FIXTURE_FIELDS(...) \
-    (const att_field[]){__VA_ARGS__}, (int)(sizeof((const att_field[]){__VA_ARGS__}) / sizeof(att_field))
+#define FIXTURE_FIELDS(...)                 \
+    (const att_event_field[]){__VA_ARGS__}, \
+        (int)(sizeof((const att_event_field[]){__VA_ARGS__}) / sizeof(att_event_field))
 
 /* Losses fall as 1 / (1 + step), with a NaN on the way. */
 static inline att_status fixture_train(fixture *f, const att_sink *sink, const char *model, const char *seed)

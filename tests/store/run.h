@@ -6,11 +6,12 @@
 
 #include "io/scratch.h"
 
-#define FIELDS(...) \
-    (const att_field[]){__VA_ARGS__}, (int)(sizeof((const att_field[]){__VA_ARGS__}) / sizeof(att_field))
+#define FIELDS(...)                         \
+    (const att_event_field[]){__VA_ARGS__}, \
+        (int)(sizeof((const att_event_field[]){__VA_ARGS__}) / sizeof(att_event_field))
 
 static inline att_status emit(const att_sink *sink, att_event_kind kind, int64_t epoch, int64_t step,
-                              const att_field *fields, int count)
+                              const att_event_field *fields, int count)
 {
     const att_event event = {
         .kind = kind, .epoch = epoch, .step = step, .seconds = 0.5, .fields = fields, .field_count = count};

@@ -73,7 +73,7 @@ static void emit_measure(const att_sink *sink, int64_t step)
 {
     const att_event event = {.kind = ATT_EVENT_MEASURE,
                              .step = step,
-                             .fields = (const att_field[]){{"split", 0, "train"}, {"images", 3, NULL}},
+                             .fields = (const att_event_field[]){{"split", 0, "train"}, {"images", 3, NULL}},
                              .field_count = 2,
                              .measurements = figures,
                              .measurement_count = 2};
@@ -191,7 +191,7 @@ static att_status emit_some(scratch *self, int64_t step, const char *data, int f
                              .epoch = 1,
                              .step = step,
                              .seconds = 0.5,
-                             .fields = (const att_field[]){{"split", 0, "val"}},
+                             .fields = (const att_event_field[]){{"split", 0, "val"}},
                              .field_count = 1,
                              .measurements = figures + first,
                              .measurement_count = count};

@@ -176,7 +176,7 @@ static void scalars_are_written_under_their_tags(void **state)
     };
     const att_event measured = {.kind = ATT_EVENT_MEASURE,
                                 .step = 300,
-                                .fields = (const att_field[]){{"images", 3, NULL}},
+                                .fields = (const att_event_field[]){{"images", 3, NULL}},
                                 .field_count = 1,
                                 .measurements = measurements,
                                 .measurement_count = 3};

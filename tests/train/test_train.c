@@ -204,7 +204,7 @@ typedef struct heard {
     char status[32];
 } heard;
 
-static const att_field *field(const att_event *event, const char *name)
+static const att_event_field *field(const att_event *event, const char *name)
 {
     for (int i = 0; i < event->field_count; i++)
         if (strcmp(event->fields[i].name, name) == 0)
