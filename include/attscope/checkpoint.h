@@ -2,8 +2,10 @@
  *
  * Tensors: the weights under timm's names, "ema.<name>" where an average is kept, "optimizer.<slot>.<name>" for what
  * the optimiser keeps. Metadata: the model's identity (attscope/models.h) and the state of the training, one key
- * "attscope.train.<what>" each; numbers that decide bits are written exactly. Any reader of safetensors can open the
- * file; att_model_identify() and att_model_load() take the weights from it.
+ * "attscope.train.<what>" each; numbers that decide bits are written exactly. "attscope.train.version" is the version
+ * of attscope since which such a training can be continued: "0.2", or "1" in files of attscope 0.1, which can be opened
+ * but not continued. Any reader of safetensors can open the file; att_model_identify() and att_model_load() take the
+ * weights from it.
  */
 #ifndef ATTSCOPE_CHECKPOINT_H
 #define ATTSCOPE_CHECKPOINT_H

@@ -68,7 +68,7 @@ att_status att_checkpoint_load_ema(const att_model *model, const att_tensors *fi
 att_status att_checkpoint_describe(att_context *context, const att_tensors *file, att_checkpoint_info *info)
 {
     att_checkpoint_info read = {.ema = has_ema(file)};
-    if (att_metadata_text(file, "version")) {
+    if (att_metadata_has_training(file)) {
         int64_t epoch, best_epoch;
         ATT_TRY(att_metadata_integer(context, file, "epoch", 0, INT32_MAX, &epoch));
         ATT_TRY(att_metadata_integer(context, file, "batch", 0, INT64_MAX, &read.batch));
@@ -190,7 +190,7 @@ static bool find_trained_on(const att_tensors *file, int classes, const att_know
 const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes)
 {
     const char *said = att_tensors_metadata(file, ATT_CLASSES_KEY);
-    if (att_checkpoint_classes(file) || att_metadata_text(file, "version"))
+    if (att_checkpoint_classes(file) || att_metadata_has_training(file))
         return NULL;
     const att_known_classes *known =
         said ? att_known_classes_find(said) : called_after(att_tensors_path(file), 2, classes);
@@ -295,9 +295,7 @@ att_status att_checkpoint_export(const att_model *model, const att_weights *weig
 att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts, int64_t *memory)
 {
     int64_t read, shared = 0, given = 0;
-    if (!att_metadata_text(file, "version"))
-        return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that could be continued",
-                        att_tensors_path(file));
+    ATT_TRY(att_metadata_check_version(context, file));
     ATT_TRY(att_metadata_integer(context, file, "lanes", 1, 1024, &read));
     if (att_metadata_text(file, "parts"))
         ATT_TRY(att_metadata_integer(context, file, "parts", 1, 1024, &shared));

@@ -37,7 +37,8 @@ typedef struct att_train_run {
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
 
 /* The lanes that the file's training had, the threads that shared each, and the memory that it was given: the latter
- * two are 0 in files that do not say. ERR_MISMATCH where the file holds no training. */
+ * two are 0 in files that do not say. ERR_MISMATCH where the file holds no training, ERR_UNSUPPORTED where it holds one
+ * of another version. */
 att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts,
                                  int64_t *memory);
 

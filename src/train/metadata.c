@@ -12,9 +12,11 @@
 #include "train/options.h"
 
 enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
-static const char format_version[] = "1", images_line[] = "data.images", listing_line[] = "data.listing",
-                  eval_listing_line[] = "eval.listing", sample_line[] = "data.sample",
-                  eval_sample_line[] = "eval.sample";
+/* The version of attscope since which trainings can be continued. Raise it with every change of what decides bits or of
+ * the metadata that a resume reads. Files of attscope 0.1 say "1". */
+static const char version_key[] = "version", training_version[] = "0.2", version_in_0_1[] = "1";
+static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
+                  sample_line[] = "data.sample", eval_sample_line[] = "eval.sample";
 
 void att_metadata_free(att_metadata *metadata)
 {
@@ -127,7 +129,6 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
 {
     char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], first[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
     const att_train_options defaults = att_train_options_defaults();
-    line(user, "version", format_version, NULL);
     for (int i = 0; i < att_train_option_count(); i++) {
         snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
         line(user, what, att_train_option_text(run->options, i, option), att_train_option_text(&defaults, i, first));
@@ -178,6 +179,7 @@ static void put_classes(att_metadata *metadata, const att_dataset *dataset)
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state)
 {
     ATT_TRY(att_metadata_identity(metadata, run->model));
+    put_text(metadata, version_key, training_version);
     each_line(run, put_line, metadata);
     put_classes(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
@@ -205,6 +207,24 @@ const char *att_metadata_text(const att_tensors *file, const char *what)
 {
     char key[KEY_SIZE];
     return att_tensors_metadata(file, train_key(what, key));
+}
+
+bool att_metadata_has_training(const att_tensors *file)
+{
+    return att_metadata_text(file, version_key) != NULL;
+}
+
+att_status att_metadata_check_version(att_context *context, const att_tensors *file)
+{
+    const char *version = att_metadata_text(file, version_key), *path = att_tensors_path(file);
+    if (!version)
+        return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that could be continued", path);
+    if (strcmp(version, training_version) == 0)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s holds a training by attscope %.40s, which attscope %s cannot continue; --initial-checkpoint %s "
+                    "starts a new training from its weights",
+                    path, strcmp(version, version_in_0_1) == 0 ? "0.1" : version, training_version, path);
 }
 
 typedef struct comparison {

@@ -19,6 +19,11 @@ void att_metadata_free(att_metadata *metadata);
 att_status att_metadata_identity(att_metadata *metadata, const att_model *model);
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state);
 
+/* Whether the file holds a training, of whichever version. */
+bool att_metadata_has_training(const att_tensors *file);
+/* ERR_MISMATCH where the file holds no training, ERR_UNSUPPORTED where it holds one that this version cannot continue.
+ */
+att_status att_metadata_check_version(att_context *context, const att_tensors *file);
 /* Compares what decides bits; ERR_MISMATCH names the first difference. */
 att_status att_metadata_compare(const att_train_run *run, const att_tensors *file);
 /* ERR_FORMAT where a value is missing or no number. history.capacity stays. */
