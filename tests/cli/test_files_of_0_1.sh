@@ -1,0 +1,147 @@
+#!/bin/bash
+# Files that attscope 0.1 wrote (tools/goldens/files_of_0_1): every command opens them and finds what attscope 0.1 found.
+. "$(dirname "$0")/lib.sh"
+tar xzf "$here/../goldens/files_of_0_1.tar.gz" || exit 1
+
+# numbers KEY FILE: the numbers under a key of JSON, in lists too, one a line.
+numbers() {
+    awk -v key="\"$1\":" '
+        $1 == key { list = $2 == "["; if (!list) print $2 }
+        list && /^ *[]]/ { list = 0 }
+        list && $1 != key { print $1 }' "$2" | tr -d ,
+}
+
+# agrees TOLERANCE FILE GOLDEN KEY...: the numbers under each key are those of the golden, up to TOLERANCE of
+# max(1, |number|). Another text, such as null for NaN, must be the same.
+agrees() {
+    local tolerance=$1 file=$2 golden=$3 key
+    shift 3
+    for key in "$@"; do
+        paste <(numbers "$key" "$file") <(numbers "$key" "$golden") >pairs
+        awk -v tolerance="$tolerance" '
+            function size(x) { return x < 0 ? -x : x }
+            $1 + 0 == $1 && $2 + 0 == $2 { bad += !(size($1 - $2) <= tolerance * (size($2) > 1 ? size($2) : 1)); next }
+            { bad += NF != 2 || $1 != $2 }
+            END { exit bad > 0 || NR == 0 }' pairs || {
+            fail "$command_line: $key is not as attscope 0.1 found it (found, expected):"
+            sed 's/^/  /' pairs
+        }
+    done
+}
+
+# The largest difference between kernels (baseline, AVX2, AVX-512) was 1e-6.
+tolerance=1e-4
+
+# --- weights: alone, without the files beside them, and where they lie
+for name in vit residual step; do
+    cp runs/$name/last.safetensors $name.safetensors
+    for file in $name.safetensors runs/$name/last.safetensors; do
+        run 0 validate data --checkpoint $file --json found.json
+        agrees $tolerance found.json figures/$name.validate.json top1 top5 loss count param_count
+        run 0 predict $file data/val --logits --json found.json
+        agrees $tolerance found.json figures/$name.predict.json logits probability class
+        [ "$(grep '"name":' found.json)" = "$(grep '"name":' figures/$name.predict.json)" ] ||
+            fail "$command_line: other names of classes"
+        run 0 measure $file data --with all --samples 4 --output measured --experiment $name --json found.json
+        agrees $tolerance found.json figures/$name.measure.json images mean deviation n
+        rm -r measured
+    done
+    run 0 convert $name.safetensors $name.converted.safetensors
+    run 0 predict $name.converted.safetensors data/val --logits --json found.json
+    agrees $tolerance found.json figures/$name.predict.json logits
+done
+run 0 validate data --checkpoint vit.safetensors --use-ema --json found.json
+agrees $tolerance found.json figures/vit_ema.validate.json top1 loss
+run 0 predict vit.safetensors data/val --use-ema --logits --json found.json
+agrees $tolerance found.json figures/vit_ema.predict.json logits
+run 0 convert vit.safetensors averaged.safetensors --use-ema
+for file in averaged converted; do
+    run 0 predict $file.safetensors data/val --logits --json found.json
+    agrees $tolerance found.json figures/converted.predict.json logits
+    run 0 validate data --checkpoint $file.safetensors --json found.json
+    agrees $tolerance found.json figures/converted.validate.json top1 loss
+done
+
+# --- inspect shows the options
+inspected() { # FILE LINE...
+    run 0 inspect "$1"
+    shift
+    for line in "$@"; do out_has "$line"; done
+}
+for file in vit.safetensors runs/vit/last.safetensors; do
+    inspected $file 'network      vit_tiny_patch16_224' \
+        'dimensions   16 x 16 x 3 pixels, patches of 4, width 16, depth 2, heads 2, classes 4' \
+        'pooling      token, with a class token' 'broadcast    cb_s' 'parameters   5652' \
+        'training     4 epochs and 0 batches, 8 updates, seed 42, with averaged weights' 'in epoch 4'
+done
+for file in residual.safetensors runs/residual/model_best.safetensors; do
+    inspected $file 'network      resnet20' 'dimensions   16 x 16 x 3 pixels, width 2, depth 14, classes 4' \
+        'attention    se:ratio=2 in every:2' 'training     4 epochs'
+done
+for file in step.safetensors runs/step/last.safetensors; do
+    inspected $file 'network      resnet29' 'dimensions   16 x 16 x 3 pixels, width 2, depth 11, classes 4' \
+        'attention    step:adaptor=affine,input=x_t in all' 'training     4 epochs'
+done
+inspected converted.safetensors 'network      vit_tiny_patch16_224' 'broadcast    cb_s'
+
+# --- trainings: their options give the same run, their weights begin another one, and they are not continued
+for name in vit residual step; do
+    run 0 train -c runs/$name/args.yaml --experiment $name-again
+    tail -n 1 runs/$name/summary.csv | tr , '\n' >golden.txt
+    # A training step rounds differently on each kind of processor; the largest difference was 5e-7.
+    tail -n 1 runs/$name-again/summary.csv | tr , '\n' | paste - golden.txt |
+        awk '{ d = $1 - $2; bad += !(d * d <= 1e-6) } END { exit bad > 0 || NR < 5 }' ||
+        fail "$command_line: another training: $(tail -n 1 runs/$name-again/summary.csv) is not $(tail -n 1 runs/$name/summary.csv)"
+    cp -r runs/$name before
+    run 1 train --resume runs/$name/last.safetensors
+    err_has "attscope: runs/$name/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot continue; --initial-checkpoint runs/$name/last.safetensors starts a new training from its weights"
+    [ "$(grep -c -e --initial-checkpoint stderr)" = 1 ] || fail "$command_line: more than one sentence: $(cat stderr)"
+    diff -r before runs/$name || fail "$command_line: changes the run's folder"
+    rm -r before
+    run 0 train data --initial-checkpoint runs/$name/last.safetensors --epochs 0 --output runs --experiment $name-from
+    run 0 predict runs/$name-from/last.safetensors data/val --logits --json found.json
+    agrees $tolerance found.json figures/$name.predict.json logits
+done
+
+# --- records: a measurement adds to them, the database takes further runs, the page shows all
+for name in vit residual step; do
+    measured=$(wc -l <runs/$name/measure.jsonl)
+    run 0 measure runs/$name/last.safetensors data --with accuracy
+    [ ! -e runs/$name/measure.previous.jsonl ] || fail "$command_line: replaces the figures of attscope 0.1"
+    [ "$(wc -l <runs/$name/measure.jsonl)" -gt "$measured" ] || fail "$command_line: its figures are not recorded"
+    grep -q '"instrument":"nsi"' runs/$name/measure.jsonl || fail "$command_line: figures of attscope 0.1 are gone"
+done
+run 0 report runs/vit runs/residual runs/step sweeps/tiny -o page.html
+out_has 'page.html: 7 runs'
+! grep -q 'warning' stderr || fail "$command_line: $(cat stderr)"
+run 0 measure runs/vit/last.safetensors data --with entropy --maps 1
+if command -v python3 >/dev/null && python3 -c 'import sqlite3' 2>/dev/null; then
+    python3 - >stdout <<'PY'
+import sqlite3
+database = sqlite3.connect("runs/runs.sqlite")
+for table in "runs", "scalars", "measurements":
+    query = f"SELECT folder, count(*) FROM {table}" + ("" if table == "runs" else " JOIN runs ON run = id")
+    print(table, *(f"{folder}:{count}" for folder, count in database.execute(query + " GROUP BY folder")))
+PY
+    for folder in vit residual step vit-again residual-again step-again; do
+        [ "$(grep -o " $folder:[1-9]" stdout | wc -l)" -ge 2 ] || fail "runs.sqlite lacks $folder: $(cat stdout)"
+    done
+else
+    echo 'skipped: reading runs.sqlite needs python3 with sqlite3'
+fi
+
+# --- a sweep is done already, is measured again where that was lost, and grows
+tiny=(sweep recipe.yaml data --vary broadcast=none,cb_s --output sweeps --experiment tiny)
+cp sweeps/tiny/sweep.json golden.json
+run 0 "${tiny[@]}" --seeds 1,2
+[ "$(grep -c ': done already$' stderr)" = 4 ] || fail "$command_line: runs are done again"
+agrees 1e-9 sweeps/tiny/sweep.json golden.json mean deviation n parameters value p
+rm sweeps/tiny/broadcast=cb_s-seed1/measure.jsonl
+run 0 "${tiny[@]}" --seeds 1,2
+[ "$(grep -c ': done already$' stderr)" = 3 ] || fail "$command_line: other than the lost measurement is done again"
+agrees $tolerance sweeps/tiny/sweep.json golden.json mean deviation n
+run 0 "${tiny[@]}" --seeds 1,2,3
+[ "$(grep -c ': done already$' stderr)" = 4 ] || fail "$command_line: runs of attscope 0.1 are done again"
+run 0 report sweeps/tiny -o sweep.html
+out_has 'sweep.html: 6 runs'
+finish
