@@ -160,7 +160,7 @@ static void say_network(cli_app *cli, const cli_train_network *n)
 static void say_unmeasured(cli_app *cli, const att_measure *measure)
 {
     for (int i = 0; i < att_measure_instrument_count(measure); i++)
-        if (att_measure_instrument_at(measure, i).scores)
+        if (att_measure_instrument_at(measure, i).needs_labels)
             cli_note(cli, "%s is not measured while training: mixed images have no single class",
                      att_measure_instrument_at(measure, i).name);
 }

@@ -1,9 +1,9 @@
 /* attscope/measure.h - instruments: what attention and residual steps did, as figures.
  *
- * An instrument names nodes of a graph, asks them for something (attscope/graph.h: probes), and makes one number of it
- * for every sample and place. What is kept of those are mean, standard deviation and count, over samples, in the order
- * in which they came: figures do not depend on threads, nor, but for the last bits of the network itself, on the size
- * of batches.
+ * An instrument names nodes of a graph and asks them for something (attscope/graph.h: probes). Most instruments make
+ * one number of it for every sample and place, and their figures are mean, standard deviation and count over samples;
+ * others keep what they need of all samples and report the figures at the end. Figures do not depend on threads, nor,
+ * but for the last bits of the network itself, on the size of batches.
  *
  *     att_measure *measure;
  *     att_measure_create(att_model_graph(model), "entropy,nsi", "*", &measure);   before the plan is compiled
@@ -29,6 +29,7 @@ typedef struct att_instrument_info {
     const char *reading; /* which choices it leaves open were made how */
     const char *options; /* "per=addition or block": behind a colon as in "nsi:per=block", the first where nothing is
                             said; NULL: none */
+    bool needs_labels;   /* it compares with the classes of the samples */
     bool scores;         /* a sample is right or wrong: beside a mean stands its standard error, deviation / sqrt(n) */
     bool by_sample;      /* its single samples are worth looking at: att_measure_keep_samples() */
 } att_instrument_info;
@@ -60,7 +61,8 @@ enum { ATT_MEASURE_MOST_SAMPLES = 4096 };
 ATT_API ATT_MUST_CHECK att_status att_measure_keep_samples(att_measure *measure, int count);
 
 /* Takes the samples 0..count-1 of the session's last run, which must have watched (att_session_watch()). labels: their
- * classes, NULL where there are none: "accuracy" is then not counted. Errors: what att_session_output() says. */
+ * classes, NULL where there are none: instruments that need labels then leave these samples out. Errors: what
+ * att_session_output() says; ERR_MEMORY. */
 ATT_API att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels);
 /* Forgets all samples. */
 ATT_API void att_measure_clear(att_measure *measure);

@@ -1,5 +1,7 @@
+#include <math.h>
 #include <string.h>
 
+#include "core/spread.h"
 #include "measure/list.h"
 #include "measure/score.h"
 
@@ -19,12 +21,61 @@ static att_status ask(att_asking *asking)
     return att_asking_found_nothing(asking, "output named logits");
 }
 
-static void observe(const att_observed *observed, double *values)
+typedef struct scores {
+    int64_t count, first, among_five; /* samples; of these, those whose class came first, among the first five */
+    int64_t undefined;                /* losses that are not finite */
+    att_spread loss;
+} scores;
+
+static size_t size(const att_observed *shape)
 {
+    (void)shape;
+    return sizeof(scores);
+}
+
+static void observe(void *state, const att_observed *observed)
+{
+    scores *s = state;
     int classes = (int)observed->lengths[0], rank = att_score_rank(observed->rows[0], classes, observed->label);
-    values[0] = rank < 1 ? 100 : 0;
-    values[1] = rank < ATT_SCORE_TOP && rank < classes ? 100 : 0;
-    values[2] = att_score_loss(observed->rows[0], classes, observed->label);
+    double loss = att_score_loss(observed->rows[0], classes, observed->label);
+    s->count++;
+    s->first += rank < 1;
+    s->among_five += rank < ATT_SCORE_TOP && rank < classes;
+    s->undefined += !isfinite(loss);
+    att_spread_add(&s->loss, loss);
+}
+
+static void merge(void *state, const void *later, const att_observed *shape)
+{
+    (void)shape;
+    scores *s = state;
+    const scores *more = later;
+    s->count += more->count;
+    s->first += more->first;
+    s->among_five += more->among_five;
+    s->undefined += more->undefined;
+    att_spread_merge(&s->loss, &more->loss);
+}
+
+/* Of hits that count 100 and misses that count 0. */
+static att_figure percentage(int64_t hits, int64_t count)
+{
+    double h = (double)hits, n = (double)count;
+    return (att_figure){.mean = count > 0 ? 100 * h / n : NAN,
+                        .deviation = count > 1 ? 100 * sqrt(h * (n - h) / n / (n - 1)) : NAN,
+                        .count = count};
+}
+
+static void report(const void *state, const att_observed *shape, att_figure *figures)
+{
+    (void)shape;
+    const scores *s = state;
+    figures[0] = percentage(s->first, s->count);
+    figures[1] = percentage(s->among_five, s->count);
+    figures[2] = (att_figure){.mean = att_spread_mean(&s->loss),
+                              .deviation = att_spread_deviation(&s->loss),
+                              .count = s->count,
+                              .undefined = s->undefined};
 }
 
 const att_instrument att_instrument_accuracy = {
@@ -33,9 +84,9 @@ const att_instrument att_instrument_accuracy = {
              .unit = "per cent; loss: nats",
              .formula = "100 [class is the largest logit], 100 [class is among the five largest], -ln softmax(z)_class",
              .source = "usual",
+             .needs_labels = true,
              .scores = true,
              .reading = "of equal logits the lower class number comes first; NaN counts as wrong"},
-    .needs_labels = true,
     .ask = ask,
-    .observe = observe,
+    .state = {size, observe, merge, report},
 };

@@ -1,7 +1,13 @@
 /* measure/instrument.h - what an instrument is to those who write one.
  *
  * One file here that ends in one `const att_instrument`, plus its line in list.h. ask() walks the graph, says which
- * probes it wants and declares its series, one for each figure; observe() fills them for one sample.
+ * probes it wants and declares its series, one for each figure. An instrument has one of two forms:
+ *
+ * - observe() makes one number of each sample for each series. The figures are mean, deviation and count over samples.
+ * - `state`: the instrument keeps what it needs of all samples and reports the figures itself. This form is for figures
+ *   that are no mean of one number a sample: counts, quantiles over samples, correlations.
+ *
+ * CONTRIBUTING.md has an example of each.
  */
 #ifndef ATT_MEASURE_INSTRUMENT_H
 #define ATT_MEASURE_INSTRUMENT_H
@@ -13,8 +19,8 @@
 
 /* One sample's rows, in the order in which the instrument asked for them. */
 typedef struct att_observed {
-    const float *const *rows;
-    const int64_t *lengths; /* elements of each */
+    const float *const *rows; /* NULL where no sample is meant, only the other members */
+    const int64_t *lengths;   /* elements of each */
     int count;
     const double *constants; /* what ask() attached to each */
     int choice;              /* of the instrument's option */
@@ -29,14 +35,39 @@ typedef struct att_instrument_option {
     const char *values[3]; /* the first where nothing is said; NULL after the last */
 } att_instrument_option;
 
+/* A figure as an instrument that keeps state reports it. */
+typedef struct att_figure {
+    double mean, deviation; /* NaN where there is none */
+    int64_t count;          /* samples that the figure is of */
+    int64_t undefined;      /* of these, samples without a finite number */
+} att_figure;
+
+/* How an instrument keeps state. A state is `size` bytes without pointers to itself, copied by memcpy(); without
+ * samples it is all zeros. Samples come in the data set's order. They are observed in chunks of ATT_STATE_CHUNK, each
+ * chunk in a state of its own, several chunks at once on as many threads; then the chunks are merged in order. The
+ * bounds of the chunks follow from the number of a sample alone, so that figures depend neither on threads nor on
+ * batches. No function here may fail or allocate memory. `shape` has everything of an att_observed but rows and label.
+ */
+enum { ATT_STATE_CHUNK = 64 };
+typedef struct att_instrument_state {
+    /* NULL: the instrument keeps no state. */
+    size_t (*size)(const att_observed *shape);
+    /* Adds one sample. */
+    void (*observe)(void *state, const att_observed *observed);
+    /* Adds the samples of `later`, which come after those of `state`; either may have none. */
+    void (*merge)(void *state, const void *later, const att_observed *shape);
+    /* figures[i]: of the i-th series declared. */
+    void (*report)(const void *state, const att_observed *shape, att_figure *figures);
+} att_instrument_state;
+
 typedef struct att_instrument {
     att_instrument_info info;
     att_instrument_option option;
-    bool needs_labels;
     /* Reports its failure with att_fail(). */
     att_status (*ask)(att_asking *asking);
-    /* values[i]: the sample's number for the i-th series declared. */
+    /* values[i]: the sample's number for the i-th series declared. NULL for instruments that keep state. */
     void (*observe)(const att_observed *observed, double *values);
+    att_instrument_state state;
 } att_instrument;
 
 /* Index of the value chosen of the instrument's option. */

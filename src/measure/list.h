@@ -21,4 +21,8 @@ ATT_INSTRUMENT_LIST(ATT_INSTRUMENT_DECLARE)
 /* NULL-terminated. */
 extern const att_instrument *const att_instruments[];
 
+/* As att_measure_create(), but with other instruments than those of the list above: NULL-terminated too. */
+att_status att_measure_create_from(const att_instrument *const *instruments, att_graph *graph, const char *with,
+                                   const char *nodes, att_measure **measure);
+
 #endif

@@ -6,15 +6,17 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/spread.h"
 #include "core/text.h"
 #include "measure/list.h"
+#include "measure/states.h"
 
-/* Mean and sum of squared deviations of what came so far (Welford 1962), and its sum. */
+/* The figures of one statistic of one node. */
 typedef struct series {
     const char *node, *statistic;
     int head;
-    double mean, squares, sum;
-    int64_t count, undefined;
+    att_spread over; /* of the samples' numbers */
+    int64_t undefined;
     double *samples; /* the first `kept` of them; NULL */
     bool excluded;
 } series;
@@ -30,6 +32,7 @@ typedef struct worker {
     const att_instrument *instrument;
     int choice; /* of its option */
     int first_row, row_count, first_series, series_count;
+    att_states states; /* of an instrument that keeps state */
 } worker;
 
 struct att_measure {
@@ -44,6 +47,7 @@ struct att_measure {
     const float **sample_rows;
     int64_t *lengths;
     double *constants;
+    att_figure *figures; /* by series: what instruments that keep state report */
     att_measurement *all;
     int kept; /* samples of a series, for the instruments that have it */
 };
@@ -57,12 +61,17 @@ struct att_asking {
     att_status status; /* the first failure to keep what was asked */
 };
 
-int att_instrument_count(void)
+static int count_of(const att_instrument *const *instruments)
 {
     int count = 0;
-    while (att_instruments[count])
+    while (instruments[count])
         count++;
     return count;
+}
+
+int att_instrument_count(void)
+{
+    return count_of(att_instruments);
 }
 
 att_instrument_info att_instrument_at(int index)
@@ -184,7 +193,10 @@ static att_status engage(att_asking *asking, const att_instrument *instrument)
     if (!ROOM(asking, workers))
         return att_fail_memory(measure->context, sizeof(worker), "a measure");
     asking->instrument = instrument;
-    worker engaged = {instrument, asking->choice, measure->rows.count, 0, measure->series.count, 0};
+    worker engaged = {.instrument = instrument,
+                      .choice = asking->choice,
+                      .first_row = measure->rows.count,
+                      .first_series = measure->series.count};
     ATT_TRY(ask(asking, instrument));
     ATT_TRY(asking->status);
     ATT_TRY(asking->graph->status);
@@ -211,19 +223,19 @@ static att_status engage_where_it_fits(att_asking *asking, const att_instrument 
 
 static const char *instrument_name(const void *user, int index)
 {
-    (void)user;
-    return att_instruments[index]->info.name;
+    const att_instrument *const *instruments = user;
+    return instruments[index]->info.name;
 }
 
-static att_status no_instrument(att_context *context, const char *name)
+static att_status no_instrument(att_context *context, const att_instrument *const *instruments, const char *name)
 {
-    const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count());
+    const char *nearest = att_text_nearest(name, instrument_name, instruments, count_of(instruments));
     if (nearest)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no instrument \"%s\"; did you mean \"%s\"?", name,
                         nearest);
     att_text names = {.context = context};
-    for (int i = 0; att_instruments[i]; i++)
-        att_text_append(&names, "%s%s", i ? ", " : "", att_instruments[i]->info.name);
+    for (int i = 0; instruments[i]; i++)
+        att_text_append(&names, "%s%s", i ? ", " : "", instruments[i]->info.name);
     att_status status = names.failed
                             ? att_fail_memory(context, 256, "a message")
                             : att_fail(context, ATT_ERR_NOT_FOUND,
@@ -259,34 +271,34 @@ typedef struct pick {
     int choice;  /* of its option */
 } pick;
 
-static att_status leave_out(att_context *context, const char *name, pick *picks)
+static att_status leave_out(att_context *context, const att_instrument *const *instruments, const char *name,
+                            pick *picks)
 {
-    for (int i = 0; att_instruments[i]; i++)
-        if (strcmp(name, att_instruments[i]->info.name) == 0) {
+    for (int i = 0; instruments[i]; i++)
+        if (strcmp(name, instruments[i]->info.name) == 0) {
             picks[i].is_chosen = false;
             return ATT_OK;
         }
-    return no_instrument(context, name);
+    return no_instrument(context, instruments, name);
 }
 
 /* `name` may have an option's value behind a colon, which is cut off. */
-static att_status take(att_context *context, char *name, pick *picks)
+static att_status take(att_context *context, const att_instrument *const *instruments, char *name, pick *picks)
 {
     char *detail = strchr(name, ':');
     if (detail)
         *detail++ = '\0';
     bool found = false, all = strcmp(name, "all") == 0;
-    for (int i = 0; att_instruments[i]; i++) {
-        if (!all && strcmp(name, att_instruments[i]->info.name) != 0)
+    for (int i = 0; instruments[i]; i++) {
+        if (!all && strcmp(name, instruments[i]->info.name) != 0)
             continue;
         if (picks[i].is_chosen)
-            return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice",
-                            att_instruments[i]->info.name);
+            return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instruments[i]->info.name);
         picks[i].is_chosen = found = true;
         picks[i].by_all = all;
-        ATT_TRY(find_choice(context, att_instruments[i], detail, &picks[i].choice));
+        ATT_TRY(find_choice(context, instruments[i], detail, &picks[i].choice));
     }
-    return found ? ATT_OK : no_instrument(context, name);
+    return found ? ATT_OK : no_instrument(context, instruments, name);
 }
 
 static bool only_leaves_out(const char *with)
@@ -299,36 +311,59 @@ static bool only_leaves_out(const char *with)
     return false;
 }
 
-static att_status check_choice(att_context *context, const char *with, const pick *picks)
+static att_status check_choice(att_context *context, const att_instrument *const *instruments, const char *with,
+                               const pick *picks)
 {
-    for (int i = 0; att_instruments[i]; i++)
+    for (int i = 0; instruments[i]; i++)
         if (picks[i].is_chosen)
             return ATT_OK;
     return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" leaves no instrument", with);
 }
 
 /* Marks the instruments that `with` names. They are engaged in the list's order. */
-static att_status choose(att_context *context, const char *with, pick *picks)
+static att_status choose(att_context *context, const att_instrument *const *instruments, const char *with, pick *picks)
 {
     char name[64] = "all";
     if (only_leaves_out(with))
-        ATT_TRY(take(context, name, picks));
+        ATT_TRY(take(context, instruments, name, picks));
     for (const char *at = with;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        ATT_TRY(name[0] == '-' ? leave_out(context, name + 1, picks) : take(context, name, picks));
+        ATT_TRY(name[0] == '-' ? leave_out(context, instruments, name + 1, picks)
+                               : take(context, instruments, name, picks));
         at += length;
         if (!*at)
-            return check_choice(context, with, picks);
+            return check_choice(context, instruments, with, picks);
     }
 }
 
 att_status att_instruments_check(att_context *context, const char *with)
 {
     pick *picks = att_allocate_array(context, (size_t)att_instrument_count(), sizeof *picks);
-    att_status status = picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *picks, "a list");
+    att_status status =
+        picks ? choose(context, att_instruments, with, picks) : att_fail_memory(context, sizeof *picks, "a list");
     att_free(context, picks);
     return status;
+}
+
+static bool keeps_state(const worker *engaged)
+{
+    return engaged->instrument->state.size != NULL;
+}
+
+static att_observed shape_of(const att_measure *measure, const worker *engaged)
+{
+    return (att_observed){.lengths = measure->lengths + engaged->first_row,
+                          .constants = measure->constants + engaged->first_row,
+                          .count = engaged->row_count,
+                          .choice = engaged->choice,
+                          .label = -1};
+}
+
+/* Brings the figures of an instrument that keeps state up to date. */
+static void tell(const att_measure *measure, worker *engaged)
+{
+    att_states_report(&engaged->states, measure->figures + engaged->first_series);
 }
 
 static att_status reserve(att_measure *measure)
@@ -340,18 +375,28 @@ static att_status reserve(att_measure *measure)
     measure->lengths = att_arena_allocate(&measure->arena, rows * sizeof *measure->lengths);
     measure->constants = att_arena_allocate(&measure->arena, rows * sizeof *measure->constants);
     measure->values = att_arena_allocate(&measure->arena, all * sizeof *measure->values);
+    measure->figures = att_arena_allocate(&measure->arena, all * sizeof *measure->figures);
     measure->all = att_arena_allocate(&measure->arena, all * sizeof *measure->all);
     if (!measure->blocks || !measure->block_sizes || !measure->sample_rows || !measure->lengths ||
-        !measure->constants || !measure->values || !measure->all)
+        !measure->constants || !measure->values || !measure->figures || !measure->all)
         return att_fail_memory(measure->context, all * sizeof *measure->all, "a measure");
     for (size_t i = 0; i < rows; i++) {
         measure->lengths[i] = measure->rows.items[i].elements;
         measure->constants[i] = measure->rows.items[i].constant;
     }
+    for (int i = 0; i < measure->workers.count; i++) {
+        worker *engaged = &measure->workers.items[i];
+        const att_observed shape = shape_of(measure, engaged);
+        if (!keeps_state(engaged))
+            continue;
+        ATT_TRY(att_states_create(measure->context, &engaged->instrument->state, &shape, &engaged->states));
+        tell(measure, engaged);
+    }
     return ATT_OK;
 }
 
-att_status att_measure_create(att_graph *graph, const char *with, const char *nodes, att_measure **out)
+att_status att_measure_create_from(const att_instrument *const *instruments, att_graph *graph, const char *with,
+                                   const char *nodes, att_measure **out)
 {
     att_context *context = graph->context;
     ATT_TRY(graph->status);
@@ -359,16 +404,16 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
         return att_fail(context, ATT_ERR_UNSUPPORTED, "instruments read graphs in F32, not in %s",
                         att_dtype_name(graph->dtype));
     att_measure *measure = att_allocate(context, sizeof *measure);
-    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(), sizeof *picks);
+    pick *picks = att_allocate_array(context, (size_t)count_of(instruments), sizeof *picks);
     if (measure)
         measure->context = measure->arena.context = context;
-    att_status status =
-        measure && picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *measure, "a measure");
+    att_status status = measure && picks ? choose(context, instruments, with, picks)
+                                         : att_fail_memory(context, sizeof *measure, "a measure");
     att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes};
-    for (int i = 0; att_instruments[i] && status == ATT_OK; i++)
+    for (int i = 0; instruments[i] && status == ATT_OK; i++)
         if (picks[i].is_chosen) {
             asking.choice = picks[i].choice;
-            status = (picks[i].by_all ? engage_where_it_fits : engage)(&asking, att_instruments[i]);
+            status = (picks[i].by_all ? engage_where_it_fits : engage)(&asking, instruments[i]);
         }
     if (status == ATT_OK)
         status = reserve(measure);
@@ -380,6 +425,11 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
     return status;
 }
 
+att_status att_measure_create(att_graph *graph, const char *with, const char *nodes, att_measure **measure)
+{
+    return att_measure_create_from(att_instruments, graph, with, nodes, measure);
+}
+
 void att_measure_destroy(att_measure **out)
 {
     if (!out || !*out)
@@ -387,6 +437,8 @@ void att_measure_destroy(att_measure **out)
     att_measure *measure = *out;
     for (int i = 0; measure->blocks && i < measure->rows.count; i++)
         att_free(measure->context, measure->blocks[i]);
+    for (int i = 0; i < measure->workers.count; i++)
+        att_states_free(measure->context, &measure->workers.items[i].states);
     att_free(measure->context, measure->workers.items);
     att_free(measure->context, measure->rows.items);
     att_free(measure->context, measure->series.items);
@@ -418,42 +470,63 @@ static att_status collect(att_measure *measure, att_session *session, int count)
 
 static void add(series *s, double value, int kept)
 {
-    if (s->samples && s->count < kept)
-        s->samples[s->count] = value;
-    s->count++;
+    if (s->samples && s->over.count < kept)
+        s->samples[s->over.count] = value;
     s->undefined += !isfinite(value);
-    s->sum += value;
-    double change = value - s->mean;
-    s->mean += change / (double)s->count;
-    s->squares += change * (value - s->mean);
+    att_spread_add(&s->over, value);
 }
 
-static void observe_sample(att_measure *measure, const worker *engaged, int sample, int32_t label)
+static void rows_of_sample(const att_measure *measure, const worker *engaged, int sample, const float **rows)
 {
     for (int i = 0; i < engaged->row_count; i++) {
         int row = engaged->first_row + i;
-        measure->sample_rows[i] = measure->blocks[row] + sample * measure->lengths[row];
+        rows[i] = measure->blocks[row] + sample * measure->lengths[row];
     }
-    att_observed observed = {.rows = measure->sample_rows,
-                             .lengths = measure->lengths + engaged->first_row,
-                             .constants = measure->constants + engaged->first_row,
-                             .count = engaged->row_count,
-                             .choice = engaged->choice,
-                             .label = label};
-    engaged->instrument->observe(&observed, measure->values);
-    for (int i = 0; i < engaged->series_count; i++)
-        add(&measure->series.items[engaged->first_series + i], measure->values[i], measure->kept);
+}
+
+static void observe_samples(att_measure *measure, const worker *engaged, int count, const int32_t *labels)
+{
+    att_observed observed = shape_of(measure, engaged);
+    observed.rows = measure->sample_rows;
+    for (int sample = 0; sample < count; sample++) {
+        rows_of_sample(measure, engaged, sample, measure->sample_rows);
+        observed.label = labels ? labels[sample] : -1;
+        engaged->instrument->observe(&observed, measure->values);
+        for (int i = 0; i < engaged->series_count; i++)
+            add(&measure->series.items[engaged->first_series + i], measure->values[i], measure->kept);
+    }
+}
+
+typedef struct sampling {
+    const att_measure *measure;
+    const worker *engaged;
+} sampling;
+
+static void sample_rows(void *user, int sample, const float **rows)
+{
+    const sampling *s = user;
+    rows_of_sample(s->measure, s->engaged, sample, rows);
+}
+
+static att_status observe_state(att_measure *measure, worker *engaged, int count, const int32_t *labels)
+{
+    sampling s = {measure, engaged};
+    ATT_TRY(att_states_observe(measure->context, &engaged->states, count, labels, sample_rows, &s));
+    tell(measure, engaged);
+    return ATT_OK;
 }
 
 att_status att_measure_observe(att_measure *measure, att_session *session, int count, const int32_t *labels)
 {
     ATT_TRY(collect(measure, session, count));
     for (int i = 0; i < measure->workers.count; i++) {
-        const worker *engaged = &measure->workers.items[i];
-        if (engaged->instrument->needs_labels && !labels)
+        worker *engaged = &measure->workers.items[i];
+        if (engaged->instrument->info.needs_labels && !labels)
             continue;
-        for (int sample = 0; sample < count; sample++)
-            observe_sample(measure, engaged, sample, labels ? labels[sample] : -1);
+        if (keeps_state(engaged))
+            ATT_TRY(observe_state(measure, engaged, count, labels));
+        else
+            observe_samples(measure, engaged, count, labels);
     }
     return ATT_OK;
 }
@@ -461,10 +534,14 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
 void att_measure_clear(att_measure *measure)
 {
     for (int i = 0; i < measure->series.count; i++) {
-        series *s = &measure->series.items[i];
-        s->mean = s->squares = s->sum = 0;
-        s->count = s->undefined = 0;
+        measure->series.items[i].over = (att_spread){0};
+        measure->series.items[i].undefined = 0;
     }
+    for (int i = 0; i < measure->workers.count; i++)
+        if (keeps_state(&measure->workers.items[i])) {
+            att_states_clear(&measure->workers.items[i].states);
+            tell(measure, &measure->workers.items[i]);
+        }
 }
 
 att_status att_measure_keep_samples(att_measure *measure, int count)
@@ -479,7 +556,7 @@ att_status att_measure_keep_samples(att_measure *measure, int count)
         for (int i = 0; i < engaged->series_count; i++) {
             series *s = &measure->series.items[engaged->first_series + i];
             size_t bytes = (size_t)count * sizeof *s->samples;
-            bool wanted = engaged->instrument->info.by_sample && count > 0;
+            bool wanted = engaged->instrument->info.by_sample && !keeps_state(engaged) && count > 0;
             s->samples = wanted ? att_arena_allocate(&measure->arena, bytes) : NULL;
             if (wanted && !s->samples)
                 return att_fail_memory(measure->context, bytes, "samples of a figure");
@@ -496,38 +573,41 @@ int att_measure_count(const att_measure *measure)
     return measure->series.count;
 }
 
-static const att_instrument_info *info_of(const att_measure *measure, int index)
+static const worker *worker_of(const att_measure *measure, int index)
 {
-    int i = 0;
-    while (index >= measure->workers.items[i].first_series + measure->workers.items[i].series_count)
-        i++;
-    return &measure->workers.items[i].instrument->info;
+    const worker *engaged = measure->workers.items;
+    while (index >= engaged->first_series + engaged->series_count)
+        engaged++;
+    return engaged;
 }
 
-/* Scores are added and divided once, as an evaluation does: hits give the same percentage to the bit. */
-static double mean_of(const series *s, const att_instrument_info *info)
+static att_figure figure_of(const att_measure *measure, const worker *engaged, int index)
 {
-    return s->count == 0 ? NAN : info->scores ? s->sum / (double)s->count : s->mean;
+    const series *s = &measure->series.items[index];
+    if (keeps_state(engaged))
+        return measure->figures[index];
+    return (att_figure){att_spread_mean(&s->over), att_spread_deviation(&s->over), s->over.count, s->undefined};
 }
 
 att_measurement att_measure_at(const att_measure *measure, int index)
 {
     const series *s = &measure->series.items[index];
-    const att_instrument_info *info = info_of(measure, index);
-    return (att_measurement){.instrument = info->name,
+    const worker *engaged = worker_of(measure, index);
+    att_figure figure = figure_of(measure, engaged, index);
+    return (att_measurement){.instrument = engaged->instrument->info.name,
                              .node = s->node,
                              .statistic = s->statistic,
-                             .unit = info->unit,
+                             .unit = engaged->instrument->info.unit,
                              .head = s->head,
-                             .mean = mean_of(s, info),
-                             .deviation = s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN,
-                             .count = s->count,
-                             .undefined = s->undefined,
+                             .mean = figure.mean,
+                             .deviation = figure.deviation,
+                             .count = figure.count,
+                             .undefined = figure.undefined,
                              .excluded = s->excluded,
                              .samples = s->samples,
-                             .sample_count = !s->samples                ? 0
-                                             : s->count < measure->kept ? (int)s->count
-                                                                        : measure->kept};
+                             .sample_count = !s->samples                     ? 0
+                                             : s->over.count < measure->kept ? (int)s->over.count
+                                                                             : measure->kept};
 }
 
 const att_measurement *att_measure_all(att_measure *measure)
@@ -540,9 +620,11 @@ const att_measurement *att_measure_all(att_measure *measure)
 const att_measurement *att_measure_observed(att_measure *measure, int *count)
 {
     *count = 0;
-    for (int i = 0; i < measure->series.count; i++)
-        if (measure->series.items[i].count > 0)
-            measure->all[(*count)++] = att_measure_at(measure, i);
+    for (int i = 0; i < measure->series.count; i++) {
+        att_measurement m = att_measure_at(measure, i);
+        if (m.count > 0)
+            measure->all[(*count)++] = m;
+    }
     return measure->all;
 }
 

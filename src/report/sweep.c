@@ -6,19 +6,15 @@
 #include <attscope/measure.h>
 
 #include "core/error.h"
+#include "core/spread.h"
 #include "report/sweep.h"
-
-typedef struct spread {
-    double mean, squares;
-    int64_t count;
-} spread;
 
 typedef struct setting {
     const char *name;
     int runs;
     uint64_t *seeds;
     double parameters;
-    spread seconds;
+    att_spread seconds;
     att_measurement *figures;
     int figure_count;
 } setting;
@@ -31,26 +27,6 @@ struct att_sweep {
     att_sweep_correlation *correlations;
     int correlation_count;
 };
-
-/* --- mean and deviation (Welford 1962) ---------------------------------------------------------------------------- */
-
-static void add(spread *s, double value)
-{
-    s->count++;
-    double change = value - s->mean;
-    s->mean += change / (double)s->count;
-    s->squares += change * (value - s->mean);
-}
-
-static double mean_of(const spread *s)
-{
-    return s->count > 0 ? s->mean : NAN;
-}
-
-static double deviation_of(const spread *s)
-{
-    return s->count > 1 ? sqrt(s->squares / (double)(s->count - 1)) : NAN;
-}
 
 /* --- what one run says -------------------------------------------------------------------------------------------- */
 
@@ -118,7 +94,7 @@ static att_status name_settings(att_sweep *sweep, const att_sweep_member *member
         }
         s->seeds[s->runs++] = members[i].seed;
         if (members[i].run->epochs.count > 0)
-            add(&s->seconds, seconds_of(members[i].run));
+            att_spread_add(&s->seconds, seconds_of(members[i].run));
         double parameters = number_of(members[i].run->begin, "parameters");
         s->parameters = isnan(s->parameters) ? parameters : s->parameters;
     }
@@ -137,20 +113,20 @@ static const char *unit_of(const char *instrument)
 static bool take_together(att_sweep *sweep, const att_sweep_member *members, int count, const setting *s,
                           const att_measurement *wanted, att_measurement *figure)
 {
-    spread over = {0};
+    att_spread over = {0};
     for (int i = 0; i < count; i++) {
         const att_measurement *found =
             strcmp(members[i].setting, s->name) == 0 ? figure_of(members[i].run, wanted) : NULL;
         if (found && !isnan(found->mean))
-            add(&over, found->mean);
+            att_spread_add(&over, found->mean);
     }
     *figure = (att_measurement){.instrument = att_arena_string(&sweep->arena, wanted->instrument),
                                 .node = att_arena_string(&sweep->arena, wanted->node),
                                 .statistic = att_arena_string(&sweep->arena, wanted->statistic),
                                 .unit = unit_of(wanted->instrument),
                                 .head = -1,
-                                .mean = mean_of(&over),
-                                .deviation = deviation_of(&over),
+                                .mean = att_spread_mean(&over),
+                                .deviation = att_spread_deviation(&over),
                                 .count = over.count,
                                 .excluded = wanted->excluded};
     return figure->instrument && figure->node && figure->statistic;
@@ -283,8 +259,8 @@ att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int index)
                                .runs = s->runs,
                                .seeds = s->seeds,
                                .parameters = s->parameters,
-                               .seconds = mean_of(&s->seconds),
-                               .seconds_deviation = deviation_of(&s->seconds),
+                               .seconds = att_spread_mean(&s->seconds),
+                               .seconds_deviation = att_spread_deviation(&s->seconds),
                                .figure_count = s->figure_count};
 }
 
@@ -362,8 +338,8 @@ static void write_setting(att_json_writer *json, const setting *s)
         att_json_integer(json, (int64_t)s->seeds[i]);
     att_json_end_array(json);
     write_number(json, "parameters", s->parameters);
-    write_number(json, "seconds", mean_of(&s->seconds));
-    write_number(json, "seconds_deviation", deviation_of(&s->seconds));
+    write_number(json, "seconds", att_spread_mean(&s->seconds));
+    write_number(json, "seconds_deviation", att_spread_deviation(&s->seconds));
     att_json_key(json, "figures");
     att_json_begin_array(json);
     for (int i = 0; i < s->figure_count; i++)
