@@ -9,6 +9,7 @@
 #include <attscope/store.h>
 
 #include "cli.h"
+#include "metrics.h"
 #include "network.h"
 #include "progress.h"
 #include "run_folder.h"
@@ -150,12 +151,30 @@ static const char *whose_weights(const job *j)
     return j->settings->recipe.model_ema ? " of the averaged weights" : "";
 }
 
+/* "  eval loss 0.1234  top-1 97.00 %"; "" where nothing was evaluated. */
+static void describe_evaluation(const job *j, const att_event *event, char *text, size_t size)
+{
+    const att_task_info task = cli_task();
+    char figure[64], name[64];
+    size_t length = 0;
+    *text = '\0';
+    for (int i = 0; i < task.metric_count; i++) {
+        snprintf(name, sizeof name, "eval_%s", task.metrics[i].name);
+        double value = field(event, name);
+        if (!isfinite(value))
+            return;
+        cli_metric_format(&task.metrics[i], value, figure, sizeof figure);
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i ? "  " : "  eval ", figure);
+        if (length >= size)
+            return;
+    }
+    snprintf(text + length, size - length, "%s", whose_weights(j));
+}
+
 static void say_epoch(job *j, const att_event *event)
 {
-    char evaluated[128] = "";
-    if (isfinite(field(event, "eval_loss")))
-        snprintf(evaluated, sizeof evaluated, "  eval loss %.4f  top-1 %.2f %%  top-5 %.2f %%%s",
-                 field(event, "eval_loss"), field(event, "eval_top1"), field(event, "eval_top5"), whose_weights(j));
+    char evaluated[512];
+    describe_evaluation(j, event, evaluated, sizeof evaluated);
     cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g  %.0f %% waiting for data", (long long)event->epoch + 1,
              j->settings->recipe.epochs, field(event, "train_loss"), evaluated, field(event, "lr"),
              100 * field(event, "wait_share"));
@@ -188,9 +207,10 @@ static void print_result(const job *j, const att_train_result *r)
               (long long)r->updates);
     if (isfinite(r->train_loss))
         cli_print("training loss %.4f\n", r->train_loss);
-    if (isfinite(r->eval_top1))
-        cli_print("top-1 %.2f %%   top-5 %.2f %%   loss %.4f%s\n", r->eval_top1, r->eval_top5, r->eval_loss,
-                  whose_weights(j));
+    if (isfinite(r->eval[cli_task().best])) {
+        cli_metrics_print(r->eval);
+        cli_print("%s\n", whose_weights(j));
+    }
     if (r->best_epoch >= 0)
         cli_print("best %s %.4g in epoch %d%s\n", j->settings->recipe.eval_metric, r->best_metric, r->best_epoch + 1,
                   whose_weights(j));
@@ -209,9 +229,7 @@ static int write_json(const job *j, const att_train_result *r)
     cli_json_integer(w, "epochs", r->epochs);
     cli_json_integer(w, "updates", r->updates);
     cli_json_number(w, "train_loss", r->train_loss);
-    cli_json_number(w, "eval_loss", r->eval_loss);
-    cli_json_number(w, "eval_top1", r->eval_top1);
-    cli_json_number(w, "eval_top5", r->eval_top5);
+    cli_metrics_json(w, "eval_", r->eval);
     cli_json_number(w, "best_metric", r->best_metric);
     cli_json_integer(w, "best_epoch", r->best_epoch);
     cli_json_number(w, "train_samples_per_sec", r->images_per_second);
@@ -228,10 +246,8 @@ static void bench_beside(const job *j, const att_train_result *result, char *tex
 {
     const train_settings *s = j->settings;
     att_bench_options options = att_bench_options_defaults();
-    att_model_options network = s->network.options;
-    network.soft_target = false;
     options.model = att_model_name(j->network.model);
-    options.network = &network;
+    options.network = &s->network.options;
     options.training = true;
     options.backend = s->engine.backend;
     options.precision = cli_engine_precision(&s->engine);

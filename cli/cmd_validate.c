@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "evaluation.h"
+#include "metrics.h"
 
 typedef struct settings {
     cli_evaluation on;
@@ -43,13 +44,38 @@ static int64_t parameters_of(const cli_loaded *loaded)
 static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
 {
     const att_preprocess *p = &loaded->identity.preprocess;
-    char text[512];
-    int length = snprintf(text, sizeof text,
-                          "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation\n"
-                          "%s,%d,%.4f,%.4f,%.4f,%.4f,%.2f,%g,%s\n",
-                          loaded->identity.name, p->img_size, e->top1, 100 - e->top1, e->top5, 100 - e->top5,
-                          1e-6 * (double)parameters_of(loaded), p->crop_pct, p->interpolation);
+    const att_task_info task = cli_task();
+    char names[1024] = "", values[1024] = "", text[4096];
+    size_t name_length = 0, value_length = 0;
+    for (int i = 0; i < task.metric_count; i++) {
+        const att_metric *metric = &task.metrics[i];
+        if (!cli_metric_is_share(metric) || name_length >= sizeof names || value_length >= sizeof values)
+            continue;
+        name_length +=
+            (size_t)snprintf(names + name_length, sizeof names - name_length, "%s,%s_err,", metric->name, metric->name);
+        value_length += (size_t)snprintf(values + value_length, sizeof values - value_length, "%.4f,%.4f,",
+                                         e->metrics[i], 100 - e->metrics[i]);
+    }
+    int length =
+        snprintf(text, sizeof text, "model,img_size,%sparam_count,crop_pct,interpolation\n%s,%d,%s%.2f,%g,%s\n", names,
+                 loaded->identity.name, p->img_size, values, 1e-6 * (double)parameters_of(loaded), p->crop_pct,
+                 p->interpolation);
     return cli_file_write(cli, path, text, (size_t)length);
+}
+
+/* Shares, with the error that is left; or the other metrics. */
+static void write_metrics(att_json_writer *writer, bool shares, const att_evaluation *e)
+{
+    const att_task_info task = cli_task();
+    for (int i = 0; i < task.metric_count; i++) {
+        char name[64];
+        if (cli_metric_is_share(&task.metrics[i]) != shares)
+            continue;
+        cli_json_number(writer, task.metrics[i].name, e->metrics[i]);
+        snprintf(name, sizeof name, "%s_err", task.metrics[i].name);
+        if (shares)
+            cli_json_number(writer, name, 100 - e->metrics[i]);
+    }
 }
 
 static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
@@ -62,15 +88,12 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
     att_json_begin_object(writer);
     cli_json_text(writer, "model", loaded->identity.name);
     cli_json_number(writer, "img_size", p->img_size);
-    cli_json_number(writer, "top1", e->top1);
-    cli_json_number(writer, "top1_err", 100 - e->top1);
-    cli_json_number(writer, "top5", e->top5);
-    cli_json_number(writer, "top5_err", 100 - e->top5);
+    write_metrics(writer, true, e);
     cli_json_number(writer, "param_count", 1e-6 * (double)parameters_of(loaded));
     cli_json_number(writer, "crop_pct", p->crop_pct);
     cli_json_text(writer, "crop_mode", p->crop_mode);
     cli_json_text(writer, "interpolation", p->interpolation);
-    cli_json_number(writer, "loss", e->loss);
+    write_metrics(writer, false, e);
     cli_json_number(writer, "count", (double)e->count);
     cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
@@ -85,9 +108,10 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     int code = cli_evaluate(cli, &s->on, loaded, dataset, NULL, &e);
     if (code != CLI_OK)
         return code;
-    if (cli_prints(s->output.json))
-        cli_print("top-1 %.2f %%   top-5 %.2f %%   loss %.4f   %lld image%s\n", e.top1, e.top5, e.loss,
-                  (long long)e.count, e.count == 1 ? "" : "s");
+    if (cli_prints(s->output.json)) {
+        cli_metrics_print(e.metrics);
+        cli_print("   %lld image%s\n", (long long)e.count, e.count == 1 ? "" : "s");
+    }
     if (s->results_file)
         code = write_csv(cli, s->results_file, loaded, &e);
     return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, loaded, &e) : code;

@@ -1,5 +1,7 @@
 #include "train_flags.h"
 
+#include "metrics.h"
+
 #define GROUP(name, title, table, starts) \
     static const cli_group name = {(title), (table), sizeof(table) / sizeof *(table), .defaults = (starts)}
 
@@ -134,8 +136,8 @@ static const char *choose_schedule(int index)
 
 static const char *choose_metric(int index)
 {
-    static const char *const names[] = {"top1", "top5", "loss"};
-    return index < 3 ? names[index] : NULL;
+    const att_task_info task = cli_task();
+    return index < task.metric_count ? task.metrics[index].name : NULL;
 }
 
 static const char *choose_decayed(int index)
@@ -212,7 +214,9 @@ GROUP(minmax_group, MIXING, minmax_options, NULL);
 
 static void recipe_defaults(void *values)
 {
-    *(att_train_options *)values = att_train_options_defaults();
+    att_train_options *options = values;
+    *options = att_train_options_defaults();
+    options->smoothing = 0.1;
 }
 
 GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
@@ -236,21 +240,21 @@ static void list_defaults(void *values)
 
 GROUP(list_group, "Recipe", list_options, list_defaults);
 
+static const cli_option target_options[] = {
+    {"smoothing", .kind = CLI_REAL, .value = "X", .help = "of the labels", RECIPE(smoothing), .low = 0,
+     .high = 0.999999},
+};
+
+GROUP(target_group, "Regularisation", target_options, NULL);
+
 static const cli_option regular_options[] = {
-    {"smoothing", .kind = CLI_REAL, .value = "X", .help = "of the labels", CLI_AT(att_model_options, smoothing),
-     .low = 0, .high = 0.999999},
     {"drop", .kind = CLI_REAL, .value = "X", .help = "dropout before the head", CLI_AT(att_model_options, drop_rate),
      .low = 0, .high = 0.999999},
     {"drop-path", .kind = CLI_REAL, .value = "X", .help = "of the last block; rises from 0 in the first",
      CLI_AT(att_model_options, drop_path_rate), .low = 0, .high = 0.999999},
 };
 
-static void regular_defaults(void *values)
-{
-    ((att_model_options *)values)->smoothing = 0.1;
-}
-
-GROUP(regular_group, "Regularisation", regular_options, regular_defaults);
+GROUP(regular_group, "Regularisation", regular_options, NULL);
 
 /* --- files and the run -------------------------------------------------------------------------------------------- */
 
@@ -329,6 +333,7 @@ const cli_use cli_train_uses[CLI_TRAIN_USES] = {
     {&cli_group_network, offsetof(train_settings, network)},
     {&cli_group_preprocess, offsetof(train_settings, preprocess)},
     {&image_group, offsetof(train_settings, images)},
+    {&target_group, offsetof(train_settings, recipe)},
     {&regular_group, offsetof(train_settings, network.options)},
     {&recipe_group, offsetof(train_settings, recipe)},
     {&list_group, 0},

@@ -52,7 +52,7 @@ typedef struct train_settings {
 /* Of one split; NULL: the only one there is. */
 att_dataset_options cli_train_data_options(const train_data *data, const char *split);
 
-enum { CLI_TRAIN_USES = 14 };
+enum { CLI_TRAIN_USES = 15 };
 extern const cli_use cli_train_uses[CLI_TRAIN_USES];
 
 #endif

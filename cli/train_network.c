@@ -39,8 +39,6 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     }
     network->options.drop_rate = training.drop_rate;
     network->options.drop_path_rate = training.drop_path_rate;
-    network->options.smoothing = training.smoothing;
-    network->options.soft_target = training.soft_target;
     n->name = n->identity.name;
     return CLI_OK;
 }
@@ -96,7 +94,6 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
         return cli_usage("train needs --model NAME; attscope models lists them");
     if (code == CLI_OK && !n->checkpoint)
         code = cli_model_check(cli, n->name);
-    s->network.options.loss = true;
     return code == CLI_OK ? cli_train_network_try(cli, s, n, m->with, m->nodes) : code;
 }
 
@@ -183,7 +180,7 @@ int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *d
     s->recipe.measure_every = m->every;
     if (code == CLI_OK && m->with)
         code = cli_instruments_make(cli, n->model, m->with, m->nodes, &n->measure);
-    if (n->measure && s->network.options.soft_target)
+    if (n->measure && att_train_mixes(&s->recipe))
         say_unmeasured(cli, n->measure);
     return code == CLI_OK ? cli_check(cli, att_weights_create(att_model_graph(n->model), "cpu", &n->weights)) : code;
 }

@@ -39,7 +39,6 @@ static int take_mixing(train_settings *s)
     s->recipe.aug_repeats = (int)s->images.aug_repeats;
     if (s->images.aug_repeats != s->recipe.aug_repeats)
         return cli_usage("--aug-repeats: %g is no whole number", s->images.aug_repeats);
-    s->network.options.soft_target = s->recipe.mixup > 0 || s->recipe.cutmix > 0 || minmax->count > 0;
     return CLI_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <attscope/models.h>
+#include <attscope/task.h>
 #include <attscope/update.h>
 
 enum { SIDE = 16, BATCH = 32, UPDATES = 30 };
@@ -86,7 +87,6 @@ int main(void)
     att_model_options network = att_model_options_defaults();
     network.img_size = SIDE, network.in_chans = 1, network.num_classes = 2, network.patch_size = 4;
     network.embed_dim = 32, network.depth = 2, network.num_heads = 2;
-    network.loss = true;
     strcpy(network.broadcast, "cb"); /* context broadcasting at the end of each MLP */
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN;
@@ -94,6 +94,8 @@ int main(void)
     att_status status = att_context_create(NULL, &context);
     if (status == ATT_OK)
         status = att_model_create(context, "vit_tiny_patch16_224", &network, ATT_F32, &model);
+    if (status == ATT_OK) /* the input "target" and the output "loss" */
+        status = att_task_add_loss("classification", att_model_graph(model), &(att_task_setup){.classes = 2});
     if (status == ATT_OK)
         status = att_weights_create(att_model_graph(model), "cpu", &weights);
     if (status == ATT_OK)

@@ -9,6 +9,7 @@
 #include <attscope/data.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
+#include <attscope/field.h>
 #include <attscope/file.h>
 #include <attscope/gradient.h>
 #include <attscope/graph.h>
@@ -28,6 +29,7 @@
 #include <attscope/status.h>
 #include <attscope/store.h>
 #include <attscope/sweep.h>
+#include <attscope/task.h>
 #include <attscope/tensor.h>
 #include <attscope/tensors.h>
 #include <attscope/train.h>

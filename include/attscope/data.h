@@ -1,12 +1,13 @@
 /* attscope/data.h - labelled images from files, transformed, in batches.
  *
  * A data set is opened once and may be read from several threads. A loader decodes and transforms its images on threads
- * of its own and hands out batches; what it hands out depends on the data set, the options, the epoch and the seed,
- * never on the number of threads.
+ * of its own and hands out batches of named tensors: the images, and the targets that the caller's rules make; what it
+ * hands out depends on the data set, the options, the epoch and the seed, never on the number of threads.
  */
 #ifndef ATTSCOPE_DATA_H
 #define ATTSCOPE_DATA_H
 
+#include <attscope/field.h>
 #include <attscope/image.h>
 
 #ifdef __cplusplus
@@ -202,6 +203,50 @@ ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, cons
                                                       const att_image *image, uint64_t seed, int64_t epoch,
                                                       int64_t index, float *out);
 
+/* --- targets ----------------------------------------------------------------------------------------------------- */
+
+/* How a transform moved an image's pixels: crop, resizing, shift, flips, and RandAugment's rotations, shears and
+ * translations. Points are counted in pixels from the upper left corner, so that the middle of the first pixel is
+ * (0.5, 0.5). The point (x, y) of the image as the data set holds it lies at
+ * (map[0][0] x + map[0][1] y + map[0][2], map[1][0] x + map[1][1] y + map[1][2]) of the result, and outside of it where
+ * it was cut off. Pixels that are erased stay where they are. */
+typedef struct att_geometry {
+    double map[2][3];
+    int from_width, from_height; /* of the image as the data set holds it */
+    int width, height;           /* of the result */
+} att_geometry;
+/* Takes a point of the image to the same point of the result. */
+ATT_API void att_geometry_move(const att_geometry *geometry, double *x, double *y);
+
+/* How a sample was mixed with another one. Mixup: every pixel is lambda own + (1 - lambda) other. CutMix: the pixels of
+ * a box are the other's, and lambda is the share of the area outside the box. */
+typedef struct att_mixing {
+    double lambda;                /* 0..1: weight of the sample's own target */
+    bool cuts;                    /* CutMix */
+    int top, bottom, left, right; /* where it cuts: rows top..bottom - 1, columns left..right - 1 of the result */
+    bool with_itself; /* the middle sample of an odd batch is its own partner: its pixels stay as they are */
+} att_mixing;
+
+enum { ATT_MAX_TARGETS = 16 };
+
+/* How the targets of samples are made. A loader knows no more about them. `fill` and `mix` only read `user`: a loader's
+ * threads call `fill` at the same time. */
+typedef struct att_target_rules {
+    const att_field *fields; /* of a sample; names live as long as the loader */
+    int count;               /* 0..ATT_MAX_TARGETS */
+    /* Writes the targets of sample `index` of the data set into fields[0..count - 1], each with room for one sample's
+     * tensor, of undefined contents. Messages belong to `context`, the calling thread's own. ERR_FORMAT and
+     * ERR_UNSUPPORTED are treated as those of an image that cannot be decoded (att_corrupt), other errors end the
+     * epoch. */
+    att_status (*fill)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
+                       const att_geometry *geometry, void *const *fields);
+    /* Makes `own` the targets of the sample that was mixed from own and other; both are as fill() left them. Called for
+     * every sample of a mixed batch whose lambda is not 1, on the thread of att_loader_next(). NULL: such targets
+     * cannot be mixed, and a loader that mixes refuses them (ERR_UNSUPPORTED). */
+    void (*mix)(const void *user, void *const *own, const void *const *other, const att_mixing *mixing);
+    const void *user; /* outlives the loader */
+} att_target_rules;
+
 /* --- loader ------------------------------------------------------------------------------------------------------ */
 
 typedef struct att_loader att_loader;
@@ -211,23 +256,20 @@ typedef struct att_loader att_loader;
 typedef enum att_corrupt {
     ATT_CORRUPT_FATAL,    /* an error */
     ATT_CORRUPT_LEFT_OUT, /* their batches are smaller */
-    ATT_CORRUPT_REPLACED  /* the next image of the epoch's order that can be decoded stands in, with its own label but
+    ATT_CORRUPT_REPLACED  /* the next image of the epoch's order that can be decoded stands in, with its own targets but
                              the random choices of the one it replaces; ERR_FORMAT where there are too many in a row */
 } att_corrupt;
 
 /* Mixup (Zhang et al. 2018) and CutMix (Yun et al. 2019) as timm's Mixup: image i of a batch of n is mixed with image
  * n - 1 - i, after each was transformed. lambda from Beta(alpha, alpha); Mixup: lambda x_i + (1 - lambda) x_j; CutMix:
- * a box of the share 1 - lambda around a random place is taken from x_j, and lambda becomes the share that is left. The
- * target of image i is lambda t_i + (1 - lambda) t_j, where t has 1 - smoothing + smoothing / classes for the label and
- * smoothing / classes elsewhere. Draws depend on seed, epoch and the batch's number. */
+ * a box of the share 1 - lambda around a random place is taken from x_j, and lambda becomes the share that is left.
+ * What becomes of the targets is up to att_target_rules.mix. Draws depend on seed, epoch and the batch's number. */
 typedef enum att_mix_mode {
     ATT_MIX_BATCH, /* one draw for all */
     ATT_MIX_PAIR,  /* one for each i and n - 1 - i */
     ATT_MIX_ELEM   /* one for each image */
 } att_mix_mode;
 typedef struct att_mix_options {
-    int classes;             /* of the targets; 0: nothing is mixed, and there are no targets */
-    double smoothing;        /* [0, 1): of the targets */
     double mixup, cutmix;    /* alphas; 0: none of it */
     double cutmix_minmax[2]; /* sides of CutMix's box as shares of the image's, instead of its alpha; 0, 0: none */
     double prob;             /* of a draw to mix at all */
@@ -239,6 +281,8 @@ typedef struct att_mix_options {
 typedef struct att_loader_options {
     att_transform_options transform;
     att_mix_options mix;
+    const char *image;        /* name of the images' field; lives as long as the loader */
+    att_target_rules targets; /* count 0: there are none. `fields` is copied */
     int repeats; /* 1..100; images of an epoch come so many times in a row, each with random choices of its own, from
                     correspondingly fewer images (repeated augmentation, Hoffer et al. 2020): as timm's
                     RepeatAugSampler for one process, an epoch has as many places as there are images, rounded down to
@@ -258,12 +302,13 @@ typedef struct att_loader_options {
 } att_loader_options;
 
 /* Batch 32, 2 workers, prefetch 4, corrupt images fatal, one repeat, mixing with prob 1 and switch_prob 0.5 for those
- * who choose it, everything else off or zero; the transform's defaults at the
- * given size. */
+ * who choose it, no targets, the images' field unnamed (""), everything else off or zero; the transform's defaults at
+ * the given size. */
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
 /* Makes a loader and its threads, at epoch 0, batch 0. The data set must outlive it. options: copied. Errors:
- * ERR_ARGUMENT (an option outside its range), ERR_MEMORY, ERR_INTERNAL (no more threads). */
+ * ERR_ARGUMENT (an option outside its range, fields of one name), ERR_UNSUPPORTED (targets that cannot be mixed),
+ * ERR_MEMORY, ERR_INTERNAL (no more threads). */
 ATT_API ATT_MUST_CHECK att_status att_loader_create(att_context *context, const att_dataset *dataset,
                                                     const att_loader_options *options, att_loader **loader);
 /* Stops the threads at their next image and frees; at any time. */
@@ -277,12 +322,14 @@ ATT_API int64_t att_loader_batches(const att_loader *loader);
 
 typedef struct att_batch {
     int64_t epoch, number;  /* place: batch `number` of the epoch */
-    int count;              /* images in it; 0: the epoch is at its end and the rest is unset */
-    const float *images;    /* [count][height][width][channels] */
-    const int32_t *labels;  /* [count] */
-    const float *targets;   /* [count][mix.classes]; NULL where there are none */
+    int count;              /* samples in it; 0: the epoch is at its end and the rest is unset */
     const int64_t *indices; /* [count], in the data set */
+    int field_count;
+    const att_field *fields; /* the images, F32 [height, width, channels], then the targets */
+    const void *const *data; /* by field: [count] and then its shape */
 } att_batch;
+/* The data of the field called `name`; NULL where there is none. */
+ATT_API const void *att_batch_field(const att_batch *batch, const char *name);
 
 /* The next batch of the epoch; valid until the next call on the loader. Batches are full but for the last one and for
  * images left out; a batch all of whose images were left out is passed over. Errors: those of att_dataset_read(), for

@@ -8,18 +8,20 @@
 #include <attscope/models.h>
 #include <attscope/plan.h>
 #include <attscope/progress.h>
+#include <attscope/task.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct att_evaluate_options {
+    const char *task;        /* att_task_at() */
     const char *backend;     /* "cpu", "ref" */
     att_precision precision; /* ATT_MIXED pays where att_context_has_bf16() */
     int batch_size;          /* images of one run; changes no figure but speed and memory */
     int workers;             /* threads of the loader */
-    att_measure *measure;    /* made on the model's graph, which has no loss then: observes every image; NULL: none */
-    bool unlabelled;         /* pay no attention to classes: any will do, and no figure is of them */
+    att_measure *measure;    /* made on the model's graph: observes every image; NULL: none */
+    bool unlabelled;         /* pay no attention to targets: any will do, and no figure is of them */
     bool skip_corrupt;       /* leave images that cannot be decoded out of all figures instead of failing */
     /* As in att_loader_options; NULL: the log gets a warning for each. */
     att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
@@ -28,16 +30,17 @@ typedef struct att_evaluate_options {
     att_progress_fn progress;
     void *progress_user;
 } att_evaluate_options;
-/* "cpu", ATT_FULL, 256 images, 4 workers, labelled, corrupt images fatal, "evaluate", no progress. */
+/* "classification", "cpu", ATT_FULL, 256 images, 4 workers, labelled, corrupt images fatal, "evaluate", no progress. */
 ATT_API att_evaluate_options att_evaluate_options_defaults(void);
 
 typedef struct att_evaluation {
     int64_t count;      /* images that figures are of */
     int64_t corrupt;    /* images left out */
     int64_t not_finite; /* images that the network answers with NaN or infinity among its logits or features */
-    double top1, top5; /* per cent of images whose class is first, among the first five; of equal logits the lower class
-                          number is first. Rows with NaN count as wrong */
-    double loss;       /* mean of -ln softmax(logits)_class, without smoothing. All three NaN where unlabelled */
+    /* The task's metrics, in its order (att_task_info); NaN where unlabelled. Of classification: "top1" and "top5" are
+     * per cent of images whose class is first, among the first five; of equal logits the lower class number is first,
+     * and rows with NaN count as wrong. "loss" is the mean of -ln softmax(logits)_class, without smoothing. */
+    double metrics[ATT_MAX_METRICS];
     double images_per_second, wait_share;
 } att_evaluation;
 
@@ -45,8 +48,9 @@ typedef struct att_evaluation {
 ATT_API att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
 
 /* Every image of the data set once. options: NULL means the defaults. *result is filled on success only. Errors:
- * ERR_STOPPED; ERR_MISMATCH where the transform's result does not fit the model, or a class is outside the model's (a
- * model without a head has none: `unlabelled` evaluates it); what reading the images gives. */
+ * ERR_STOPPED; ERR_NOT_FOUND (task); ERR_MISMATCH where the transform's result does not fit the model, or a target is
+ * one that it cannot answer, as a class outside the model's (a model without a head has none: `unlabelled` evaluates
+ * it); what reading the images gives. */
 ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                 const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);

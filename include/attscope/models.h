@@ -1,8 +1,8 @@
 /* attscope/models.h - networks by timm's names, and the checkpoints that fit them.
  *
- * A model is a graph with its preprocessing and its names. Inputs of the graph: "image" [img_size, img_size, in_chans]
- * of the graph's type and, in graphs with a loss, "target" (I32 scalar, or [num_classes] with soft_target). Outputs:
- * "logits" [num_classes] and, with a loss, "loss" (scalar). A network without a head, as self-supervised training
+ * A model is a graph with its preprocessing and its names. The input of the graph is "image" [img_size, img_size,
+ * in_chans] of the graph's type, its output "logits" [num_classes]; att_task_add_loss() adds what training needs. A
+ * network without a head, as self-supervised training
  * leaves it, has no classes (num_classes 0): its only output is "features" [width], what its head would read, which is
  * timm's output with num_classes=0. Whatever needs no classes works on it; the rest refuses it in a sentence.
  */
@@ -66,9 +66,6 @@ typedef struct att_model_options {
     /* Training */
     double drop_rate;      /* training: dropout before the head */
     double drop_path_rate; /* training: of the last block; rises linearly from 0 in the first */
-    bool loss;             /* add input "target" and output "loss" */
-    double smoothing;      /* of the loss's targets */
-    bool soft_target;      /* "target" is a distribution, into which whoever makes it puts the smoothing */
 } att_model_options;
 ATT_API att_model_options att_model_options_defaults(void);
 
@@ -131,7 +128,7 @@ ATT_API void att_model_set_preprocess(att_model *model, const att_preprocess *pr
 /* What a checkpoint must say so that its network can be built again and fed. */
 typedef struct att_identity {
     char name[64];
-    att_model_options options; /* loss, smoothing and drop rates are not part of it */
+    att_model_options options; /* drop rates are not part of it */
     att_preprocess preprocess;
     /* With what timm's validate.py evaluates the weights, as config.json or the pretrained tag says; 0: nothing says
      * it, or the source that names the tag says a size or a crop itself. preprocess is what the weights were trained

@@ -48,7 +48,10 @@ typedef struct att_plan_options {
     att_purpose purpose;
     att_precision precision; /* ATT_MIXED needs a graph in f32 */
     const char *backend;     /* "cpu", "ref" */
-    const bool *frozen;      /* with gradients, by parameter of the graph: it gets none; NULL: every one does */
+    /* Names of the outputs and probes that are wanted, NULL after the last: the others, the nodes that only they need
+     * and the inputs that nothing else reads are left out. NULL: all. */
+    const char *const *outputs;
+    const bool *frozen; /* with gradients, by parameter of the graph: it gets none; NULL: every one does */
     /* With gradients, names of inputs and outputs, NULL after the last: the loss's gradient by each is an output, too,
      * "NAME.grad", scaled as the loss is. NULL: none. Probes have none. */
     const char *const *gradients;
@@ -71,8 +74,8 @@ ATT_API att_plan_options att_plan_options_defaults(void);
 
 /* Compiles. The graph is only read and may be freed after. On success *plan is the caller's. Errors: the graph's own
  * failure; ERR_UNSUPPORTED where the backend lacks a kernel (the message names op and type) or an op has no backward
- * rule; ERR_NOT_FOUND where gradients are wanted and there is no output "loss", or none of a name in `gradients`;
- * ERR_ARGUMENT where the loss does not depend on such a one; ERR_MEMORY. */
+ * rule; ERR_NOT_FOUND where there is none of a name in `outputs` or `gradients`, or gradients are wanted and there is
+ * no output "loss"; ERR_ARGUMENT where the loss does not depend on such a one; ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_plan_compile(const att_graph *graph, const att_plan_options *options,
                                                    att_plan **plan);
 ATT_API void att_plan_destroy(att_plan **plan);

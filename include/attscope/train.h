@@ -8,6 +8,7 @@
 #include <attscope/models.h>
 #include <attscope/plan.h>
 #include <attscope/progress.h>
+#include <attscope/task.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +28,8 @@ enum { ATT_MOST_MILESTONES = 8 };
 /* Strings are only read during the call. The members up to `model_ema_decay` decide bits: a resume must give the
  * same ones. */
 typedef struct att_train_options {
+    const char *task;        /* att_task_at(): what the network is trained for */
+    double smoothing;        /* of the task's targets (att_task_setup) */
     const char *backend;     /* "cpu", "ref" */
     att_precision precision; /* ATT_MIXED pays where att_context_has_bf16(); checkpoints stay in f32 */
     uint64_t seed;           /* of data order, augmentations, dropout and drop path */
@@ -56,9 +59,8 @@ typedef struct att_train_options {
                                                   most t + 1), so that as in timm the rate falls one epoch (with
                                                   sched_on_updates: one update) before each */
     int decay_milestone_count;
-    double mixup, cutmix;    /* alphas of data.h's mixing, off where 0. Where anything is mixed the model is made
-                                with soft_target, its smoothing goes into the targets, and the loss is that of
-                                the mixed images */
+    double mixup, cutmix;    /* alphas of data.h's mixing, off where 0. Where anything is mixed, the loss is that
+                                of the mixed images */
     double cutmix_minmax[2]; /* sides of CutMix's box instead of its alpha; 0, 0: none */
     double mixup_prob, mixup_switch_prob;
     const char *mixup_mode; /* "batch", "pair", "elem" */
@@ -71,7 +73,7 @@ typedef struct att_train_options {
     int workers;       /* threads of the loader; they change no bits */
     bool skip_corrupt; /* images that cannot be decoded are no error: training takes the next of the epoch's order in
                           their place, evaluation leaves them out of its figures */
-    const char *eval_metric; /* "top1", "top5", "loss": decides which epoch is best */
+    const char *eval_metric; /* one of the task's metrics: decides which epoch is best */
     int log_interval;        /* updates between two ATT_EVENT_STEP */
 
     att_measure *measure;  /* made on the model's graph: observes the forward pass of every `measure_every`th update,
@@ -89,24 +91,30 @@ typedef struct att_train_options {
     void *progress_user;
 } att_train_options;
 
-/* timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5, lr_base 0.1, cosine over 300 epochs with 5 of
- * warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs (milestones 90, 180, 270) by 0.1, ten checkpoints, log
- * every 50 updates, seed 42, nothing mixed (for those who do: probability 1, of CutMix 0.5, by batches) or repeated.
+/* Classification, by "top1", without smoothing; timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5,
+ * lr_base 0.1, cosine over 300 epochs with 5 of warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs (milestones
+ * 90, 180, 270) by 0.1, ten checkpoints, log every 50 updates, seed 42, nothing mixed (for those who do: probability 1,
+ * of CutMix 0.5, by batches) or repeated.
  */
 ATT_API att_train_options att_train_options_defaults(void);
+
+/* Whether images are mixed with each other. */
+ATT_API bool att_train_mixes(const att_train_options *options);
 
 typedef struct att_train_result {
     int epochs; /* finished, those before a resume included */
     int64_t updates;
-    double train_loss, eval_loss, eval_top1, eval_top5; /* of the last epoch that this call finished; NaN: none */
-    double best_metric;                                 /* NaN: none */
-    int best_epoch;                                     /* 0-based; -1: none */
+    double train_loss;                    /* of the last epoch that this call finished; NaN: none */
+    double eval[ATT_MAX_METRICS];         /* the task's metrics, likewise, in its order */
+    double best_metric;                   /* NaN: none */
+    int best_epoch;                       /* 0-based; -1: none */
     double images_per_second, wait_share; /* over this call's training: speed, and time spent waiting for data */
     int64_t train_corrupt, eval_corrupt;  /* images replaced and left out in the last epoch that this call finished */
 } att_train_result;
 
 /* The images of a training and how each set is made ready. eval may be NULL: nothing is evaluated. Sizes and channels
- * must be the model's (ERR_MISMATCH), classes within its outputs (ERR_MISMATCH). All must outlive the call. */
+ * must be the model's (ERR_MISMATCH), targets such as it can answer: classes within its outputs (ERR_MISMATCH). All
+ * must outlive the call. */
 typedef struct att_train_data {
     const att_dataset *train, *eval;
     const att_transform_options *train_transform, *eval_transform;
@@ -118,31 +126,30 @@ typedef struct att_train_data {
 ATT_API att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
                                    const att_train_options *options);
 
-/* Trains `weights` of `model`, which was made with options.loss in f32. Files in `output`: last.safetensors after every
- * epoch, checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is replaced in one step. With no
- * epochs, last.safetensors holds the weights as they were given.
+/* Trains `weights` of `model`, which is in f32; the task adds the loss to a copy of its graph. Files in `output`:
+ * last.safetensors after every epoch, checkpoint-N.safetensors (N: the 0-based epoch), model_best.safetensors; each is
+ * replaced in one step. With no epochs, last.safetensors holds the weights as they were given.
  *
  * Events: ATT_EVENT_RUN_BEGIN (model, parameters, train_images, listing (att_dataset_listing() of these), fingerprint
  * and the settings as texts; its epoch and step say where a resumed training goes on, so that a log can drop what it
  * has beyond); ATT_EVENT_STEP (loss, lr, grad_norm, images_per_second, wait_share; loss is the mean over the update's
- * images, and all concern that update); ATT_EVENT_EPOCH (train_loss, eval_loss, eval_top1, eval_top5, lr,
- * images_per_second, wait_share; the eval_ ones are of the averaged weights where there are any, and eval_plain_loss,
- * .. are added then; left out where nothing is evaluated; with skip_corrupt also train_corrupt and eval_corrupt, how
- * many images were replaced and left out); ATT_EVENT_WARNING for each image that cannot be decoded, once in a call
- * (message, which names it and why; set: "train", "eval"); ATT_EVENT_MEASURE (split = "train", images, without accuracy
- * where images are mixed; the figures of one update's images before that update, at the step that it made);
- * ATT_EVENT_RUN_END (status, message). Nothing is emitted before all arguments were found good.
+ * images, and all concern that update); ATT_EVENT_EPOCH (train_loss, the task's metrics as
+ * eval_loss, eval_top1, .., lr, images_per_second, wait_share; the eval_ ones are of the averaged weights where there
+ * are any, and eval_plain_loss, .. are added then; left out where nothing is evaluated; with skip_corrupt also
+ * train_corrupt and eval_corrupt, how many images were replaced and left out); ATT_EVENT_WARNING for each image that
+ * cannot be decoded, once in a call (message, which names it and why; set: "train", "eval"); ATT_EVENT_MEASURE (split =
+ * "train", images, without accuracy where images are mixed; the figures of one update's images before that update, at
+ * the step that it made); ATT_EVENT_RUN_END (status, message). Nothing is emitted before all arguments were found good.
  *
  * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
  * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.
  *
  * result may be NULL; otherwise it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an
- * option out of range; fewer images than one batch; a model without loss, or whose targets are not of the kind that
- * mixing asks for); ERR_NOT_FOUND (optimizer, schedule: with the nearest name); ERR_NONFINITE (loss or gradient: the
- * message names the update, the first node and the last good checkpoint; weights are those before that update. Or an
- * evaluation: the epoch leaves no checkpoint and no event);
- * ERR_STOPPED (progress asked to stop: `last` was written after the update in progress); ERR_IO and what a sink
- * answers. */
+ * option out of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (task; optimizer,
+ * schedule: with the nearest name); ERR_UNSUPPORTED (images are mixed, but the task's targets cannot be); ERR_NONFINITE
+ * (loss or gradient: the message names the update, the first node and the last good checkpoint; weights are those
+ * before that update. Or an evaluation: the epoch leaves no checkpoint and no event); ERR_STOPPED (progress asked to
+ * stop: `last` was written after the update in progress); ERR_IO and what a sink answers. */
 ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                              const att_train_options *options, att_train_result *result);
 

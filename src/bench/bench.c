@@ -1,5 +1,6 @@
 #include <attscope/bench.h>
 #include <attscope/measure.h>
+#include <attscope/task.h>
 
 #include <stdlib.h>
 
@@ -42,9 +43,7 @@ att_status att_bench_check_repeats(att_context *context, int repeats, int warmup
 static att_status give_classes(att_context *context, const char *name, att_model_options *options)
 {
     att_model *model;
-    att_model_options bare = *options;
-    bare.loss = false;
-    ATT_TRY(att_model_create(context, name, &bare, ATT_F32, &model));
+    ATT_TRY(att_model_create(context, name, options, ATT_F32, &model));
     if (att_model_options_of(model).num_classes == 0)
         options->num_classes = 1000;
     att_model_destroy(&model);
@@ -55,10 +54,13 @@ static att_status make_network(att_bench *b)
 {
     const att_bench_options *options = &b->options;
     att_model_options network = options->network ? *options->network : att_model_options_defaults();
-    network.loss = options->training;
     if (options->training && network.num_classes == 0)
         ATT_TRY(give_classes(b->context, options->model, &network));
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
+    int classes = att_model_options_of(b->model).num_classes;
+    if (options->training)
+        ATT_TRY(att_task_add_loss(att_task_at(0).name, att_model_graph(b->model),
+                                  &(att_task_setup){.classes = classes}));
     if (options->instruments)
         ATT_TRY(att_measure_create(att_model_graph(b->model), options->instruments, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
@@ -66,7 +68,6 @@ static att_status make_network(att_bench *b)
     plan.precision = options->precision;
     if (options->training)
         plan.purpose = ATT_TRAIN;
-    int classes = att_model_options_of(b->model).num_classes;
     return att_timed_create(att_model_graph(b->model), &plan, options->training ? "adamw" : NULL, options->batch_size,
                             classes, &b->timed);
 }

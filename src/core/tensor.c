@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/tensor.h>
+#include <attscope/field.h>
 
 #define NAME(name, value, meaning) {ATT_##name, #name, meaning},
 static const struct {
@@ -54,6 +54,12 @@ int64_t att_shape_count(att_shape shape)
         count *= dim;
     }
     return count;
+}
+
+size_t att_field_bytes(const att_field *field)
+{
+    int64_t count = att_shape_count(field->shape);
+    return count < 0 ? 0 : (size_t)count * att_dtype_size(field->dtype);
 }
 
 bool att_shape_equal(att_shape a, att_shape b)

@@ -17,6 +17,7 @@ typedef struct augment_job {
     const att_image *image;
     uint8_t *scratch;
     double argument;
+    att_geometry *geometry;
 } augment_job;
 
 static void autocontrast(const augment_job *job)
@@ -75,6 +76,7 @@ static void move(const augment_job *job, att_affine map)
     uint8_t fill[3];
     att_pixels_mean_colour(job->options->mean, job->image->channels, fill);
     att_pixels_affine(job->image, &map, job->options->interpolation, fill, job->scratch);
+    att_geometry_step_from(job->geometry, &map);
 }
 
 static void rotate(const augment_job *job)
@@ -200,9 +202,9 @@ double att_augment_argument(int operation, bool increasing, double magnitude, bo
 }
 
 void att_augment_apply(int operation, const att_transform_options *options, const att_image *image, double argument,
-                       uint8_t *scratch)
+                       uint8_t *scratch, att_geometry *geometry)
 {
-    operations[operation].apply(&(augment_job){options, image, scratch, argument});
+    operations[operation].apply(&(augment_job){options, image, scratch, argument, geometry});
 }
 
 /* --- draws ------------------------------------------------------------------------------------------------------- */
@@ -223,7 +225,7 @@ static double draw_magnitude(const att_rand_augment *how, att_random *random)
 }
 
 static void rand_augment(const att_transform_options *options, const att_image *image, att_random *random,
-                         uint8_t *scratch)
+                         uint8_t *scratch, att_geometry *geometry)
 {
     const att_rand_augment *how = &options->rand_augment;
     for (int layer = 0; layer < how->layers; layer++) {
@@ -233,7 +235,7 @@ static void rand_augment(const att_transform_options *options, const att_image *
         double magnitude = draw_magnitude(how, random);
         bool negate = att_random_uniform(random) < 0.5;
         double argument = att_augment_argument(operation, how->increasing, magnitude, negate);
-        att_augment_apply(operation, options, image, argument, scratch);
+        att_augment_apply(operation, options, image, argument, scratch, geometry);
     }
 }
 
@@ -252,10 +254,11 @@ static void color_jitter(const double jitter[3], const att_image *image, att_ran
     }
 }
 
-void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch)
+void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,
+                 att_geometry *geometry)
 {
     if (options->rand_augment.layers > 0)
-        rand_augment(options, image, random, scratch);
+        rand_augment(options, image, random, scratch, geometry);
     if (options->color_jitter[0] > 0 || options->color_jitter[1] > 0 || options->color_jitter[2] > 0)
         color_jitter(options->color_jitter, image, random);
 }

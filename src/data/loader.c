@@ -34,9 +34,12 @@ struct att_loader {
     att_context *context;
     const att_dataset *dataset;
     att_loader_options options;
-    int64_t *order; /* the epoch's images */
-    int64_t used;   /* images of an epoch, without a dropped last batch */
-    size_t image_floats;
+    int64_t *order;    /* the epoch's images */
+    int64_t used;      /* images of an epoch, without a dropped last batch */
+    att_field *fields; /* the images, then the targets */
+    size_t *row_bytes; /* of a sample, by field */
+    void **spare;      /* [targets], room for one sample's; NULL where nothing is mixed */
+    int field_count;
     att_slot *slots;
     int ring;
     worker *workers; /* one, without a thread, where none were asked for */
@@ -56,6 +59,7 @@ att_loader_options att_loader_options_defaults(int height, int width, int channe
 {
     return (att_loader_options){.transform = att_transform_options_defaults(height, width, channels),
                                 .mix = {.prob = 1, .switch_prob = 0.5},
+                                .image = "",
                                 .repeats = 1,
                                 .batch_size = 32,
                                 .workers = 2,
@@ -100,14 +104,32 @@ static int64_t index_at(const att_loader *loader, int64_t place)
     return loader->order ? loader->order[wrapped] : wrapped;
 }
 
-/* The first image from `place` on that is not corrupt. */
-static att_status replace_at(const att_loader *loader, att_context *context, int64_t place,
-                             const att_transform_key *key, float *out, int64_t *index)
+/* Where a sample is made: `fields` are its rows. */
+typedef struct sample {
+    const att_loader *loader;
+    att_context *context;
+    const att_transform_key *key;
+    void *fields[1 + ATT_MAX_TARGETS];
+} sample;
+
+static att_status make_sample(const sample *it, int64_t index)
+{
+    const att_loader_options *options = &it->loader->options;
+    const att_dataset *dataset = it->loader->dataset;
+    att_geometry geometry;
+    ATT_TRY(att_make_image(dataset, &options->transform, it->context, index, it->key, it->fields[0], &geometry));
+    if (options->targets.count == 0)
+        return ATT_OK;
+    return options->targets.fill(options->targets.user, it->context, dataset, index, &geometry, it->fields + 1);
+}
+
+/* The first sample from `place` on that is not corrupt. */
+static att_status replace_at(const sample *it, int64_t place, int64_t *index)
 {
     att_status status = ATT_ERR_FORMAT;
     for (int i = 0; i < MAX_REPLACED && is_corrupt(status); i++) {
-        *index = index_at(loader, place + i);
-        status = att_make_image(loader->dataset, &loader->options.transform, context, *index, key, out);
+        *index = index_at(it->loader, place + i);
+        status = make_sample(it, *index);
     }
     return status;
 }
@@ -117,22 +139,24 @@ static char *copy_message(const att_loader *loader, const att_context *context)
     return att_copy_string(loader->context, att_context_message(context));
 }
 
-/* Makes the image at `place` of the epoch in its slot. */
+/* Makes the sample at `place` of the epoch in its slot. */
 static void make_at(const att_loader *loader, att_context *context, int64_t place)
 {
     int64_t batch = place / loader->options.batch_size, at = place - batch_begin(loader, batch);
     att_slot *into = slot_of(loader, batch);
-    float *out = into->images + (size_t)at * loader->image_floats;
     int64_t index = index_at(loader, place);
     att_transform_key key = {.seed = loader->options.seed,
                              .epoch = loader->epoch,
                              .index = index,
                              .repeat = (int)(place % loader->options.repeats)};
-    att_status status = att_make_image(loader->dataset, &loader->options.transform, context, index, &key, out);
+    sample it = {.loader = loader, .context = context, .key = &key};
+    for (int f = 0; f < loader->field_count; f++)
+        it.fields[f] = att_slot_row(into, f, (int)at);
+    att_status status = make_sample(&it, index);
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};
         if (is_corrupt(status) && loader->options.corrupt == ATT_CORRUPT_REPLACED) {
-            status = replace_at(loader, context, place + 1, &key, out, &index);
+            status = replace_at(&it, place + 1, &index);
             failed.replaced = status == ATT_OK;
         }
         if (!failed.replaced && !is_corrupt(status)) {
@@ -142,7 +166,6 @@ static void make_at(const att_loader *loader, att_context *context, int64_t plac
         into->failures[at] = failed;
     }
     into->indices[at] = index;
-    into->labels[at] = att_dataset_label(loader->dataset, index);
 }
 
 /* Whether there is an image to be claimed. */
@@ -225,6 +248,30 @@ static att_status start_threads(att_loader *loader)
                                 loader->options.workers);
 }
 
+static att_status check_targets(att_context *context, const att_loader_options *options)
+{
+    const att_target_rules *targets = &options->targets;
+    if (targets->count < 0 || targets->count > ATT_MAX_TARGETS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "loader: a sample has %d targets, expected 0 to %d", targets->count,
+                        ATT_MAX_TARGETS);
+    for (int i = 0; i < targets->count; i++) {
+        const att_field *field = &targets->fields[i];
+        bool taken = strcmp(field->name, options->image) == 0;
+        for (int j = 0; j < i; j++)
+            taken = taken || strcmp(field->name, targets->fields[j].name) == 0;
+        if (taken)
+            return att_fail(context, ATT_ERR_ARGUMENT, "loader: two fields are called \"%s\"", field->name);
+        if (att_field_bytes(field) == 0)
+            return att_fail(context, ATT_ERR_ARGUMENT, "loader: the field \"%s\" has no element, or too many",
+                            field->name);
+    }
+    if (att_mix_is_on(&options->mix) && targets->count > 0 && !targets->mix)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "Mixup and CutMix would mix images, but their targets (\"%s\") cannot be mixed",
+                        targets->fields[0].name);
+    return ATT_OK;
+}
+
 static att_status check_options(att_context *context, const att_loader_options *options)
 {
     const char *wrong = NULL;
@@ -241,6 +288,7 @@ static att_status check_options(att_context *context, const att_loader_options *
     if (wrong)
         return att_fail(context, ATT_ERR_ARGUMENT, "loader: %s", wrong);
     ATT_TRY(att_mix_check(context, &options->mix));
+    ATT_TRY(check_targets(context, options));
     return att_transform_check(context, &options->transform);
 }
 
@@ -252,14 +300,60 @@ static int64_t places_of(const att_loader_options *options, int64_t count)
     return options->drop_last ? count - count % options->batch_size : count;
 }
 
+static att_status describe_fields(att_loader *loader)
+{
+    att_context *context = loader->context;
+    att_target_rules *targets = &loader->options.targets;
+    const att_transform_options *transform = &loader->options.transform;
+    size_t count = (size_t)targets->count + 1;
+    loader->field_count = targets->count + 1;
+    loader->fields = att_allocate_array(context, count, sizeof *loader->fields);
+    loader->row_bytes = att_allocate_array(context, count, sizeof *loader->row_bytes);
+    if (!loader->fields || !loader->row_bytes)
+        return att_fail_memory(context, count * sizeof *loader->fields, "a loader");
+    loader->fields[0] = (att_field){.name = loader->options.image,
+                                    .dtype = ATT_F32,
+                                    .shape = att_shape_of(transform->height, transform->width, transform->channels)};
+    for (int i = 0; i < targets->count; i++)
+        loader->fields[1 + i] = targets->fields[i];
+    for (int f = 0; f < loader->field_count; f++)
+        loader->row_bytes[f] = att_field_bytes(&loader->fields[f]);
+    targets->fields = loader->fields + 1;
+    return ATT_OK;
+}
+
+/* Room for one sample's targets while two are mixed. */
+static att_status make_spare(att_loader *loader)
+{
+    int count = loader->options.targets.count;
+    if (!att_mix_is_on(&loader->options.mix) || count == 0)
+        return ATT_OK;
+    loader->spare = att_allocate_array(loader->context, (size_t)count, sizeof *loader->spare);
+    if (!loader->spare)
+        return att_fail_memory(loader->context, (size_t)count * sizeof *loader->spare, "a loader");
+    for (int i = 0; i < count; i++) {
+        loader->spare[i] = att_allocate(loader->context, loader->row_bytes[1 + i]);
+        if (!loader->spare[i])
+            return att_fail_memory(loader->context, loader->row_bytes[1 + i], "a loader");
+    }
+    return ATT_OK;
+}
+
+static void free_spare(att_loader *loader)
+{
+    for (int i = 0; loader->spare && i < loader->options.targets.count; i++)
+        att_free(loader->context, loader->spare[i]);
+    att_free(loader->context, loader->spare);
+}
+
 static att_status fill_loader(att_loader *loader)
 {
     att_context *context = loader->context;
     const att_loader_options *options = &loader->options;
     int64_t count = att_dataset_count(loader->dataset);
     loader->used = places_of(options, count);
-    loader->image_floats =
-        (size_t)options->transform.height * (size_t)options->transform.width * (size_t)options->transform.channels;
+    ATT_TRY(describe_fields(loader));
+    ATT_TRY(make_spare(loader));
     loader->ring = options->workers > 0 ? options->prefetch : 1;
     loader->worker_count = options->workers > 0 ? options->workers : 1;
     loader->slots = att_allocate_array(context, (size_t)loader->ring, sizeof *loader->slots);
@@ -269,8 +363,7 @@ static att_status fill_loader(att_loader *loader)
     if (!loader->slots || !loader->workers || (options->shuffle && !loader->order))
         return att_fail_memory(context, (size_t)count * sizeof *loader->order, "a loader");
     for (int i = 0; i < loader->ring; i++)
-        ATT_TRY(
-            att_slot_make(context, options->batch_size, loader->image_floats, options->mix.classes, &loader->slots[i]));
+        ATT_TRY(att_slot_make(context, options->batch_size, loader->row_bytes, loader->field_count, &loader->slots[i]));
     for (int i = 0; i < loader->worker_count; i++)
         ATT_TRY(make_worker(loader, &loader->workers[i]));
     ATT_TRY(att_loader_start(loader, 0, 0));
@@ -326,6 +419,9 @@ void att_loader_destroy(att_loader **loader)
     att_free(it->context, it->workers);
     att_free(it->context, it->order);
     att_free(it->context, it->named);
+    free_spare(it);
+    att_free(it->context, it->fields);
+    att_free(it->context, it->row_bytes);
     att_free(it->context, it);
     *loader = NULL;
 }
@@ -463,14 +559,21 @@ static att_status hand_out(att_loader *loader, att_batch *batch)
     *batch = (att_batch){.epoch = loader->epoch,
                          .number = loader->released,
                          .count = size,
-                         .images = made->images,
-                         .labels = made->labels,
-                         .targets = made->targets,
-                         .indices = made->indices};
-    if (att_mix_has_targets(&loader->options.mix))
-        att_mix_batch(&loader->options.mix, &loader->options.transform, loader->options.seed, batch, made->images,
-                      made->targets);
+                         .indices = made->indices,
+                         .field_count = loader->field_count,
+                         .fields = loader->fields,
+                         .data = (const void *const *)made->fields};
+    if (att_mix_is_on(&loader->options.mix))
+        att_mix_batch(&loader->options, batch, made->fields, loader->row_bytes, loader->spare);
     return ATT_OK;
+}
+
+const void *att_batch_field(const att_batch *batch, const char *name)
+{
+    for (int f = 0; f < batch->field_count; f++)
+        if (strcmp(batch->fields[f].name, name) == 0)
+            return batch->data[f];
+    return NULL;
 }
 
 static att_status next_batch(att_loader *loader, att_batch *batch)

@@ -14,13 +14,13 @@ static att_box needed_box(void *user, int width, int height)
 }
 
 att_status att_make_image(const att_dataset *dataset, const att_transform_options *transform, att_context *context,
-                          int64_t index, const att_transform_key *key, float *out)
+                          int64_t index, const att_transform_key *key, float *out, att_geometry *geometry)
 {
     need_of it = {transform, key};
     att_image_need need = {needed_box, &it};
     att_image image;
     ATT_TRY(att_dataset_read_needed(dataset, context, index, transform->channels, &need, &image));
-    att_status status = att_transform_keyed(context, transform, &image, key, out);
+    att_status status = att_transform_keyed(context, transform, &image, key, out, geometry);
     att_image_free(context, &image);
     if (status != ATT_OK) {
         char name[ATT_DATA_MAX_NAME];

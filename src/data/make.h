@@ -6,8 +6,8 @@
 #include "data/transform.h"
 
 /* As att_dataset_read() and att_transform_image() with this key; only what the transform reads is decoded. Every
- * message names the image. */
+ * message names the image. *geometry: how its pixels moved. */
 att_status att_make_image(const att_dataset *dataset, const att_transform_options *transform, att_context *context,
-                          int64_t index, const att_transform_key *key, float *out);
+                          int64_t index, const att_transform_key *key, float *out, att_geometry *geometry);
 
 #endif

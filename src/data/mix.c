@@ -21,9 +21,9 @@ static bool cuts(const att_mix_options *options)
     return options->cutmix > 0 || has_minmax(options);
 }
 
-bool att_mix_has_targets(const att_mix_options *options)
+bool att_mix_is_on(const att_mix_options *options)
 {
-    return options->classes > 0;
+    return options->mixup > 0 || cuts(options);
 }
 
 static bool is_probability(double value)
@@ -33,14 +33,9 @@ static bool is_probability(double value)
 
 att_status att_mix_check(att_context *context, const att_mix_options *options)
 {
-    enum { MAX_CLASSES = 1 << 20 };
     const double *minmax = options->cutmix_minmax;
     const char *wrong = NULL;
-    if (options->classes < 0 || options->classes > MAX_CLASSES)
-        wrong = "classes must lie in 0..1048576";
-    else if (!att_mix_has_targets(options))
-        return ATT_OK;
-    else if (!(options->mixup >= 0 && options->mixup <= 1e6) || !(options->cutmix >= 0 && options->cutmix <= 1e6))
+    if (!(options->mixup >= 0 && options->mixup <= 1e6) || !(options->cutmix >= 0 && options->cutmix <= 1e6))
         wrong = "mixup and cutmix must lie in 0..1e6";
     else if (!(minmax[0] == 0 && minmax[1] == 0) && !(minmax[0] >= 0 && minmax[0] < minmax[1] && minmax[1] <= 1))
         wrong = "cutmix_minmax must be a range in 0..1";
@@ -50,8 +45,6 @@ att_status att_mix_check(att_context *context, const att_mix_options *options)
         wrong = "unknown mode";
     else if (options->off_epoch < 0)
         wrong = "off_epoch must not be negative";
-    else if (!(options->smoothing >= 0 && options->smoothing < 1))
-        wrong = "smoothing must lie in 0..1";
     return wrong ? att_fail(context, ATT_ERR_ARGUMENT, "mixing: %s", wrong) : ATT_OK;
 }
 
@@ -89,13 +82,18 @@ static int clamp(int value, int high)
 }
 
 /* The lambda of what a box leaves. */
-static att_mix_plan cut(int height, int width, int top, int bottom, int left, int right)
+static att_mixing cut(int height, int width, int top, int bottom, int left, int right)
 {
     double area = (double)(bottom - top) * (right - left);
-    return (att_mix_plan){1 - area / ((double)height * width), true, top, bottom, left, right};
+    return (att_mixing){.lambda = 1 - area / ((double)height * width),
+                        .cuts = true,
+                        .top = top,
+                        .bottom = bottom,
+                        .left = left,
+                        .right = right};
 }
 
-att_mix_plan att_mix_plan_box(int height, int width, double lambda, int center_y, int center_x)
+att_mixing att_mix_box(int height, int width, double lambda, int center_y, int center_x)
 {
     double ratio = sqrt(1 - lambda);
     int tall = (int)(height * ratio), wide = (int)(width * ratio);
@@ -110,52 +108,52 @@ static int draw_side(att_random *random, const double minmax[2], int size)
     return low + (int)att_random_below(random, high > low ? high - low : 1);
 }
 
-static att_mix_plan draw_minmax(const double minmax[2], int height, int width, att_random *random)
+static att_mixing draw_minmax(const double minmax[2], int height, int width, att_random *random)
 {
     int tall = draw_side(random, minmax, height), wide = draw_side(random, minmax, width);
     int top = (int)att_random_below(random, height - tall + 1), left = (int)att_random_below(random, width - wide + 1);
     return cut(height, width, top, top + tall, left, left + wide);
 }
 
-static att_mix_plan draw_cut(const att_mix_options *options, int height, int width, att_random *random)
+static att_mixing draw_cut(const att_mix_options *options, int height, int width, att_random *random)
 {
     if (has_minmax(options))
         return draw_minmax(options->cutmix_minmax, height, width, random);
     double lambda = att_mix_draw_beta(random, options->cutmix);
     int center_y = (int)att_random_below(random, height), center_x = (int)att_random_below(random, width);
-    return att_mix_plan_box(height, width, lambda, center_y, center_x);
+    return att_mix_box(height, width, lambda, center_y, center_x);
 }
 
-static att_mix_plan draw_plan(const att_mix_options *options, int height, int width, att_random *random)
+static att_mixing draw_mixing(const att_mix_options *options, int height, int width, att_random *random)
 {
-    const att_mix_plan as_is = {.lambda = 1};
+    const att_mixing as_is = {.lambda = 1};
     bool may_cut = cuts(options), may_mix = options->mixup > 0;
     if ((!may_cut && !may_mix) || !(att_random_uniform(random) < options->prob))
         return as_is;
     if (may_cut && (!may_mix || att_random_uniform(random) < options->switch_prob))
         return draw_cut(options, height, width, random);
-    return (att_mix_plan){.lambda = att_mix_draw_beta(random, options->mixup)};
+    return (att_mixing){.lambda = att_mix_draw_beta(random, options->mixup)};
 }
 
 /* --- mixing ------------------------------------------------------------------------------------------------------ */
 
 /* How much of its own an image keeps at a pixel. */
-static float weight_at(const att_mix_plan *plan, int y, int x)
+static float weight_at(const att_mixing *mixing, int y, int x)
 {
-    if (!plan->cuts)
-        return (float)plan->lambda;
-    return y >= plan->top && y < plan->bottom && x >= plan->left && x < plan->right ? 0.0f : 1.0f;
+    if (!mixing->cuts)
+        return (float)mixing->lambda;
+    return y >= mixing->top && y < mixing->bottom && x >= mixing->left && x < mixing->right ? 0.0f : 1.0f;
 }
 
 /* own weight + other (1 - weight); untouched where all is its own. */
-static float blend(const att_mix_plan *plan, float weight, float own, float other)
+static float blend(const att_mixing *mixing, float weight, float own, float other)
 {
-    if (plan->cuts)
+    if (mixing->cuts)
         return weight > 0 ? own : other;
-    return own * weight + other * (float)(1 - plan->lambda);
+    return own * weight + other * (float)(1 - mixing->lambda);
 }
 
-void att_mix_images(const att_mix_plan *of_a, const att_mix_plan *of_b, int height, int width, int channels, float *a,
+void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, int width, int channels, float *a,
                     float *b)
 {
     if (of_a->lambda == 1 && of_b->lambda == 1)
@@ -171,42 +169,65 @@ void att_mix_images(const att_mix_plan *of_a, const att_mix_plan *of_b, int heig
         }
 }
 
-static void add_target(const att_mix_options *options, int label, float weight, float *target)
+/* A batch while it is mixed. */
+typedef struct mixed_batch {
+    const att_loader_options *options;
+    void *const *data;
+    const size_t *row_bytes;
+    void *const *spare;
+} mixed_batch;
+
+static void *row_of(const mixed_batch *it, int field, int sample)
 {
-    double off = options->smoothing / options->classes;
-    float low = (float)off, high = (float)(1 - options->smoothing + off);
-    for (int c = 0; c < options->classes; c++)
-        target[c] += (c == label ? high : low) * weight;
+    return (char *)it->data[field] + (size_t)sample * it->row_bytes[field];
 }
 
-void att_mix_target(const att_mix_options *options, double lambda, int own, int other, float *target)
+static void mix_targets(const mixed_batch *it, int sample, const void *const *other, const att_mixing *mixing)
 {
-    memset(target, 0, (size_t)options->classes * sizeof *target);
-    add_target(options, own, (float)lambda, target);
-    add_target(options, other, (float)(1 - lambda), target);
+    const att_target_rules *rules = &it->options->targets;
+    void *own[ATT_MAX_TARGETS];
+    if (mixing->lambda == 1)
+        return;
+    for (int f = 0; f < rules->count; f++)
+        own[f] = row_of(it, 1 + f, sample);
+    rules->mix(rules->user, own, other, mixing);
 }
 
-/* The middle image of an odd batch is its own partner: then nothing is mixed. */
-void att_mix_batch(const att_mix_options *options, const att_transform_options *shape, uint64_t seed,
-                   const att_batch *batch, float *images, float *targets)
+/* Sample i's targets are mixed with sample j's, and the other way round, each from what both were. */
+static void mix_pair(const mixed_batch *it, int i, int j, const att_mixing *of_i, const att_mixing *of_j)
 {
-    uint64_t key = att_random_key(seed, (uint64_t)batch->epoch, (uint64_t)batch->number);
+    const att_target_rules *rules = &it->options->targets;
+    const void *was_i[ATT_MAX_TARGETS], *other[ATT_MAX_TARGETS];
+    for (int f = 0; f < rules->count; f++) {
+        was_i[f] = memcpy(it->spare[f], row_of(it, 1 + f, i), it->row_bytes[1 + f]);
+        other[f] = row_of(it, 1 + f, j);
+    }
+    if (i != j)
+        mix_targets(it, i, other, of_i);
+    mix_targets(it, j, was_i, of_j);
+}
+
+/* The middle sample of an odd batch is its own partner. */
+void att_mix_batch(const att_loader_options *options, const att_batch *batch, void *const *data,
+                   const size_t *row_bytes, void *const *spare)
+{
+    const att_mix_options *mix = &options->mix;
+    const att_transform_options *shape = &options->transform;
+    const mixed_batch it = {options, data, row_bytes, spare};
+    uint64_t key = att_random_key(options->seed, (uint64_t)batch->epoch, (uint64_t)batch->number);
     att_random random = att_random_from(att_random_key(key, 0, att_random_hash("mix")));
-    bool off = options->off_epoch > 0 && batch->epoch >= options->off_epoch;
-    size_t floats = (size_t)shape->height * (size_t)shape->width * (size_t)shape->channels;
-    att_mix_plan of_i = {.lambda = 1}, of_j = {.lambda = 1};
+    bool off = mix->off_epoch > 0 && batch->epoch >= mix->off_epoch;
+    att_mixing of_i = {.lambda = 1}, of_j = {.lambda = 1};
     for (int i = 0; i < (batch->count + 1) / 2; i++) {
         int j = batch->count - 1 - i;
-        if (!off && (i == 0 || options->mode != ATT_MIX_BATCH)) {
-            of_i = draw_plan(options, shape->height, shape->width, &random);
-            of_j = options->mode == ATT_MIX_ELEM ? draw_plan(options, shape->height, shape->width, &random) : of_i;
+        if (!off && (i == 0 || mix->mode != ATT_MIX_BATCH)) {
+            of_i = draw_mixing(mix, shape->height, shape->width, &random);
+            of_j = mix->mode == ATT_MIX_ELEM ? draw_mixing(mix, shape->height, shape->width, &random) : of_i;
         }
+        of_j.with_itself = i == j;
         if (i < j)
-            att_mix_images(&of_i, &of_j, shape->height, shape->width, shape->channels, images + (size_t)i * floats,
-                           images + (size_t)j * floats);
-        const int32_t *labels = batch->labels;
-        size_t classes = (size_t)options->classes;
-        att_mix_target(options, of_i.lambda, labels[i], labels[j], targets + (size_t)i * classes);
-        att_mix_target(options, of_j.lambda, labels[j], labels[i], targets + (size_t)j * classes);
+            att_mix_images(&of_i, &of_j, shape->height, shape->width, shape->channels, row_of(&it, 0, i),
+                           row_of(&it, 0, j));
+        mix_pair(&it, i, j, &of_i, &of_j);
     }
 }

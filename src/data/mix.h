@@ -8,30 +8,22 @@
 
 /* ERR_ARGUMENT where an option is outside its range. */
 att_status att_mix_check(att_context *context, const att_mix_options *options);
-/* Whether a batch has targets. */
-bool att_mix_has_targets(const att_mix_options *options);
+/* Whether anything is mixed. */
+bool att_mix_is_on(const att_mix_options *options);
 
 /* Beta(alpha, alpha). */
 double att_mix_draw_beta(att_random *random, double alpha);
 
-/* How an image is mixed with its partner: weight of its own, or the box that the partner fills. */
-typedef struct att_mix_plan {
-    double lambda; /* of its own label */
-    bool cuts;
-    int top, bottom, left, right; /* where it cuts, the partner's part */
-} att_mix_plan;
 /* The box of CutMix around (center_x, center_y), cut to the image, with the lambda of what is left. */
-att_mix_plan att_mix_plan_box(int height, int width, double lambda, int center_y, int center_x);
-/* Mixes image a, in place, with b by the one plan and b with a by the other. */
-void att_mix_images(const att_mix_plan *of_a, const att_mix_plan *of_b, int height, int width, int channels, float *a,
+att_mixing att_mix_box(int height, int width, double lambda, int center_y, int center_x);
+/* Mixes image a, in place, with b as of_a says and b with a as of_b says. */
+void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, int width, int channels, float *a,
                     float *b);
 
-/* lambda own + (1 - lambda) other, smoothed: target[classes]. */
-void att_mix_target(const att_mix_options *options, double lambda, int own, int other, float *target);
-
-/* Mixes image i of the batch with image count - 1 - i where the options and the epoch say so, and fills targets
- * [count][classes]. */
-void att_mix_batch(const att_mix_options *options, const att_transform_options *shape, uint64_t seed,
-                   const att_batch *batch, float *images, float *targets);
+/* Mixes sample i of the batch with sample count - 1 - i where the options and the epoch say so: the images in data[0]
+ * and the targets in the rest, rows of row_bytes[0..]. spare: room for one sample's targets, each in a block of its
+ * own. */
+void att_mix_batch(const att_loader_options *options, const att_batch *batch, void *const *data,
+                   const size_t *row_bytes, void *const *spare);
 
 #endif

@@ -5,21 +5,37 @@
 #include "core/error.h"
 #include "core/memory.h"
 
-att_status att_slot_make(att_context *context, int batch_size, size_t image_floats, int classes, att_slot *slot)
+static att_status make_fields(att_slot *slot)
 {
-    size_t count = (size_t)batch_size, floats = count * image_floats;
+    slot->fields = att_allocate_array(slot->context, (size_t)slot->field_count, sizeof *slot->fields);
+    if (!slot->fields)
+        return att_fail_memory(slot->context, (size_t)slot->field_count * sizeof *slot->fields, "a batch");
+    for (int f = 0; f < slot->field_count; f++) {
+        size_t bytes = att_size_product((size_t)slot->batch_size, slot->row_bytes[f]);
+        slot->fields[f] = att_allocate(slot->context, bytes);
+        if (!slot->fields[f])
+            return att_fail_memory(slot->context, bytes, "a batch of images");
+    }
+    return ATT_OK;
+}
+
+att_status att_slot_make(att_context *context, int batch_size, const size_t *row_bytes, int field_count, att_slot *slot)
+{
+    size_t count = (size_t)batch_size;
     *slot = (att_slot){.context = context,
                        .batch_size = batch_size,
-                       .image_floats = image_floats,
-                       .images = att_allocate_array(context, floats, sizeof *slot->images),
-                       .labels = att_allocate_array(context, count, sizeof *slot->labels),
+                       .field_count = field_count,
+                       .row_bytes = row_bytes,
                        .indices = att_allocate_array(context, count, sizeof *slot->indices),
                        .failures = att_allocate_array(context, count, sizeof *slot->failures)};
-    if (classes > 0)
-        slot->targets = att_allocate_array(context, att_size_product(count, (size_t)classes), sizeof *slot->targets);
-    if ((classes > 0 && !slot->targets) || !slot->images || !slot->labels || !slot->indices || !slot->failures)
-        return att_fail_memory(context, floats * sizeof *slot->images, "a batch of images");
-    return ATT_OK;
+    if (!slot->indices || !slot->failures)
+        return att_fail_memory(context, count * sizeof *slot->failures, "a batch of images");
+    return make_fields(slot);
+}
+
+void *att_slot_row(const att_slot *slot, int field, int sample)
+{
+    return (char *)slot->fields[field] + (size_t)sample * slot->row_bytes[field];
 }
 
 static void forget_failures(att_slot *slot)
@@ -41,9 +57,9 @@ void att_slot_free(att_slot *slot)
     if (!slot->context)
         return;
     forget_failures(slot);
-    att_free(slot->context, slot->images);
-    att_free(slot->context, slot->labels);
-    att_free(slot->context, slot->targets);
+    for (int f = 0; slot->fields && f < slot->field_count; f++)
+        att_free(slot->context, slot->fields[f]);
+    att_free(slot->context, slot->fields);
     att_free(slot->context, slot->indices);
     att_free(slot->context, slot->failures);
 }
@@ -61,13 +77,12 @@ int att_slot_failed(const att_slot *slot, int size)
     return failed;
 }
 
-static void move_image(att_slot *slot, int from, int to)
+static void move_sample(att_slot *slot, int from, int to)
 {
     if (from == to)
         return;
-    size_t floats = slot->image_floats;
-    memcpy(slot->images + (size_t)to * floats, slot->images + (size_t)from * floats, floats * sizeof *slot->images);
-    slot->labels[to] = slot->labels[from];
+    for (int f = 0; f < slot->field_count; f++)
+        memcpy(att_slot_row(slot, f, to), att_slot_row(slot, f, from), slot->row_bytes[f]);
     slot->indices[to] = slot->indices[from];
 }
 
@@ -76,6 +91,6 @@ int att_slot_close_gaps(att_slot *slot, int size)
     int kept = 0;
     for (int i = 0; i < size; i++)
         if (slot->failures[i].status == ATT_OK || slot->failures[i].replaced)
-            move_image(slot, i, kept++);
+            move_sample(slot, i, kept++);
     return kept;
 }

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "data/augment.h"
 #include "data/erase.h"
+#include "data/geometry.h"
 #include "data/pixels.h"
 #include "data/resize.h"
 
@@ -80,11 +81,11 @@ att_status att_transform_check(att_context *context, const att_transform_options
 /* --- where the pixels come from ---------------------------------------------------------------------------------- */
 
 /* Cut `from` out, resize it to width x height, cut `window` out of that. */
-typedef struct geometry {
+typedef struct cropping {
     att_box from;
     int64_t width, height;
     att_box window;
-} geometry;
+} cropping;
 
 /* (long - short) / 2, rounded half to even. */
 static int middle(int64_t larger, int smaller)
@@ -94,19 +95,19 @@ static int middle(int64_t larger, int smaller)
     return (int)(half + up);
 }
 
-static bool can_be_resized(const geometry *plan)
+static bool can_be_resized(const cropping *plan)
 {
     return plan->width >= 1 && plan->height >= 1 && plan->width <= INT_MAX && plan->height <= INT_MAX;
 }
 
-static void resize_by(double ratio, int width, int height, geometry *plan)
+static void resize_by(double ratio, int width, int height, cropping *plan)
 {
     plan->width = (int64_t)rint(width / ratio);
     plan->height = (int64_t)rint(height / ratio);
 }
 
 /* The size that an image of width x height pixels is resized to, which should cover or fit into wide x tall. */
-static void resize_for(att_crop crop, int64_t wide, int64_t tall, int width, int height, geometry *plan)
+static void resize_for(att_crop crop, int64_t wide, int64_t tall, int width, int height, cropping *plan)
 {
     double across = (double)width / (double)wide, down = (double)height / (double)tall;
     if (crop == ATT_CROP_SQUASH) {
@@ -130,11 +131,11 @@ static int at_most(int64_t value, int limit)
     return value < limit ? (int)value : limit;
 }
 
-static geometry evaluation_crop(const att_transform_options *options, int width, int height)
+static cropping evaluation_crop(const att_transform_options *options, int width, int height)
 {
     int64_t tall = (int64_t)floor(options->height / options->crop_pct);
     int64_t wide = (int64_t)floor(options->width / options->crop_pct);
-    geometry plan = {.from = {0, 0, width, height}};
+    cropping plan = {.from = {0, 0, width, height}};
     resize_for(options->crop, wide, tall, width, height, &plan);
     if (!can_be_resized(&plan))
         return plan;
@@ -182,9 +183,9 @@ static att_box random_box(const att_transform_options *options, int width, int h
     return central_box(options->ratio, width, height);
 }
 
-static geometry random_resized_crop(const att_transform_options *options, int width, int height, att_random *random)
+static cropping random_resized_crop(const att_transform_options *options, int width, int height, att_random *random)
 {
-    return (geometry){.from = random_box(options, width, height, random),
+    return (cropping){.from = random_box(options, width, height, random),
                       .width = options->width,
                       .height = options->height,
                       .window = {0, 0, options->width, options->height}};
@@ -199,9 +200,43 @@ typedef struct placing {
 } placing;
 
 typedef struct layout {
-    geometry plan;
+    cropping plan;
     placing place;
 } layout;
+
+/* Where points of an image lie once it was cropped. */
+static att_affine cropped(const cropping *plan)
+{
+    double across = (double)plan->width / plan->from.width, down = (double)plan->height / plan->from.height;
+    return (att_affine){.a = across,
+                        .c = -across * plan->from.x - plan->window.x,
+                        .e = down,
+                        .f = -down * plan->from.y - plan->window.y};
+}
+
+/* Where points of a cropped picture lie in the result. */
+static att_affine placed_at(const att_transform_options *options, const placing *place)
+{
+    att_affine step = {.a = 1, .c = -place->right, .e = 1, .f = -place->down};
+    if (place->mirrored) {
+        step.a = -1;
+        step.c = options->width + place->right;
+    }
+    if (place->upside_down) {
+        step.e = -1;
+        step.f = options->height + place->down;
+    }
+    return step;
+}
+
+static att_geometry geometry_of(const att_transform_options *options, const layout *made, int width, int height)
+{
+    att_affine crop = cropped(&made->plan), place = placed_at(options, &made->place);
+    att_geometry geometry = att_geometry_of(width, height);
+    att_geometry_step(&geometry, &crop, made->place.width, made->place.height);
+    att_geometry_step(&geometry, &place, options->width, options->height);
+    return geometry;
+}
 
 static uint64_t image_key(const att_transform_key *key)
 {
@@ -247,7 +282,7 @@ static att_interpolation interpolation_of(const att_transform_options *options, 
 
 att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key)
 {
-    geometry plan = lay_out(options, width, height, key).plan;
+    cropping plan = lay_out(options, width, height, key).plan;
     if (!can_be_resized(&plan))
         return plan.from;
     return att_resize_needs(plan.from, interpolation_of(options, key), (int)plan.width, (int)plan.height, plan.window);
@@ -316,12 +351,12 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
 
 /* `resized` and `placed` have room for the result; the first is scratch once it was placed. */
 static void finish(const att_transform_options *options, const placing *place, const att_transform_key *key,
-                   uint8_t *resized, uint8_t *placed, float *out)
+                   uint8_t *resized, uint8_t *placed, float *out, att_geometry *geometry)
 {
     att_image image = {options->width, options->height, options->channels, placed};
     place_rows(options, place, resized, placed);
     att_random draws = draws_for(key, "augment");
-    att_augment(options, &image, &draws, resized);
+    att_augment(options, &image, &draws, resized, geometry);
     normalise(options, placed, out);
     draws = draws_for(key, "erase");
     if (options->erase > 0)
@@ -329,10 +364,10 @@ static void finish(const att_transform_options *options, const placing *place, c
 }
 
 static att_status make_floats(att_context *context, const att_transform_options *options, const att_image *image,
-                              const att_transform_key *key, float *out)
+                              const att_transform_key *key, float *out, att_geometry *geometry)
 {
     layout made = lay_out(options, image->width, image->height, key);
-    const geometry *plan = &made.plan;
+    const cropping *plan = &made.plan;
     if (!can_be_resized(plan))
         return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized",
                         image->width, image->height);
@@ -342,14 +377,15 @@ static att_status make_floats(att_context *context, const att_transform_options 
         return att_fail_memory(context, 2 * bytes, "a transformed image");
     att_status status = att_resize(context, image, plan->from, options->interpolation, (int)plan->width,
                                    (int)plan->height, plan->window, pixels);
+    *geometry = geometry_of(options, &made, image->width, image->height);
     if (status == ATT_OK)
-        finish(options, &made.place, key, pixels, pixels + bytes, out);
+        finish(options, &made.place, key, pixels, pixels + bytes, out, geometry);
     att_free(context, pixels);
     return status;
 }
 
 att_status att_transform_keyed(att_context *context, const att_transform_options *options, const att_image *image,
-                               const att_transform_key *key, float *out)
+                               const att_transform_key *key, float *out, att_geometry *geometry)
 {
     ATT_TRY(att_transform_check(context, options));
     if (image->channels != options->channels || image->width < 1 || image->height < 1)
@@ -358,12 +394,13 @@ att_status att_transform_keyed(att_context *context, const att_transform_options
                         image->width, image->channels, options->channels);
     att_transform_options settled = *options;
     settled.interpolation = interpolation_of(options, key);
-    return make_floats(context, &settled, image, key, out);
+    return make_floats(context, &settled, image, key, out, geometry);
 }
 
 att_status att_transform_image(att_context *context, const att_transform_options *options, const att_image *image,
                                uint64_t seed, int64_t epoch, int64_t index, float *out)
 {
     att_transform_key key = {.seed = seed, .epoch = epoch, .index = index};
-    return att_transform_keyed(context, options, image, &key, out);
+    att_geometry geometry;
+    return att_transform_keyed(context, options, image, &key, out, &geometry);
 }

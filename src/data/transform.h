@@ -15,9 +15,9 @@ typedef struct att_transform_key {
     int64_t epoch, index;
     int repeat; /* of the image in the epoch, from 0 */
 } att_transform_key;
-/* att_transform_image() with such a key. */
+/* att_transform_image() with such a key; *geometry is how the pixels moved. */
 att_status att_transform_keyed(att_context *context, const att_transform_options *options, const att_image *image,
-                               const att_transform_key *key, float *out);
+                               const att_transform_key *key, float *out, att_geometry *geometry);
 /* The part of an image of this size that att_transform_image() reads. */
 att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key);
 

@@ -312,6 +312,14 @@ const att_node *att_graph_maker(const att_graph *graph, att_value value)
     return node < 0 ? NULL : &graph->nodes.items[node];
 }
 
+att_value att_graph_find_output(const att_graph *graph, const char *name)
+{
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (strcmp(graph->outputs.items[i].name, name) == 0 && !graph->outputs.items[i].probe)
+            return graph->outputs.items[i].value;
+    return ATT_NONE;
+}
+
 int att_graph_parameter_of(const att_graph *graph, att_value value)
 {
     for (int i = 0; i < graph->parameters.count; i++)

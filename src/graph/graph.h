@@ -70,6 +70,8 @@ bool att_node_own(att_graph *graph, att_node *node);
 att_cost att_node_cost(const att_graph *graph, const att_node *node);
 /* A copy that shares nothing; NULL where memory is out. */
 att_graph *att_graph_copy(const att_graph *graph);
+/* The value of the output `name`, probes left aside; ATT_NONE where there is none. */
+att_value att_graph_find_output(const att_graph *graph, const char *name);
 /* Index of the parameter that `value` is, -1 for others. */
 int att_graph_parameter_of(const att_graph *graph, att_value value);
 const char *att_graph_string(att_graph *graph, const char *text);

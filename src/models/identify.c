@@ -434,8 +434,7 @@ static att_status settle_options(const search *s, att_variant variant, att_model
                         s->path, options->embed_dim, s->claims.name, own->embed_dim);
     att_options_fill(options, own);
     att_options_settle_head(own, options);
-    options->loss = false;
-    options->smoothing = options->drop_rate = options->drop_path_rate = 0;
+    options->drop_rate = options->drop_path_rate = 0;
     /* What tensors say is from outside as well. */
     if (att_options_check(s->context, variant.family->name, options) != ATT_OK)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",

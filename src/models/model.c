@@ -94,9 +94,8 @@ static att_status check_training(att_context *context, const att_model_options *
         const char *name;
         double value;
     } rates[] = {{"drop_rate", options->drop_rate},
-                 {"drop_path_rate", options->drop_path_rate},
-                 {"smoothing", options->smoothing}};
-    for (int i = 0; i < 3; i++)
+                 {"drop_path_rate", options->drop_path_rate}};
+    for (int i = 0; i < 2; i++)
         if (!(rates[i].value >= 0 && rates[i].value < 1))
             return att_fail(context, ATT_ERR_ARGUMENT, "%s must be at least 0 and less than 1, not %g", rates[i].name,
                             rates[i].value);
@@ -114,23 +113,13 @@ static att_status fill_options(att_context *context, const att_model_options *ow
     att_options_settle_head(own, options);
     if (options->head == 1 && options->num_classes == 0)
         return att_fail(context, ATT_ERR_ARGUMENT, "the model has no classes of its own; num_classes must be given");
-    if (options->head == 0 && options->loss)
-        return att_fail(context, ATT_ERR_ARGUMENT, "a network without a head has no loss; num_classes gives it a head");
     return ATT_OK;
 }
 
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
-    bool soft = model->options.soft_target;
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
-    att_value logits = model->family->build(model->graph, &model->options);
-    if (model->options.loss) {
-        att_graph_scope(model->graph, "loss");
-        att_shape shape = {.rank = soft, .dims = {soft ? model->options.num_classes : 0}};
-        att_value target = att_graph_input(model->graph, "target", soft ? dtype : ATT_I32, shape);
-        att_graph_output(model->graph, "loss",
-                         att_cross_entropy(model->graph, logits, target, soft ? 0 : model->options.smoothing));
-    }
+    model->family->build(model->graph, &model->options);
     return att_graph_status(model->graph);
 }
 
@@ -228,7 +217,6 @@ att_identity att_model_identity(const att_model *model)
 {
     att_identity identity = {.options = model->options, .preprocess = model->preprocess};
     snprintf(identity.name, sizeof identity.name, "%s", model->name);
-    identity.options.loss = identity.options.soft_target = false;
-    identity.options.smoothing = identity.options.drop_rate = identity.options.drop_path_rate = 0;
+    identity.options.drop_rate = identity.options.drop_path_rate = 0;
     return identity;
 }

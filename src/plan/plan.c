@@ -17,20 +17,12 @@ att_plan_options att_plan_options_defaults(void)
 
 /* --- rewriting --------------------------------------------------------------------------------------------------- */
 
-static att_value find_output(const att_graph *graph, const char *name)
-{
-    for (int i = 0; i < graph->outputs.count; i++)
-        if (strcmp(graph->outputs.items[i].name, name) == 0 && !graph->outputs.items[i].probe)
-            return graph->outputs.items[i].value;
-    return ATT_NONE;
-}
-
 static att_value find_named(const att_graph *graph, const char *name)
 {
     for (int i = 0; i < graph->inputs.count; i++)
         if (strcmp(graph->inputs.items[i].name, name) == 0)
             return graph->inputs.items[i].value;
-    return find_output(graph, name);
+    return att_graph_find_output(graph, name);
 }
 
 /* names: NULL after the last; NULL: none. The values are the caller's. */
@@ -59,7 +51,7 @@ static att_status find_values(const att_graph *graph, const char *const *names, 
 
 static att_status differentiate(att_graph *graph, const att_plan_options *options, int **owner)
 {
-    att_value loss = find_output(graph, "loss"), *values = NULL;
+    att_value loss = att_graph_find_output(graph, "loss"), *values = NULL;
     att_gradient_request request = {.frozen = options->frozen, .names = options->gradients};
     if (loss == ATT_NONE)
         return att_fail(graph->context, ATT_ERR_NOT_FOUND, "a plan with gradients needs an output named \"loss\"");
@@ -127,8 +119,50 @@ static att_status fuse(att_graph *graph, work *w)
     return grow_owner(graph, before, &w->owner);
 }
 
+static bool is_named(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* Inputs that no node reads, unless they are outputs themselves, need no row. */
+static att_status drop_unread_inputs(att_graph *graph)
+{
+    int *readers, kept = 0;
+    ATT_TRY(att_graph_count_readers(graph, &readers));
+    for (int i = 0; i < graph->inputs.count; i++)
+        if (readers[graph->inputs.items[i].value] > 0)
+            graph->inputs.items[kept++] = graph->inputs.items[i];
+    graph->inputs.count = kept;
+    att_free(graph->context, readers);
+    return ATT_OK;
+}
+
+static att_status choose_outputs(att_graph *graph, const char *const *names)
+{
+    int kept = 0;
+    for (int i = 0; names && names[i]; i++) {
+        int o = 0;
+        while (o < graph->outputs.count && strcmp(graph->outputs.items[o].name, names[i]) != 0)
+            o++;
+        if (o == graph->outputs.count)
+            return att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no output \"%s\"", names[i]);
+    }
+    for (int i = 0; names && i < graph->outputs.count; i++)
+        if (is_named(names, graph->outputs.items[i].name))
+            graph->outputs.items[kept++] = graph->outputs.items[i];
+    if (!names)
+        return ATT_OK;
+    graph->outputs.count = kept;
+    att_graph_drop_dead(graph, NULL);
+    ATT_TRY(graph->status);
+    return drop_unread_inputs(graph);
+}
+
 static att_status rewrite(att_graph *graph, const att_plan_options *options, work *w)
 {
+    ATT_TRY(choose_outputs(graph, options->outputs));
     ATT_TRY(detach_probes(graph));
     if (options->purpose == ATT_TRAIN) {
         ATT_TRY(apply_patterns(graph, options, ATT_BEFORE_GRADIENTS, w));

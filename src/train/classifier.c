@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include <attscope/evaluate.h>
 
 #include "core/error.h"
@@ -19,7 +21,8 @@ static att_status fill(att_classifier *classifier, const att_model *model, att_w
         return att_fail(classifier->context, ATT_ERR_ARGUMENT, "%s has no head and so no classes to tell",
                         att_model_name(model));
     ATT_TRY(att_network_check_images(model, transform));
-    ATT_TRY(att_network_create(model, weights, backend, precision, 1, &classifier->network));
+    att_network_options network = {.backend = backend, .precision = precision, .max_batch = 1};
+    ATT_TRY(att_network_create(model, weights, &network, &classifier->network));
     size_t count = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;
     classifier->pixels = att_allocate_array(classifier->context, count, sizeof *classifier->pixels);
     return classifier->pixels
@@ -63,7 +66,10 @@ int att_classifier_classes(const att_classifier *classifier)
 att_status att_classifier_image(att_classifier *classifier, const att_image *image, float *logits)
 {
     ATT_TRY(att_transform_image(classifier->context, &classifier->transform, image, 0, 0, 0, classifier->pixels));
-    return att_network_run(&classifier->network, classifier->pixels, 1, logits);
+    att_batch answer;
+    ATT_TRY(att_network_run(&classifier->network, classifier->pixels, 1, &answer));
+    memcpy(logits, answer.data[0], (size_t)classifier->network.classes * sizeof *logits);
+    return ATT_OK;
 }
 
 att_status att_classifier_file(att_classifier *classifier, const char *path, float *logits)

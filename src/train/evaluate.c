@@ -5,13 +5,14 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "measure/score.h"
+#include "tasks/task.h"
 #include "train/clock.h"
 #include "train/network.h"
 
 att_evaluate_options att_evaluate_options_defaults(void)
 {
-    return (att_evaluate_options){.backend = "cpu", .batch_size = 256, .workers = 4, .stage = "evaluate"};
+    return (att_evaluate_options){
+        .task = att_task_at(0).name, .backend = "cpu", .batch_size = 256, .workers = 4, .stage = "evaluate"};
 }
 
 att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
@@ -34,37 +35,52 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
 typedef struct evaluator {
     att_context *context;
     const att_evaluate_options *options;
+    const att_task *task;
+    att_task_setup setup;
+    att_field fields[ATT_MAX_TARGETS];
+    void *state; /* of the task's metrics */
     att_network network;
     att_loader *loader;
-    float *outputs; /* [batch_size][network.width] */
     double started;
-    int64_t count, first, among_five; /* images; those whose class came first, among the first five */
-    int64_t not_finite;               /* those with an output that is NaN or infinite */
-    double loss;
+    int64_t count, not_finite; /* images; those with an output that is NaN or infinite */
 } evaluator;
 
-static bool all_finite(const float *values, int count)
+static bool all_finite(const float *values, int64_t count)
 {
-    for (int i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
             return false;
     return true;
 }
 
-static void tally(evaluator *e, const att_batch *batch)
+static bool sample_is_finite(const att_batch *answers, int sample)
 {
-    int classes = e->network.classes, width = e->network.width;
-    for (int i = 0; i < batch->count; i++) {
-        const float *row = e->outputs + (size_t)i * (size_t)width;
-        e->not_finite += !all_finite(row, width);
-        if (e->options->unlabelled)
-            continue;
-        int rank = att_score_rank(row, classes, batch->labels[i]);
-        e->first += rank < 1;
-        e->among_five += rank < ATT_SCORE_TOP && rank < classes;
-        e->loss += att_score_loss(row, classes, batch->labels[i]);
+    for (int f = 0; f < answers->field_count; f++) {
+        int64_t width = att_shape_count(answers->fields[f].shape);
+        if (!all_finite((const float *)answers->data[f] + sample * width, width))
+            return false;
     }
+    return true;
+}
+
+static void tally(evaluator *e, const att_batch *batch, const att_batch *answers)
+{
+    for (int i = 0; i < batch->count; i++)
+        e->not_finite += !sample_is_finite(answers, i);
+    if (!e->options->unlabelled)
+        e->task->observe(e->state, &e->setup, batch, answers);
     e->count += batch->count;
+}
+
+/* The mean loss so far, where that is one of the task's metrics; else NaN. */
+static double loss_so_far(const evaluator *e)
+{
+    double values[ATT_MAX_METRICS];
+    int loss = att_task_metric(&e->task->info, "loss");
+    if (loss < 0)
+        return NAN;
+    e->task->report(e->state, values);
+    return values[loss];
 }
 
 static att_status tell(const evaluator *e, const att_batch *batch)
@@ -78,7 +94,7 @@ static att_status tell(const evaluator *e, const att_batch *batch)
                              .batches = batches,
                              .images_per_second = att_share((double)e->count, elapsed),
                              .seconds_left = elapsed / (double)done * (double)(batches - done),
-                             .loss = e->options->unlabelled ? NAN : e->loss / (double)e->count,
+                             .loss = loss_so_far(e),
                              .lr = NAN};
     if (e->options->progress(e->options->progress_user, &progress))
         return ATT_OK;
@@ -88,38 +104,29 @@ static att_status tell(const evaluator *e, const att_batch *batch)
 
 static att_status run(evaluator *e)
 {
-    att_batch batch;
+    att_batch batch, answers;
     e->started = att_seconds_now();
     ATT_TRY(att_loader_start(e->loader, 0, 0));
     for (;;) {
         ATT_TRY(att_loader_next(e->loader, &batch));
         if (batch.count == 0)
             return ATT_OK;
-        ATT_TRY(att_network_run(&e->network, batch.images, batch.count, e->outputs));
+        ATT_TRY(att_network_run(&e->network, batch.data[0], batch.count, &answers));
         if (e->options->measure)
-            ATT_TRY(att_measure_observe(e->options->measure, e->network.session, batch.count,
-                                        e->options->unlabelled ? NULL : batch.labels));
-        tally(e, &batch);
+            ATT_TRY(
+                att_measure_observe(e->options->measure, e->network.session, batch.count, e->task->classes(&batch)));
+        tally(e, &batch, &answers);
         ATT_TRY(tell(e, &batch));
     }
 }
 
-static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset,
-                          const att_transform_options *transform)
+static att_status open_loader(evaluator *e, const att_dataset *dataset, const att_transform_options *transform)
 {
-    ATT_TRY(att_network_check_images(model, transform));
-    if (e->options->measure && att_model_options_of(model).loss)
-        return att_fail(e->context, ATT_ERR_ARGUMENT, "instruments evaluate a model that was made without a loss");
-    ATT_TRY(att_network_create(model, weights, e->options->backend, e->options->precision, e->options->batch_size,
-                               &e->network));
-    if (!e->options->unlabelled)
-        ATT_TRY(att_network_check_labels(e->context, dataset, e->network.classes));
-    size_t count = (size_t)e->options->batch_size * (size_t)e->network.width;
-    e->outputs = att_allocate_array(e->context, count, sizeof *e->outputs);
-    if (!e->outputs)
-        return att_fail_memory(e->context, count * sizeof *e->outputs, "the outputs");
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
+    loader.image = e->network.image;
+    if (!e->options->unlabelled)
+        loader.targets = att_task_targets(e->task, &e->setup, e->fields);
     loader.batch_size = e->options->batch_size;
     loader.workers = e->options->workers;
     loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
@@ -128,18 +135,36 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     return att_loader_create(e->context, dataset, &loader, &e->loader);
 }
 
+static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset,
+                          const att_transform_options *transform)
+{
+    ATT_TRY(att_task_choose(e->context, e->options->task, &e->task));
+    ATT_TRY(att_network_check_images(model, transform));
+    att_network_options network = {.backend = e->options->backend,
+                                   .precision = e->options->precision,
+                                   .max_batch = e->options->batch_size,
+                                   .probes = e->options->measure};
+    ATT_TRY(att_network_create(model, weights, &network, &e->network));
+    e->setup.classes = e->network.classes;
+    if (!e->options->unlabelled)
+        ATT_TRY(e->task->check(e->context, &e->setup, dataset));
+    e->state = att_allocate(e->context, e->task->state_size);
+    if (!e->state)
+        return att_fail_memory(e->context, e->task->state_size, "the metrics");
+    return open_loader(e, dataset, transform);
+}
+
 static att_evaluation figures(const evaluator *e)
 {
-    double elapsed = att_seconds_now() - e->started, count = (double)e->count;
-    double labelled = e->options->unlabelled ? NAN : count;
-    return (att_evaluation){.count = e->count,
+    double elapsed = att_seconds_now() - e->started;
+    att_loader_stats stats = att_loader_describe(e->loader);
+    att_evaluation found = {.count = e->count,
                             .not_finite = e->not_finite,
-                            .corrupt = att_loader_describe(e->loader).corrupt,
-                            .top1 = 100 * (double)e->first / labelled,
-                            .top5 = 100 * (double)e->among_five / labelled,
-                            .loss = e->loss / labelled,
-                            .images_per_second = att_share(count, elapsed),
-                            .wait_share = att_share(att_loader_describe(e->loader).wait_seconds, elapsed)};
+                            .corrupt = stats.corrupt,
+                            .images_per_second = att_share((double)e->count, elapsed),
+                            .wait_share = att_share(stats.wait_seconds, elapsed)};
+    e->task->report(e->state, found.metrics);
+    return found;
 }
 
 att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
@@ -160,7 +185,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (status == ATT_OK)
         *result = figures(&e);
     att_loader_destroy(&e.loader);
-    att_free(e.context, e.outputs);
+    att_free(e.context, e.state);
     att_network_free(&e.network);
     return status;
 }

@@ -67,7 +67,6 @@ att_maps_options att_maps_options_defaults(void)
 static att_status probe_model(mapper *m, const att_model *model)
 {
     att_model_options options = att_model_options_of(model);
-    options.loss = false;
     ATT_TRY(att_model_create(m->context, att_model_name(model), &options, ATT_F32, &m->model));
     return att_ask_attention_map(att_model_graph(m->model), m->options->nodes);
 }
@@ -288,7 +287,7 @@ static att_status read_image(mapper *m, int64_t index)
 
 static att_status add_image(mapper *m, int64_t index)
 {
-    ATT_TRY(att_session_bind(m->session, "image", m->pixels));
+    ATT_TRY(att_session_bind(m->session, att_network_image(att_model_graph(m->model)), m->pixels));
     ATT_TRY(att_session_run(m->session, 1));
     for (int i = 0; i < m->node_count; i++) {
         const map_node *node = &m->nodes[i];

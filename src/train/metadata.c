@@ -146,7 +146,7 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     line(user, "model.name", att_model_name(run->model), NULL);
     line(user, "model.drop_rate", att_format_number(model.drop_rate, number), NULL);
     line(user, "model.drop_path_rate", att_format_number(model.drop_path_rate, number), NULL);
-    line(user, "model.smoothing", att_format_number(model.smoothing, number), NULL);
+    line(user, "model.smoothing", att_format_number(run->options->smoothing, number), NULL);
     line(user, "fingerprint", run->fingerprint, NULL);
 }
 

@@ -8,27 +8,38 @@
 
 typedef struct att_network {
     att_context *context;
-    att_model *bare; /* the model without its loss; NULL: it has none */
     att_plan *plan;
     att_session *session;
-    int classes, width; /* numbers of the output; classes 0: of features instead of logits */
+    int classes;        /* of the head; 0: there is none */
+    int output_count;   /* probes and a loss left aside */
+    att_field *outputs; /* F32 */
+    void **answers;     /* [output_count], each [max_batch] rows */
+    const char *image;  /* name of the input, as long as the model lives */
 } att_network;
 
-/* Zero on failure. Errors: ERR_UNSUPPORTED for models not in f32; those of compiling. */
-att_status att_network_create(const att_model *model, att_weights *weights, const char *backend,
-                              att_precision precision, int max_batch, att_network *network);
+typedef struct att_network_options {
+    const char *backend;
+    att_precision precision;
+    int max_batch;
+    bool probes; /* the graph's probes are filled too */
+} att_network_options;
+
+/* Zero on failure. The model outlives it. A loss in the model's graph, and what it alone needs, is left out. Errors:
+ * ERR_UNSUPPORTED for models not in f32; those of compiling. */
+att_status att_network_create(const att_model *model, att_weights *weights, const att_network_options *options,
+                              att_network *network);
 void att_network_free(att_network *network);
 
-/* What such a network would take with its logits, as far as its session goes. */
-att_status att_network_bytes(const att_model *model, const char *backend, att_precision precision, int max_batch,
-                             size_t *bytes);
+/* What such a network would take with its answers, as far as its session goes. */
+att_status att_network_bytes(const att_model *model, const att_network_options *options, size_t *bytes);
 
-/* images: one row a sample; out: batch * width values, logits or, without a head, features. */
-att_status att_network_run(att_network *network, const float *images, int batch, float *out);
+/* images: one row a sample. *answers: the outputs by name; its data is the network's, until the next run. */
+att_status att_network_run(att_network *network, const void *images, int batch, att_batch *answers);
+
+/* Name of the graph's input that takes the images. */
+const char *att_network_image(const att_graph *graph);
 
 /* ERR_MISMATCH where the transform's images do not fit the model's input. */
 att_status att_network_check_images(const att_model *model, const att_transform_options *transform);
-/* ERR_MISMATCH where the model has no classes, or where an image of the data set has a class outside 0..classes-1. */
-att_status att_network_check_labels(att_context *context, const att_dataset *dataset, int classes);
 
 #endif

@@ -7,12 +7,15 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "train/history.h"
 #include "train/numbers.h"
 
 att_train_options att_train_options_defaults(void)
 {
-    return (att_train_options){.backend = "cpu",
+    const att_task_info task = att_task_at(0);
+    return (att_train_options){.task = task.name,
+                               .backend = "cpu",
                                .seed = 42,
                                .epochs = 300,
                                .batch_size = 128,
@@ -37,7 +40,7 @@ att_train_options att_train_options_defaults(void)
                                .mixup_mode = "batch",
                                .model_ema_decay = 0.9998,
                                .workers = 4,
-                               .eval_metric = "top1",
+                               .eval_metric = task.metrics[task.best].name,
                                .log_interval = 50,
                                .checkpoint_hist = 10};
 }
@@ -157,17 +160,35 @@ static int find_mix_mode(const char *name)
     return mode;
 }
 
-att_mix_options att_train_mix(const att_train_options *options, int classes, double smoothing)
+att_mix_options att_train_mix(const att_train_options *options)
 {
-    return (att_mix_options){.classes = att_train_mixes(options) ? classes : 0,
-                             .smoothing = smoothing,
-                             .mixup = options->mixup,
+    return (att_mix_options){.mixup = options->mixup,
                              .cutmix = options->cutmix,
                              .cutmix_minmax = {options->cutmix_minmax[0], options->cutmix_minmax[1]},
                              .prob = options->mixup_prob,
                              .switch_prob = options->mixup_switch_prob,
                              .mode = (att_mix_mode)find_mix_mode(options->mixup_mode),
                              .off_epoch = options->mixup_off_epoch};
+}
+
+att_status att_train_metric(att_context *context, const att_train_options *options, const att_task_info *task,
+                            int *metric)
+{
+    *metric = att_task_metric(task, options->eval_metric);
+    if (*metric >= 0)
+        return ATT_OK;
+    att_text names = {.context = context};
+    for (int i = 0; i < task->metric_count; i++)
+        att_text_append(&names, "%s%s",
+                        i == 0                       ? ""
+                        : i < task->metric_count - 1 ? ", "
+                                                     : " or ",
+                        task->metrics[i].name);
+    att_status status = names.failed ? att_fail_memory(context, names.length, "the names of the metrics")
+                                     : att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected %s",
+                                                options->eval_metric ? options->eval_metric : "", names.data);
+    att_text_free(&names);
+    return status;
 }
 
 static att_status check_milestones(att_context *context, const att_train_options *options)
@@ -192,6 +213,7 @@ att_status att_train_options_check(att_context *context, const att_train_options
 {
     const double tiny = 1e-300; /* "more than zero" */
     const range ranges[] = {
+        {"smoothing", options->smoothing, 0, 1 - 1e-16},
         {"lanes", options->lanes, 0, 1024},
         {"memory", (double)options->memory, 0, 1e18},
         {"epochs", options->epochs, 0, 1e6},
@@ -238,10 +260,6 @@ att_status att_train_options_check(att_context *context, const att_train_options
     if (!decayed || (strcmp(decayed, "weights") != 0 && strcmp(decayed, "all") != 0))
         return att_fail(context, ATT_ERR_ARGUMENT, "weight_decay_on is \"%s\", expected weights or all",
                         decayed ? decayed : "");
-    const char *metric = options->eval_metric;
-    if (!metric || (strcmp(metric, "top1") != 0 && strcmp(metric, "top5") != 0 && strcmp(metric, "loss") != 0))
-        return att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected top1, top5 or loss",
-                        metric ? metric : "");
     if (!options->backend)
         return att_fail(context, ATT_ERR_ARGUMENT, "no backend was named");
     return ATT_OK;

@@ -7,9 +7,12 @@
 /* ERR_ARGUMENT for what is out of range; names are looked up elsewhere. */
 att_status att_train_options_check(att_context *context, const att_train_options *options);
 
-/* Whether images are mixed, so that targets are distributions; and how, as the loader is told. */
-bool att_train_mixes(const att_train_options *options);
-att_mix_options att_train_mix(const att_train_options *options, int classes, double smoothing);
+/* How images are mixed, as the loader is told. */
+att_mix_options att_train_mix(const att_train_options *options);
+
+/* Index of eval_metric among the task's metrics. ERR_ARGUMENT names those. */
+att_status att_train_metric(att_context *context, const att_train_options *options, const att_task_info *task,
+                            int *metric);
 
 /* The options that a resume must repeat. name: the member's; text: the value, at most ATT_OPTION_TEXT bytes with NUL.
  */

@@ -32,13 +32,12 @@ static att_status check_data(const att_trainer *trainer)
 {
     const att_train_run *run = &trainer->run;
     const att_train_data *data = run->data;
-    int classes = att_model_options_of(run->model).num_classes;
     ATT_TRY(att_network_check_images(run->model, data->train_transform));
-    ATT_TRY(att_network_check_labels(run->context, data->train, classes));
+    ATT_TRY(trainer->task->check(run->context, &trainer->setup, data->train));
     if (!data->eval)
         return ATT_OK;
     ATT_TRY(att_network_check_images(run->model, data->eval_transform));
-    return att_network_check_labels(run->context, data->eval, classes);
+    return trainer->task->check(run->context, &trainer->setup, data->eval);
 }
 
 /* A batch's statistics are those of at least two numbers a channel. */
@@ -58,21 +57,54 @@ static att_status check_norms(const att_trainer *trainer)
     return ATT_OK;
 }
 
+/* The fields of a batch must be what the inputs of the loss take. */
+static att_status check_inputs(const att_trainer *trainer, const att_target_rules *targets)
+{
+    const att_graph *graph = trainer->graph;
+    for (int i = 0; i < graph->inputs.count; i++) {
+        const att_named_value *input = &graph->inputs.items[i];
+        for (int f = 0; f < targets->count; f++) {
+            const att_field *field = &targets->fields[f];
+            if (strcmp(field->name, input->name) == 0 &&
+                (field->dtype != att_value_dtype(graph, input->value) ||
+                 !att_shape_equal(field->shape, att_value_shape(graph, input->value))))
+                return att_fail(trainer->context, ATT_ERR_INTERNAL,
+                                "the task's target \"%s\" is not of its input's type and shape", field->name);
+        }
+    }
+    return ATT_OK;
+}
+
+/* The model's graph, probes included, with the task's loss. */
+static att_status add_loss(att_trainer *trainer)
+{
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    ATT_TRY(att_graph_status(graph));
+    trainer->graph = att_graph_copy(graph);
+    if (!trainer->graph)
+        return att_fail_memory(trainer->context, sizeof(void *), "the graph of a training");
+    return att_task_add_loss(trainer->task->info.name, trainer->graph, &trainer->setup);
+}
+
 static att_status check(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_graph *graph = att_model_graph(trainer->run.model);
     ATT_TRY(att_train_options_check(trainer->context, options));
+    ATT_TRY(att_task_choose(trainer->context, options->task, &trainer->task));
+    ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
     ATT_TRY(att_optimizer_find(trainer->context, options->optimizer, &trainer->optimizer));
     ATT_TRY(att_schedule_find(trainer->context, options->schedule, &trainer->schedule));
-    if (!att_model_options_of(trainer->run.model).loss || att_graph_dtype(graph) != ATT_F32)
-        return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model made with a loss, in F32");
-    if (att_model_options_of(trainer->run.model).soft_target != att_train_mixes(options))
-        return att_fail(trainer->context, ATT_ERR_ARGUMENT,
-                        "mixing images (mixup, cutmix, cutmix_minmax) and a model made with soft_target go together");
+    if (att_graph_dtype(graph) != ATT_F32)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model in F32, not in %s",
+                        att_dtype_name(att_graph_dtype(graph)));
+    trainer->setup = (att_task_setup){.classes = att_model_options_of(trainer->run.model).num_classes,
+                                      .mixed = att_train_mixes(options),
+                                      .smoothing = options->smoothing};
     ATT_TRY(check_norms(trainer));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
-    return check_data(trainer);
+    ATT_TRY(check_data(trainer));
+    return add_loss(trainer);
 }
 
 static att_update_options update_options(const att_trainer *trainer)
@@ -109,7 +141,9 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     *bytes = 0;
     if (!trainer->run.data->eval)
         return ATT_OK;
-    ATT_TRY(att_network_bytes(trainer->run.model, options->backend, options->precision, options->batch_size, bytes));
+    att_network_options network = {
+        .backend = options->backend, .precision = options->precision, .max_batch = options->batch_size};
+    ATT_TRY(att_network_bytes(trainer->run.model, &network, bytes));
     if (options->model_ema)
         *bytes = att_size_sum(*bytes, att_weights_bytes(weights));
     return ATT_OK;
@@ -142,8 +176,8 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
     plan.precision = options->precision;
     plan.lanes = lanes;
     plan.parts = parts;
-    ATT_TRY(att_session_fit(att_model_graph(trainer->run.model), &plan, trainer->run.weights, options->batch_size,
-                            (size_t)memory, bytes, &trainer->plan));
+    ATT_TRY(att_session_fit(trainer->graph, &plan, trainer->run.weights, options->batch_size, (size_t)memory, bytes,
+                            &trainer->plan));
     trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
     trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
     trainer->run.parts = att_plan_describe(trainer->plan).parts;
@@ -164,9 +198,11 @@ static att_status open_loader(att_trainer *trainer)
     const att_train_options *options = trainer->options;
     const att_transform_options *transform = trainer->run.data->train_transform;
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
-    att_model_options model = att_model_options_of(trainer->run.model);
     loader.transform = *transform;
-    loader.mix = att_train_mix(options, model.num_classes, model.smoothing);
+    loader.mix = att_train_mix(options);
+    loader.image = att_network_image(trainer->graph);
+    loader.targets = att_task_targets(trainer->task, &trainer->setup, trainer->fields);
+    ATT_TRY(check_inputs(trainer, &loader.targets));
     loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;
     loader.batch_size = options->batch_size;
     loader.workers = options->workers;
@@ -291,7 +327,8 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     if (options->output)
         ATT_TRY(att_file_make_folders(trainer->context, options->output));
     trainer->state.metric = NAN;
-    ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist, strcmp(options->eval_metric, "loss") == 0,
+    ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist,
+                               !trainer->task->info.metrics[trainer->metric].larger_is_better,
                                &trainer->state.history));
     return file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights);
 }
@@ -325,4 +362,5 @@ void att_trainer_free(att_trainer *trainer)
     att_free(trainer->context, trainer->rates);
     att_session_destroy(&trainer->session);
     att_plan_destroy(&trainer->plan);
+    att_graph_destroy(&trainer->graph);
 }

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "graph/graph.h"
 #include "train/clock.h"
 #include "train/prepare.h"
 
@@ -51,6 +52,20 @@ static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *ba
                     (long long)number, trainer->state.epoch + 1, batch->count, trainer->options->batch_size);
 }
 
+/* Every input of the graph is a field of the batch. */
+static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
+{
+    const att_graph *graph = trainer->graph;
+    for (int i = 0; i < graph->inputs.count; i++) {
+        const char *name = graph->inputs.items[i].name;
+        const void *rows = att_batch_field(batch, name);
+        if (!rows)
+            return att_fail(trainer->context, ATT_ERR_INTERNAL, "the input \"%s\" is no field of a batch", name);
+        ATT_TRY(att_session_bind(trainer->session, name, rows));
+    }
+    return ATT_OK;
+}
+
 /* Forward and backward of one batch among the `images` of the update. */
 static att_status accumulate(att_trainer *trainer, int64_t images)
 {
@@ -58,14 +73,12 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     int size = options->batch_size;
     att_batch batch;
     ATT_TRY(next_batch(trainer, trainer->state.batch + trainer->partial_images / size, &batch));
-    ATT_TRY(att_session_bind(trainer->session, "image", batch.images));
-    const void *targets = batch.targets ? (const void *)batch.targets : batch.labels;
-    ATT_TRY(att_session_bind(trainer->session, "target", targets));
+    ATT_TRY(bind_batch(trainer, &batch));
     ATT_TRY(att_session_accumulate(trainer->session, trainer->gradient, size, 1.0 / (double)images, options->seed,
                                    trainer->state.update, trainer->partial_images));
     ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
     if (trainer->measuring)
-        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, batch.targets ? NULL : batch.labels));
+        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, trainer->task->classes(&batch)));
     for (int i = 0; i < size; i++)
         trainer->partial_loss += trainer->losses[i];
     trainer->partial_images += size;
@@ -266,9 +279,8 @@ static att_train_result result_of(const att_trainer *trainer)
     bool evaluated = trainer->run.data->eval && !isnan(result.train_loss);
     result.epochs = state->epoch;
     result.updates = state->update;
-    result.eval_loss = evaluated ? trainer->evaluation.loss : NAN;
-    result.eval_top1 = evaluated ? trainer->evaluation.top1 : NAN;
-    result.eval_top5 = evaluated ? trainer->evaluation.top5 : NAN;
+    for (int i = 0; i < ATT_MAX_METRICS; i++)
+        result.eval[i] = evaluated ? trainer->evaluation.metrics[i] : NAN;
     result.best_metric = state->history.best_metric;
     result.best_epoch = state->history.best_epoch;
     result.images_per_second = att_share((double)trainer->images, trainer->seconds);

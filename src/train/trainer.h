@@ -5,6 +5,7 @@
 #include <attscope/evaluate.h>
 #include <attscope/update.h>
 
+#include "tasks/task.h"
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -23,7 +24,12 @@ typedef struct att_trainer {
     const att_optimizer *optimizer;
     const att_schedule *schedule;
     double base_lr;
+    const att_task *task;
+    att_task_setup setup;
+    att_field fields[ATT_MAX_TARGETS]; /* the targets of a sample */
+    int metric;                        /* of the task's, decides which epoch is best */
 
+    att_graph *graph; /* the model's, with the loss */
     att_plan *plan;
     att_session *session;
     att_gradient *gradient;

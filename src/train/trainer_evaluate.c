@@ -23,7 +23,8 @@ static bool pass_on(void *user, const att_progress *stage)
 static att_status evaluate(att_trainer *trainer, att_weights *weights, const char *stage, att_evaluation *evaluation)
 {
     const att_train_data *data = trainer->run.data;
-    att_evaluate_options options = {.backend = trainer->options->backend,
+    att_evaluate_options options = {.task = trainer->options->task,
+                                    .backend = trainer->options->backend,
                                     .precision = trainer->options->precision,
                                     .batch_size = trainer->options->batch_size,
                                     .workers = trainer->options->workers,
@@ -75,14 +76,6 @@ static att_status evaluate_average(att_trainer *trainer)
     return status;
 }
 
-static double metric_of(const att_trainer *trainer)
-{
-    const char *metric = trainer->options->eval_metric;
-    if (strcmp(metric, "loss") == 0)
-        return trainer->evaluation.loss;
-    return strcmp(metric, "top5") == 0 ? trainer->evaluation.top5 : trainer->evaluation.top1;
-}
-
 att_status att_trainer_evaluate(att_trainer *trainer)
 {
     double started = att_seconds_now();
@@ -91,7 +84,7 @@ att_status att_trainer_evaluate(att_trainer *trainer)
     trainer->evaluation = trainer->plain;
     if (trainer->options->model_ema)
         ATT_TRY(evaluate_average(trainer));
-    trainer->state.metric = metric_of(trainer);
+    trainer->state.metric = trainer->evaluation.metrics[trainer->metric];
     trainer->eval_seconds = att_seconds_now() - started;
     return ATT_OK;
 }

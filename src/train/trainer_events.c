@@ -8,7 +8,7 @@
 #include "train/options.h"
 #include "train/trainer.h"
 
-enum { FIELDS_MAX = 48, MESSAGE_SIZE = 2048 };
+enum { FIELDS_MAX = 48, MESSAGE_SIZE = 2048, METRIC_NAME = 64 };
 
 att_pace att_pace_start(const att_loader *loader)
 {
@@ -106,24 +106,29 @@ att_status att_trainer_emit_step(att_trainer *trainer)
     return emit(trainer, ATT_EVENT_STEP, fields, sizeof fields / sizeof *fields);
 }
 
-static int put_evaluation(att_event_field *fields, const char *const names[3], const att_evaluation *evaluation)
+/* The names of an evaluation's fields. */
+typedef char metric_names[ATT_MAX_METRICS][METRIC_NAME];
+
+static int put_evaluation(const att_task_info *task, const char *prefix, const att_evaluation *evaluation,
+                          metric_names names, att_event_field *fields)
 {
-    fields[0] = (att_event_field){.name = names[0], .number = evaluation->loss};
-    fields[1] = (att_event_field){.name = names[1], .number = evaluation->top1};
-    fields[2] = (att_event_field){.name = names[2], .number = evaluation->top5};
-    return 3;
+    for (int i = 0; i < task->metric_count; i++) {
+        snprintf(names[i], METRIC_NAME, "%s%s", prefix, task->metrics[i].name);
+        fields[i] = (att_event_field){.name = names[i], .number = evaluation->metrics[i]};
+    }
+    return task->metric_count;
 }
 
 att_status att_trainer_emit_epoch(att_trainer *trainer)
 {
-    static const char *const names[] = {"eval_loss", "eval_top1", "eval_top5"};
-    static const char *const plain_names[] = {"eval_plain_loss", "eval_plain_top1", "eval_plain_top5"};
+    const att_task_info *task = &trainer->task->info;
+    metric_names names, plain_names;
     att_event_field fields[FIELDS_MAX] = {{.name = "train_loss", .number = trainer->result.train_loss}};
     int count = 1;
     if (trainer->run.data->eval)
-        count += put_evaluation(fields + count, names, &trainer->evaluation);
+        count += put_evaluation(task, "eval_", &trainer->evaluation, names, fields + count);
     if (trainer->run.data->eval && trainer->options->model_ema)
-        count += put_evaluation(fields + count, plain_names, &trainer->plain);
+        count += put_evaluation(task, "eval_plain_", &trainer->plain, plain_names, fields + count);
     fields[count++] = (att_event_field){.name = "lr", .number = trainer->lr};
     fields[count++] = (att_event_field){.name = "images_per_second", .number = trainer->result.images_per_second};
     fields[count++] = (att_event_field){.name = "wait_share", .number = trainer->result.wait_share};

@@ -97,9 +97,10 @@ static void descriptions_are_parsed_as_by_timm(void **state)
 static int recognise(const att_transform_options *options, const float *out)
 {
     uint8_t pixels[BYTES], room[BYTES];
+    att_geometry geometry = att_geometry_of(SIDE, SIDE);
     for (int i = 0; i < 2 * ATT_AUGMENT_OPERATIONS; i++) {
         att_image image = paint(pixels);
-        att_augment_apply(i / 2, options, &image, att_augment_argument(i / 2, true, 6, i % 2), room);
+        att_augment_apply(i / 2, options, &image, att_augment_argument(i / 2, true, 6, i % 2), room, &geometry);
         int same = 0;
         while (same < BYTES && lrintf(out[same]) == pixels[same])
             same++;
@@ -163,7 +164,8 @@ static void magnitudes_are_normal_and_clipped(void **state)
         if (att_random_below(&ahead, ATT_AUGMENT_OPERATIONS) != 4)
             continue;
         att_image image = paint(pixels);
-        att_augment(&options, &image, &random, room);
+        att_geometry geometry = att_geometry_of(SIDE, SIDE);
+        att_augment(&options, &image, &random, room, &geometry);
         steps[bits_kept(pixels)]++;
         count++;
     }
@@ -325,12 +327,13 @@ static void repeats_of_an_image_differ(void **state)
     att_transform_options options = plain();
     options.rand_augment = (att_rand_augment){2, 9, 0.5, 10, 1, true};
     att_transform_key key = {.seed = 7, .epoch = 3, .index = 5};
+    att_geometry geometry;
     att_image image = paint(pixels);
     transform(self, &options, 5, first);
-    assert_int_equal(att_transform_keyed(self->context, &options, &image, &key, again), ATT_OK);
+    assert_int_equal(att_transform_keyed(self->context, &options, &image, &key, again, &geometry), ATT_OK);
     assert_memory_equal(first, again, sizeof first);
     key.repeat = 1;
-    assert_int_equal(att_transform_keyed(self->context, &options, &image, &key, again), ATT_OK);
+    assert_int_equal(att_transform_keyed(self->context, &options, &image, &key, again, &geometry), ATT_OK);
     assert_memory_not_equal(first, again, sizeof first);
 }
 

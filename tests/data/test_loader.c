@@ -1,6 +1,7 @@
 #include <attscope/data.h>
 
 #include "core/memory.h"
+#include "data/labels.h"
 #include "data/pictures.h"
 #include "io/jpeg.h"
 
@@ -23,6 +24,7 @@ static att_loader_options plain_options(int workers)
     options.workers = workers;
     options.prefetch = 3;
     options.seed = 5;
+    options.targets = labels_rules();
     return options;
 }
 
@@ -66,9 +68,9 @@ static void batches_come_in_order(void **state)
                 assert_int_equal(batch.count, IMAGES - at < BATCH ? IMAGES - at : BATCH);
                 for (int i = 0; i < batch.count; i++, at++) {
                     assert_int_equal(batch.indices[i], at);
-                    assert_int_equal(batch.labels[i], at % 7);
-                    assert_true(batch.images[i * FLOATS] > (float)at - 0.1f);
-                    assert_true(batch.images[i * FLOATS + FLOATS - 1] < (float)at + 0.1f);
+                    assert_int_equal(labels_of(&batch)[i], at % 7);
+                    assert_true(images_of(&batch)[i * FLOATS] > (float)at - 0.1f);
+                    assert_true(images_of(&batch)[i * FLOATS + FLOATS - 1] < (float)at + 0.1f);
                 }
             }
             assert_int_equal(at, IMAGES);
@@ -89,7 +91,7 @@ static int record(scratch *self, att_loader *loader, int64_t epoch, int64_t firs
     start(self, loader, epoch, first);
     for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader)) {
         memcpy(indices + count, batch.indices, (size_t)batch.count * sizeof(*indices));
-        memcpy(images + count * FLOATS, batch.images, (size_t)(batch.count * FLOATS) * sizeof(*images));
+        memcpy(images + count * FLOATS, images_of(&batch), (size_t)(batch.count * FLOATS) * sizeof(*images));
         count += batch.count;
     }
     return count;
@@ -220,10 +222,10 @@ static void corrupt_images_can_be_left_out(void **state)
         assert_int_equal(batch.count, 6);
         assert_memory_equal(batch.indices, left, sizeof(left));
         static const int32_t labels[] = {0, 0, 0, 0, 1, 1};
-        assert_memory_equal(batch.labels, labels, sizeof(labels));
+        assert_memory_equal(labels_of(&batch), labels, sizeof(labels));
         for (int i = 0; i < 6; i++)
-            assert_true(batch.images[i * FLOATS] > (float)left[i] - 0.1f &&
-                        batch.images[i * FLOATS] < (float)left[i] + 0.1f);
+            assert_true(images_of(&batch)[i * FLOATS] > (float)left[i] - 0.1f &&
+                        images_of(&batch)[i * FLOATS] < (float)left[i] + 0.1f);
         batch = next(self, loader);
         assert_int_equal(batch.number, 2);
         assert_int_equal(batch.count, 4);
@@ -362,7 +364,7 @@ static void partly_decoded_photographs_equal_whole_ones(void **state)
                 assert_int_equal(att_dataset_read(dataset, self->context, i, 3, &image), ATT_OK);
                 assert_int_equal(att_transform_image(self->context, &options.transform, &image, 9, epoch, i, wanted),
                                  ATT_OK);
-                assert_memory_equal(batch.images + i * TO_FLOATS, wanted, sizeof(wanted));
+                assert_memory_equal(images_of(&batch) + i * TO_FLOATS, wanted, sizeof(wanted));
                 att_image_free(self->context, &image);
             }
             att_loader_destroy(&loader);
@@ -389,7 +391,7 @@ static void many_workers_read_one_archive(void **state)
         int count = 0;
         for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader))
             for (int i = 0; i < batch.count; i++, count++)
-                assert_true((int)(batch.images[i * FLOATS] + 0.5f) % 4 == batch.labels[i]);
+                assert_true((int)(images_of(&batch)[i * FLOATS] + 0.5f) % 4 == labels_of(&batch)[i]);
         assert_int_equal(count, 40);
         att_loader_destroy(&loader);
         att_dataset_close(&dataset);

@@ -1,19 +1,25 @@
-/* Mixup and CutMix: with fixed draws against timm (tests/goldens/mix.txt), draws against their distributions, and what
- * the loader hands out. */
+/* Mixup and CutMix of images: with fixed draws against timm (tests/goldens/mix.txt), draws against their distributions,
+ * and what the loader hands out. */
 #include <math.h>
 
 #include "data/mix.h"
 #include "data/pictures.h"
 #include "io/golden.h"
 
-enum { HEIGHT = 6, WIDTH = 8, COUNT = 4, FLOATS = HEIGHT * WIDTH * 3, CLASSES = 3, DRAWS = 20000 };
-
-static const int32_t labels[COUNT] = {2, 0, 1, 1};
+enum { HEIGHT = 6, WIDTH = 8, COUNT = 4, FLOATS = HEIGHT * WIDTH * 3, DRAWS = 20000 };
 
 static att_mix_options both(void)
 {
-    return (att_mix_options){
-        .classes = CLASSES, .smoothing = 0.1, .mixup = 0.8, .cutmix = 1, .prob = 1, .switch_prob = 0.5};
+    return (att_mix_options){.mixup = 0.8, .cutmix = 1, .prob = 1, .switch_prob = 0.5};
+}
+
+/* A target of weights, mixed by lambda; user: how many there are. */
+static void mix_weights(const void *user, void *const *own, const void *const *other, const att_mixing *mixing)
+{
+    float *mine = own[0];
+    const float *others = other[0];
+    for (int c = 0; c < *(const int *)user; c++)
+        mine[c] = mine[c] * (float)mixing->lambda + others[c] * (float)(1 - mixing->lambda);
 }
 
 /* --- against timm ------------------------------------------------------------------------------------------------ */
@@ -39,9 +45,9 @@ static bool check_box(const char *line)
     if (sscanf(line, "box %d %d %lf %d %d %d %d %d %d %lf", &height, &width, &lambda, &y, &x, &top, &bottom, &left,
                &right, &expected) != 10)
         return false;
-    att_mix_plan plan = att_mix_plan_box(height, width, lambda, y, x);
-    assert_true(plan.top == top && plan.bottom == bottom && plan.left == left && plan.right == right);
-    assert_float_equal(plan.lambda, expected, 1e-15); /* 0 measured */
+    att_mixing mixing = att_mix_box(height, width, lambda, y, x);
+    assert_true(mixing.top == top && mixing.bottom == bottom && mixing.left == left && mixing.right == right);
+    assert_float_equal(mixing.lambda, expected, 1e-15); /* 0 measured */
     return true;
 }
 
@@ -49,23 +55,19 @@ static bool check_mixed(const char *line)
 {
     int kind, y, x;
     double lambda;
-    char image_hash[32], target_hash[32];
-    if (sscanf(line, "mixed %d %lf %d %d %31s %31s", &kind, &lambda, &y, &x, image_hash, target_hash) != 6)
+    char image_hash[32];
+    if (sscanf(line, "mixed %d %lf %d %d %31s", &kind, &lambda, &y, &x, image_hash) != 5)
         return false;
-    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
+    float images[COUNT * FLOATS];
     fill_images(images);
-    att_mix_plan plan = kind ? att_mix_plan_box(HEIGHT, WIDTH, lambda, y, x) : (att_mix_plan){.lambda = lambda};
+    att_mixing mixing = kind ? att_mix_box(HEIGHT, WIDTH, lambda, y, x) : (att_mixing){.lambda = lambda};
     for (int i = 0; i < COUNT / 2; i++)
-        att_mix_images(&plan, &plan, HEIGHT, WIDTH, 3, images + i * FLOATS, images + (COUNT - 1 - i) * FLOATS);
+        att_mix_images(&mixing, &mixing, HEIGHT, WIDTH, 3, images + i * FLOATS, images + (COUNT - 1 - i) * FLOATS);
     assert_hash(images, sizeof images, image_hash, line);
-    for (int i = 0; i < COUNT; i++)
-        att_mix_target(&(att_mix_options){.classes = CLASSES, .smoothing = 0.1}, plan.lambda, labels[i],
-                       labels[COUNT - 1 - i], targets + i * CLASSES);
-    assert_hash(targets, sizeof targets, target_hash, line);
     return true;
 }
 
-static void fixed_draws_give_timms_images_and_targets(void **state)
+static void fixed_draws_give_timms_images(void **state)
 {
     (void)state;
     char path[4096], line[256];
@@ -120,32 +122,42 @@ static fate look(const float *image, float own, float other)
     return seen;
 }
 
-static void run_batch(const att_mix_options *options, int64_t epoch, int64_t number, float *images, float *targets)
+/* targets[i]: how much of each image is in image i. */
+static void run_batch(const att_mix_options *mix, int64_t epoch, int64_t number, float *images, float *targets)
 {
-    att_transform_options shape = {.height = HEIGHT, .width = WIDTH, .channels = 3};
-    att_batch batch = {.epoch = epoch, .number = number, .count = COUNT, .labels = labels};
+    static const int count = COUNT;
+    static const size_t row_bytes[2] = {FLOATS * sizeof(float), COUNT * sizeof(float)};
+    float room[COUNT];
+    void *data[2] = {images, targets}, *spare[1] = {room};
+    att_loader_options options = att_loader_options_defaults(HEIGHT, WIDTH, 3);
+    options.mix = *mix;
+    options.seed = 5;
+    options.targets = (att_target_rules){.count = 1, .mix = mix_weights, .user = &count};
+    att_batch batch = {.epoch = epoch, .number = number, .count = COUNT};
     for (int k = 0; k < COUNT * FLOATS; k++)
         images[k] = (float)(k / FLOATS + 1);
-    att_mix_batch(options, &shape, 5, &batch, images, targets);
+    for (int k = 0; k < COUNT * COUNT; k++)
+        targets[k] = k / COUNT == k % COUNT;
+    att_mix_batch(&options, &batch, data, row_bytes, spare);
 }
 
 /* The targets say what the pixels do. */
-static void assert_targets(const att_mix_options *options, const float *images, const float *targets, fate fates[COUNT])
+static void assert_targets(const float *images, const float *targets, fate fates[COUNT])
 {
     for (int i = 0; i < COUNT; i++) {
         int j = COUNT - 1 - i;
         fates[i] = look(images + i * FLOATS, (float)(i + 1), (float)(j + 1));
-        float expected[CLASSES];
-        att_mix_target(options, fates[i].share, labels[i], labels[j], expected);
-        for (int c = 0; c < CLASSES; c++)
-            assert_float_equal(targets[i * CLASSES + c], expected[c], 1e-5); /* 2e-7 measured */
+        for (int c = 0; c < COUNT; c++) {
+            double expected = c == i ? fates[i].share : c == j ? 1 - fates[i].share : 0;
+            assert_float_equal(targets[i * COUNT + c], expected, 1e-5); /* 2e-7 measured */
+        }
     }
 }
 
 static void batches_pairs_or_images_share_draws(void **state)
 {
     (void)state;
-    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
+    float images[COUNT * FLOATS], targets[COUNT * COUNT];
     for (att_mix_mode mode = ATT_MIX_BATCH; mode <= ATT_MIX_ELEM; mode++) {
         att_mix_options options = both();
         int alike = 0, pairs_alike = 0, cuts = 0, mixed = 0;
@@ -154,7 +166,7 @@ static void batches_pairs_or_images_share_draws(void **state)
         for (int number = 0; number < 2000; number++) {
             fate fates[COUNT];
             run_batch(&options, 1, number, images, targets);
-            assert_targets(&options, images, targets, fates);
+            assert_targets(images, targets, fates);
             pairs_alike += fabs(fates[0].share - fates[3].share) < 1e-5;
             alike += fabs(fates[0].share - fates[1].share) < 1e-5;
             cuts += fates[0].cut;
@@ -171,12 +183,12 @@ static void batches_pairs_or_images_share_draws(void **state)
 static void cutmix_minmax_bounds_the_box(void **state)
 {
     (void)state;
-    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
-    att_mix_options options = {.classes = CLASSES, .cutmix_minmax = {0.25, 0.75}, .prob = 1};
+    float images[COUNT * FLOATS], targets[COUNT * COUNT];
+    att_mix_options options = {.cutmix_minmax = {0.25, 0.75}, .prob = 1};
     for (int number = 0; number < 500; number++) {
         fate fates[COUNT];
         run_batch(&options, 1, number, images, targets);
-        assert_targets(&options, images, targets, fates);
+        assert_targets(images, targets, fates);
         /* heights int(6 / 4) = 1 to 3, widths 2 to 5 */
         double taken = (1 - fates[0].share) * HEIGHT * WIDTH;
         assert_true(fates[0].cut && taken > 1.99 && taken < 15.01);
@@ -186,7 +198,7 @@ static void cutmix_minmax_bounds_the_box(void **state)
 static void mixing_ends_at_off_epoch(void **state)
 {
     (void)state;
-    float images[COUNT * FLOATS], targets[COUNT * CLASSES];
+    float images[COUNT * FLOATS], targets[COUNT * COUNT];
     att_mix_options options = both();
     options.off_epoch = 3;
     for (int epoch = 2; epoch < 5; epoch++) {
@@ -194,14 +206,11 @@ static void mixing_ends_at_off_epoch(void **state)
         for (int number = 0; number < 20; number++) {
             fate fates[COUNT];
             run_batch(&options, epoch, number, images, targets);
-            assert_targets(&options, images, targets, fates);
+            assert_targets(images, targets, fates);
             mixed += fates[0].mixed;
         }
         assert_int_equal(mixed > 0, epoch == 2);
     }
-    float sum = targets[0] + targets[1] + targets[2];
-    assert_float_equal(sum, 1, 1e-6);
-    assert_float_equal(targets[2], 1 - 0.1 + 0.1 / 3, 1e-6); /* smoothed all the same */
 }
 
 /* --- the loader -------------------------------------------------------------------------------------------------- */
@@ -214,6 +223,15 @@ typedef struct seen {
     int count;
 } seen;
 
+static att_status fill_weights(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
+                               const att_geometry *geometry, void *const *fields)
+{
+    (void)context, (void)geometry;
+    for (int c = 0; c < *(const int *)user; c++)
+        ((float *)fields[0])[c] = c == att_dataset_label(dataset, index);
+    return ATT_OK;
+}
+
 static void run_epoch(scratch *self, const att_dataset *dataset, int workers, int repeats, int64_t from, seen *all)
 {
     att_loader_options options = att_loader_options_defaults(PICTURE_SIDE, PICTURE_SIDE, 1);
@@ -221,7 +239,9 @@ static void run_epoch(scratch *self, const att_dataset *dataset, int workers, in
     options.transform.flip = 0.5;
     options.transform.color_jitter[0] = 0.4;
     options.mix = both();
-    options.mix.classes = 7;
+    static const int classes = 7;
+    static const att_field field = {.name = "weights", .dtype = ATT_F32, .shape = {1, {7}}};
+    options.targets = (att_target_rules){&field, 1, fill_weights, mix_weights, &classes};
     options.repeats = repeats;
     options.batch_size = BATCH;
     options.workers = workers;
@@ -235,9 +255,8 @@ static void run_epoch(scratch *self, const att_dataset *dataset, int workers, in
         if (att_loader_next(loader, &batch) != ATT_OK)
             fail_msg("%s", att_context_message(self->context));
         if (batch.count > 0) {
-            assert_non_null(batch.targets);
-            memcpy(all->images + all->count * PIXELS, batch.images, (size_t)batch.count * PIXELS * sizeof(float));
-            memcpy(all->targets + all->count * 7, batch.targets, (size_t)batch.count * 7 * sizeof(float));
+            memcpy(all->images + all->count * PIXELS, batch.data[0], (size_t)batch.count * PIXELS * sizeof(float));
+            memcpy(all->targets + all->count * 7, batch.data[1], (size_t)batch.count * 7 * sizeof(float));
             memcpy(all->indices + all->count, batch.indices, (size_t)batch.count * sizeof(int64_t));
         }
         all->count += batch.count;
@@ -304,17 +323,12 @@ static void wrong_options_are_refused(void **state)
     options = both();
     options.mode = (att_mix_mode)3;
     expect_wrong(*state, options, "mode");
-    options = both();
-    options.smoothing = 1;
-    expect_wrong(*state, options, "smoothing");
-    options = (att_mix_options){.classes = -1};
-    expect_wrong(*state, options, "classes");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_draws_give_timms_images_and_targets),
+        cmocka_unit_test(fixed_draws_give_timms_images),
         cmocka_unit_test(beta_draws_have_their_mean_and_variance),
         cmocka_unit_test(batches_pairs_or_images_share_draws),
         cmocka_unit_test(cutmix_minmax_bounds_the_box),

@@ -107,6 +107,51 @@ static void probes_do_not_make_groups_small(void **state)
     }
 }
 
+/* An inference plan with both outputs, and one with "y" alone. */
+static void outputs_that_are_not_wanted_cost_nothing(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {"y", NULL}, *const unknown[] = {"y", "z", NULL};
+    enum { ELEMENTS = 5 };
+    const float in[ELEMENTS] = {-2, -1, 0, 1, 2};
+    float all[ELEMENTS], alone[ELEMENTS];
+    att_context *context;
+    att_graph *graph;
+    att_weights *weights;
+    att_plan *plan = NULL;
+    att_session *session;
+    make(&context, &graph);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(ELEMENTS));
+    att_value other = att_graph_input(graph, "other", ATT_F32, att_shape_of(ELEMENTS));
+    att_value y = att_gelu(graph, x);
+    att_graph_output(graph, "y", y);
+    att_graph_output(graph, "sum", att_gelu(graph, att_add(graph, y, other)));
+    att_graph_probe(graph, "probe", att_gelu(graph, y));
+    assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
+    for (int only = 0; only < 2; only++) {
+        att_plan_options options = {.purpose = ATT_INFER, .backend = "cpu", .outputs = only ? wanted : NULL};
+        assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
+        if (only)
+            assert_int_equal(att_plan_describe(plan).steps, 1);
+        assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_OK);
+        assert_int_equal(att_session_bind(session, "x", in), ATT_OK);
+        assert_int_equal(att_session_bind(session, "other", in), only ? ATT_ERR_NOT_FOUND : ATT_OK);
+        assert_int_equal(att_session_run(session, 1), ATT_OK);
+        assert_int_equal(att_session_output(session, "y", 0, 1, only ? alone : all), ATT_OK);
+        if (only)
+            assert_int_not_equal(att_session_output(session, "probe", 0, 1, alone), ATT_OK);
+        att_session_destroy(&session);
+        att_plan_destroy(&plan);
+    }
+    assert_memory_equal(all, alone, sizeof all);
+    att_plan_options options = {.purpose = ATT_INFER, .backend = "cpu", .outputs = unknown};
+    assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_NOT_FOUND);
+    assert_string_equal(att_context_message(context), "there is no output \"z\"");
+    att_weights_destroy(&weights);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +159,7 @@ int main(void)
         cmocka_unit_test(what_is_computed_again_is_so_once),
         cmocka_unit_test(large_activations_make_groups_small),
         cmocka_unit_test(probes_do_not_make_groups_small),
+        cmocka_unit_test(outputs_that_are_not_wanted_cost_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

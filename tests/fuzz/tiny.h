@@ -41,7 +41,6 @@ static inline tiny *tiny_train(void)
     model.depth = 1;
     model.num_heads = 1;
     model.mlp_ratio = 1;
-    model.loss = true;
     att_context *context = fuzz_context();
     fuzz_require(att_model_create(context, "vit_tiny_patch16_224", &model, ATT_F32, &t.model) == ATT_OK &&
                      att_weights_create(att_model_graph(t.model), "cpu", &t.weights) == ATT_OK &&

@@ -12,6 +12,8 @@
 
 #include <attscope/attscope.h>
 
+#include "models/loss.h"
+
 static att_context *context;
 
 static void must(att_status status)
@@ -355,10 +357,12 @@ static att_model *make_model(const char *broadcast, double init_values, double d
     att_model_options options = att_model_options_defaults();
     options.img_size = SIZE, options.patch_size = 4, options.in_chans = 3, options.num_classes = CLASSES;
     options.embed_dim = 48, options.num_heads = 3, options.depth = 3;
-    options.init_values = init_values, options.drop_path_rate = drop_path, options.loss = loss;
+    options.init_values = init_values, options.drop_path_rate = drop_path;
     snprintf(options.broadcast, sizeof options.broadcast, "%s", broadcast);
     att_model *model;
     must(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    if (loss)
+        loss_add(model, 0);
     return model;
 }
 

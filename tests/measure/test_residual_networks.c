@@ -15,6 +15,7 @@
 #include <attscope/plan.h>
 
 #include "graph/graph.h"
+#include "models/loss.h"
 #include "sanitized.h"
 
 enum { SIDE = 8, CLASSES = 5, BATCH = 3, STAGES = 3, BLOCKS = 2, LOGITS = BATCH * CLASSES };
@@ -32,10 +33,11 @@ static att_model *make_with(const char *name, const char *attn, bool loss)
 {
     att_model_options options = att_model_options_defaults();
     options.depth = 20, options.width = 4, options.img_size = SIDE, options.num_classes = CLASSES;
-    options.loss = loss;
     snprintf(options.attn, sizeof options.attn, "%s", attn);
     att_model *model;
     must(att_model_create(context, name, &options, ATT_F32, &model));
+    if (loss)
+        loss_add(model, 0);
     return model;
 }
 
@@ -420,10 +422,11 @@ static void no_instrument_changes_the_fingerprint(void **state)
     static const char *const attns[] = {"none", "se", "eca", "step"};
     for (size_t i = 0; i < sizeof attns / sizeof *attns; i++) {
         att_model_options options = att_model_options_defaults();
-        options.img_size = 32, options.loss = true;
+        options.img_size = 32;
         snprintf(options.attn, sizeof options.attn, "%s", attns[i]);
         att_model *model;
         must(att_model_create(context, "resnet29", &options, ATT_F32, &model));
+        loss_add(model, 0);
         char alone[256], measured[256];
         compile_for_training(att_model_graph(model), alone, sizeof alone);
         att_measure *measure;

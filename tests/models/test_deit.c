@@ -161,7 +161,7 @@ static const photograph *find(const photograph *photographs, int count, const ch
 
 static void run_session(const network *n, att_session *session, const att_batch *batch, float *logits)
 {
-    CHECK(n->context, att_session_bind(session, "image", batch->images));
+    CHECK(n->context, att_session_bind(session, "image", batch->data[0]));
     CHECK(n->context, att_session_run(session, batch->count));
     CHECK(n->context, att_session_output(session, "logits", 0, batch->count, logits));
 }
@@ -177,7 +177,7 @@ static void run_batch(const network *n, const att_dataset *dataset, const att_ba
         char name[512];
         att_dataset_name(dataset, batch->indices[i], name, sizeof name);
         const photograph *expected = find(photographs, PHOTOGRAPHS, name);
-        compare(t, expected, logits + (size_t)i * CLASSES, batch->labels[i]);
+        compare(t, expected, logits + (size_t)i * CLASSES, att_dataset_label(dataset, batch->indices[i]));
         if (n->mixed)
             compare_mixed(t, expected, logits + (size_t)i * CLASSES, mixed + (size_t)i * CLASSES);
     }

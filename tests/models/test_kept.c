@@ -3,6 +3,7 @@
 #include <attscope/update.h>
 
 #include "models/fixture.h"
+#include "models/loss.h"
 #include "session/session.h"
 #include "weights/weights.h"
 
@@ -19,14 +20,14 @@ static void networks_keep_by_default_what_they_kept_before(void **state)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         att_model_options model_options = att_model_options_defaults();
-        model_options.loss = true, model_options.img_size = networks[i].img_size,
-        model_options.width = networks[i].width;
+        model_options.img_size = networks[i].img_size, model_options.width = networks[i].width;
         snprintf(model_options.attn, sizeof model_options.attn, "%s", networks[i].attn);
         att_plan_options options = att_plan_options_defaults();
         options.purpose = ATT_TRAIN, options.backend = "ref";
         att_model *model;
         att_plan *plan;
         CHECK(*state, att_model_create(*state, networks[i].name, &model_options, ATT_F32, &model));
+        loss_add(model, 0);
         CHECK(*state, att_plan_compile(att_model_graph(model), &options, &plan));
         att_plan_facts facts = att_plan_describe(plan);
         print_message("%s, %s, %d: %zu KiB, %d steps\n", networks[i].name, networks[i].attn, networks[i].img_size,
@@ -42,9 +43,10 @@ static att_model *create(att_context *context, const char *name, const char *att
 {
     att_model *model;
     att_model_options options = att_model_options_defaults();
-    options.loss = true, options.img_size = 16, options.num_classes = 3;
+    options.img_size = 16, options.num_classes = 3;
     snprintf(options.attn, sizeof options.attn, "%s", attn);
     CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
+    loss_add(model, 0);
     return model;
 }
 

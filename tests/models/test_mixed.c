@@ -4,6 +4,7 @@
 #include <attscope/update.h>
 
 #include "models/fixture.h"
+#include "models/loss.h"
 #include "plan/plan.h"
 #include "sanitized.h"
 
@@ -38,9 +39,9 @@ static att_model *make_model(att_context *context, const setting *s)
     if (s->patch)
         options.patch_size = s->patch, options.depth = s->depth;
     options.num_classes = CLASSES;
-    options.loss = true;
     att_model *model;
     CHECK(context, att_model_create(context, s->model, &options, ATT_F32, &model));
+    loss_add(model, 0);
     return model;
 }
 
@@ -230,9 +231,9 @@ static void groups_are_those_of_f32_and_memory_is_less(void **state)
     att_context *context;
     att_model *model;
     att_model_options options = att_model_options_defaults();
-    options.loss = true;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     CHECK(context, att_model_create(context, "vit_small_patch16_224", &options, ATT_F32, &model));
+    loss_add(model, 0);
     att_plan_facts full = facts_of(context, model, ATT_FULL), mixed = facts_of(context, model, ATT_MIXED);
     print_message("ViT-S in groups of %d: activations %.1f MiB, %.1f in mixed precision\n", full.group,
                   (double)full.arena_bytes / (1 << 20), (double)mixed.arena_bytes / (1 << 20));
@@ -252,9 +253,10 @@ static void residual_networks_train_in_segments(void **state)
     CHECK(NULL, att_context_create(&settings, &context));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         att_model_options options = att_model_options_defaults();
-        options.img_size = 32, options.num_classes = CLASSES, options.loss = true;
+        options.img_size = 32, options.num_classes = CLASSES;
         att_model *model;
         CHECK(context, att_model_create(context, names[i], &options, ATT_F32, &model));
+        loss_add(model, 0);
         att_plan_options plan_options = att_plan_options_defaults();
         plan_options.purpose = ATT_TRAIN;
         size_t kept[2];
@@ -281,9 +283,9 @@ static void resnet50_keeps_what_products_make(void **state)
     att_context *context;
     att_model *model;
     att_model_options options = att_model_options_defaults();
-    options.loss = true;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     CHECK(context, att_model_create(context, "resnet50", &options, ATT_F32, &model));
+    loss_add(model, 0);
     for (int mixed = 0; mixed < 2; mixed++) {
         att_plan_facts facts = facts_of(context, model, mixed ? ATT_MIXED : ATT_FULL);
         double kept = (double)facts.kept_bytes / (1 << 20), arena = (double)facts.arena_bytes / (1 << 20);
@@ -302,9 +304,9 @@ static int convolutions(att_context *context, const char *attn, size_t *kept)
     att_model *model;
     att_plan *plan;
     att_model_options options = att_model_options_defaults();
-    options.loss = true;
     snprintf(options.attn, sizeof options.attn, "%s", attn);
     CHECK(context, att_model_create(context, "resnet29", &options, ATT_F32, &model));
+    loss_add(model, 0);
     att_plan_options plan_options = att_plan_options_defaults();
     plan_options.purpose = ATT_TRAIN;
     CHECK(context, att_plan_compile(att_model_graph(model), &plan_options, &plan));

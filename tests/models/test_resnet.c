@@ -7,6 +7,7 @@
 #include <attscope/update.h>
 
 #include "models/fixture.h"
+#include "models/loss.h"
 #include "sanitized.h"
 
 enum { STEPS = 3, LONG_STEPS = 20, BATCH = 8, CLASSES = 10, PIXELS = 44 * 44 * 3, FACTS = 160 };
@@ -225,8 +226,9 @@ static network network_create(att_context *context, const char *variant, att_mod
                               const numbers *how)
 {
     network n = {.context = context, .how = how, .side = options.img_size};
-    options.num_classes = CLASSES, options.loss = true;
+    options.num_classes = CLASSES;
     CHECK(context, att_model_create(context, variant, &options, how->dtype, &n.model));
+    loss_add(n.model, 0);
     CHECK(context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
     fill(&n, last);
     return n;

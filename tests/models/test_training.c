@@ -4,6 +4,7 @@
 #include <attscope/update.h>
 
 #include "models/fixture.h"
+#include "models/loss.h"
 
 enum { STEPS = 20, BATCH = 8, CLASSES = 10, SIDE = 28, PIXELS = SIDE * SIDE, NORMS = 64 };
 
@@ -42,11 +43,12 @@ typedef struct network {
     const char *optimizer;
 } network;
 
-static void network_create(network *n, const att_model_options *options, const char *backend)
+static void network_create(network *n, const att_model_options *options, double smoothing, const char *backend)
 {
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN, plan.backend = backend, plan.lanes = 2;
     CHECK(n->context, att_model_create(n->context, "vit_tiny_patch16_224", options, n->dtype, &n->model));
+    loss_add(n->model, smoothing);
     CHECK(n->context, att_weights_create(att_model_graph(n->model), "cpu", &n->weights));
     formula_fill(n->context, att_model_graph(n->model), n->weights);
     CHECK(n->context, att_plan_compile(att_model_graph(n->model), &plan, &n->plan));
@@ -143,12 +145,12 @@ typedef struct numbers {
  * largest of three tiers and two compilers. */
 static const numbers f64_ref = {"ref", ATT_F64, 1e-11, 1e-8}, f32_cpu = {"cpu", ATT_F32, 2e-5, 2e-6};
 
-static void train(att_context *context, const char *name, const att_model_options *options, const char *optimizer,
-                  const numbers *how)
+static void train(att_context *context, const char *name, const att_model_options *options, double smoothing,
+                  const char *optimizer, const numbers *how)
 {
     golden g = golden_read(name);
     network n = {.context = context, .dtype = how->dtype, .optimizer = optimizer};
-    network_create(&n, options, how->backend);
+    network_create(&n, options, smoothing, how->backend);
     bool adam = strcmp(optimizer, "adamw") == 0;
     att_hyper hyper = {.lr = adam ? 1e-3 : 0.05,
                        .weight_decay = 0.05,
@@ -173,31 +175,29 @@ static void train(att_context *context, const char *name, const att_model_option
     network_destroy(&n);
 }
 
-static att_model_options small(double smoothing)
+static att_model_options small(void)
 {
     att_model_options options = att_model_options_defaults();
     options.img_size = SIDE, options.in_chans = 1, options.num_classes = CLASSES, options.patch_size = 7;
     options.embed_dim = 32, options.depth = 2, options.num_heads = 2;
-    options.loss = true, options.smoothing = smoothing;
     return options;
 }
 
 static void train_all(att_context *context, const numbers *how)
 {
-    att_model_options options = small(0);
-    train(context, "plain_adamw", &options, "adamw", how);
-    options = small(0.1);
-    train(context, "plain_sgd_smoothing", &options, "sgd", how);
+    att_model_options options = small();
+    train(context, "plain_adamw", &options, 0, "adamw", how);
+    train(context, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
     strcpy(options.broadcast, "cb");
-    train(context, "cb_adamw", &options, "adamw", how);
-    options = small(0);
+    train(context, "cb_adamw", &options, 0.1, "adamw", how);
+    options = small();
     strcpy(options.broadcast, "cb_s");
     options.init_values = 0.1, options.embed_class = 0;
-    train(context, "cb_s_layerscale_adamw", &options, "adamw", how);
-    options = small(0);
+    train(context, "cb_s_layerscale_adamw", &options, 0, "adamw", how);
+    options = small();
     strcpy(options.global_pool, "avg");
     options.class_token = 0, options.qkv_bias = 0;
-    train(context, "mean_sgd", &options, "sgd", how);
+    train(context, "mean_sgd", &options, 0, "sgd", how);
 }
 
 static void the_reference_trains_as_pytorch_in_f64(void **state)

@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "models/fixture.h"
+#include "models/loss.h"
 #include "ops/drop.h"
 
 static uint64_t fnv(const char *text)
@@ -115,7 +116,6 @@ static void any_size_is_built(void **state)
     options.img_size = 28, options.in_chans = 1, options.num_classes = 10, options.patch_size = 4;
     options.embed_dim = 64, options.depth = 4, options.num_heads = 4;
     strcpy(options.broadcast, "cb_s");
-    options.loss = true;
     att_model *model;
     CHECK(*state, att_model_create(*state, "vit_tiny_patch16_224", &options, ATT_F32, &model));
     /* embedding 64 (17 + 50), classes 650, last norm 128, and four blocks of 12 64^2 + 13 64, each with 64 for CB_S */
@@ -147,11 +147,10 @@ static void groups_follow_from_rows_and_purpose(void **state)
         const char *name;
         int train, infer;
     } cases[] = {{"deit_tiny_patch16_224", 4, 1}, {"resnet20", 8, 1}};
-    att_model_options options = att_model_options_defaults();
-    options.loss = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_model *model;
-        CHECK(*state, att_model_create(*state, cases[i].name, &options, ATT_F32, &model));
+        CHECK(*state, att_model_create(*state, cases[i].name, NULL, ATT_F32, &model));
+        loss_add(model, 0);
         assert_int_equal(group_of(*state, model, ATT_TRAIN), cases[i].train);
         assert_int_equal(group_of(*state, model, ATT_INFER), cases[i].infer);
         att_model_destroy(&model);

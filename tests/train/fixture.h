@@ -17,14 +17,15 @@
 
 #include <attscope/attscope.h>
 
+/* Of classification, in its order. */
+enum { LOSS, TOP1, TOP5 };
+
 enum { SIDE = 8, CLASSES = 4, TRAIN_IMAGES = 43, EVAL_IMAGES = 10, BATCH = 8 };
 
 /* A context whose n-th allocation from now on can be made to fail, and the folder of a test. */
 typedef struct fixture {
     char folder[64];
-    int threads; /* 0: two */
-    bool soft;   /* the model takes distributions */
-    double smoothing;
+    int threads;           /* 0: two */
     long allocations_left; /* -1: no limit */
     size_t bytes_at_first; /* of the context alone */
     att_context *context;
@@ -98,7 +99,6 @@ static inline att_model_options tiny_options(void)
     options.embed_dim = 16;
     options.depth = 2;
     options.num_heads = 2;
-    options.loss = true;
     return options;
 }
 
@@ -110,8 +110,6 @@ static inline void fixture_model(fixture *f, double drops)
     att_model_options options = tiny_options();
     options.drop_rate = drops;
     options.drop_path_rate = drops;
-    options.soft_target = f->soft;
-    options.smoothing = f->smoothing;
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
     assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);

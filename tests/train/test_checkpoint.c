@@ -132,7 +132,7 @@ static void checkpoints_tell_where_the_training_stood(void **state)
     assert_int_equal(info.batch, 0);
     assert_int_equal(info.update, 10);
     assert_true(info.seed == UINT64_MAX);
-    assert_true(info.metric == result.eval_top1);
+    assert_true(info.metric == result.eval[TOP1]);
     assert_true(info.best_metric == result.best_metric);
     assert_int_equal(info.best_epoch, result.best_epoch);
     att_tensors_close(&file);

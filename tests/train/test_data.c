@@ -169,12 +169,12 @@ static void corrupt_images_are_left_out_of_an_evaluation(void **state)
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &evaluation), ATT_OK);
     assert_int_equal(evaluation.count, EVAL_PICTURES - EVAL_CORRUPT);
     assert_int_equal(evaluation.corrupt, EVAL_CORRUPT);
-    assert_true(fabs(evaluation.top1 / 100 * (EVAL_PICTURES - EVAL_CORRUPT) -
-                     rint(evaluation.top1 / 100 * (EVAL_PICTURES - EVAL_CORRUPT))) < 1e-9);
+    assert_true(fabs(evaluation.metrics[TOP1] / 100 * (EVAL_PICTURES - EVAL_CORRUPT) -
+                     rint(evaluation.metrics[TOP1] / 100 * (EVAL_PICTURES - EVAL_CORRUPT))) < 1e-9);
     options.workers = 0;
     options.batch_size = 3;
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &other), ATT_OK);
-    assert_true(other.top1 == evaluation.top1 && other.count == evaluation.count);
+    assert_true(other.metrics[TOP1] == evaluation.metrics[TOP1] && other.count == evaluation.count);
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */

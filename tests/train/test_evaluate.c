@@ -46,8 +46,8 @@ static att_evaluation by_hand(fixture *f)
         att_rank_classes(logits, CLASSES, top, CLASSES);
         for (int c = 0; c < CLASSES; c++)
             if (top[c].class_number == att_dataset_label(f->eval, i))
-                sums.loss -= log(top[c].probability) / EVAL_IMAGES;
-        sums.top1 += 100.0 / EVAL_IMAGES * (top[0].class_number == att_dataset_label(f->eval, i));
+                sums.metrics[LOSS] -= log(top[c].probability) / EVAL_IMAGES;
+        sums.metrics[TOP1] += 100.0 / EVAL_IMAGES * (top[0].class_number == att_dataset_label(f->eval, i));
         att_image_free(f->context, &image);
     }
     att_classifier_destroy(&classifier);
@@ -67,12 +67,13 @@ static void figures_are_by_definition(void **state)
         options.workers = batch - 3;
         assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found), ATT_OK);
         assert_int_equal(found.count, EVAL_IMAGES);
-        assert_float_equal(found.top1, expected.top1, 1e-9);
-        assert_float_equal(found.top5, 100, 1e-9);
-        assert_float_equal(found.loss, expected.loss, 1e-6); /* logits of other groups: 3e-9 measured */
+        assert_float_equal(found.metrics[TOP1], expected.metrics[TOP1], 1e-9);
+        assert_float_equal(found.metrics[TOP5], 100, 1e-9);
+        assert_float_equal(found.metrics[LOSS], expected.metrics[LOSS],
+                           1e-6); /* logits of other groups: 3e-9 measured */
         assert_true(found.images_per_second > 0);
     }
-    printf("top-1 %g %%, loss %.4f\n", found.top1, found.loss);
+    printf("top-1 %g %%, loss %.4f\n", found.metrics[TOP1], found.metrics[LOSS]);
 }
 
 static void nan_is_never_right(void **state)
@@ -82,7 +83,7 @@ static void nan_is_never_right(void **state)
     assert_int_equal(att_weights_set(f->weights, -1, att_weights_find(f->weights, "head.bias"), bad, CLASSES), ATT_OK);
     att_evaluation found;
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found), ATT_OK);
-    assert_true(found.top1 == 0 && found.top5 == 0 && isnan(found.loss));
+    assert_true(found.metrics[TOP1] == 0 && found.metrics[TOP5] == 0 && isnan(found.metrics[LOSS]));
 }
 
 /* Three of ten images are of class 0. */
@@ -95,8 +96,8 @@ static void of_equal_logits_the_lower_class_is_first(void **state)
     assert_int_equal(att_weights_set(f->weights, -1, bias, zeros, CLASSES), ATT_OK);
     att_evaluation found;
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found), ATT_OK);
-    assert_float_equal(found.top1, 30, 1e-9);
-    assert_float_equal(found.loss, log(CLASSES), 1e-15);
+    assert_float_equal(found.metrics[TOP1], 30, 1e-9);
+    assert_float_equal(found.metrics[LOSS], log(CLASSES), 1e-15);
 }
 
 static bool stop_at_once(void *user, const att_progress *progress)

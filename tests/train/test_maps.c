@@ -86,11 +86,9 @@ static void run_image(const fixture *f, const direct *d, int index)
 {
     att_image image = {0};
     float pixels[PIXELS];
-    int32_t target = 0;
     must(f, att_dataset_read(f->eval, f->context, index, 1, &image));
     must(f, att_transform_image(f->context, &f->eval_transform, &image, 0, 0, index, pixels));
     must(f, att_session_bind(d->session, "image", pixels));
-    must(f, att_session_bind(d->session, "target", &target));
     must(f, att_session_run(d->session, 1));
     att_image_free(f->context, &image);
 }

@@ -12,11 +12,11 @@ static void a_small_network_learns(void **state)
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_OK);
     assert_int_equal(result.epochs, 40);
     assert_int_equal(result.updates, 200);
-    printf("after 40 epochs: training loss %.3f, top-1 %g %%\n", result.train_loss, result.eval_top1);
+    printf("after 40 epochs: training loss %.3f, top-1 %g %%\n", result.train_loss, result.eval[TOP1]);
     assert_true(result.train_loss < 0.5);
-    assert_true(result.eval_loss < 0.5);
-    assert_true(result.eval_top1 == 100);
-    assert_true(result.eval_top5 == 100);
+    assert_true(result.eval[LOSS] < 0.5);
+    assert_true(result.eval[TOP1] == 100);
+    assert_true(result.eval[TOP5] == 100);
     assert_true(result.best_metric == 100);
     assert_true(result.images_per_second > 0);
     assert_true(result.wait_share >= 0 && result.wait_share <= 1);
@@ -371,10 +371,11 @@ static void instruments_see_every_third_update(void **state)
     assert_int_equal(m.events, 3);
 
     att_evaluation e;
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform,
-                                  &(att_evaluate_options){.backend = "cpu", .batch_size = 4, .measure = measure}, &e),
-                     ATT_ERR_ARGUMENT);
-    assert_message_has(f, "without a loss");
+    att_evaluate_options how = att_evaluate_options_defaults();
+    how.measure = measure;
+    att_measure_clear(measure);
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &how, &e), ATT_OK);
+    assert_int_equal(att_measure_at(measure, 0).count, EVAL_IMAGES);
     options.measure_every = 0;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
     att_measure_destroy(&measure);
@@ -386,7 +387,6 @@ static void instruments_agree_with_the_evaluation(void **state)
 {
     fixture *f = *state;
     att_model_options options = tiny_options();
-    options.loss = false;
     att_model *model;
     att_measure *measure;
     att_evaluation e;
@@ -397,9 +397,9 @@ static void instruments_agree_with_the_evaluation(void **state)
     how.measure = measure;
     assert_int_equal(att_evaluate(model, f->weights, f->eval, &f->eval_transform, &how, &e), ATT_OK);
     assert_int_equal(att_measure_at(measure, 0).count, e.count);
-    assert_float_equal(att_measure_at(measure, 0).mean, e.top1, 1e-9);
-    assert_float_equal(att_measure_at(measure, 1).mean, e.top5, 1e-9);
-    assert_float_equal(att_measure_at(measure, 2).mean, e.loss, 1e-9);
+    assert_float_equal(att_measure_at(measure, 0).mean, e.metrics[TOP1], 1e-9);
+    assert_float_equal(att_measure_at(measure, 1).mean, e.metrics[TOP5], 1e-9);
+    assert_float_equal(att_measure_at(measure, 2).mean, e.metrics[LOSS], 1e-9);
     att_measure_destroy(&measure);
     att_model_destroy(&model);
 }
@@ -501,13 +501,12 @@ static void unmixed_targets_are_smoothed_labels(void **state)
     att_sink sink = {.emit = keep_loss, .user = plain};
     options.sinks = &sink;
     options.sink_count = 1;
-    f->smoothing = 0.1;
+    options.smoothing = 0.1;
     fixture_model(f, 0.1);
     assert_trains(f, &options);
     options.mixup = 0.8;
     options.mixup_prob = 0;
     sink.user = mixing;
-    f->soft = true;
     fixture_model(f, 0.1);
     assert_trains(f, &options);
     for (int epoch = 0; epoch < 2; epoch++)
@@ -579,10 +578,17 @@ static void wrong_options_are_refused(void **state)
     options = good;
     options.eval_metric = "top3";
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "eval_metric is \"top3\", expected loss, top1 or top5");
+    options = good;
+    options.smoothing = 1;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "smoothing");
+    options = good;
+    options.task = "detection";
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_NOT_FOUND);
+    assert_message_has(f, "no task is named \"detection\"; there are: classification");
     options = good;
     options.mixup = 0.2;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "soft_target");
     options.mixup_mode = "half";
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
     assert_message_has(f, "batch, pair or elem");

@@ -1,0 +1,61 @@
+/* attscope/task.h - what a network is trained for: targets of samples, loss, metrics.
+ *
+ * A task knows what the targets of a sample are and how they follow the changes of its image, which loss compares them
+ * with the network's outputs, and which metrics an evaluation reports. Loader, training, evaluation and records take
+ * all of that from here. Tasks are found by name; "classification" is the first.
+ */
+#ifndef ATTSCOPE_TASK_H
+#define ATTSCOPE_TASK_H
+
+#include <attscope/data.h>
+#include <attscope/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One figure of an evaluation. Events call it "eval_" and its name. */
+typedef struct att_metric {
+    const char *name;  /* "top1" */
+    const char *label; /* for people: "top-1" */
+    const char *unit;  /* "%", "nats" */
+    bool larger_is_better;
+} att_metric;
+
+enum { ATT_MAX_METRICS = 16 };
+
+/* What a task says about itself; texts are one line. */
+typedef struct att_task_info {
+    const char *name, *help;
+    const att_metric *metrics; /* in the order in which figures are written */
+    int metric_count;          /* 1..ATT_MAX_METRICS */
+    int best;                  /* the metric that decides which epoch is best, where nobody names another */
+} att_task_info;
+ATT_API int att_task_count(void);
+/* 0..count-1. */
+ATT_API att_task_info att_task_at(int index);
+/* ERR_NOT_FOUND, with the names there are. */
+ATT_API att_status att_task_find(att_context *context, const char *name, att_task_info *info);
+/* Index of the metric called `name`; -1: none. */
+ATT_API int att_task_metric(const att_task_info *info, const char *name);
+
+/* What a task is told of the network and of its training. */
+typedef struct att_task_setup {
+    int classes;      /* of the network's head */
+    bool mixed;       /* training: images are mixed with each other (att_mix_options) */
+    double smoothing; /* training: of the targets, 0 up to but not including 1 */
+} att_task_setup;
+
+/* Adds to a graph what training needs besides the network: an input for each target, and the output "loss", a scalar of
+ * each sample. Their nodes have the scope "loss". Errors: ERR_NOT_FOUND (no such task, or the graph lacks an output
+ * that its loss reads), ERR_ARGUMENT (an option out of range).
+ *
+ * "classification" reads the output "logits" [classes]. Its target is "target": the class, I32, with
+ * t = (1 - smoothing) onehot + smoothing / classes; or, where images are mixed, t itself, [classes] of the graph's
+ * type. The loss is -sum t ln softmax(logits). */
+ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

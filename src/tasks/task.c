@@ -1,0 +1,79 @@
+#include "tasks/task.h"
+
+#include <string.h>
+
+#include "core/text.h"
+#include "graph/graph.h"
+#include "tasks/list.h"
+
+#define ADDRESS(name) &att_task_##name,
+static const att_task *const tasks[] = {ATT_TASK_LIST(ADDRESS)};
+#undef ADDRESS
+enum { TASKS = sizeof tasks / sizeof *tasks };
+
+int att_task_count(void)
+{
+    return TASKS;
+}
+
+att_task_info att_task_at(int index)
+{
+    return tasks[index]->info;
+}
+
+const att_task *att_task_named(const char *name)
+{
+    for (int i = 0; name && i < TASKS; i++)
+        if (strcmp(tasks[i]->info.name, name) == 0)
+            return tasks[i];
+    return NULL;
+}
+
+att_status att_task_choose(att_context *context, const char *name, const att_task **task)
+{
+    *task = att_task_named(name);
+    if (*task)
+        return ATT_OK;
+    att_text names = {.context = context};
+    for (int i = 0; i < TASKS; i++)
+        att_text_append(&names, "%s%s", i ? ", " : "", tasks[i]->info.name);
+    att_status status = names.failed ? att_fail_memory(context, names.length, "the list of tasks")
+                                     : att_fail(context, ATT_ERR_NOT_FOUND, "no task is named \"%s\"; there are: %s",
+                                                name ? name : "", names.data);
+    att_text_free(&names);
+    return status;
+}
+
+att_status att_task_find(att_context *context, const char *name, att_task_info *info)
+{
+    const att_task *task;
+    ATT_TRY(att_task_choose(context, name, &task));
+    *info = task->info;
+    return ATT_OK;
+}
+
+int att_task_metric(const att_task_info *info, const char *name)
+{
+    int index = info->metric_count - 1;
+    while (index >= 0 && (!name || strcmp(info->metrics[index].name, name) != 0))
+        index--;
+    return index;
+}
+
+att_target_rules att_task_targets(const att_task *task, const att_task_setup *setup, att_field fields[ATT_MAX_TARGETS])
+{
+    return (att_target_rules){
+        .fields = fields, .count = task->fields(setup, fields), .fill = task->fill, .mix = task->mix, .user = setup};
+}
+
+att_status att_task_add_loss(const char *name, att_graph *graph, const att_task_setup *setup)
+{
+    const att_task *task;
+    ATT_TRY(att_task_choose(graph->context, name, &task));
+    if (!(setup->smoothing >= 0 && setup->smoothing < 1))
+        return att_fail(graph->context, ATT_ERR_ARGUMENT, "smoothing must be at least 0 and less than 1, not %g",
+                        setup->smoothing);
+    att_graph_scope(graph, "loss");
+    att_graph_output(graph, "loss", task->loss(graph, setup));
+    return graph->status;
+}

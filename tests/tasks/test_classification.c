@@ -1,0 +1,230 @@
+/* Classification: targets against timm's (tests/goldens/mix.txt), the loss in a graph, and metrics that keep state. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <attscope/ops.h>
+
+#include "data/mix.h"
+#include "data/pictures.h"
+#include "graph/graph.h"
+#include "io/golden.h"
+#include "tasks/list.h"
+
+static const att_task *const task = &att_task_classification;
+
+/* --- targets -------------------------------------------------------------------------------------------------------
+ */
+
+enum { COUNT = 4, CLASSES = 3 };
+
+static void fill_target(const att_task_setup *setup, const att_dataset *dataset, int64_t index, void *target)
+{
+    void *fields[1] = {target};
+    assert_int_equal(task->fill(setup, NULL, dataset, index, NULL, fields), ATT_OK);
+}
+
+static void check_mixed(const att_dataset *dataset, double lambda, const char *hash, const char *line)
+{
+    static const int64_t labels[COUNT] = {2, 0, 1, 1}; /* image i of the data set has the class i */
+    const att_task_setup setup = {.classes = CLASSES, .mixed = true, .smoothing = 0.1};
+    const att_mixing mixing = {.lambda = lambda};
+    float targets[COUNT][CLASSES], other[CLASSES];
+    for (int i = 0; i < COUNT; i++) {
+        fill_target(&setup, dataset, labels[i], targets[i]);
+        fill_target(&setup, dataset, labels[COUNT - 1 - i], other);
+        task->mix(&setup, &(void *){targets[i]}, &(const void *){other}, &mixing);
+    }
+    char found[32];
+    snprintf(found, sizeof found, "%016" PRIx64, golden_hash(targets, sizeof targets));
+    if (strcmp(found, hash) != 0)
+        fail_msg("%s: found %s", line, found);
+}
+
+static att_dataset *open_images(scratch *self)
+{
+    att_dataset *dataset = NULL;
+    idx_write(self, "train", 7, 7);
+    assert_int_equal(att_dataset_open(self->context, self->folder, NULL, &dataset), ATT_OK);
+    return dataset;
+}
+
+static void mixed_targets_are_timms(void **state)
+{
+    att_dataset *dataset = open_images(*state);
+    char path[4096], line[256], hash[32];
+    int kind, y, x, count = 0;
+    double lambda;
+    golden_path("mix.txt", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "mixed %d %lf %d %d %*s %31s", &kind, &lambda, &y, &x, hash) != 5)
+            continue;
+        if (kind == 1) /* what CutMix's box leaves of 6 x 8 pixels */
+            lambda = att_mix_box(6, 8, lambda, y, x).lambda;
+        check_mixed(dataset, lambda, hash, line);
+        count++;
+    }
+    fclose(file);
+    assert_int_equal(count, 4);
+    att_dataset_close(&dataset);
+}
+
+static void a_target_is_a_class_where_nothing_is_mixed(void **state)
+{
+    att_dataset *dataset = open_images(*state);
+    const att_task_setup setup = {.classes = 7};
+    att_field fields[ATT_MAX_TARGETS];
+    const att_target_rules rules = att_task_targets(task, &setup, fields);
+    assert_int_equal(rules.count, 1);
+    assert_string_equal(rules.fields[0].name, "target");
+    assert_int_equal(rules.fields[0].dtype, ATT_I32);
+    int32_t label = -1;
+    fill_target(&setup, dataset, 5, &label);
+    assert_int_equal(label, 5);
+    att_dataset_close(&dataset);
+}
+
+static void classes_beyond_the_network_are_refused(void **state)
+{
+    scratch *self = *state;
+    att_dataset *dataset = open_images(self);
+    assert_int_equal(task->check(self->context, &(att_task_setup){.classes = 7}, dataset), ATT_OK);
+    assert_int_equal(task->check(self->context, &(att_task_setup){.classes = 6}, dataset), ATT_ERR_MISMATCH);
+    assert_message_has(self, "is of class 6, but the model has 6 classes");
+    assert_int_equal(task->check(self->context, &(att_task_setup){.classes = 0}, dataset), ATT_ERR_MISMATCH);
+    assert_message_has(self, "no head");
+    att_dataset_close(&dataset);
+}
+
+/* --- metrics -------------------------------------------------------------------------------------------------------
+ */
+
+enum { WIDTH = 6, SAMPLES = 5 };
+
+static const int32_t labels[SAMPLES] = {0, 5, 2, 3, 1};
+static const float logits[SAMPLES][WIDTH] = {{3, 1, 0, 0, 0, 0}, /* first */
+                                             {9, 8, 7, 6, 5, 4}, /* the sixth */
+                                             {0, 0, 1, 2, 0, 0}, /* the second */
+                                             {1, 1, 1, 1, 1, 1}, /* the fourth: of equal ones the lower is first */
+                                             {0, NAN, 0, 0, 0, 0}};
+
+static void observe(void *state, int first, int count)
+{
+    static const att_field target = {.name = "target", .dtype = ATT_I32},
+                           answer = {.name = "logits", .dtype = ATT_F32, .shape = {1, {WIDTH}}};
+    const att_task_setup setup = {.classes = WIDTH};
+    const void *targets = labels + first, *rows = logits + first;
+    const att_batch batch = {.count = count, .field_count = 1, .fields = &target, .data = &targets};
+    const att_batch answers = {.count = count, .field_count = 1, .fields = &answer, .data = &rows};
+    task->observe(state, &setup, &batch, &answers);
+}
+
+static double metric(const char *name, const double *values)
+{
+    int index = att_task_metric(&task->info, name);
+    assert_true(index >= 0);
+    return values[index];
+}
+
+static void metrics_are_by_definition_and_merge(void **state)
+{
+    (void)state;
+    _Alignas(16) char whole[64] = {0}, parts[2][64] = {{0}}, empty[64] = {0};
+    double values[ATT_MAX_METRICS], merged[ATT_MAX_METRICS];
+    assert_true(task->state_size <= sizeof whole);
+    task->report(empty, values);
+    assert_true(isnan(metric("top1", values)) && isnan(metric("top5", values)) && isnan(metric("loss", values)));
+    observe(whole, 0, SAMPLES);
+    task->report(whole, values);
+    assert_float_equal(metric("top1", values), 20, 1e-12);
+    assert_float_equal(metric("top5", values), 60, 1e-12);
+    assert_true(isnan(metric("loss", values)));
+    memset(whole, 0, sizeof whole);
+    observe(whole, 0, 4);
+    observe(parts[0], 0, 1);
+    observe(parts[1], 1, 3);
+    task->merge(parts[0], parts[1]);
+    task->merge(parts[0], empty);
+    task->report(whole, values);
+    task->report(parts[0], merged);
+    double expected = log(1 + exp(-2) + 4 * exp(-3)) + (log(1 + exp(-1) + exp(-2) + exp(-3) + exp(-4) + exp(-5)) + 5) +
+                      (log(exp(1) + exp(2) + 4) - 1) + log(6);
+    assert_float_equal(metric("loss", values), expected / 4, 1e-12);
+    for (int i = 0; i < task->info.metric_count; i++)
+        assert_float_equal(merged[i], values[i], 1e-12);
+}
+
+/* --- loss ----------------------------------------------------------------------------------------------------------
+ */
+
+/* A graph whose only output has this name. */
+static att_graph *graph_with(att_context **context, const char *output)
+{
+    att_graph *graph;
+    assert_int_equal(att_context_create(NULL, context), ATT_OK); /* with operations */
+    assert_int_equal(att_graph_create(*context, ATT_F32, &graph), ATT_OK);
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(WIDTH));
+    att_graph_output(graph, output, att_gelu(graph, x));
+    return graph;
+}
+
+static void the_loss_is_added_with_its_target(void **state)
+{
+    (void)state;
+    for (int mixed = 0; mixed < 2; mixed++) {
+        att_context *context;
+        att_graph *graph = graph_with(&context, "logits");
+        const att_task_setup setup = {.classes = WIDTH, .mixed = mixed, .smoothing = 0.1};
+        assert_int_equal(att_task_add_loss("classification", graph, &setup), ATT_OK);
+        att_value target = graph->inputs.items[1].value;
+        assert_string_equal(graph->inputs.items[1].name, "target");
+        assert_int_equal(att_value_dtype(graph, target), mixed ? ATT_F32 : ATT_I32);
+        assert_int_equal(att_value_shape(graph, target).rank, mixed);
+        assert_int_equal(att_value_shape(graph, att_graph_find_output(graph, "loss")).rank, 0);
+        att_graph_destroy(&graph);
+        att_context_destroy(&context);
+    }
+}
+
+static void expect_refused(att_graph *graph, const char *name, const att_task_setup *setup, att_status status,
+                           const char *part)
+{
+    assert_int_equal(att_task_add_loss(name, graph, setup), status);
+    if (!strstr(att_context_message(graph->context), part))
+        fail_msg("%s", att_context_message(graph->context));
+}
+
+static void losses_that_cannot_be_added_are_refused(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_graph *graph = graph_with(&context, "features");
+    expect_refused(graph, "detection", &(att_task_setup){.classes = WIDTH}, ATT_ERR_NOT_FOUND,
+                   "no task is named \"detection\"; there are: classification");
+    expect_refused(graph, "classification", &(att_task_setup){.smoothing = 1}, ATT_ERR_ARGUMENT, "smoothing");
+    expect_refused(graph, "classification", &(att_task_setup){.classes = WIDTH}, ATT_ERR_NOT_FOUND,
+                   "needs a network with a head");
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(mixed_targets_are_timms),
+        scratch_test(a_target_is_a_class_where_nothing_is_mixed),
+        scratch_test(classes_beyond_the_network_are_refused),
+        cmocka_unit_test(metrics_are_by_definition_and_merge),
+        cmocka_unit_test(the_loss_is_added_with_its_target),
+        cmocka_unit_test(losses_that_cannot_be_added_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
