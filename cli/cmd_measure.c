@@ -64,7 +64,9 @@ static const cli_option instrument_options[] = {
          "name); '*' and '?' match any characters in names",
      CLI_AT(instruments, map_images)},
     {"samples", .kind = CLI_INT, .value = "K",
-     .help = "keep the NSI of each of the first K images as well: the report draws a line for each",
+     .help =
+         "keep figures of each of the first K images as well, of instruments that have a trajectory along the network "
+         "(nsi): the report draws a line for each",
      CLI_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
     {"labels", .kind = CLI_TEXT, .value = "NAME", .help = "of maps: " CLI_LABELS_HELP, CLI_AT(instruments, labels)},
 };
@@ -429,13 +431,14 @@ static bool is_named(const char *with, const char *instrument)
     }
 }
 
-/* Whether an instrument that looks at classes is named; of "all" it is left out where there are no classes for it. */
-static bool names_scores(const char *with)
+/* The first instrument that looks at classes and is named; of "all" those are left out where there are no classes for
+ * them. NULL: none. */
+static const char *labels_wanted_by(const char *with)
 {
     for (int i = 0; i < att_instrument_count(); i++)
-        if (att_instrument_at(i).scores && is_named(with, att_instrument_at(i).name))
-            return true;
-    return false;
+        if (att_instrument_at(i).needs_labels && is_named(with, att_instrument_at(i).name))
+            return att_instrument_at(i).name;
+    return NULL;
 }
 
 /* "all", or nothing but what is left out of it. */
@@ -449,13 +452,22 @@ static bool takes_all(const char *with)
     return is_named(with, "all");
 }
 
-static void leave_scores_out(char *with, size_t size)
+/* Of "all" instruments those that look at classes work only where there are some for them. */
+static void leave_out_unlabelled(job *j)
 {
+    bool has_classes = j->loaded.identity.options.num_classes > 0, any = false;
+    char left_out[64];
     for (int i = 0; i < att_instrument_count(); i++) {
-        size_t length = strlen(with);
-        if (att_instrument_at(i).scores)
-            snprintf(with + length, size - length, ",-%s", att_instrument_at(i).name);
+        att_instrument_info info = att_instrument_at(i);
+        snprintf(left_out, sizeof left_out, "-%s", info.name);
+        if (!info.needs_labels || is_named(j->settings->instruments.with, left_out))
+            continue;
+        cli_note(j->cli, "%s is left out: %s", info.name,
+                 has_classes ? "the images have no classes, or others than the network" : "the network has no classes");
+        any = true;
     }
+    if (any)
+        cli_instruments_without_labels(j->with, sizeof j->with);
 }
 
 /* Settles which instruments work on the open images. */
@@ -464,17 +476,16 @@ static int settle_instruments(job *j)
     const instruments *i = &j->settings->instruments;
     if (wants_maps(j->settings) && att_model_tokens(j->loaded.model) == 0)
         return cli_usage("maps show attention between tokens, and %s has none", j->loaded.identity.name);
-    bool all = takes_all(i->with), has_classes = j->loaded.identity.options.num_classes > 0;
+    bool all = takes_all(i->with);
     snprintf(j->with, sizeof j->with, "%s", i->with);
     if (all && cli_classes_fit(j->loaded.identity.options.num_classes, j->dataset))
         j->settings->on.data.unlabelled = false;
-    else if (all && !is_named(i->with, "-accuracy")) {
-        cli_note(j->cli, "accuracy is left out: %s",
-                 has_classes ? "the images have no classes, or others than the network" : "the network has no classes");
-        leave_scores_out(j->with, sizeof j->with);
-    }
-    int code =
-        all || j->settings->on.data.unlabelled ? CLI_OK : cli_classes_need(&j->loaded, "accuracy cannot be told");
+    else if (all)
+        leave_out_unlabelled(j);
+    char reason[96];
+    const char *wanted_by = labels_wanted_by(i->with);
+    snprintf(reason, sizeof reason, "%s cannot be told", wanted_by ? wanted_by : "");
+    int code = all || !wanted_by ? CLI_OK : cli_classes_need(&j->loaded, reason);
     if (code == CLI_OK && !j->settings->on.data.unlabelled)
         code = cli_classes_compare(j->cli, &j->loaded, j->dataset, !all);
     if (code == CLI_OK)
@@ -539,11 +550,12 @@ static int check(job *j)
         code = cli_output_check(s->output.json);
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);
-    s->on.data.unlabelled = !names_scores(s->instruments.with);
+    const char *wanted_by = labels_wanted_by(s->instruments.with);
+    s->on.data.unlabelled = !wanted_by;
     if (code == CLI_OK && s->instruments.maps > 0 && s->instruments.map_images)
         return cli_usage("--maps K takes the first K images, --map-images LIST names them: one of the two");
-    if (code == CLI_OK && s->on.data.more_count > 0 && !s->on.data.unlabelled)
-        return cli_usage("accuracy needs classes: name one data set instead of %d paths of images",
+    if (code == CLI_OK && s->on.data.more_count > 0 && wanted_by)
+        return cli_usage("%s needs classes: name one data set instead of %d paths of images", wanted_by,
                          s->on.data.more_count + 1);
     return code == CLI_OK ? cli_instruments_check(j->cli, s->instruments.with) : code;
 }
@@ -583,8 +595,9 @@ const cli_command cli_command_measure = {
     .about =
         "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
         "for each node of the network the mean over images, the standard deviation\n"
-        "between images (n - 1), the number of images n, and the mean of each head; for\n"
-        "accuracy the standard error of the mean, deviation / sqrt(n), instead.\n" CLI_DATA_HELP
+        "between images (n - 1), the number of images n, and the mean of each head; where\n"
+        "a network is right or wrong about an image, the standard error of the mean,\n"
+        "deviation / sqrt(n), instead.\n" CLI_DATA_HELP
         "\n\n"
         "DATA can be an image file too, and there can be several: image files, folders\n"
         "and archives. Their images are measured without classes, in the order of the\n"

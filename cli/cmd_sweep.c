@@ -19,6 +19,7 @@
 typedef struct settings {
     sweep_asked asked;
     const char *measure; /* NULL: not given */
+    cli_texts correlate; /* "X,Y" each */
     cli_output output;
 } settings;
 
@@ -26,6 +27,8 @@ typedef struct job {
     cli_app *cli;
     const settings *settings;
     sweep_plan *plan;
+    att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* what --correlate names */
+    int pair_count;
     att_sweep *sweep; /* of the runs that are measured; NULL before */
 } job;
 
@@ -55,11 +58,18 @@ static const cli_option measure_options[] = {
          "instruments for the last checkpoint, by commas, on the test split; left out of settings whose network has "
          "nothing for them; all: every one (default " SWEEP_MEASURE ", without those that no network has anything for)",
      CLI_AT(settings, measure)},
+    {"correlate", .kind = CLI_TEXTS, .value = "X,Y",
+     .help = "two figures whose rank correlation over runs is told, as in 'tns/tns unit,accuracy/top1' or "
+             "'entropy/blocks.3.attn/mean,accuracy/top1'; given several times: several (default: total neural "
+             "stiffness, in "
+             "both readings, with the accuracy)",
+     CLI_AT(settings, correlate), .once = true},
 };
 
 static const cli_group sweep_group = {"Sweep", sweep_options, sizeof sweep_options / sizeof *sweep_options,
                                       .defaults = sweep_defaults};
-static const cli_group measure_group = {"Sweep", .options = measure_options, .count = 1};
+static const cli_group measure_group = {"Sweep", .options = measure_options,
+                                        .count = sizeof measure_options / sizeof *measure_options};
 static const cli_use uses[] = {
     {&sweep_group, offsetof(settings, asked)}, {&measure_group, 0}, {&cli_group_output, offsetof(settings, output)}};
 
@@ -82,7 +92,7 @@ static int read_measured(job *j)
     }
     att_sweep_destroy(&j->sweep);
     j->cli->finishing = true;
-    int code = cli_check(j->cli, att_sweep_read(j->cli->context, runs, count, 0, &j->sweep));
+    int code = cli_check(j->cli, att_sweep_read(j->cli->context, runs, count, j->pairs, j->pair_count, 0, &j->sweep));
     j->cli->finishing = false;
     return code;
 }
@@ -99,6 +109,22 @@ static void write_runs(att_json_writer *writer, const sweep_plan *plan)
         cli_json_text(writer, "status", plan->runs[i].status);
         if (*plan->runs[i].failure)
             cli_json_text(writer, "failure", plan->runs[i].failure);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
+/* What the page of the sweep's folder goes by; nothing where the correlations are the default ones. */
+static void write_pairs(att_json_writer *writer, const job *j)
+{
+    if (j->pair_count == 0)
+        return;
+    att_json_key(writer, "correlate");
+    att_json_begin_array(writer);
+    for (int i = 0; i < j->pair_count; i++) {
+        att_json_begin_object(writer);
+        cli_json_text(writer, "x", j->pairs[i].x);
+        cli_json_text(writer, "y", j->pairs[i].y);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -144,6 +170,7 @@ static int write_json(const job *j, const char *path,
     cli_json_text(writer, "data", j->plan->settings.data.data_dir);
     cli_json_text(writer, "split", split_of(j->plan));
     cli_json_text(writer, "measure", measure_of(j->settings));
+    write_pairs(writer, j);
     write_texts(writer, "vary", &asked->vary);
     write_texts(writer, "set", &asked->set);
     write_runs(writer, j->plan);
@@ -340,6 +367,81 @@ static int check_instruments(const char *list)
     }
 }
 
+/* --- correlations ------------------------------------------------------------------------------------------------- */
+
+/* Whether the figure is of an instrument that there is and that --measure names. */
+static int check_figure(const char *figure, const char *measure)
+{
+    char name[64];
+    att_instrument_info info;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(figure, "/"), figure);
+    if (!strchr(figure, '/'))
+        return cli_usage(
+            "--correlate: \"%s\" is no figure; one is called INSTRUMENT/STATISTIC or "
+            "INSTRUMENT/NODE/STATISTIC",
+            figure);
+    if (!att_instrument_find(name, &info)) {
+        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count());
+        return cli_usage("--correlate: there is no instrument \"%s\"%s%s%s", name, nearest ? "; did you mean \"" : "",
+                         nearest ? nearest : "", nearest ? "\"?" : "");
+    }
+    for (const char *at = measure;; at++) {
+        size_t length = strcspn(at, ",:");
+        if ((length == strlen(name) && strncmp(at, name, length) == 0) || (length == 3 && strncmp(at, "all", 3) == 0))
+            return CLI_OK;
+        at += strcspn(at, ",");
+        if (!*at)
+            return cli_usage("--correlate: %s is not measured: --measure is %s", name, measure);
+    }
+}
+
+/* Cuts "X,Y" of each --correlate, into `texts`. */
+static int take_pairs(job *j, char texts[ATT_SWEEP_MOST_PAIRS][2 * SWEEP_NAME])
+{
+    const cli_texts *asked = &j->settings->correlate;
+    for (int i = 0; i < asked->count && i < ATT_SWEEP_MOST_PAIRS; i++) {
+        snprintf(texts[i], 2 * SWEEP_NAME, "%s", asked->values[i]);
+        char *comma = strchr(texts[i], ',');
+        if (!comma || strchr(comma + 1, ',') || strlen(asked->values[i]) >= 2 * SWEEP_NAME)
+            return cli_usage("--correlate: \"%.64s\" is not of the form X,Y, two figures", asked->values[i]);
+        *comma = '\0';
+        j->pairs[j->pair_count++] = (att_sweep_pair){texts[i], comma + 1};
+        int code = check_figure(texts[i], measure_of(j->settings));
+        code = code == CLI_OK ? check_figure(comma + 1, measure_of(j->settings)) : code;
+        if (code != CLI_OK)
+            return code;
+    }
+    return CLI_OK;
+}
+
+static bool has_figure(const att_sweep *sweep, const char *figure)
+{
+    for (int i = 0; i < att_sweep_setting_count(sweep); i++)
+        for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
+            att_measurement m = att_sweep_figure_at(sweep, i, f);
+            if (att_measurement_is_called(&m, figure))
+                return true;
+        }
+    return false;
+}
+
+/* What is measured has names only then; the same command with another --correlate trains nothing again. */
+static int check_figures_found(const job *j)
+{
+    for (int i = 0; i < j->pair_count; i++)
+        for (int side = 0; side < 2; side++) {
+            const char *figure = side == 0 ? j->pairs[i].x : j->pairs[i].y;
+            if (!has_figure(j->sweep, figure))
+                return cli_failure(
+                    "--correlate: no run has a figure \"%s\"; %s/runs.sqlite and sweep.json have the names "
+                    "of all",
+                    figure, j->plan->folder);
+        }
+    return CLI_OK;
+}
+
+/* --- all runs ----------------------------------------------------------------------------------------------------- */
+
 /* What is done already counts from the beginning. Damaged records are said when their run's turn comes. */
 static void find_states(job *j)
 {
@@ -403,6 +505,7 @@ static int sweep(job *j)
     if (cli_prints(json) && att_sweep_setting_count(j->sweep) > 0) {
         int printed = sweep_table_print(j->sweep, j->plan->folder);
         code = code != CLI_OK ? code : printed;
+        code = code != CLI_OK ? code : check_figures_found(j);
         print_failed(j->plan);
         cli_print("\n%s\n", j->plan->folder);
     }
@@ -415,10 +518,13 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
     sweep_plan plan = {0};
+    char figures[ATT_SWEEP_MOST_PAIRS][2 * SWEEP_NAME];
     job j = {.cli = cli, .settings = s, .plan = &plan};
     s->asked.recipe = operands[0];
     s->asked.data = count > 1 ? operands[1] : NULL;
     int code = check_instruments(measure_of(s));
+    if (code == CLI_OK)
+        code = take_pairs(&j, figures);
     cli->warns_once = true;
     if (code == CLI_OK)
         code = cli_open(cli, 1);
@@ -453,8 +559,9 @@ const cli_command cli_command_sweep = {
         "tried before the first run.\n\n"
         "The table has a column for each setting, by its number where names are long,\n"
         "and shows what was measured as mean ± deviation over seeds: of gates the mean,\n"
-        "of attention the mean over heads. Where accuracy and TNS were measured, their\n"
-        "rank correlation follows. sweep.json in the folder has all figures; attscope\n"
+        "of attention the mean over heads. Rank correlations over runs follow, unless\n"
+        "--correlate says otherwise of total neural stiffness with the accuracy, where\n"
+        "both were measured. sweep.json in the folder has all figures; attscope\n"
         "report OUTPUT/EXPERIMENT shows them. Both are of the runs that the last command\n"
         "named.",
     .example =

@@ -41,6 +41,15 @@ int cli_instruments_make(cli_app *cli, const att_model *model, const char *with,
     return check_names(cli, att_measure_create(att_model_graph(model), with, nodes, measure));
 }
 
+void cli_instruments_without_labels(char *with, size_t size)
+{
+    for (int i = 0; i < att_instrument_count(); i++) {
+        size_t length = strlen(with);
+        if (att_instrument_at(i).needs_labels)
+            snprintf(with + length, size - length, ",-%s", att_instrument_at(i).name);
+    }
+}
+
 double cli_entropy_bound(const att_model *model)
 {
     int64_t tokens = att_model_tokens(model);
@@ -138,13 +147,18 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     putchar('\n');
 }
 
+void cli_excluded_print(const att_instrument_info *info)
+{
+    cli_print("\n  *%s%s\n", info->excluded ? " " : "", info->excluded ? info->excluded : "");
+}
+
 /* Behind the last figure of an instrument. */
-static void print_note(const att_measure *measure, const char *instrument)
+static void print_note(const att_measure *measure, const att_instrument_info *info)
 {
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
-        if (m.excluded && strcmp(m.instrument, instrument) == 0) {
-            cli_print("\n  %s\n", CLI_EXCLUDED_NOTE);
+        if (m.excluded && strcmp(m.instrument, info->name) == 0) {
+            cli_excluded_print(info);
             return;
         }
     }
@@ -153,13 +167,13 @@ static void print_note(const att_measure *measure, const char *instrument)
 void cli_figures_print(const att_model *model, const att_measure *measure)
 {
     att_measurement before = {.instrument = "", .node = "", .statistic = ""};
-    att_instrument_info info = {0};
+    att_instrument_info info = {.name = ""};
     int width = 0, instruments = 0;
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
         bool new_instrument = strcmp(m.instrument, before.instrument) != 0;
         if (new_instrument) {
-            print_note(measure, before.instrument);
+            print_note(measure, &info);
             info = att_measure_instrument_at(measure, instruments);
             print_instrument(model, &info, instruments++ == 0);
             width = label_width(measure, m.instrument);
@@ -171,7 +185,7 @@ void cli_figures_print(const att_model *model, const att_measure *measure)
             print_line(measure, &info, i, width);
         before = m;
     }
-    print_note(measure, before.instrument);
+    print_note(measure, &info);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
@@ -188,7 +202,7 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
     cli_json_number(writer, "deviation", m->deviation);
     cli_json_integer(writer, "n", m->count);
     if (m->excluded) {
-        att_json_key(writer, "excluded_from_tns");
+        att_json_key(writer, ATT_EXCLUDED_KEY);
         att_json_bool(writer, true);
     }
     att_json_end_object(writer);
@@ -200,14 +214,7 @@ void cli_figures_json(att_json_writer *writer, const att_measure *measure)
     att_json_begin_array(writer);
     for (int i = 0; i < att_measure_instrument_count(measure); i++) {
         att_instrument_info info = att_measure_instrument_at(measure, i);
-        att_json_begin_object(writer);
-        cli_json_text(writer, "name", info.name);
-        cli_json_text(writer, "summary", info.summary);
-        cli_json_text(writer, "unit", info.unit);
-        cli_json_text(writer, "formula", info.formula);
-        cli_json_text(writer, "source", info.source);
-        cli_json_text(writer, "reading", info.reading);
-        att_json_end_object(writer);
+        att_instrument_write_json(&info, writer);
     }
     att_json_end_array(writer);
     att_json_key(writer, "measurements");

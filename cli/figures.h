@@ -13,15 +13,18 @@ int cli_instruments_check(cli_app *cli, const char *with);
 int cli_instruments_make(cli_app *cli, const att_model *model, const char *with, const char *nodes,
                          att_measure **measure);
 
+/* Adds to a list of instruments, "all" among them, that those which need labels are left out. */
+void cli_instruments_without_labels(char *with, size_t size);
+
 /* The most that attention's entropy can be in this network: ln of its tokens; NaN where nothing attends. */
 double cli_entropy_bound(const att_model *model);
 
 /* Each instrument with formula, source and reading, then a line a node: mean and deviation over images, n, heads. */
 void cli_figures_print(const att_model *model, const att_measure *measure);
 
-/* The mark behind the name of a step that "tns" leaves out, and the line that says so, without a newline. */
+/* The mark behind the name of a figure that another instrument leaves out, and the line that says so. */
 #define CLI_EXCLUDED_MARK " *"
-#define CLI_EXCLUDED_NOTE "* the first step of its stage: tns leaves it out"
+void cli_excluded_print(const att_instrument_info *info);
 
 /* Members "instruments" and "measurements" of the object that is open. */
 void cli_figures_json(att_json_writer *writer, const att_measure *measure);

@@ -161,11 +161,19 @@ static int check_network(cli_app *cli, train_settings *s, const instrument_list 
 static unsigned find_scores(const instrument_list *list)
 {
     unsigned scores = 0;
+    att_instrument_info info;
     for (int k = 0; k < list->count; k++)
-        for (int i = 0; i < att_instrument_count(); i++)
-            if (att_instrument_at(i).scores && strcmp(list->items[k], att_instrument_at(i).name) == 0)
-                scores |= 1u << k;
+        if (att_instrument_find(list->items[k], &info) && info.needs_labels)
+            scores |= 1u << k;
     return scores;
+}
+
+static bool is_item(const instrument_list *list, const char *instrument)
+{
+    for (int k = 0; k < list->count; k++)
+        if (strcmp(list->items[k], instrument) == 0)
+            return true;
+    return false;
 }
 
 /* Instruments that look at classes are left out of the setting where its network has others than the images that are
@@ -179,13 +187,16 @@ static int check_classes(cli_app *cli, sweep_plan *plan, int first, const tried_
         return CLI_OK;
     if (scores != 0 && asked)
         return cli_classes_check(network, tried->measured);
-    cli_note(cli, "%s is measured without accuracy: the network has %d class%s, the images %d",
-             plan->runs[first].setting, network, network == 1 ? "" : "es", att_dataset_class_count(tried->measured));
-    *finds &= ~scores;
-    for (int i = first; list->takes_all && i < first + plan->seed_count; i++) {
-        size_t length = strlen(plan->runs[i].measure);
-        snprintf(plan->runs[i].measure + length, SWEEP_LIST - length, ",-accuracy");
+    for (int k = 0; k < att_instrument_count(); k++) {
+        att_instrument_info info = att_instrument_at(k);
+        if (info.needs_labels && (list->takes_all || is_item(list, info.name)))
+            cli_note(cli, "%s is measured without %s: the network has %d class%s, the images %d",
+                     plan->runs[first].setting, info.name, network, network == 1 ? "" : "es",
+                     att_dataset_class_count(tried->measured));
     }
+    *finds &= ~scores;
+    for (int i = first; list->takes_all && i < first + plan->seed_count; i++)
+        cli_instruments_without_labels(plan->runs[i].measure, SWEEP_LIST);
     return CLI_OK;
 }
 
@@ -334,7 +345,7 @@ int sweep_check_records(cli_app *cli, const sweep_run *run)
 {
     const att_sweep_run one = {run->folder, run->setting, run->seed};
     att_sweep *sweep = NULL;
-    int code = cli_check(cli, att_sweep_read(cli->context, &one, 1, 0, &sweep));
+    int code = cli_check(cli, att_sweep_read(cli->context, &one, 1, NULL, 0, 0, &sweep));
     att_sweep_destroy(&sweep);
     if (code != CLI_OK)
         sweep_advise_removal(cli, run);

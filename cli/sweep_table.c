@@ -11,9 +11,9 @@ enum { LABEL = 26, LINE = 110, LONG_NAME = 18, CELL = 64, EXPLAIN = 13, FEW = 10
 static const char spread_text[] =
     "mean ± standard deviation (n - 1) over the n runs of a setting; a run's figure is its mean over images";
 
-static const char reading_text[] =
-    "x is TNS in that reading of NSI, y accuracy, top-1 of the measured images; over all settings and seeds together, "
-    "then within a setting, whose runs differ in the seed only";
+static const char correlations_text[] =
+    "x and y are figures of a run, means over the measured images; over all settings and seeds together, then within a "
+    "setting, whose runs differ in the seed only";
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
@@ -156,13 +156,14 @@ static void print_settings(const att_sweep *sweep)
 typedef struct row {
     const char *instrument, *statistic;
     char label[96];
-    bool excluded; /* from tns */
+    bool excluded; /* another instrument leaves it out */
 } row;
 
-/* Of a gate the table has the mean only; sweep.json and the page have the rest. */
+/* Of some instruments the table has one statistic; sweep.json and the page have the rest. */
 static bool is_told(const att_measurement *m)
 {
-    return strcmp(m->instrument, "gate") != 0 || strcmp(m->statistic, "mean") == 0;
+    att_instrument_info info;
+    return !att_instrument_find(m->instrument, &info) || !info.brief || strcmp(m->statistic, info.brief) == 0;
 }
 
 /* Up to the end of its last number: "layer1.0" of "layer1.0.se.gate". */
@@ -178,9 +179,9 @@ static size_t block_length(const char *node)
     return length > 0 ? length : strlen(node);
 }
 
-/* A gate is called as its block, so that modules stand beside each other; of a block with several the later ones have
+/* The node is called as its block, so that modules stand beside each other; of a block with several the later ones have
  * their number. */
-static void label_gate(const att_sweep *sweep, int setting, int figure, const char *node, row *r)
+static void label_by_block(const att_sweep *sweep, int setting, int figure, const char *node, row *r)
 {
     size_t length = block_length(node);
     int number = 1;
@@ -189,15 +190,16 @@ static void label_gate(const att_sweep *sweep, int setting, int figure, const ch
         number += strcmp(m.instrument, r->instrument) == 0 && strcmp(m.statistic, r->statistic) == 0 &&
                   block_length(m.node) == length && strncmp(m.node, node, length) == 0;
     }
-    snprintf(r->label, sizeof r->label, number > 1 ? "%.*s, gate %d" : "%.*s", (int)length, node, number);
+    snprintf(r->label, sizeof r->label, number > 1 ? "%.*s, %s %d" : "%.*s", (int)length, node, r->instrument, number);
 }
 
 static row row_of(const att_sweep *sweep, int setting, int figure)
 {
     att_measurement m = att_sweep_figure_at(sweep, setting, figure);
     row r = {.instrument = m.instrument, .statistic = m.statistic, .excluded = m.excluded};
-    if (strcmp(m.instrument, "gate") == 0)
-        label_gate(sweep, setting, figure, m.node, &r);
+    att_instrument_info info;
+    if (att_instrument_find(m.instrument, &info) && info.by_block)
+        label_by_block(sweep, setting, figure, m.node, &r);
     else
         snprintf(r.label, sizeof r.label, "%s", *m.node ? m.node : m.statistic);
     return r;
@@ -265,7 +267,8 @@ static const char *name_of_row(const row *r, char text[ROW_NAME])
 }
 
 /* A column a setting; `cells`: room for count times as many as there are settings. */
-static void print_rows(const att_sweep *sweep, const row *rows, int count, char (*cells)[CELL])
+static void print_rows(const att_sweep *sweep, const att_instrument_info *info, const row *rows, int count,
+                       char (*cells)[CELL])
 {
     int settings = att_sweep_setting_count(sweep), label = 0, widths[ATT_SWEEP_MOST_RUNS];
     char number[16], name[ROW_NAME];
@@ -296,7 +299,7 @@ static void print_rows(const att_sweep *sweep, const row *rows, int count, char 
         putchar('\n');
     }
     if (excluded)
-        cli_print("\n  %s\n", CLI_EXCLUDED_NOTE);
+        cli_excluded_print(info);
 }
 
 static void print_instrument(const att_sweep *sweep, const att_instrument_info *info, row *rows, char (*cells)[CELL])
@@ -310,7 +313,7 @@ static void print_instrument(const att_sweep *sweep, const att_instrument_info *
     explain("formula", info->formula);
     explain("source", info->source);
     explain("reading", info->reading);
-    print_rows(sweep, rows, count, cells);
+    print_rows(sweep, info, rows, count, cells);
 }
 
 /* No more rows than figures. */
@@ -339,12 +342,12 @@ static int print_instruments(const att_sweep *sweep)
 
 /* --- what the table leaves out ------------------------------------------------------------------------------------ */
 
-static bool leaves_out(const att_sweep *sweep)
+static bool leaves_out(const att_sweep *sweep, const char *instrument)
 {
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
             att_measurement m = att_sweep_figure_at(sweep, i, f);
-            if (!is_told(&m))
+            if (strcmp(m.instrument, instrument) == 0 && !is_told(&m))
                 return true;
         }
     return false;
@@ -352,14 +355,19 @@ static bool leaves_out(const att_sweep *sweep)
 
 static void say_rest(const att_sweep *sweep, const char *folder)
 {
-    if (leaves_out(sweep))
-        cli_print(
-            "\nnot in this table: gate (all but the mean). All of it is in %s/sweep.json; attscope report %s draws "
-            "it.\n",
-            folder, folder);
+    bool any = false;
+    for (int i = 0; i < att_instrument_count(); i++) {
+        att_instrument_info info = att_instrument_at(i);
+        if (!leaves_out(sweep, info.name))
+            continue;
+        cli_print("%s%s (all but the %s)", any ? ", " : "\nnot in this table: ", info.name, info.brief);
+        any = true;
+    }
+    if (any)
+        cli_print(". All of it is in %s/sweep.json; attscope report %s draws it.\n", folder, folder);
 }
 
-/* --- accuracy against stiffness ----------------------------------------------------------------------------------- */
+/* --- rank correlations -------------------------------------------------------------------------------------------- */
 
 static void print_ranks(const att_rank_correlation *c)
 {
@@ -382,32 +390,65 @@ static const char *name_of(const att_sweep *sweep, const char *setting, char num
     return "all settings";
 }
 
+typedef struct ranks_widths {
+    int name, x;
+} ranks_widths;
+
+static ranks_widths find_widths(const att_sweep *sweep)
+{
+    ranks_widths widths = {width_of("runs of"), 14};
+    char number[16];
+    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
+        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
+        widths.name = wider(widths.name, name_of(sweep, c.setting, number));
+        widths.x = wider(widths.x, c.of.x);
+    }
+    return widths;
+}
+
+static void print_correlation(const att_sweep *sweep, const att_sweep_correlation *c, ranks_widths widths)
+{
+    char number[16];
+    print_left(name_of(sweep, c->setting, number), widths.name);
+    print_left(c->of.x, widths.x);
+    cli_print(" %4d", c->ranks.count);
+    print_ranks(&c->ranks.kendall);
+    print_ranks(&c->ranks.spearman);
+    putchar('\n');
+}
+
+/* A table for each y. */
+static void print_tables(const att_sweep *sweep)
+{
+    ranks_widths widths = find_widths(sweep);
+    const char *y = "";
+    for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
+        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
+        if (strcmp(c.of.y, y) != 0)
+            cli_print("\n  y: %s\n  %-*s  %-*s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", c.of.y, widths.name, "runs of",
+                      widths.x, "x", "n", "tau-b", "p", "low", "high", "rho", "p", "low", "high");
+        print_correlation(sweep, &c, widths);
+        y = c.of.y;
+    }
+}
+
 static void print_correlations(const att_sweep *sweep)
 {
-    int fewest = FEW, width = width_of("runs of");
-    char number[16];
-    for (int i = 0; i < att_sweep_correlation_count(sweep); i++)
-        width = wider(width, name_of(sweep, att_sweep_correlation_at(sweep, i).setting, number));
+    int fewest = FEW;
     if (att_sweep_correlation_count(sweep) == 0)
         return;
-    cli_print("\naccuracy against TNS: rank correlations over runs\n");
+    cli_print("\nrank correlations over runs\n");
     for (int i = 0; i < att_correlation_method_count(); i++) {
         att_correlation_method method = att_correlation_method_at(i);
         char text[512];
         snprintf(text, sizeof text, "%s (%s)", method.formula, method.source);
         explain(method.name, text);
     }
-    explain("reading", reading_text);
-    cli_print("\n  %-*s  %-14s %4s  %7s %7s %8s %8s  %7s %7s %8s %8s\n", width, "runs of", "reading", "n", "tau-b", "p",
-              "low", "high", "rho", "p", "low", "high");
+    explain("reading", correlations_text);
+    print_tables(sweep);
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
-        att_sweep_correlation c = att_sweep_correlation_at(sweep, i);
-        print_left(name_of(sweep, c.setting, number), width);
-        cli_print("  %-14s %4d", c.statistic, c.of.count);
-        print_ranks(&c.of.kendall);
-        print_ranks(&c.of.spearman);
-        putchar('\n');
-        fewest = c.of.count < fewest ? c.of.count : fewest;
+        int count = att_sweep_correlation_at(sweep, i).ranks.count;
+        fewest = count < fewest ? count : fewest;
     }
     if (fewest < FEW) {
         double least = fewest > 1 ? 2 / tgamma(fewest + 1) : 1;
@@ -444,20 +485,14 @@ void sweep_table_json(att_json_writer *writer, const att_sweep *sweep)
 {
     att_sweep_write_json(sweep, writer);
     cli_json_text(writer, "figures_are", spread_text);
-    cli_json_text(writer, "correlations_are", reading_text);
+    cli_json_text(writer, "correlations_are", correlations_text);
     att_json_key(writer, "instruments");
     att_json_begin_array(writer);
     for (int i = 0; i < att_instrument_count(); i++) {
         att_instrument_info info = att_instrument_at(i);
         if (!has_instrument(sweep, info.name))
             continue;
-        att_json_begin_object(writer);
-        cli_json_text(writer, "name", info.name);
-        cli_json_text(writer, "unit", info.unit);
-        cli_json_text(writer, "formula", info.formula);
-        cli_json_text(writer, "source", info.source);
-        cli_json_text(writer, "reading", info.reading);
-        att_json_end_object(writer);
+        att_instrument_write_json(&info, writer);
     }
     att_json_end_array(writer);
 }

@@ -5,8 +5,8 @@
 #include "cli.h"
 
 /* A row for each setting: runs, parameters, seconds. Then a column for each setting, by its number where names are
- * long, and a row for each figure that was measured, of gates the mean only; then accuracy against TNS; formulas and
- * readings beside them. Last, what the table leaves out and the sweep's folder has. */
+ * long, and a row for each figure that was measured, of some instruments one statistic only; then rank correlations;
+ * formulas and readings beside them. Last, what the table leaves out and the sweep's folder has. */
 int sweep_table_print(const att_sweep *sweep, const char *folder);
 
 /* Members of the object that is open: settings, correlations, and what all of them mean. */

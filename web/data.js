@@ -8,7 +8,38 @@ const report = (() => {
   place.remove();
   return data;
 })();
+/* What instruments say about themselves (att_instrument_info in attscope/measure.h); the page knows none by name, and
+   figures may be of one that is not here. */
 const instruments = new Map(report.instruments.map((info) => [info.name, info]));
+function infoOf(instrument) {
+  return instruments.get(instrument) ?? { name: instrument };
+}
+function titleOf(instrument) {
+  return infoOf(instrument).title ?? instrument;
+}
+/* "tns unit" is the statistic "tns" in the reading "unit"; a statistic may be called as its reading alone. */
+function splitStatistic(instrument, statistic) {
+  const reading = (infoOf(instrument).readings ?? []).find((r) => statistic === r || statistic.endsWith(` ${r}`));
+  return { name: reading ? statistic.slice(0, -reading.length).trim() : statistic, reading: reading ?? null };
+}
+function statisticIn(name, reading) {
+  return [name, reading].filter(Boolean).join(" ");
+}
+/* Title and unit of a statistic, without its reading. */
+function statisticInfo(instrument, name) {
+  const info = infoOf(instrument), own = info.statistics?.find((s) => s.statistic === name);
+  return { title: own?.title ?? name, unit: own?.unit ?? info.unit ?? "" };
+}
+/* All readings have the same figures. */
+function agreeSentence(instrument) {
+  const { readings, readings_agree: why } = infoOf(instrument);
+  return `${readings.length === 2 ? "Both" : "All"} readings, ${readings.join(" and ")}, agree${why ? `: ${why}` : ""}`;
+}
+/* How good a network is: {instrument, statistic, title, unit}; null where no instrument says so. */
+const SCORE = (() => {
+  const info = report.instruments.find(({ score }) => score);
+  return info ? { instrument: info.name, statistic: info.score, ...statisticInfo(info.name, info.score) } : null;
+})();
 
 /* Under names with underscores. */
 function flat(...sources) {
@@ -43,25 +74,27 @@ const runs = report.runs.map((run, index) => ({
   figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
 
-/* What the mark of a step says that TNS leaves out. */
-const EXCLUDED = "The first step of its stage: TNS leaves it out.";
+/* What the mark of a figure says that another instrument leaves out. */
+function excludedNote(instrument) {
+  return infoOf(instrument).excluded ?? "left out";
+}
 
 /* Whether every node was measured, so that the first step listed is the network's first. */
-function isWhole(run) {
-  const figure = run.figures.find((f) => f.instrument === "nsi" && f.statistic !== "block");
-  return (figure?.nodes || run.facts.measure_nodes || "*") === "*";
+function isWhole(run, figures) {
+  return (figures[0]?.nodes || run.facts.measure_nodes || "*") === "*";
 }
 /* Nodes that begin a stage. */
 function beginningsOf(figures) {
   return new Set(stagesOf(figures).map(([, own]) => own[0].node));
 }
-/* Records of earlier versions do not say which steps TNS leaves out. */
-for (const run of runs) {
-  const steps = run.figures.filter((f) => f.instrument === "nsi");
-  if (steps.some((f) => f.excluded) || !isWhole(run)) continue;
-  const beginnings = beginningsOf(steps);
-  for (const f of steps) f.excluded = beginnings.has(f.node);
-}
+/* Records of the first versions do not say which steps are left out: the first ones of each stage. */
+for (const run of runs)
+  for (const { name } of report.instruments.filter((info) => info.excluded)) {
+    const steps = run.figures.filter((f) => f.instrument === name);
+    if (steps.some((f) => f.excluded) || !isWhole(run, steps)) continue;
+    const beginnings = beginningsOf(steps);
+    for (const f of steps) f.excluded = beginnings.has(f.node);
+  }
 
 /* Runs by setting, in order; a run that no sweep made is a setting of its own. */
 function groupsOf(among) {
@@ -81,6 +114,25 @@ function headsOf(run, instrument, statistic) {
 }
 function figureNamed(run, instrument, statistic) {
   return run.figures.find((f) => f.instrument === instrument && f.statistic === statistic && f.head < 0);
+}
+/* "tns/tns unit", "entropy/blocks.3.attn/mean" */
+function figureCalled(run, name) {
+  return run.figures.find((f) =>
+    f.head < 0 && [f.instrument, f.node, f.statistic].filter((part) => part !== "").join("/") === name);
+}
+/* Instruments that found something, those of the library first and in its order. */
+function measuredInstruments() {
+  const found = new Set(runs.flatMap((run) => run.figures.map((f) => f.instrument)));
+  return [...report.instruments.map(({ name }) => name).filter((name) => found.has(name)),
+    ...[...found].filter((name) => !instruments.has(name))];
+}
+/* Whether all figures of an instrument are of whole networks. */
+function isOfNetworks(instrument) {
+  return runs.every((run) => run.figures.every((f) => f.instrument !== instrument || f.node === ""));
+}
+/* Names of statistics without readings, in order. */
+function statisticNames(instrument) {
+  return [...new Set(statisticsOf(instrument).map((statistic) => splitStatistic(instrument, statistic).name))];
 }
 function hasInstrument(instrument) {
   return runs.some((run) => run.figures.some((f) => f.instrument === instrument));
@@ -167,10 +219,6 @@ function kindsOf(among) {
     .filter((kind) => kind.among.length);
 }
 
-/* What dt is in NSI, and so in TNS: the names that files have too; the instrument's reading says what they mean. */
-const READINGS = ["attention", "unit"];
-const BOTH_READINGS = "Both readings, attention and unit, agree: no gates here";
-
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 /* The item with the least score; undefined where there is none. */
@@ -208,31 +256,39 @@ function millions(value) {
   if (!(size > 0)) return "–";
   return size < 1e6 ? count(size) : `${d3.format(".3~r")(size / 1e6)} M`;
 }
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
 function plural(size, noun) {
   return `${count(size)} ${noun}${size === 1 ? "" : "s"}`;
 }
 
-/* --- accuracy and seeds ------------------------------------------------------------------------------------------- */
+/* --- scores and seeds --------------------------------------------------------------------------------------------- */
 
-/* The run's accuracies on images it did not train on, each with what it is of: the measured one, then the last
-   evaluation's. Only those that are of the same may be compared. */
-function accuraciesOf(run) {
-  const found = [], facts = measuredFacts(run);
-  const measured = run.measured_apart ? figureNamed(run, "accuracy", "top1") : undefined;
+/* What an epoch's evaluation calls a statistic of the instrument that scores. */
+function evaluatedAs(statistic) {
+  return `eval_${statistic}`;
+}
+/* The run's scores on images it did not train on, each with what it is of: the measured one, then the last evaluation's.
+   Only those that are of the same may be compared. */
+function scoresOf(run) {
+  if (!SCORE) return [];
+  const found = [], facts = measuredFacts(run), key = evaluatedAs(SCORE.statistic);
+  const measured = run.measured_apart ? figureNamed(run, SCORE.instrument, SCORE.statistic) : undefined;
   if (measured) {
     const where = `of ${plural(measured.n, "image")}`;
-    found.push({ top1: measured.mean, where, of: `measured, ${where}${facts.split ? ` (${facts.split})` : ""}`,
+    found.push({ score: measured.mean, where, of: `measured, ${where}${facts.split ? ` (${facts.split})` : ""}`,
       key: JSON.stringify(["measured", facts.contents ?? facts.data, facts.split, measured.n, facts.precision]) });
   }
-  const epoch = run.epochs.findLast((e) => isNumber(e.eval_top1));
+  const epoch = run.epochs.findLast((e) => isNumber(e[key]));
   if (epoch) {
     const where = `after epoch ${epoch.epoch + 1}`;
-    found.push({ top1: epoch.eval_top1, where, of: `evaluated ${where}`, key: where });
+    found.push({ score: epoch[key], where, of: `evaluated ${where}`, key: where });
   }
   return found;
 }
-function accuracyOf(run) {
-  return accuraciesOf(run)[0] ?? { top1: null, where: "" };
+function scoreOf(run) {
+  return scoresOf(run)[0] ?? { score: null, where: "" };
 }
 
 /* What tells two runs of one configuration apart without making it another one. */
@@ -263,13 +319,13 @@ function distinctSeeds(group) {
   return [...new Map([...group].reverse().map((run) => [seedOf(run), run])).values()].reverse();
 }
 
-/* The accuracies of one kind that most seeds have: {of, scores}, one a seed. */
+/* The scores of one kind that most seeds have: {of, scores}, one a seed. */
 function comparableScores(group) {
   const kinds = new Map();
   for (const run of distinctSeeds(group))
-    for (const { key, of, top1 } of accuraciesOf(run).filter((a) => isNumber(a.top1))) {
+    for (const { key, of, score } of scoresOf(run).filter((s) => isNumber(s.score))) {
       if (!kinds.has(key)) kinds.set(key, { of, scores: [] });
-      kinds.get(key).scores.push(top1);
+      kinds.get(key).scores.push(score);
     }
   return least([...kinds.values()], (kind) => -kind.scores.length) ?? { of: "–", scores: [] };
 }

@@ -1,36 +1,35 @@
 "use strict";
-/* Instruments by depth: one chart a statistic, all runs over each other, on an axis of blocks. heads: figures of single
-   heads are drawn too; parts: what lies in one block are figures of different things, with a chart each. */
+/* Instruments by depth: one chart a statistic, all runs over each other, on an axis of blocks. How their charts look that
+   need more than their titles; every other instrument is drawn as OTHERS says. heads: figures of single heads are drawn
+   too. */
 
 const DEPTHS = [
-  { instrument: "entropy", title: "Attention entropy", heads: true,
+  { instrument: "entropy", heads: true,
     labels: { mean: "Entropy by layer" },
     references: entropyLimits },
-  { instrument: "distance", title: "Attention distance", heads: true,
+  { instrument: "distance", heads: true,
     labels: { mean: "Mean distance", renormalised: "Renormalised over other grid tokens" } },
-  { instrument: "jacobian", title: "Softmax Jacobian", heads: true,
+  { instrument: "jacobian", heads: true,
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
-  { instrument: "nsi", title: "Neural stiffness index",
-    labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" },
-    caption: "Hollow: the first step of its stage, which TNS leaves out.",
-    note: "* The first step of its stage, which TNS leaves out." },
-  { instrument: "gate", title: "Gates", parts: true, most: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
+  { instrument: "nsi",
+    labels: { attention: "NSI, reading attention", unit: "NSI, reading unit", block: "NSI of whole blocks" } },
+  { instrument: "gate", most: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
     minimum: "Least", maximum: "Largest", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
     "rank correlation with zeta": "rank correlation with ζ" } },
-  { instrument: "residual", title: "Rank residual", log: true,
+  { instrument: "residual", log: true,
     labels: { composite: "Composite norm", frobenius: "Frobenius norm",
       "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
     caption: "Down: tokens become alike." },
 ];
 
-/* And those that nobody here knows of. */
+const OTHERS = { heads: true, labels: {} };
+
+/* By instrument; those of whole networks have no depth. */
 function depthSpecs() {
-  const known = new Set([...DEPTHS.map((spec) => spec.instrument), "accuracy", "tns"]);
-  const measured = new Set(runs.flatMap((run) => run.figures.map((f) => f.instrument)));
-  const others = [...measured].filter((name) => !known.has(name));
+  const others = measuredInstruments().filter((name) => !DEPTHS.some((spec) => spec.instrument === name));
   return [...DEPTHS.filter((spec) => hasInstrument(spec.instrument)),
-    ...others.map((name) => ({ instrument: name, title: name, heads: true, labels: {} }))];
+    ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }
 
 /* ln N, once for each N. */
@@ -49,7 +48,7 @@ function tellFigure(run, figure, unit) {
   const head = figure.head < 0 ? "" : `, head ${figure.head}`;
   const value = `${plusMinus(figure.mean, figure.deviation)}${unit === "1" ? "" : ` ${unit}`}`;
   return `${run.name}\n${figure.node}${head}: ${value}\nn = ${count(figure.n)} images` +
-    (figure.excluded ? `\n${EXCLUDED}` : "");
+    (figure.excluded ? `\n${capital(excludedNote(figure.instrument))}.` : "");
 }
 
 /* Every block that something was measured in, so that all charts of a network have one axis; and what this chart shows
@@ -59,11 +58,12 @@ function depthAxis(spec, statistic, among) {
   return axisOf([...blocks, ...among.flatMap((run) => meansOf(run, spec.instrument, statistic).map((f) => f.node))]);
 }
 
-/* What has a line of its own in the chart of those that are `part`th in their block: {run, means}. */
+/* What has a line of its own in the chart of those that are `part`th in their block: {run, means}. Of an instrument that
+   is told by block, what lies in one block are figures of different things, with a chart each. */
 function linesOfPart(spec, statistic, among, part) {
   return among.flatMap((run) => {
     const means = meansOf(run, spec.instrument, statistic);
-    if (!spec.parts) return [{ run, means }];
+    if (!infoOf(spec.instrument).by_block) return [{ run, means }];
     return [...orderOfParts(means.map((f) => f.node))].filter(([, place]) => place === part)
       .map(([name]) => ({ run, name, means: means.filter((f) => partOf(f.node) === name) }));
   });
@@ -82,6 +82,7 @@ function depthSeries(spec, statistic, lines, axis) {
   });
 }
 
+/* hollow: what hollow marks mean; null where there are none. */
 function keyOf(heads, hollow) {
   const item = (draw, text) => {
     const svg = d3.create("svg").attr("viewBox", "0 0 22 10").attr("class", runs.length === 1 ? "run-0" : "any");
@@ -94,26 +95,31 @@ function keyOf(heads, hollow) {
       svg.append("path").attr("class", "mark").attr("d", d3.symbol().size(40)()).attr("transform", "translate(11,5)");
     }, "mean ± deviation over images"),
     hollow ? item((svg) => svg.append("path").attr("class", "mark hollow").attr("d", d3.symbol().size(40)())
-      .attr("transform", "translate(11,5)"), "left out of TNS") : null,
+      .attr("transform", "translate(11,5)"), hollow) : null,
     heads ? item((svg) => {
       for (const x of [5, 11, 17])
         svg.append("circle").attr("class", "head-dot").attr("r", 2.6).attr("cx", x).attr("cy", 5);
     }, "one head each") : null);
 }
 
-/* Two readings that agree everywhere are drawn once. */
+function labelOf(spec, statistic) {
+  return spec.labels[statistic] ?? statisticInfo(spec.instrument, statistic).title;
+}
+/* Readings that agree everywhere are drawn once. */
 function drawnOf(spec, statistics, among) {
+  const readings = infoOf(spec.instrument).readings ?? [];
   const values = (statistic) =>
     JSON.stringify(among.map((run) => meansOf(run, spec.instrument, statistic).map((f) => f.mean)));
-  const titles = statistics.map((statistic) => [statistic, spec.labels[statistic] ?? statistic]);
-  if (!statistics.includes("unit") || new Set(READINGS.map(values)).size > 1) return titles;
-  return [["attention", BOTH_READINGS], ...titles.filter(([name]) => !READINGS.includes(name))];
+  const titles = statistics.map((statistic) => [statistic, labelOf(spec, statistic)]);
+  if (!readings.length || !readings.every((r) => statistics.includes(r)) || new Set(readings.map(values)).size > 1)
+    return titles;
+  return [[readings[0], agreeSentence(spec.instrument)], ...titles.filter(([name]) => !readings.includes(name))];
 }
 
 /* One chart; where blocks have several parts one for each, so that no line goes from one thing to another. */
 function depthCharts(spec, statistic, title, measured, log) {
   const among = measured.filter((run) => meansOf(run, spec.instrument, statistic).length);
-  const places = spec.parts ? d3.max(among, (run) =>
+  const places = infoOf(spec.instrument).by_block ? d3.max(among, (run) =>
     d3.max(orderOfParts(meansOf(run, spec.instrument, statistic).map((f) => f.node)).values())) + 1 : 1;
   return d3.range(places).map((part) => {
     const lines = linesOfPart(spec, statistic, among, part);
@@ -127,6 +133,7 @@ function depthChart(spec, statistic, title, among, lines, log) {
   const series = depthSeries(spec, statistic, lines, axis);
   const several = series.some((s) => s.points.some((p) => !Number.isInteger(p.x)));
   const unit = instruments.get(spec.instrument)?.unit;
+  const hollow = series.some((s) => s.points.some((p) => p.hollow)) ? excludedNote(spec.instrument) : null;
   const heads = spec.heads && among.some((run) => headsOf(run, spec.instrument, statistic).length);
   return chart({
     title: withUnit(title, unit),
@@ -137,14 +144,15 @@ function depthChart(spec, statistic, title, among, lines, log) {
     log,
     references: spec.references?.(among),
     caption: [several ? "Parts of one block are drawn side by side, in the order in which the block runs them." : null,
+      infoOf(spec.instrument).excluded ? `Hollow: ${excludedNote(spec.instrument)}.` : null,
       spec.caption].filter(Boolean).join(" "),
-    key: keyOf(heads, series.some((s) => s.points.some((p) => p.hollow))),
+    key: keyOf(heads, hollow),
     series,
   });
 }
 
 function depthTable(spec, statistics) {
-  const marks = spec.instrument === "nsi";
+  const marks = infoOf(spec.instrument).excluded;
   const rows = runs.flatMap((run) => statistics.flatMap((statistic) =>
     run.figures.filter((f) => f.instrument === spec.instrument && f.statistic === statistic).map((f) => [
       element("td", {}, run.name), element("td", { class: "text" }, statistic),
@@ -153,7 +161,7 @@ function depthTable(spec, statistics) {
       countCell(f.n), ...(marks ? [element("td", { class: "text" }, f.excluded ? "left out *" : "counted")] : [])])));
   const unit = instruments.get(spec.instrument)?.unit;
   return table(["run", "statistic", "node", "head", withUnit("mean", unit), withUnit("deviation", unit), "n",
-    ...(marks ? ["TNS"] : [])], rows);
+    ...(marks ? ["mark"] : [])], rows);
 }
 
 /* Figures of whole networks have no place on an axis: a row a run. */
@@ -162,7 +170,7 @@ function wholeTable(spec, statistics, among) {
     .filter(([, figures]) => figures.some(Boolean));
   if (!rows.length) return null;
   return scrolling(table(
-    ["run", ...statistics.map((name) => `${spec.labels[name] ?? name}, mean ± deviation over images`), "n"],
+    ["run", ...statistics.map((name) => `${labelOf(spec, name)}, mean ± deviation over images`), "n"],
     rows.map(([run, figures]) => [element("td", {}, nameOf(run)),
       ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
       countCell(figures.find(Boolean).n)]), "headline"), "whole");
@@ -188,10 +196,11 @@ function depthSection(spec) {
   const measured = runs.filter((run) => run.figures.some((f) => f.instrument === spec.instrument));
   const place = element("div", { class: "kinds" });
   const show = (log) => place.replaceChildren(...kindsOf(measured).flatMap((kind) => depthGroup(spec, kind, log)));
-  const part = section(spec.instrument, spec.title, summaryOf(spec.instrument, spec.title),
+  const title = titleOf(spec.instrument), { excluded } = infoOf(spec.instrument);
+  const part = section(spec.instrument, title, summaryOf(spec.instrument, title),
     scaleChoice(spec.log ?? false, show));
   show(spec.log ?? false);
   part.append(...[place, method(spec.instrument),
-    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)), spec.note)].filter(Boolean));
+    valueTable(() => depthTable(spec, statisticsOf(spec.instrument)), excluded ? `* ${capital(excluded)}.` : null)].filter(Boolean));
   return part;
 }

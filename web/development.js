@@ -1,12 +1,32 @@
 "use strict";
 /* How measured figures developed while training: one line a layer. */
 
+/* Instrument, statistic and title of what is offered of instruments with many statistics. */
 const DEVELOPMENTS = [
   ["entropy", "mean", "Entropy, nats"], ["distance", "mean", "Distance, image sides"],
   ["jacobian", "nuclear", "Jacobian, nuclear"], ["jacobian", "frobenius", "Jacobian, Frobenius"],
   ["nsi", "attention", "NSI"], ["nsi", "block", "NSI of blocks"], ["residual", "composite", "Rank residual"],
-  ["residual", "composite median", "Rank residual, median"],
-  ["tns", "tns attention", "TNS"], ["accuracy", "top1", "Top-1 of training images, %"]];
+  ["residual", "composite median", "Rank residual, median"]];
+
+/* Of an instrument that predicts a score, or scores, or is told briefly, one statistic; of others all. */
+function developmentsOf(instrument, statistics) {
+  const { predictor, score, brief, readings } = infoOf(instrument);
+  if (DEVELOPMENTS.some(([name]) => name === instrument))
+    return DEVELOPMENTS.filter(([name, statistic]) => name === instrument && statistics.includes(statistic));
+  const wanted = predictor ? [statisticIn(predictor, readings?.[0])] : score ? [score] : brief ? [brief] : statistics;
+  return wanted.filter((statistic) => statistics.includes(statistic)).map((statistic) => {
+    const { name, reading } = splitStatistic(instrument, statistic), { title, unit } = statisticInfo(instrument, name);
+    const whole = predictor || score ? title : `${titleOf(instrument)}, ${statisticIn(title, reading)}`;
+    return [instrument, statistic, withUnit(score ? `${capital(title)} of training images` : whole, unit)];
+  });
+}
+function offeredDevelopments(among) {
+  const found = d3.group(among.flatMap((run) => run.development.series), (s) => s.instrument);
+  const order = [...new Set([...DEVELOPMENTS.map(([name]) => name), ...report.instruments.map(({ name }) => name),
+    ...found.keys()])];
+  return order.filter((name) => found.has(name)).flatMap((name) =>
+    developmentsOf(name, [...new Set(found.get(name).map((s) => s.statistic))]));
+}
 
 function seriesOf(run, instrument, statistic) {
   return run.development.series.filter((s) => s.instrument === instrument && s.statistic === statistic);
@@ -20,7 +40,7 @@ function linesOf(run, instrument, statistic) {
     colour: `color-mix(in oklab, var(--deep) ${share(i)}%, var(--shallow))`,
     points: run.development.step.map((step, k) => ({ x: step, y: s.mean[k], k })),
     tell: (p) => `${run.name}\n${s.node || "whole network"}: ${plusMinus(s.mean[p.k], s.deviation[p.k])}\n` +
-      `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}${s.excluded ? `\n${EXCLUDED}` : ""}`,
+      `n = ${count(s.n[p.k])} images\nupdate ${count(p.x)}${s.excluded ? `\n${capital(excludedNote(instrument))}.` : ""}`,
   }));
 }
 
@@ -30,14 +50,13 @@ function developmentCharts(among, [instrument, statistic, title], log) {
   return among.map((run, i) => chart({
     title: runs.length > 1 ? `${run.name}: ${title}` : title, xLabel: "update", log,
     series: lines[i], beside: lines.flat(),
-    caption: lines[i].some((line) => line.dash) ? "Dashed: the first step of its stage, which TNS leaves out." : null,
+    caption: lines[i].some((line) => line.dash) ? `Dashed: ${excludedNote(instrument)}.` : null,
   }));
 }
 
 function developmentSection() {
   const among = runs.filter((run) => run.development.series.length);
-  const offered = DEVELOPMENTS.filter(([instrument, statistic]) =>
-    among.some((run) => seriesOf(run, instrument, statistic).length));
+  const offered = offeredDevelopments(among);
   const place = element("div", { class: "charts" });
   const methodPlace = element("div");
   const shown = { kind: offered[0], log: false };

@@ -54,10 +54,10 @@ function sections() {
     settingGroups().length ? settingsSection() : null,
     runs.some((run) => run.maps) ? mapSection() : null,
     runs.some((run) => run.steps.step.length || run.epochs.length) ? trainingSection() : null,
-    hasInstrument("accuracy") ? accuracySection() : null,
+    ...networkInstruments().filter((name) => infoOf(name).score).map(networkSection),
     ...depthSpecs().map(depthSection),
-    hasInstrument("tns") ? stiffnessSection() : null,
-    sampledRuns().length ? trajectorySection() : null,
+    ...networkInstruments().filter((name) => !infoOf(name).score).map(networkSection),
+    ...sampledInstruments().map(trajectorySection),
     correlationsOf().length ? correlationSection() : null,
     runs.some((run) => run.development.series.length) ? developmentSection() : null,
   ].filter(Boolean);

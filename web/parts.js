@@ -121,6 +121,10 @@ function table(head, rows, className = "") {
       element("th", { scope: "col", class: rows[0]?.[i].className, "data-csv": csv && JSON.stringify(csv) }, text)))),
     element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells))));
 }
+/* The largest value that a unit allows; undefined: any. */
+function mostOf(unit) {
+  return unit === "%" ? 100 : undefined;
+}
 /* "mean, nats" */
 function withUnit(name, unit) {
   return unit && unit !== "1" ? `${name}, ${unit}` : name;

@@ -1,8 +1,8 @@
 "use strict";
-/* Figures of whole networks: accuracy and total neural stiffness; the runs themselves; what seeds say. */
+/* The runs themselves; what seeds say; figures of whole networks. */
 
 function runCard(run) {
-  const { top1, where } = accuracyOf(run);
+  const { score, where } = scoreOf(run);
   const done = run.epochs.at(-1)?.epoch;
   const facts = [["model", run.facts.model], ["parameters", millions(run.facts.parameters)],
     ["seed", run.facts.seed],
@@ -13,8 +13,9 @@ function runCard(run) {
     ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with a failure" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
     element("div", { class: "name" }, emblem(run), run.name),
-    element("p", { class: "big", "data-value": top1 ?? "" }, top1 === null ? "–" : `${number(top1)} %`,
-      element("small", {}, ` top-1 ${where}`)),
+    SCORE ? element("p", { class: "big", "data-value": score ?? "" },
+      score === null ? "–" : `${number(score)} ${SCORE.unit}`,
+      element("small", {}, ` ${SCORE.title} ${where}`)) : null,
     element("dl", {}, ...facts.filter(([, value]) => value !== undefined && value !== null)
       .flatMap(([term, value]) => [element("dt", {}, term), element("dd", {}, String(value))])));
 }
@@ -77,7 +78,8 @@ function seedTable() {
       element("td", { class: "text words" }, of),
       element("td", { class: "text words" }, configurationName(group) || "–")];
   });
-  return scrolling(table(["configuration", "seeds", "top-1 %, mean ± deviation over seeds", "seeds, n", "of",
+  const score = SCORE ? `${SCORE.title} ${SCORE.unit}` : "score";
+  return scrolling(table(["configuration", "seeds", `${score}, mean ± deviation over seeds`, "seeds, n", "of",
     "settings"], rows, "headline"), "whole");
 }
 
@@ -119,50 +121,46 @@ function overviewSection() {
   return part;
 }
 
-/* --- accuracy ----------------------------------------------------------------------------------------------------- */
+/* --- figures of whole networks ------------------------------------------------------------------------------------ */
+
+function networkInstruments() {
+  return measuredInstruments().filter((name) => isOfNetworks(name) &&
+    !DEPTHS.some((spec) => spec.instrument === name));
+}
 
 /* Right or wrong has a deviation of its own; the standard error says how sure the mean is. */
 function errorOf(figure) {
   return figure && isNumber(figure.deviation) && figure.n > 0 ? figure.deviation / Math.sqrt(figure.n) : null;
 }
-function accuracyTable({ words, among }) {
-  const names = [["top1", "top-1, %"], ["top5", "top-5, %"], ["loss", "loss, nats"]];
-  const rows = among.map((run) => {
-    const figures = names.map(([name]) => figureNamed(run, "accuracy", name));
-    return [element("td", {}, nameOf(run)), ...figures.map((f) => numberCell(f?.mean ?? null, errorOf(f))),
-      countCell(figures[0].n), element("td", { class: "text" }, originOf(run))];
-  });
-  return [words ? element("h3", { class: "kind" }, words) : null, scrolling(
-    table(["run", ...names.map(([, title]) => `${title} ± standard error`), "n", "measured on"], rows, "headline"),
-    "whole")];
-}
-function accuracySection() {
-  const part = section("accuracy", "Accuracy", instruments.get("accuracy")?.summary);
-  const measured = runs.filter((run) => figureNamed(run, "accuracy", "top1"));
-  part.append(...kindsOf(measured).flatMap(accuracyTable).filter(Boolean), method("accuracy"));
-  return part;
-}
-
-/* --- total neural stiffness --------------------------------------------------------------------------------------- */
-
-const STIFFNESS = [["tns", "TNS"], ["zeta*", "ζ*"], ["mu", "μ"], ["zeta*/mu", "ζ*/μ"]];
-function stiffnessTable({ words, among }) {
+/* [reading, what its row is called]: one of all readings that agree on these runs; [[null]] without readings. */
+function readingRows(instrument, among) {
+  const { readings, readings_agree: why } = infoOf(instrument);
+  if (!readings) return [[null]];
   const values = (reading) => JSON.stringify(among.map((run) =>
-    STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`)?.mean)));
-  const readings = new Set(READINGS.map(values)).size > 1 ? READINGS.map((reading) => [reading, reading])
-    : [["unit", "attention and unit: no gates here"]];
-  const rows = among.flatMap((run) => readings.map(([reading, label]) => {
-    const figures = STIFFNESS.map(([name]) => figureNamed(run, "tns", `${name} ${reading}`));
-    return [element("td", {}, nameOf(run)), element("td", { class: "text" }, label),
-      ...figures.map((f) => numberCell(f?.mean ?? null, f?.deviation)),
-      countCell(figures[0]?.n)];
-  }));
-  return [words ? element("h3", { class: "kind" }, words) : null, scrolling(
-    table(["run", "reading", ...STIFFNESS.map(([, title]) => title), "n"], rows, "headline"), "whole")];
+    statisticNames(instrument).map((name) => figureNamed(run, instrument, statisticIn(name, reading))?.mean)));
+  if (new Set(readings.map(values)).size > 1) return readings.map((reading) => [reading, reading]);
+  return [[readings[0], `${readings.join(" and ")}${why ? `: ${why}` : ""}`]];
 }
-function stiffnessSection() {
-  const part = section("tns", "Total neural stiffness", instruments.get("tns")?.summary);
-  const measured = runs.filter((run) => run.figures.some((f) => f.instrument === "tns"));
-  part.append(...kindsOf(measured).flatMap(stiffnessTable).filter(Boolean), method("tns"));
+/* A row a run and reading, a column a statistic. */
+function networkTable(instrument, { words, among }) {
+  const { scores } = infoOf(instrument), names = statisticNames(instrument), readings = readingRows(instrument, among);
+  const rows = among.flatMap((run) => readings.map(([reading, label]) => {
+    const figures = names.map((name) => figureNamed(run, instrument, statisticIn(name, reading)));
+    return [element("td", {}, nameOf(run)), ...(reading ? [element("td", { class: "text" }, label)] : []),
+      ...figures.map((f) => numberCell(f?.mean ?? null, scores ? errorOf(f) : f?.deviation)),
+      countCell(figures.find(Boolean)?.n), element("td", { class: "text" }, originOf(run))];
+  }));
+  const titles = names.map((name) => {
+    const { title, unit } = statisticInfo(instrument, name);
+    return `${withUnit(title, unit)}${scores ? " ± standard error" : ""}`;
+  });
+  return [words ? element("h3", { class: "kind" }, words) : null, scrolling(table(
+    ["run", ...(readings[0][0] ? ["reading"] : []), ...titles, "n", "measured on"], rows, "headline"), "whole")];
+}
+function networkSection(instrument) {
+  const part = section(instrument, titleOf(instrument), infoOf(instrument).summary);
+  const measured = runs.filter((run) => run.figures.some((f) => f.instrument === instrument));
+  part.append(...[...kindsOf(measured).flatMap((kind) => networkTable(instrument, kind)), method(instrument)]
+    .filter(Boolean));
   return part;
 }

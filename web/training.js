@@ -1,5 +1,5 @@
 "use strict";
-/* Training: loss, accuracy and learning rate over updates. */
+/* Training: loss, scores of evaluations and learning rate over updates. */
 
 function tellValue(run, what, at, value) {
   return `${run.name}\n${what} ${number(value)}\n${at}`;
@@ -26,9 +26,16 @@ function lineKey(...entries) {
   }));
 }
 
+/* What evaluations tell besides the loss, as far as the instrument that scores has a name for it: key, title, unit. */
+function evaluatedScores(among) {
+  const statistics = SCORE ? infoOf(SCORE.instrument).statistics ?? [] : [];
+  return statistics.map(({ statistic }) => [evaluatedAs(statistic), statisticInfo(SCORE.instrument, statistic)])
+    .filter(([key]) => key !== "eval_loss" && among.some((run) => hasEpochs(run, key)));
+}
+
 function trainingTable(among) {
-  const columns = [["train_loss", "train loss, nats"], ["eval_loss", "eval loss, nats"], ["eval_top1", "top-1, %"],
-    ["eval_top5", "top-5, %"], ["lr", "learning rate"]];
+  const columns = [["train_loss", "train loss, nats"], ["eval_loss", "eval loss, nats"],
+    ...evaluatedScores(among).map(([key, { title, unit }]) => [key, withUnit(title, unit)]), ["lr", "learning rate"]];
   return table(["run", "epoch", "update", ...columns.map(([, title]) => title)],
     among.flatMap((run) => run.epochs.map((e) => [element("td", {}, run.name), countCell(e.epoch + 1), countCell(e.step),
       ...columns.map(([name]) => numberCell(e[name]))])));
@@ -61,13 +68,14 @@ function rateSeries(run) {
 }
 
 function trainingCharts(among, log) {
-  const scored = among.filter((run) => hasEpochs(run, "eval_top1"));
+  const key = SCORE ? evaluatedAs(SCORE.statistic) : null;
+  const scored = among.filter((run) => key && hasEpochs(run, key));
   const charts = lossCharts(among, log);
   if (scored.length)
     charts.push(chart({
-      title: "Top-1, per cent of evaluation images", xLabel: "update", fromZero: true, log, most: 100,
-      key: lineKey(["", "after each epoch"]),
-      series: scored.map((run) => epochSeries(run, "eval_top1", "top-1")),
+      title: `${capital(SCORE.title)}, ${SCORE.unit} of evaluation images`, xLabel: "update", fromZero: true, log,
+      most: mostOf(SCORE.unit), key: lineKey(["", "after each epoch"]),
+      series: scored.map((run) => epochSeries(run, key, SCORE.title)),
     }));
   charts.push(chart({
     title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log, key: lineKey(["", "of the update"]),

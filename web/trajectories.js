@@ -1,5 +1,5 @@
 "use strict";
-/* Sweeps: settings over their seeds, stiffness along the network image by image, accuracy against stiffness. */
+/* Sweeps: settings over their seeds, figures along the network image by image, rank correlations of figures. */
 
 /* Runs that no sweep made are in none. */
 function settingGroups() {
@@ -27,17 +27,33 @@ function isMeasured(settings, instrument) {
   return settings.some(({ figures }) => figures.some((f) => f.instrument === instrument));
 }
 
-/* Columns of what was measured: title, and the cell of a setting in a reading of NSI. */
+/* Of an instrument that measures networks as a whole: its score, or else everything that tables of sweeps have. */
+function networkColumns(instrument) {
+  const { score, brief } = infoOf(instrument), only = score ?? brief;
+  return statisticNames(instrument).filter((name) => !only || name === only).map((name) => {
+    const { title, unit } = statisticInfo(instrument, name);
+    return [withUnit(title, unit), (setting, reading) => settingFigure(setting, instrument,
+      statisticIn(name, (infoOf(instrument).readings ?? []).includes(reading) ? reading : null))];
+  });
+}
+/* Readings of what measures networks as a whole, each a row of its setting; [null] where there are none. */
+function settingReadings(settings) {
+  const found = networkInstruments().filter((name) => isMeasured(settings, name))
+    .flatMap((name) => infoOf(name).readings ?? []);
+  return found.length ? [...new Set(found)] : [null];
+}
+/* Columns of what was measured: title, and the cell of a setting in a reading; what has no readings first. */
 function measuredColumns(settings) {
   const has = (instrument) => isMeasured(settings, instrument);
+  const whole = networkInstruments().filter(has);
+  const columnsOf = (read) => whole.filter((name) => Boolean(infoOf(name).readings) === read).flatMap(networkColumns);
   return [
-    ...has("accuracy") ? [["top-1 %", (setting) => settingFigure(setting, "accuracy", "top1")]] : [],
+    ...columnsOf(false),
     ...DEPTHS.filter(({ instrument, heads }) => heads && has(instrument)).map(({ instrument }) =>
-      [withUnit(`${instrument}, mean over layers`, instruments.get(instrument)?.unit),
+      [withUnit(`${instrument}, mean over layers`, infoOf(instrument).unit),
         (setting) => layerCell(setting, instrument)]),
-    ...has("tns") ? [["reading", (_, reading) => element("td", { class: "text" }, reading)],
-      ...STIFFNESS.map(([name, title]) =>
-        [title, (setting, reading) => settingFigure(setting, "tns", `${name} ${reading}`)])] : [],
+    ...whole.some((name) => infoOf(name).readings)
+      ? [["reading", (_, reading) => element("td", { class: "text" }, reading)], ...columnsOf(true)] : [],
   ];
 }
 
@@ -62,24 +78,31 @@ function settingsSection() {
   const part = section("settings", "Settings",
     "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ in the seed only; a run’s figure is " +
     "its mean over images.");
-  const columns = measuredColumns(settings), stiff = isMeasured(settings, "tns");
+  const columns = measuredColumns(settings), readings = settingReadings(settings);
   part.append(...[scrolling(table(["setting", "seeds", "runs, n", "parameters", "seconds of training",
     ...columns.map(([title]) => title)],
-  settings.flatMap((setting) => (stiff ? READINGS : [null]).map((reading) => settingRow(setting, reading, columns))),
+  settings.flatMap((setting) => readings.map((reading) => settingRow(setting, reading, columns))),
   "headline"), "whole"),
-  ...failedNotes(), stiff ? method("tns") : null].filter(Boolean));
+  ...failedNotes(),
+  ...networkInstruments().filter((name) => infoOf(name).readings && isMeasured(settings, name)).map(method)]
+    .filter(Boolean));
   return part;
 }
 
-/* --- stiffness along the network ---------------------------------------------------------------------------------- */
+/* --- along the network -------------------------------------------------------------------------------------------- */
 
 const MOST_LINES = 32;
 
-function samplesOf(run, statistic) {
-  return meansOf(run, "nsi", statistic).filter((f) => f.samples?.length);
+function samplesOf(run, instrument, statistic) {
+  return meansOf(run, instrument, statistic).filter((f) => f.samples?.length);
 }
-function sampledRuns() {
-  return runs.filter((run) => run.measured_apart && statisticsOf("nsi").some((s) => samplesOf(run, s).length));
+function sampledRuns(instrument) {
+  return runs.filter((run) => run.measured_apart &&
+    statisticsOf(instrument).some((s) => samplesOf(run, instrument, s).length));
+}
+/* Instruments whose figures of single images were kept. */
+function sampledInstruments() {
+  return measuredInstruments().filter((name) => sampledRuns(name).length);
 }
 
 const ENVELOPE_DASH = "5 4";
@@ -92,7 +115,7 @@ function trajectorySeries({ run, figures }, axis) {
   const line = (values, more) => ({ run, bare: true, ...more,
     points: figures.map((f) => ({ x: place.get(f.node), y: values(f.samples), figure: f, hollow: f.excluded })) });
   const tell = (words) => (p) => `${run.name}\n${p.figure.node}, ${words}: ${number(p.y)}` +
-    (p.figure.excluded ? `\n${EXCLUDED}` : "");
+    (p.figure.excluded ? `\n${capital(excludedNote(p.figure.instrument))}.` : "");
   return [...d3.range(Math.min(kept, MOST_LINES)).map((k) =>
     line((samples) => samples[k], { faint: true, solid: true, tell: tell(`image ${k}`) })),
   line((samples) => d3.min(samples), { dash: ENVELOPE_DASH, tell: tell(`least of ${kept} images`) }),
@@ -110,45 +133,46 @@ function stageRow(title, columns, log) {
       caption: `Thin lines: ${plural(all[i].length - 2, "image")}, one line each. Dashed lines: the least and the ` +
         `largest value at each step among the ${count(d3.min(figures, (f) => f.samples.length))} images kept; they are ` +
         "not the lines of single images." +
-        (figures.some((f) => f.excluded) ? " Hollow: the first step of its stage, which TNS leaves out." : ""),
+        (figures.some((f) => f.excluded) ? ` Hollow: ${excludedNote(figures[0].instrument)}.` : ""),
     })))];
 }
 
-function trajectoryRows(groups, statistic, seed, log) {
+function trajectoryRows(instrument, groups, statistic, seed, log) {
   const columns = groups.map(({ name, group }) => {
     const run = group.find((r) => String(r.facts.seed) === seed) ?? group[0];
-    return { name, run, stages: new Map(stagesOf(samplesOf(run, statistic))) };
+    return { name, run, stages: new Map(stagesOf(samplesOf(run, instrument, statistic))) };
   });
   const stages = [...new Set(columns.flatMap(({ stages: own }) => [...own.keys()]))];
   return stages.flatMap((stage) => stageRow(stages.length > 1 ? `Stage ${stage}` : "One stage", columns.filter(({ stages: own }) => own.has(stage))
     .map(({ stages: own, ...column }) => ({ ...column, figures: own.get(stage) })), log));
 }
 
-function trajectorySection() {
-  const among = sampledRuns(), groups = groupsOf(among);
-  const statistics = statisticsOf("nsi").filter((s) => among.some((run) => samplesOf(run, s).length));
+function trajectorySection(instrument, index) {
+  const among = sampledRuns(instrument), groups = groupsOf(among), { readings } = infoOf(instrument);
+  const statistics = statisticsOf(instrument).filter((s) => among.some((run) => samplesOf(run, instrument, s).length));
   const seeds = [...new Set(among.map((run) => String(run.facts.seed)))];
   const place = element("div", { class: "kinds" });
   const shown = { statistic: statistics[0], seed: seeds[0], log: false };
   function show(change) {
     Object.assign(shown, change);
-    place.replaceChildren(...trajectoryRows(groups, shown.statistic, shown.seed, shown.log));
+    place.replaceChildren(...trajectoryRows(instrument, groups, shown.statistic, shown.seed, shown.log));
   }
   const several = groups.some(({ group }) => group.length > 1);
-  const part = section("trajectories", "Stiffness along the network",
-    "ζ from residual step to residual step, with one line for each image. Each row of charts shows one stage, with " +
-    "the settings side by side on one scale.",
+  const part = section(index ? `trajectories-${instrument}` : "trajectories",
+    `${titleOf(instrument)} along the network`,
+    "From node to node, with one line for each image. Each row of charts shows one stage, with the settings side by " +
+    "side on one scale.",
     element("div", { class: "tools" },
-      statistics.length > 1 ? choice("Reading", statistics.map((s) => [s, s]), shown.statistic,
+      statistics.length > 1 ? choice(readings ? "Reading" : "Statistic", statistics.map((s) => [s, s]), shown.statistic,
         (statistic) => show({ statistic })) : null,
       several ? choice("Seed", seeds.map((seed) => [seed, seed]), shown.seed, (seed) => show({ seed })) : null,
       scaleChoice(false, (log) => show({ log }))));
-  part.append(place, method("nsi"));
+  part.append(place, method(instrument) ?? "");
   show({});
   return part;
 }
 
-/* --- accuracy against stiffness ----------------------------------------------------------------------------------- */
+/* --- rank correlations -------------------------------------------------------------------------------------------- */
 
 const FEW_RUNS = 10;
 
@@ -156,28 +180,58 @@ function correlationsOf() {
   return report.sweep.correlations.some((c) => c.setting === null && c.n >= 3)
     ? report.sweep.correlations.filter((c) => c.n >= 2) : [];
 }
+/* [x, y], each once. */
+function correlatedPairs() {
+  return [...new Map(correlationsOf().map(({ x, y }) => [JSON.stringify([x, y]), [x, y]])).values()];
+}
+/* What people call a figure: {instrument, title, unit, reading}; "ζ*", "entropy mean of blocks.3.attn". */
+function describeFigure(called) {
+  const figure = runs.map((run) => figureCalled(run, called)).find(Boolean);
+  const { instrument, node } = figure, { name, reading } = splitStatistic(instrument, figure.statistic);
+  const { title, unit } = statisticInfo(instrument, name);
+  const own = infoOf(instrument).statistics?.some(({ statistic }) => statistic === name);
+  return { instrument, reading, unit: unit === "1" ? "" : unit,
+    title: `${own ? title : statisticIn(instrument, name)}${node ? ` of ${node}` : ""}` };
+}
 
 /* Of runs with both figures. */
-function pointOf(run, statistic) {
-  const x = figureNamed(run, "tns", statistic)?.mean, y = figureNamed(run, "accuracy", "top1")?.mean;
+function pointOf(run, [xName, yName]) {
+  const x = figureCalled(run, xName)?.mean, y = figureCalled(run, yName)?.mean;
   return run.measured_apart && isNumber(x) && isNumber(y) ? { x, y } : null;
 }
 
-function scatter(statistic, title) {
-  const groups = groupsOf(runs.filter((run) => pointOf(run, statistic)));
-  const overall = report.sweep.correlations.find((c) => c.setting === null && c.statistic === statistic);
-  const points = groups.flatMap(({ group }) => group.map((run) => pointOf(run, statistic).x));
+function scatter(pair, title) {
+  const groups = groupsOf(runs.filter((run) => pointOf(run, pair))), [x, y] = pair.map(describeFigure);
+  const overall = report.sweep.correlations.find((c) => c.setting === null && c.x === pair[0] && c.y === pair[1]);
+  const points = groups.flatMap(({ group }) => group.map((run) => pointOf(run, pair).x));
+  const tell = ({ title: name, unit }, value) => `${name} ${number(value)}${unit ? ` ${unit}` : ""}`;
   return chart({
-    title, xLabel: "TNS", measured: true, most: 100, pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
+    title, xLabel: withUnit(x.title, x.unit), measured: true, most: mostOf(y.unit),
+    pad: (d3.max(points) - d3.min(points)) * 0.05 || 0.01,
     key: element("div", { class: "key" }, ...groups.map(({ name, group }) =>
       element("span", {}, ...group.map(emblem), name))),
     caption: `One point a run; τ-b ${number(overall.kendall.value, 3)} ` +
       `(p ${number(overall.kendall.p, 2)}), ρ ${number(overall.spearman.value, 3)} ` +
       `(p ${number(overall.spearman.p, 2)}), n = ${overall.n} runs.`,
     series: groups.flatMap(({ name, group }) => group.map((run) => ({
-      run, apart: true, points: [pointOf(run, statistic)],
-      tell: (p) => `${run.name}\n${name}\nTNS ${number(p.x)}, top-1 ${number(p.y)} %`,
+      run, apart: true, points: [pointOf(run, pair)],
+      tell: (p) => `${run.name}\n${name}\n${tell(x, p.x)}, ${tell(y, p.y)}`,
     }))),
+  });
+}
+
+/* A chart a pair; readings of x that agree on all runs share one. */
+function scatters() {
+  const alike = d3.group(correlatedPairs(), (pair) => {
+    const { instrument, title, reading } = describeFigure(pair[0]);
+    return JSON.stringify([reading && [instrument, title], pair[reading ? 1 : 0], reading ? null : pair[1],
+      runs.map((run) => pointOf(run, pair))]);
+  });
+  return [...alike.values()].map(([pair, ...others]) => {
+    const [x, y] = pair.map(describeFigure);
+    const against = `${capital(y.title)}${y.unit ? ` ${y.unit}` : ""} against ${x.title}`;
+    return scatter(pair, others.length ? `${against}. ${agreeSentence(x.instrument)}`
+      : x.reading ? `${against}, reading ${x.reading}` : against);
   });
 }
 
@@ -186,13 +240,18 @@ function intervalCell({ low, high }) {
     isNumber(low) ? `${number(low, 3)} … ${number(high, 3)}` : "–");
 }
 function correlationTable() {
+  const text = (words) => element("td", { class: "text" }, words);
+  const named = (called) => {
+    const { title, reading } = describeFigure(called);
+    return text(reading ? `${title}, ${reading}` : title);
+  };
   const rows = correlationsOf().map((c) => [
-    element("td", {}, c.setting ?? "all settings"), element("td", { class: "text" }, c.statistic.split(" ").at(-1)),
+    element("td", {}, c.setting ?? "all settings"), named(c.x), named(c.y),
     countCell(c.n), numberCell(c.kendall.value), numberCell(c.kendall.p), intervalCell(c.kendall),
     numberCell(c.spearman.value), numberCell(c.spearman.p), intervalCell(c.spearman)]);
   const ranks = (name) => [name, { text: "p", csv: [`${name}, p`] },
     { text: "95 %", csv: [`${name}, 95 % from`, `${name}, 95 % to`] }];
-  return scrolling(table(["runs of", "reading", "runs, n", ...ranks("τ-b"), ...ranks("ρ")], rows, "headline"), "whole");
+  return scrolling(table(["runs of", "x", "y", "runs, n", ...ranks("τ-b"), ...ranks("ρ")], rows, "headline"), "whole");
 }
 function methodOfCorrelations() {
   return element("dl", { class: "method" }, ...report.sweep.methods.flatMap(({ name, formula, source }) =>
@@ -207,15 +266,19 @@ function smallSentence() {
     `n = ${fewest} even perfect agreement has p = ${number(chance, 2)}.`);
 }
 
+/* "Accuracy against total neural stiffness", where all pairs are of these two. */
+function correlationTitle() {
+  const titles = new Set(correlatedPairs().map((pair) => {
+    const [x, y] = pair.map((called) => titleOf(describeFigure(called).instrument));
+    return `${y} against ${x.charAt(0).toLowerCase()}${x.slice(1)}`;
+  }));
+  return titles.size === 1 ? [...titles][0] : "Figures against each other";
+}
 function correlationSection() {
-  const values = (statistic) => JSON.stringify(runs.map((run) => pointOf(run, statistic)));
-  const agree = values("tns attention") === values("tns unit");
-  const part = section("correlation", "Accuracy against stiffness",
-    "Does accuracy rise with total neural stiffness? One point a run. All settings and seeds together, then within a " +
-    "setting, whose runs differ in the seed only.");
-  part.append(...[element("div", { class: "charts" },
-    ...(agree ? [scatter("tns attention", `Top-1 % against TNS. ${BOTH_READINGS}`)]
-      : READINGS.map((reading) => scatter(`tns ${reading}`, `Top-1 % against TNS, reading ${reading}`)))),
-  correlationTable(), smallSentence(), methodOfCorrelations()].filter(Boolean));
+  const part = section("correlation", correlationTitle(),
+    "Does one figure rise with the other? One point a run. All settings and seeds together, then within a setting, " +
+    "whose runs differ in the seed only.");
+  part.append(...[element("div", { class: "charts" }, ...scatters()), correlationTable(), smallSentence(),
+    methodOfCorrelations()].filter(Boolean));
   return part;
 }

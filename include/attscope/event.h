@@ -34,7 +34,7 @@ typedef struct att_measurement {
     const double *samples; /* those of the first sample_count of them; NULL where none were kept */
     int sample_count;
     int64_t undefined; /* samples without a finite number, as NSI's where |x_t| = 0: the mean has none then */
-    bool excluded;     /* of instrument "nsi": the step is the first of its stage, and "tns" leaves it out */
+    bool excluded;     /* another instrument leaves it out: what att_instrument_info.excluded says */
 } att_measurement;
 
 typedef struct att_event {

@@ -14,15 +14,25 @@
 #define ATTSCOPE_MEASURE_H
 
 #include <attscope/event.h>
+#include <attscope/json.h>
 #include <attscope/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What an instrument says about itself; every text is one line. */
+/* How people read a statistic. */
+typedef struct att_statistic_info {
+    const char *name;  /* as in att_measurement; of an instrument with readings without the reading */
+    const char *title; /* in tables and charts: "top-1", "ζ*" */
+    const char *unit;  /* NULL: the instrument's */
+} att_statistic_info;
+
+/* What an instrument says about itself; every text is one line. Tables, charts and rank correlations go by this alone:
+ * none knows an instrument by its name. */
 typedef struct att_instrument_info {
     const char *name, *summary;
+    const char *title; /* "Attention entropy": a heading; NULL: the name */
     const char *unit;
     const char *formula; /* of one sample's number */
     const char *source;  /* where the formula is from */
@@ -32,9 +42,29 @@ typedef struct att_instrument_info {
     bool needs_labels;   /* it compares with the classes of the samples */
     bool scores;         /* a sample is right or wrong: beside a mean stands its standard error, deviation / sqrt(n) */
     bool by_sample;      /* its single samples are worth looking at: att_measure_keep_samples() */
+    bool by_block; /* a block has one node or more that differ from network to network: tables call it by its block */
+    const att_statistic_info
+        *statistics;             /* those with a title or a unit of their own; the last has no name. NULL: none */
+    const char *const *readings; /* every statistic comes once in each, as "tns unit", or is called as the
+                                    reading; NULL-terminated. NULL: none */
+    const char *readings_agree;  /* what it means that all readings have the same figures: "no gates here" */
+    const char *brief;           /* the one statistic in the tables of sweeps; NULL: all */
+    const char *score;           /* the statistic that says how good a network is, per cent; NULL: none */
+    const char *predictor; /* the statistic, in each reading, whose rank correlation with scores sweeps tell unless they
+                              are asked for others; NULL: none */
+    const char *excluded;  /* what the mark of a figure that another instrument leaves out means; NULL: it has none */
 } att_instrument_info;
 ATT_API int att_instrument_count(void);
 ATT_API att_instrument_info att_instrument_at(int index);
+/* False where there is none of that name. */
+ATT_API bool att_instrument_find(const char *name, att_instrument_info *info);
+/* One object with all of that, for records: texts under their names here, where there are any; flags where they are
+ * true; "statistics", an array of {statistic, title, unit}; "readings", an array of texts. */
+ATT_API void att_instrument_write_json(const att_instrument_info *info, att_json_writer *writer);
+
+/* Whether `name` names the figure: "tns/tns unit" of the whole network, "entropy/blocks.3.attn/mean" of a node, all
+ * heads together. */
+ATT_API bool att_measurement_is_called(const att_measurement *measurement, const char *name);
 
 /* Whether `with`, as att_measure_create() takes it, names instruments and options that there are. ERR_NOT_FOUND,
  * ERR_ARGUMENT as there; ERR_MEMORY. */

@@ -39,6 +39,10 @@
 extern "C" {
 #endif
 
+/* The member of a measurement in JSON that is true where another instrument leaves the figure out
+ * (att_measurement.excluded); others lack it. */
+#define ATT_EXCLUDED_KEY "excluded_from_tns"
+
 /* Where a training that continues stood (as att_checkpoint_info says it). */
 typedef struct att_store_resume {
     int64_t epoch; /* epochs finished */

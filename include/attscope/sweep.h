@@ -4,7 +4,8 @@
  * measure.jsonl. Runs of one setting differ in their seed only. A sweep's own folder holds its runs' and
  *
  *   sweep.json   an object: runs, an array of name (of the run's folder in there), setting, seed, status ("measured":
- *                trained and measured; anything else: not yet, or "failed"); settings and correlations as
+ *                trained and measured; anything else: not yet, or "failed"); correlate, an array of {x, y}, where rank
+ *                correlations of other figures than the default were asked; settings and correlations as
  *                att_sweep_write_json() writes them; what it was started with
  */
 #ifndef ATTSCOPE_SWEEP_H
@@ -53,20 +54,29 @@ typedef struct att_sweep_setting {
     int figure_count;
 } att_sweep_setting;
 
-/* Accuracy (top-1 of the measured images) against a reading of TNS, over runs. */
+/* Two figures of a run, as att_measurement_is_called() names them: "tns/tns unit" and "accuracy/top1". */
+typedef struct att_sweep_pair {
+    const char *x, *y;
+} att_sweep_pair;
+enum { ATT_SWEEP_MOST_PAIRS = 32 };
+
+/* The rank correlation of two figures over runs. */
 typedef struct att_sweep_correlation {
-    const char *statistic; /* of instrument "tns": "tns attention", "tns unit" */
-    const char *setting;   /* NULL: over the runs of all settings */
-    att_correlation of;
+    att_sweep_pair of;
+    const char *setting; /* NULL: over the runs of all settings */
+    att_correlation ranks;
 } att_sweep_correlation;
 
 typedef struct att_sweep att_sweep;
 
 /* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and takes them together by setting, settings in the order in which they
- * come. seed: of the correlations. On success *sweep is the caller's; nothing of `runs` is needed any longer. Errors:
- * ERR_ARGUMENT (count), and as att_report_write() says of folders. */
+ * come. pairs: the figures whose rank correlations are asked, up to ATT_SWEEP_MOST_PAIRS; pair_count 0: every
+ * instrument's predictor, in each reading, with every instrument's score (att_instrument_info). seed: of the
+ * correlations. On success *sweep is the caller's; nothing of `runs` and `pairs` is needed any longer. Errors:
+ * ERR_ARGUMENT (counts), and as att_report_write() says of folders. */
 ATT_API ATT_MUST_CHECK att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count,
-                                                 uint64_t seed, att_sweep **sweep);
+                                                 const att_sweep_pair *pairs, int pair_count, uint64_t seed,
+                                                 att_sweep **sweep);
 ATT_API void att_sweep_destroy(att_sweep **sweep);
 
 ATT_API int att_sweep_setting_count(const att_sweep *sweep);
@@ -78,8 +88,8 @@ ATT_API att_measurement att_sweep_figure_at(const att_sweep *sweep, int setting,
 ATT_API att_measurement att_sweep_figure_find(const att_sweep *sweep, int setting, const char *instrument,
                                               const char *node, const char *statistic);
 
-/* For each reading of TNS: over all runs, then, where there are several settings, within each. Runs without both
- * figures, or with NaN, are left out. */
+/* For each pair: over all runs, then, where there are several settings, within each. Runs without both figures, or with
+ * NaN, are left out, and correlations without any run, too. */
 ATT_API int att_sweep_correlation_count(const att_sweep *sweep);
 ATT_API att_sweep_correlation att_sweep_correlation_at(const att_sweep *sweep, int index);
 

@@ -78,14 +78,20 @@ static void report(const void *state, const att_observed *shape, att_figure *fig
                               .undefined = s->undefined};
 }
 
+static const att_statistic_info statistics[] = {
+    {"top1", "top-1", "%"}, {"top5", "top-5", "%"}, {"loss", "loss", "nats"}, {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_accuracy = {
     .info = {.name = "accuracy",
              .summary = "how often the network is right",
+             .title = "Accuracy",
              .unit = "per cent; loss: nats",
              .formula = "100 [class is the largest logit], 100 [class is among the five largest], -ln softmax(z)_class",
              .source = "usual",
              .needs_labels = true,
              .scores = true,
+             .statistics = statistics,
+             .score = "top1",
              .reading = "of equal logits the lower class number comes first; NaN counts as wrong"},
     .ask = ask,
     .state = {size, observe, merge, report},

@@ -17,6 +17,7 @@ static void observe(const att_observed *observed, double *values)
 
 const att_instrument att_instrument_distance = {
     .info = {.name = "distance",
+             .title = "Attention distance",
              .summary = "how far across the image queries look",
              .unit = "image sides",
              .formula = "D = (1/N) sum_i sum_{j != i} a_ij |p_i - p_j|, i and j over the N tokens of the grid",

@@ -15,6 +15,7 @@ static void observe(const att_observed *observed, double *values)
 
 const att_instrument att_instrument_entropy = {
     .info = {.name = "entropy",
+             .title = "Attention entropy",
              .summary = "how evenly queries spread their attention",
              .unit = "nats",
              .formula = "H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one token) and ln N (all alike)",

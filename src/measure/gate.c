@@ -159,6 +159,7 @@ static void observe(const att_observed *observed, double *values)
 
 const att_instrument att_instrument_gate = {
     .info = {.name = "gate",
+             .title = "Gates",
              .summary = "step sizes: what attention multiplies a residual branch by",
              .unit = "1",
              .formula =
@@ -168,7 +169,9 @@ const att_instrument att_instrument_gate = {
              .reading =
                  "a gate made by a sigmoid is below 1 but for rounding, so that share < 1 says little and share < "
                  "0.5 more; quantiles to 1 / 1024; the correlation is Spearman's within a sample, zeta that of "
-                 "nsi's reading attention, steps as in tns; 0 where all gates have the same mean"},
+                 "nsi's reading attention, steps as in tns; 0 where all gates have the same mean",
+             .by_block = true,
+             .brief = "mean"},
     .ask = ask,
     .observe = observe,
 };

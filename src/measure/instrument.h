@@ -113,6 +113,9 @@ bool att_residual_block_next(const att_graph *graph, int after, att_residual_ste
 /* Makes the step's norms a probe, once, and wants its rows; their constant is 0 where the step begins a stage, else 1.
  */
 void att_asking_step_norms(att_asking *asking, const att_residual_step *step);
+/* What dt is in NSI, and so in TNS. Without a gate on any branch both readings are the same. */
+extern const char *const att_nsi_readings[];
+#define ATT_NSI_READINGS_AGREE "no gates here"
 /* Of a row of step norms: |branch| / |before|, |after - before| / |before|. */
 double att_nsi_attention(const float *row);
 double att_nsi_unit(const float *row);

@@ -16,6 +16,7 @@ static void observe(const att_observed *observed, double *values)
 
 const att_instrument att_instrument_jacobian = {
     .info = {.name = "jacobian",
+             .title = "Softmax Jacobian",
              .summary = "how steeply softmax passes gradients on: norms of its Jacobian diag(a) - a a'",
              .unit = "1",
              .formula =

@@ -53,6 +53,7 @@ static void observe(const att_observed *observed, double *values)
 
 const att_instrument att_instrument_nsi = {
     .info = {.name = "nsi",
+             .title = "Neural stiffness index",
              .summary = "neural stiffness index: how large a residual step is beside what it changes",
              .unit = "1",
              .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
@@ -64,7 +65,10 @@ const att_instrument att_instrument_nsi = {
                  "a block; block, with nsi:per=block: one step from before a block's first addition to after its last, "
                  "dt = 1; not defined where |x_t| = 0",
              .options = "per=addition or block",
-             .by_sample = true},
+             .by_sample = true,
+             .readings = att_nsi_readings,
+             .readings_agree = ATT_NSI_READINGS_AGREE,
+             .excluded = "the first step of its stage, which TNS leaves out"},
     .option = {"per", {"addition", "block"}},
     .ask = ask,
     .observe = observe,

@@ -76,6 +76,7 @@ static void observe(const att_observed *observed, double *values)
 
 const att_instrument att_instrument_residual = {
     .info = {.name = "residual",
+             .title = "Rank residual",
              .summary = "rank residual: how far tokens are from all being the same",
              .unit = "1",
              .formula = "|res(X)| / |X|, res(X) = X - 1 m', |X| = sqrt(|X|_1 |X|_inf) (composite) or Frobenius; of the "

@@ -129,6 +129,8 @@ void att_asking_step_norms(att_asking *asking, const att_residual_step *step)
     att_asking_row(asking, name, !step->begins);
 }
 
+const char *const att_nsi_readings[] = {"attention", "unit", NULL};
+
 double att_nsi_attention(const float *row)
 {
     return (double)row[2] / (double)row[0];

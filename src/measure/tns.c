@@ -53,8 +53,12 @@ static void observe(const att_observed *observed, double *values)
     put(stiffness_of(observed, att_nsi_unit), values + 4);
 }
 
+static const att_statistic_info statistics[] = {
+    {"tns", "TNS", NULL}, {"zeta*", "ζ*", NULL}, {"mu", "μ", NULL}, {"zeta*/mu", "ζ*/μ", NULL}, {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_tns = {
     .info = {.name = "tns",
+             .title = "Total neural stiffness",
              .summary = "total neural stiffness of the whole network, with what it is made of",
              .unit = "1",
              .formula = "TNS = zeta* (zeta* / mu - 1), zeta* = max_t zeta, mu = mean_t zeta: the integral of "
@@ -63,7 +67,11 @@ const att_instrument att_instrument_tns = {
              .reading =
                  "of nsi in its readings, attention and unit; the first step of every stage is left out (a stage ends "
                  "where shapes change; a ViT is one stage); mu of each sample; it grows with the square of zeta, so "
-                 "that scales must be compared beside it; not defined where zeta of a step is not"},
+                 "that scales must be compared beside it; not defined where zeta of a step is not",
+             .statistics = statistics,
+             .readings = att_nsi_readings,
+             .readings_agree = ATT_NSI_READINGS_AGREE,
+             .predictor = "tns"},
     .ask = ask,
     .observe = observe,
 };

@@ -22,6 +22,8 @@ typedef struct report {
     int source_count;
     att_sweep_failure *failures; /* runs of the sweeps that are not here */
     int failure_count;
+    att_sweep_pair pairs[ATT_SWEEP_MOST_PAIRS]; /* rank correlations that the sweeps were asked for */
+    int pair_count;
     const char *sweep;     /* what the sweep is called that the page is of; NULL: it is of other runs, too */
     att_report_run *runs;  /* of each source */
     att_map_file *maps;    /* one a run; without a file where it has none */
@@ -91,6 +93,30 @@ static att_status add_failures(report *r, const char *folder, const att_sweep_fi
     return ATT_OK;
 }
 
+static bool has_pair(const report *r, const att_sweep_pair *pair)
+{
+    for (int i = 0; i < r->pair_count; i++)
+        if (strcmp(r->pairs[i].x, pair->x) == 0 && strcmp(r->pairs[i].y, pair->y) == 0)
+            return true;
+    return false;
+}
+
+/* Those of several sweeps together, each once. */
+static att_status add_pairs(report *r, const char *folder, const att_sweep_file *file)
+{
+    for (int i = 0; i < file->pair_count && r->pair_count < ATT_SWEEP_MOST_PAIRS; i++) {
+        att_sweep_pair *pair = &r->pairs[r->pair_count];
+        if (has_pair(r, &file->pairs[i]))
+            continue;
+        *pair = (att_sweep_pair){att_arena_string(&r->arena, file->pairs[i].x),
+                                 att_arena_string(&r->arena, file->pairs[i].y)};
+        if (pair->x == NULL || pair->y == NULL)
+            return att_fail_memory(r->context, strlen(file->pairs[i].x), folder);
+        r->pair_count++;
+    }
+    return ATT_OK;
+}
+
 static att_status add_sweep(report *r, const char *folder, const att_sweep_file *file, bool alone)
 {
     if (file->count == 0)
@@ -101,6 +127,7 @@ static att_status add_sweep(report *r, const char *folder, const att_sweep_file 
             return att_fail_memory(r->context, strlen(file->runs[i].setting), folder);
         ATT_TRY(add_source(r, file->runs[i].folder, setting, file->runs[i].seed));
     }
+    ATT_TRY(add_pairs(r, folder, file));
     return add_failures(r, folder, file, alone);
 }
 
@@ -204,16 +231,7 @@ static void write_instruments(att_json_writer *json)
     att_json_begin_array(json);
     for (int i = 0; i < att_instrument_count(); i++) {
         att_instrument_info info = att_instrument_at(i);
-        const struct {
-            const char *key, *text;
-        } members[] = {{"name", info.name},       {"summary", info.summary}, {"unit", info.unit},
-                       {"formula", info.formula}, {"source", info.source},   {"reading", info.reading}};
-        att_json_begin_object(json);
-        for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++) {
-            att_json_key(json, members[m].key);
-            att_json_string(json, members[m].text);
-        }
-        att_json_end_object(json);
+        att_instrument_write_json(&info, json);
     }
     att_json_end_array(json);
 }
@@ -251,7 +269,7 @@ static att_status write_sweep(att_json_writer *json, const report *r)
         members[i] =
             (att_sweep_member){&r->runs[i], source->setting != NULL ? source->setting : name_of(r, i), source->seed};
     }
-    ATT_TRY(att_sweep_of(r->context, members, r->count, 0, &sweep));
+    ATT_TRY(att_sweep_of(r->context, members, r->count, r->pairs, r->pair_count, 0, &sweep));
     att_json_key(json, "sweep");
     att_json_begin_object(json);
     att_json_key(json, "name");

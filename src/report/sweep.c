@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include <attscope/measure.h>
+#include <attscope/store.h>
 
 #include "core/error.h"
 #include "core/spread.h"
+#include "core/text.h"
 #include "report/sweep.h"
 
 typedef struct setting {
@@ -24,6 +26,8 @@ struct att_sweep {
     att_arena arena; /* of everything below */
     setting *settings;
     int setting_count;
+    att_sweep_pair *pairs;
+    int pair_count;
     att_sweep_correlation *correlations;
     int correlation_count;
 };
@@ -60,11 +64,16 @@ static const att_measurement *figure_of(const att_report_run *run, const att_mea
     return found;
 }
 
-static double value_of(const att_report_run *run, const char *instrument, const char *statistic)
+/* The mean of the figure called `name`; NaN where the run has none. */
+static double value_of(const att_report_run *run, const char *name)
 {
-    const att_measurement wanted = {.instrument = instrument, .node = "", .statistic = statistic, .head = -1};
-    const att_measurement *found = figure_of(run, &wanted);
-    return found ? found->mean : NAN;
+    for (int e = 0; run->measured_apart && e < run->measured.count; e++) {
+        const att_figures *figures = run->measured.records[e];
+        for (int i = 0; i < figures->count; i++)
+            if (att_measurement_is_called(&figures->items[i], name))
+                return figures->items[i].mean;
+    }
+    return NAN;
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
@@ -103,10 +112,8 @@ static att_status name_settings(att_sweep *sweep, const att_sweep_member *member
 
 static const char *unit_of(const char *instrument)
 {
-    for (int i = 0; i < att_instrument_count(); i++)
-        if (strcmp(att_instrument_at(i).name, instrument) == 0)
-            return att_instrument_at(i).unit;
-    return "";
+    att_instrument_info info;
+    return att_instrument_find(instrument, &info) ? info.unit : "";
 }
 
 /* Over the runs of the setting; false where memory is out. */
@@ -159,42 +166,94 @@ static att_status fill_setting(att_sweep *sweep, const att_sweep_member *members
 
 /* --- correlations ------------------------------------------------------------------------------------------------- */
 
+/* "instrument/statistic" or, with a reading, "instrument/statistic reading"; NULL where memory is out. */
+static const char *name_figure(att_sweep *sweep, const char *instrument, const char *statistic, const char *reading)
+{
+    att_text name = {.context = sweep->context};
+    att_text_append(&name, "%s/%s%s%s", instrument, statistic, reading ? " " : "", reading ? reading : "");
+    const char *kept = name.failed ? NULL : att_arena_string(&sweep->arena, name.data);
+    att_text_free(&name);
+    return kept;
+}
+
+/* Adds the predictor, in one reading, with the score of every instrument. */
+static att_status add_pairs(att_sweep *sweep, const att_instrument_info *predicts, const char *reading)
+{
+    for (int i = 0; i < att_instrument_count(); i++) {
+        att_instrument_info info = att_instrument_at(i);
+        if (!info.score || sweep->pair_count == ATT_SWEEP_MOST_PAIRS)
+            continue;
+        att_sweep_pair *pair = &sweep->pairs[sweep->pair_count++];
+        pair->x = name_figure(sweep, predicts->name, predicts->predictor, reading);
+        pair->y = name_figure(sweep, info.name, info.score, NULL);
+        if (!pair->x || !pair->y)
+            return out_of_memory(sweep);
+    }
+    return ATT_OK;
+}
+
+static att_status add_default_pairs(att_sweep *sweep)
+{
+    for (int i = 0; i < att_instrument_count(); i++) {
+        att_instrument_info info = att_instrument_at(i);
+        if (info.predictor && !info.readings)
+            ATT_TRY(add_pairs(sweep, &info, NULL));
+        for (const char *const *reading = info.readings; info.predictor && reading && *reading; reading++)
+            ATT_TRY(add_pairs(sweep, &info, *reading));
+    }
+    return ATT_OK;
+}
+
+static att_status keep_pairs(att_sweep *sweep, const att_sweep_pair *pairs, int count)
+{
+    sweep->pairs = att_arena_allocate(&sweep->arena, ATT_SWEEP_MOST_PAIRS * sizeof *sweep->pairs);
+    if (!sweep->pairs)
+        return out_of_memory(sweep);
+    for (; sweep->pair_count < count; sweep->pair_count++) {
+        att_sweep_pair *kept = &sweep->pairs[sweep->pair_count];
+        kept->x = att_arena_string(&sweep->arena, pairs[sweep->pair_count].x);
+        kept->y = att_arena_string(&sweep->arena, pairs[sweep->pair_count].y);
+        if (!kept->x || !kept->y)
+            return out_of_memory(sweep);
+    }
+    return count > 0 ? ATT_OK : add_default_pairs(sweep);
+}
+
 static att_status correlate(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed,
-                            const char *statistic, const char *within)
+                            const att_sweep_pair *of, const char *within)
 {
     double x[ATT_SWEEP_MOST_RUNS], y[ATT_SWEEP_MOST_RUNS];
-    int pairs = 0;
+    int points = 0;
     for (int i = 0; i < count; i++) {
-        x[pairs] = value_of(members[i].run, "tns", statistic);
-        y[pairs] = value_of(members[i].run, "accuracy", "top1");
-        pairs += isfinite(x[pairs]) && isfinite(y[pairs]) && (!within || strcmp(members[i].setting, within) == 0);
+        x[points] = value_of(members[i].run, of->x);
+        y[points] = value_of(members[i].run, of->y);
+        points += isfinite(x[points]) && isfinite(y[points]) && (!within || strcmp(members[i].setting, within) == 0);
     }
     att_sweep_correlation *c = &sweep->correlations[sweep->correlation_count];
-    *c = (att_sweep_correlation){.statistic = statistic, .setting = within};
-    ATT_TRY(att_correlate(sweep->context, x, y, pairs, seed, &c->of));
-    sweep->correlation_count += pairs > 0;
+    *c = (att_sweep_correlation){.of = *of, .setting = within};
+    ATT_TRY(att_correlate(sweep->context, x, y, points, seed, &c->ranks));
+    sweep->correlation_count += points > 0;
     return ATT_OK;
 }
 
 static att_status correlate_all(att_sweep *sweep, const att_sweep_member *members, int count, uint64_t seed)
 {
-    static const char *const readings[] = {"tns attention", "tns unit"};
-    size_t most = 2 * ((size_t)sweep->setting_count + 1);
+    size_t most = ((size_t)sweep->pair_count + 1) * ((size_t)sweep->setting_count + 1);
     sweep->correlations = att_arena_allocate(&sweep->arena, most * sizeof *sweep->correlations);
     if (!sweep->correlations)
         return out_of_memory(sweep);
-    for (int r = 0; r < 2; r++) {
-        ATT_TRY(correlate(sweep, members, count, seed, readings[r], NULL));
+    for (int p = 0; p < sweep->pair_count; p++) {
+        ATT_TRY(correlate(sweep, members, count, seed, &sweep->pairs[p], NULL));
         for (int s = 0; sweep->setting_count > 1 && s < sweep->setting_count; s++)
-            ATT_TRY(correlate(sweep, members, count, seed, readings[r], sweep->settings[s].name));
+            ATT_TRY(correlate(sweep, members, count, seed, &sweep->pairs[p], sweep->settings[s].name));
     }
     return ATT_OK;
 }
 
 /* --- making one --------------------------------------------------------------------------------------------------- */
 
-att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, uint64_t seed,
-                        att_sweep **out)
+att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, const att_sweep_pair *pairs,
+                        int pair_count, uint64_t seed, att_sweep **out)
 {
     att_sweep *sweep = att_allocate(context, sizeof *sweep);
     if (!sweep)
@@ -204,6 +263,8 @@ att_status att_sweep_of(att_context *context, const att_sweep_member *members, i
     for (int i = 0; status == ATT_OK && i < sweep->setting_count; i++)
         status = fill_setting(sweep, members, count, &sweep->settings[i]);
     if (status == ATT_OK)
+        status = keep_pairs(sweep, pairs, pair_count);
+    if (status == ATT_OK)
         status = correlate_all(sweep, members, count, seed);
     if (status != ATT_OK)
         att_sweep_destroy(&sweep);
@@ -212,11 +273,15 @@ att_status att_sweep_of(att_context *context, const att_sweep_member *members, i
     return status;
 }
 
-att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count, uint64_t seed, att_sweep **sweep)
+att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count, const att_sweep_pair *pairs,
+                          int pair_count, uint64_t seed, att_sweep **sweep)
 {
     if (count < 0 || count > ATT_SWEEP_MOST_RUNS)
         return att_fail(context, ATT_ERR_ARGUMENT, "a sweep of %d runs; from 0 to %d are possible", count,
                         (int)ATT_SWEEP_MOST_RUNS);
+    if (pair_count < 0 || pair_count > ATT_SWEEP_MOST_PAIRS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d correlations of a sweep; from 0 to %d can be asked", pair_count,
+                        (int)ATT_SWEEP_MOST_PAIRS);
     att_report_run *read = att_allocate_array(context, (size_t)count + 1, sizeof *read);
     att_sweep_member *members = att_allocate_array(context, (size_t)count + 1, sizeof *members);
     att_status status = read && members ? ATT_OK : att_fail_memory(context, (size_t)count * sizeof *read, "a sweep");
@@ -227,7 +292,7 @@ att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int c
         done += status == ATT_OK;
     }
     if (status == ATT_OK)
-        status = att_sweep_of(context, members, count, seed, sweep);
+        status = att_sweep_of(context, members, count, pairs, pair_count, seed, sweep);
     for (int i = 0; i < done; i++)
         att_report_run_free(&read[i]);
     att_free(context, members);
@@ -321,7 +386,7 @@ static void write_figure(att_json_writer *json, const att_measurement *figure)
     write_number(json, "deviation", figure->deviation);
     write_integer(json, "n", figure->count);
     if (figure->excluded) {
-        att_json_key(json, "excluded_from_tns");
+        att_json_key(json, ATT_EXCLUDED_KEY);
         att_json_bool(json, true);
     }
     att_json_end_object(json);
@@ -362,15 +427,16 @@ static void write_ranks(att_json_writer *json, const char *key, const att_rank_c
 static void write_correlation(att_json_writer *json, const att_sweep_correlation *c)
 {
     att_json_begin_object(json);
-    write_text(json, "statistic", c->statistic);
+    write_text(json, "x", c->of.x);
+    write_text(json, "y", c->of.y);
     write_text(json, "setting", c->setting);
-    write_integer(json, "n", c->of.count);
-    write_ranks(json, "kendall", &c->of.kendall);
-    write_ranks(json, "spearman", &c->of.spearman);
-    write_integer(json, "permutations", c->of.permutations);
+    write_integer(json, "n", c->ranks.count);
+    write_ranks(json, "kendall", &c->ranks.kendall);
+    write_ranks(json, "spearman", &c->ranks.spearman);
+    write_integer(json, "permutations", c->ranks.permutations);
     att_json_key(json, "exact");
-    att_json_bool(json, c->of.exact);
-    write_integer(json, "resamples", c->of.resamples);
+    att_json_bool(json, c->ranks.exact);
+    write_integer(json, "resamples", c->ranks.resamples);
     att_json_end_object(json);
 }
 

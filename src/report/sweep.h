@@ -12,22 +12,24 @@ typedef struct att_sweep_member {
     uint64_t seed;
 } att_sweep_member;
 
-/* att_sweep_read() of runs that were read; count up to ATT_SWEEP_MOST_RUNS. They may be freed before *sweep. */
-att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, uint64_t seed,
-                        att_sweep **sweep);
+/* att_sweep_read() of runs that were read; counts within their limits. All may be freed before *sweep. */
+att_status att_sweep_of(att_context *context, const att_sweep_member *members, int count, const att_sweep_pair *pairs,
+                        int pair_count, uint64_t seed, att_sweep **sweep);
 
 /* A run that failed; reason: "" where sweep.json names none. */
 typedef struct att_sweep_failure {
     const char *setting, *reason;
 } att_sweep_failure;
 
-/* The runs of sweep.json that are measured, and those that failed. */
+/* The runs of sweep.json that are measured, and those that failed; the correlations that were asked. */
 typedef struct att_sweep_file {
     att_arena arena; /* of everything below */
     att_sweep_run *runs;
     int count;
     att_sweep_failure *failures;
     int failure_count;
+    att_sweep_pair *pairs;
+    int pair_count;
 } att_sweep_file;
 
 /* Where `folder` has a sweep.json: its runs, *found true. On success *file is the caller's, to be zeroed by

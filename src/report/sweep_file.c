@@ -77,6 +77,30 @@ static att_status keep_all(att_sweep_file *file, const char *path, const char *f
     return ATT_OK;
 }
 
+/* Correlations that were asked in place of the default ones. */
+static att_status keep_pairs(att_sweep_file *file, const char *path, const json_t *root)
+{
+    const json_t *list = json_object_get(root, "correlate");
+    size_t count = json_array_size(list);
+    file->pairs = att_arena_allocate(&file->arena, (count + 1) * sizeof *file->pairs);
+    if (!file->pairs)
+        return att_fail_memory(file->arena.context, count * sizeof *file->pairs, path);
+    for (size_t i = 0; i < count; i++) {
+        const char *x = text_of(json_array_get(list, i), "x"), *y = text_of(json_array_get(list, i), "y");
+        if (!x || !y || count > ATT_SWEEP_MOST_PAIRS)
+            return att_fail(
+                file->arena.context, ATT_ERR_FORMAT,
+                "%s: expected \"correlate\" to be an array of at most %d objects, each naming two figures, x "
+                "and y",
+                path, (int)ATT_SWEEP_MOST_PAIRS);
+        att_sweep_pair *pair = &file->pairs[file->pair_count++];
+        *pair = (att_sweep_pair){att_arena_string(&file->arena, x), att_arena_string(&file->arena, y)};
+        if (!pair->x || !pair->y)
+            return att_fail_memory(file->arena.context, strlen(x), path);
+    }
+    return ATT_OK;
+}
+
 static att_status read_path(att_context *context, const char *path, const char *folder, att_sweep_file *file)
 {
     char *bytes = NULL;
@@ -87,6 +111,8 @@ static att_status read_path(att_context *context, const char *path, const char *
     att_free(context, bytes);
     if (status == ATT_OK)
         status = keep_all(file, path, folder, root);
+    if (status == ATT_OK)
+        status = keep_pairs(file, path, root);
     json_decref(root);
     return status;
 }

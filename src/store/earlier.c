@@ -178,10 +178,8 @@ void att_earlier_supersede(att_earlier *earlier, const att_event *measured)
 
 static const char *unit_of(const char *instrument)
 {
-    for (int i = 0; i < att_instrument_count(); i++)
-        if (strcmp(att_instrument_at(i).name, instrument) == 0)
-            return att_instrument_at(i).unit;
-    return NULL;
+    att_instrument_info info;
+    return att_instrument_find(instrument, &info) ? info.unit : NULL;
 }
 
 static int fields_of(json_t *object, att_event_field fields[MOST_FIELDS])

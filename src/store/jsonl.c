@@ -63,7 +63,7 @@ static void write_measurement(att_json_writer *json, const att_measurement *m)
     att_json_key(json, "n");
     att_json_integer(json, m->count);
     if (m->excluded) {
-        att_json_key(json, "excluded_from_tns");
+        att_json_key(json, ATT_EXCLUDED_KEY);
         att_json_bool(json, true);
     }
     write_samples(json, m);

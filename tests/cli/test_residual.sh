@@ -32,7 +32,7 @@ out_has 'layer3.1.add'
 # The first step of each stage is marked, in both readings, in the table, its record and as JSON.
 [ "$(grep -cE '^  layer[123]\.0\.add \* +[0-9]' stdout)" = 6 ] || fail 'first steps of stages are not marked'
 [ "$(grep -cE '^  layer[123]\.1\.add   +[0-9]' stdout)" = 6 ] || fail 'other steps are marked'
-[ "$(grep -cF '  * the first step of its stage: tns leaves it out' stdout)" = 1 ] || fail 'the mark is not explained'
+[ "$(grep -cF '  * the first step of its stage, which TNS leaves out' stdout)" = 1 ] || fail 'the mark is not explained'
 run 0 measure alone.safetensors data --with nsi,tns --output measured --experiment marked --json marked.json
 [ "$(grep -c '"excluded_from_tns": true' marked.json)" = 6 ] || fail 'JSON does not say what is excluded'
 [ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'the record does not'

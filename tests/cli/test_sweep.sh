@@ -36,6 +36,13 @@ usage '--seeds: "1,x" is no list of whole numbers by commas, as 1,2,3' sweep tin
 usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2
 usage '--measure: there is no instrument "nsy"; did you mean "nsi"?' sweep tiny.yaml data --measure accuracy,nsy
 usage 'sweep needs DATA: tiny.yaml names none' sweep tiny.yaml
+usage '--correlate: "tns/mu unit" is not of the form X,Y, two figures' sweep tiny.yaml data --correlate 'tns/mu unit'
+usage '--correlate: "top1" is no figure; one is called INSTRUMENT/STATISTIC or INSTRUMENT/NODE/STATISTIC' \
+    sweep tiny.yaml data --correlate 'tns/mu unit,top1'
+usage '--correlate: there is no instrument "tnss"; did you mean "tns"?' \
+    sweep tiny.yaml data --correlate 'tnss/mu unit,accuracy/top1'
+usage '--correlate: tns is not measured: --measure is accuracy' \
+    sweep tiny.yaml data --measure accuracy --correlate 'tns/mu unit,accuracy/top1'
 usage '--epochs is an option of attscope train: --set epochs=VALUE gives it to all runs, --vary epochs=LIST one value to each setting' \
     sweep tiny.yaml data --epochs 1
 usage 'unknown option --seed; did you mean --seeds?' sweep tiny.yaml data --seed 1
@@ -119,11 +126,11 @@ grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '
 } END { exit bad || NR < 10 }' >wrong || fail "other digits: $(cat wrong)"
 ! grep -q 'without' stderr || fail 'a gate is missed where no network has one'
 [ "$(grep -c '^  blocks.0.add1 \* ' stdout)" = 2 ] || fail 'no NSI in both readings, marked as the first step'
-out_has '  * the first step of its stage: tns leaves it out'
+out_has '  * the first step of its stage, which TNS leaves out'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
     'C are concordant, D discordant' 'n is small'; do out_has "$line"; done
-grep -qE '^  all settings +tns attention +4 ' stdout || fail 'no correlation over all runs'
-grep -qE '^  broadcast=cb_s +tns unit +2 ' stdout || fail 'no correlation within a setting'
+grep -qE '^  all settings +tns/tns attention +4 ' stdout || fail 'no correlation over all runs'
+grep -qE '^  broadcast=cb_s +tns/tns unit +2 ' stdout || fail 'no correlation within a setting'
 [ "$(ls out/tiny | tr '\n' ' ')" = 'broadcast=cb_s-seed1 broadcast=cb_s-seed2 broadcast=none-seed1 broadcast=none-seed2 runs.sqlite sweep.json ' ] ||
     fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
 cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
@@ -149,6 +156,21 @@ run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out
 [ "$(grep -c '^epoch 2/2' stderr)" = 2 ] || fail 'other than the new runs were trained'
 out_has '"instrument": "entropy"'
 [ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'six runs are not measured'
+
+# Any two figures can be correlated; nothing is trained for it, and the page of the folder does the same.
+run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
+    --correlate entropy/blocks.1.attn/mean,accuracy/loss --correlate 'tns/zeta*/mu unit,accuracy/loss'
+[ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs are done again"
+[ "$(grep -c '^  y: ' stdout)" = 1 ] || fail "$command_line: tables of correlations: $(cat stdout)"
+out_has '  y: accuracy/loss'
+grep -qE '^  all settings +entropy/blocks.1.attn/mean +6 ' stdout || fail 'no correlation of a layer'
+grep -qE '^  broadcast=none +tns/zeta\*/mu unit +3 ' stdout || fail 'no correlation of ratios'
+run 0 report out/tiny -o asked.html
+grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss","setting":null,"n":6' asked.html ||
+    fail 'the page correlates other figures'
+run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
+    --correlate entropy/blocks.7.attn/mean,accuracy/loss
+err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean"; out/tiny/runs.sqlite and sweep.json'
 
 # The table shows what was measured, and nothing of what was not.
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \

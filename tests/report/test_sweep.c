@@ -96,7 +96,7 @@ static void figures_are_averaged_over_the_runs_of_a_setting(void **state)
     char folders[RUNS][256];
     write_runs(self, runs, folders);
     att_sweep *sweep = NULL;
-    must(self, att_sweep_read(self->context, runs, RUNS, 0, &sweep));
+    must(self, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
     assert_int_equal(att_sweep_setting_count(sweep), 2);
     att_sweep_setting a = att_sweep_setting_at(sweep, 0), b = att_sweep_setting_at(sweep, 1);
     assert_string_equal(a.name, "a");
@@ -125,27 +125,40 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     char folders[RUNS][256];
     write_runs(self, runs, folders);
     att_sweep *sweep = NULL;
-    must(self, att_sweep_read(self->context, runs, RUNS, 0, &sweep));
+    must(self, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
     assert_int_equal(att_sweep_correlation_count(sweep), 3); /* no run has the other reading */
     att_sweep_correlation all = att_sweep_correlation_at(sweep, 0), a = att_sweep_correlation_at(sweep, 1);
     assert_null(all.setting);
-    assert_string_equal(all.statistic, "tns attention");
-    assert_int_equal(all.of.count, RUNS);
-    near(all.of.kendall.value, 1.0 / 15); /* 8 of 15 pairs concordant */
+    assert_string_equal(all.of.x, "tns/tns attention");
+    assert_string_equal(all.of.y, "accuracy/top1");
+    assert_int_equal(all.ranks.count, RUNS);
+    near(all.ranks.kendall.value, 1.0 / 15); /* 8 of 15 pairs concordant */
     assert_string_equal(a.setting, "a");
-    near(a.of.kendall.value, -1.0 / 3);
-    assert_true(isnan(a.of.kendall.low));
+    near(a.ranks.kendall.value, -1.0 / 3);
+    assert_true(isnan(a.ranks.kendall.low));
     att_sweep_destroy(&sweep);
 
-    must(self, att_sweep_read(self->context, runs, 3, 0, &sweep)); /* one setting: not twice the same */
+    const att_sweep_pair pairs[] = {{"accuracy/top1", "nsi/layer1.0.add/attention"}, {"accuracy/top1", "tns/nothing"}};
+    must(self, att_sweep_read(self->context, runs, RUNS, pairs, 2, 0, &sweep));
+    assert_int_equal(att_sweep_correlation_count(sweep), 3); /* none of a figure that no run has */
+    all = att_sweep_correlation_at(sweep, 0);
+    assert_string_equal(all.of.x, "accuracy/top1");
+    assert_string_equal(all.of.y, "nsi/layer1.0.add/attention");
+    assert_int_equal(all.ranks.count, RUNS - 1); /* NaN has no rank */
+    att_sweep_destroy(&sweep);
+    assert_int_equal(att_sweep_read(self->context, runs, RUNS, pairs, ATT_SWEEP_MOST_PAIRS + 1, 0, &sweep),
+                     ATT_ERR_ARGUMENT);
+
+    must(self, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep)); /* one setting: not twice the same */
     assert_int_equal(att_sweep_correlation_count(sweep), 1);
     att_sweep_destroy(&sweep);
-    must(self, att_sweep_read(self->context, runs, 0, 0, &sweep));
+    must(self, att_sweep_read(self->context, runs, 0, NULL, 0, 0, &sweep));
     assert_int_equal(att_sweep_setting_count(sweep) + att_sweep_correlation_count(sweep), 0);
     att_sweep_destroy(&sweep);
-    assert_int_equal(att_sweep_read(self->context, runs, ATT_SWEEP_MOST_RUNS + 1, 0, &sweep), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sweep_read(self->context, runs, ATT_SWEEP_MOST_RUNS + 1, NULL, 0, 0, &sweep),
+                     ATT_ERR_ARGUMENT);
     runs[2].folder = "/nowhere";
-    assert_int_equal(att_sweep_read(self->context, runs, RUNS, 0, &sweep), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep), ATT_ERR_NOT_FOUND);
 }
 
 static att_run_state state_of(const scratch *self, const char *folder, const char *with)

@@ -518,10 +518,9 @@ def read_little(browser):
     os.makedirs(os.path.join(folder, "empty"))
     figure = '{"instrument":"%s","node":"n","statistic":"mean","mean":null,"deviation":null,"n":0}'
     with open(os.path.join(folder, "empty", "measure.jsonl"), "w", encoding="utf-8") as file:
-        file.write(
-            '{"event":"measure","measurements":[%s]}\n'
-            % ",".join(figure % name for name in (*DEPTHS, "tns", "accuracy", "unheard of"))
-        )
+        figures = [figure % name for name in (*DEPTHS, "tns", "accuracy", "unheard of")]
+        figures.append((figure % "of networks").replace('"node":"n"', '"node":""'))
+        file.write('{"event":"measure","measurements":[%s]}\n' % ",".join(figures))
     for names in (["begun"], ["empty"], ["begun", "empty"]):
         page = browser.open(report(names, "little.html"))
         check(not page.complaints(), f"{names}: {page.complaints()}")
@@ -531,7 +530,8 @@ def read_little(browser):
             for (const part of copy.querySelectorAll("script, .method")) part.remove();
             return copy.outerHTML;
         })()""")
-        check(names == ["begun"] or "unheard of" in text, f"{names}: an unknown instrument is left out")
+        for unknown in ("unheard of", "of networks"):
+            check(names == ["begun"] or unknown in text, f"{names}: {unknown}, an unknown instrument, is left out")
         check(
             not any(word in text for word in ("NaN", "undefined", "null")),
             f"{names}: what is not there is shown as NaN, undefined or null",
@@ -977,8 +977,8 @@ def check_values(files):
     """The values of an instrument, to the last bit, under their names and units."""
     for instrument, unit in (("entropy", ", nats"), ("distance", ", image sides"), ("nsi", "")):
         rows = read_csv(files[f"4-runs-{instrument}-table.csv"])
-        tns = ["TNS"] if instrument == "nsi" else []
-        wanted = ["run", "statistic", "node", "head", f"mean{unit}", f"deviation{unit}", "n", *tns]
+        mark = ["mark"] if instrument == "nsi" else []
+        wanted = ["run", "statistic", "node", "head", f"mean{unit}", f"deviation{unit}", "n", *mark]
         check(rows[0] == wanted, f"{instrument}: columns {rows[0]}, wanted {wanted}")
         found = {tuple(row[:4]): row[4:] for row in rows[1:]}
         for name in NAMES:
@@ -990,7 +990,7 @@ def check_values(files):
                     row and float(row[0]) == m["mean"] and float(row[1]) == m["deviation"] and row[2] == str(m["n"]),
                     f"{instrument} in the CSV: {row}, in the file: {m}",
                 )
-                check(not tns or row[3] == ("left out *" if m["node"] == "blocks.0.add1" else "counted"), f"{row}")
+                check(not mark or row[3] == ("left out *" if m["node"] == "blocks.0.add1" else "counted"), f"{row}")
         check(not found, f"{instrument}: rows of nothing: {found}")
 
 
@@ -1303,10 +1303,29 @@ def read_sweep(browser):
     for reading, marks in zip(("attention", "unit"), found["scatter"]):
         pairs = [(figure_of(name, "tns", f"tns {reading}"), score) for name, score in zip(names, scores)]
         check(sorted(map(tuple, marks)) == sorted(pairs), f"scatter, {reading}: {marks}")
-        row = next(row for row in found["ranks"] if row[:3] == ["all settings", reading, "3"])
+        row = next(row for row in found["ranks"] if row[:4] == ["all settings", f"TNS, {reading}", "top-1", "3"])
         expected = tau_b(pairs)
-        check((row[3] == "" and expected is None) or near(float(row[3]), expected), f"tau-b {row[3]}, {expected}")
+        check((row[4] == "" and expected is None) or near(float(row[4]), expected), f"tau-b {row[4]}, {expected}")
     check(not page.complaints(), f"console, sweep: {page.complaints()}")
+    read_asked(browser, runs, names)
+
+
+def read_asked(browser, runs, names):
+    """Rank correlations that a sweep was asked for take the place of the usual ones."""
+    pairs = [("entropy/blocks.1.attn/mean", "accuracy/loss"), ("tns/zeta*/mu unit", "accuracy/loss")]
+    with open(os.path.join(folder, "sweep.json"), "w", encoding="utf-8") as file:
+        json.dump({"runs": runs, "correlate": [{"x": x, "y": y} for x, y in pairs]}, file)
+    page = browser.open(report([""], "asked.html"))
+    os.remove(os.path.join(folder, "sweep.json"))
+    found = page.evaluate(READ_SWEEP)
+    titles = page.evaluate("[...document.querySelectorAll('#correlation h2, #correlation h3')].map(h => h.textContent)")
+    wanted = ["Figures against each other", "Loss nats against entropy mean of blocks.1.attn",
+              "Loss nats against ζ*/μ, reading unit"]
+    check(titles == wanted, f"titles of what was asked: {titles}")
+    losses = [figure_of(name, "accuracy", "loss") for name in names]
+    stiffness = [figure_of(name, "tns", "zeta*/mu unit") for name in names]
+    check(sorted(map(tuple, found["scatter"][1])) == sorted(zip(stiffness, losses)), f"asked: {found['scatter'][1]}")
+    check(not page.complaints(), f"console, asked: {page.complaints()}")
 
 
 def read_entropies(browser):
@@ -1328,7 +1347,7 @@ def read_entropies(browser):
         "[...document.querySelector('#settings table').rows].map(row =>"
         "[...row.cells].map(cell => cell.dataset.value ?? cell.textContent).slice(5))"
     )
-    check(rows == [["top-1 %", "entropy, mean over layers, nats"], ["50", "2.25"]], f"what was measured: {rows}")
+    check(rows == [["top-1, %", "entropy, mean over layers, nats"], ["50", "2.25"]], f"what was measured: {rows}")
     check(not page.complaints(), f"console, entropies: {page.complaints()}")
 
 

@@ -1,0 +1,99 @@
+/* What instruments say about themselves, and how figures are called. */
+#include <string.h>
+
+#include <attscope/measure.h>
+
+bool att_instrument_find(const char *name, att_instrument_info *info)
+{
+    for (int i = 0; i < att_instrument_count(); i++) {
+        *info = att_instrument_at(i);
+        if (strcmp(info->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* --- as JSON ------------------------------------------------------------------------------------------------------ */
+
+static void write_text(att_json_writer *writer, const char *key, const char *text)
+{
+    if (!text)
+        return;
+    att_json_key(writer, key);
+    att_json_string(writer, text);
+}
+
+static void write_flag(att_json_writer *writer, const char *key, bool set)
+{
+    if (!set)
+        return;
+    att_json_key(writer, key);
+    att_json_bool(writer, true);
+}
+
+static void write_statistics(att_json_writer *writer, const att_statistic_info *statistics)
+{
+    att_json_key(writer, "statistics");
+    att_json_begin_array(writer);
+    for (; statistics->name; statistics++) {
+        att_json_begin_object(writer);
+        write_text(writer, "statistic", statistics->name);
+        write_text(writer, "title", statistics->title);
+        write_text(writer, "unit", statistics->unit);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
+static void write_readings(att_json_writer *writer, const char *const *readings)
+{
+    att_json_key(writer, "readings");
+    att_json_begin_array(writer);
+    for (; *readings; readings++)
+        att_json_string(writer, *readings);
+    att_json_end_array(writer);
+}
+
+void att_instrument_write_json(const att_instrument_info *info, att_json_writer *writer)
+{
+    att_json_begin_object(writer);
+    write_text(writer, "name", info->name);
+    write_text(writer, "summary", info->summary);
+    write_text(writer, "title", info->title);
+    write_text(writer, "unit", info->unit);
+    write_text(writer, "formula", info->formula);
+    write_text(writer, "source", info->source);
+    write_text(writer, "reading", info->reading);
+    write_text(writer, "options", info->options);
+    write_flag(writer, "needs_labels", info->needs_labels);
+    write_flag(writer, "scores", info->scores);
+    write_flag(writer, "by_sample", info->by_sample);
+    write_flag(writer, "by_block", info->by_block);
+    if (info->statistics)
+        write_statistics(writer, info->statistics);
+    if (info->readings)
+        write_readings(writer, info->readings);
+    write_text(writer, "readings_agree", info->readings_agree);
+    write_text(writer, "brief", info->brief);
+    write_text(writer, "score", info->score);
+    write_text(writer, "predictor", info->predictor);
+    write_text(writer, "excluded", info->excluded);
+    att_json_end_object(writer);
+}
+
+/* --- names of figures --------------------------------------------------------------------------------------------- */
+
+/* The rest of `name` behind `part`; NULL where it begins otherwise. */
+static const char *behind(const char *name, const char *part)
+{
+    size_t length = strlen(part);
+    return name && strncmp(name, part, length) == 0 ? name + length : NULL;
+}
+
+bool att_measurement_is_called(const att_measurement *m, const char *name)
+{
+    name = behind(behind(name, m->instrument), "/");
+    if (*m->node)
+        name = behind(behind(name, m->node), "/");
+    return m->head < 0 && name && strcmp(name, m->statistic) == 0;
+}
