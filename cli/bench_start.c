@@ -16,15 +16,16 @@ static double now(void)
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
-/* Image to logits; *read is the instant when it was decoded, *done when its logits were there. */
-static int classify(cli_app *cli, const char *path, const cli_loaded *loaded, att_classifier *classifier, float *logits,
-                    double *read, double *done)
+/* Image to answer; *read is the instant when it was decoded, *done when its answer was there. */
+static int predict(cli_app *cli, const char *path, const cli_loaded *loaded, att_predictor *predictor, double *read,
+                   double *done)
 {
+    att_batch outputs;
     att_image image = {0};
     int code = cli_check(cli, att_image_read(cli->context, path, loaded->transform.channels, NULL, &image));
     *read = now();
     if (code == CLI_OK)
-        code = cli_check(cli, att_classifier_image(classifier, &image, logits));
+        code = cli_check(cli, att_predictor_image(predictor, &image, &outputs));
     *done = now();
     att_image_free(cli->context, &image);
     return code;
@@ -33,21 +34,17 @@ static int classify(cli_app *cli, const char *path, const cli_loaded *loaded, at
 static int answer(const bench_call *call, const cli_loaded *loaded, bench_instants *instants)
 {
     const cli_engine *engine = &call->settings->engine;
-    att_classifier *classifier = NULL;
-    int code = cli_check(call->cli, att_classifier_create(loaded->model, loaded->weights, &loaded->transform,
-                                                          engine->backend, cli_engine_precision(engine), &classifier));
+    att_predictor *predictor = NULL;
+    int code = cli_check(call->cli, att_predictor_create(loaded->model, loaded->weights, &loaded->transform,
+                                                         engine->backend, cli_engine_precision(engine), &predictor));
     if (code != CLI_OK)
         return code;
     instants->ready = now();
     double again;
-    float *logits = malloc((size_t)att_classifier_classes(classifier) * sizeof *logits);
-    code = logits ? CLI_OK : cli_failure("out of memory");
+    code = predict(call->cli, call->operands[1], loaded, predictor, &instants->image, &instants->first);
     if (code == CLI_OK)
-        code = classify(call->cli, call->operands[1], loaded, classifier, logits, &instants->image, &instants->first);
-    if (code == CLI_OK)
-        code = classify(call->cli, call->operands[1], loaded, classifier, logits, &again, &instants->second);
-    free(logits);
-    att_classifier_destroy(&classifier);
+        code = predict(call->cli, call->operands[1], loaded, predictor, &again, &instants->second);
+    att_predictor_destroy(&predictor);
     return code;
 }
 
@@ -73,20 +70,24 @@ static int run_job(const bench_call *call, const char *job)
 
 /* --- the parent --------------------------------------------------------------------------------------------------- */
 
-enum { PROCESS, CONTEXT, CHECKPOINT, PLAN, IMAGE, NETWORK, TOGETHER, SECOND, STAGE_COUNT };
+/* X(stage, key in JSON, text) */
+#define STAGE_LIST(X)                                        \
+    X(PROCESS, process, "process started, flags read")       \
+    X(CONTEXT, context, "threads started")                   \
+    X(CHECKPOINT, checkpoint, "network found, weights read") \
+    X(PLAN, plan, "plan compiled, arenas made")              \
+    X(IMAGE, image, "image decoded")                         \
+    X(NETWORK, network, "transformed, weights packed, run")  \
+    X(TOGETHER, first_logits, "from start to first logits")  \
+    X(SECOND, second_logits, "a second image")
+
+#define STAGE_ENUM(stage, key, text) stage,
+enum { STAGE_LIST(STAGE_ENUM) STAGE_COUNT };
 typedef struct stage {
     const char *key, *text;
 } stage;
-static const stage stages[STAGE_COUNT] = {
-    [PROCESS] = {"process", "process started, flags read"},
-    [CONTEXT] = {"context", "threads started"},
-    [CHECKPOINT] = {"checkpoint", "network found, weights read"},
-    [PLAN] = {"plan", "plan compiled, arenas made"},
-    [IMAGE] = {"image", "image decoded"},
-    [NETWORK] = {"network", "transformed, weights packed, run"},
-    [TOGETHER] = {"first_logits", "from start to first logits"},
-    [SECOND] = {"second_logits", "a second image"},
-};
+#define STAGE_ROW(stage, key, text) [stage] = {#key, text},
+static const stage stages[STAGE_COUNT] = {STAGE_LIST(STAGE_ROW)};
 
 typedef struct times {
     double of[STAGE_COUNT][BENCH_REPEATS];

@@ -1,52 +1,33 @@
 /* attscope predict: what a checkpoint sees in images. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "answer.h"
 #include "flags.h"
 #include "labels.h"
+#include "metrics.h"
 #include "network.h"
 #include "stop.h"
 
-typedef struct answer {
-    int topk;
-    bool logits, use_ema;
-    const char *labels;
-} answer;
-
 typedef struct settings {
-    answer answer;
+    cli_answer answer;
+    bool use_ema;
     cli_network network;
     cli_preprocess preprocess;
     cli_engine engine;
     cli_output output;
 } settings;
 
-static const cli_option answer_options[] = {
-    {"topk", .letter = 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(answer, topk), .low = 1,
-     .high = 10000000},
-    {"labels", .kind = CLI_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, CLI_AT(answer, labels)},
-    {"logits", .kind = CLI_FLAG, .help = "the network's outputs too; all of them in JSON", CLI_AT(answer, logits)},
-    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(answer, use_ema)},
+static const cli_option weight_options[] = {
+    {"use-ema", .kind = CLI_FLAG, .help = "take the averaged weights", CLI_AT(settings, use_ema)},
 };
-
-static void answer_defaults(void *values)
-{
-    ((answer *)values)->topk = 5;
-}
-
-static const cli_group answer_group = {"Answers", answer_options, sizeof answer_options / sizeof *answer_options,
-                                       .defaults = answer_defaults};
+static const cli_group weight_group = {"Answers", .options = weight_options, .count = 1};
 
 static const cli_use uses[] = {
-    {&answer_group, offsetof(settings, answer)},
-    {&cli_group_network, offsetof(settings, network)},
-    {&cli_group_preprocess, offsetof(settings, preprocess)},
-    {&cli_group_engine, offsetof(settings, engine)},
-    {&cli_group_output, offsetof(settings, output)},
+    {&cli_group_answer, offsetof(settings, answer)},   {&weight_group, 0},
+    {&cli_group_network, offsetof(settings, network)}, {&cli_group_preprocess, offsetof(settings, preprocess)},
+    {&cli_group_engine, offsetof(settings, engine)},   {&cli_group_output, offsetof(settings, output)},
 };
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
@@ -54,67 +35,37 @@ static const cli_use uses[] = {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    att_classifier *classifier;
+    att_predictor *predictor;
     cli_labels labels;
-    float *logits;
-    att_ranked *top;
+    att_answer_options shown;
     att_json_writer *writer; /* NULL: no JSON */
     int channels;            /* of the network's images */
     bool compared;           /* the first image was looked at for colours */
     int64_t seen, missed;    /* images; those without an answer */
 } job;
 
-static void print_answer(const job *j, const char *path, int count)
+static void print_line(void *user, const char *text)
 {
-    cli_print("%s\n", path);
-    for (int i = 0; i < count; i++) {
-        const att_ranked *r = &j->top[i];
-        const char *label = cli_label_of(&j->labels, r->class_number);
-        cli_print("  %6.2f %%", 100 * r->probability);
-        if (j->settings->answer.logits)
-            cli_print("  %9.4f", (double)r->logit);
-        cli_print("  %6d%s%s\n", r->class_number, label ? "  " : "", label ? label : "");
-    }
+    (void)user;
+    cli_print("  %s\n", text);
 }
 
-static void write_answer(const job *j, const char *path, int count)
+static att_status show_answer(const job *j, const char *path, const att_batch *answer)
 {
-    att_json_writer *w = j->writer;
-    att_json_begin_object(w);
-    att_json_key(w, "image");
-    att_json_string(w, path);
-    att_json_key(w, "top");
-    att_json_begin_array(w);
-    for (int i = 0; i < count; i++) {
-        const char *label = cli_label_of(&j->labels, j->top[i].class_number);
-        att_json_begin_object(w);
-        att_json_key(w, "class");
-        att_json_integer(w, j->top[i].class_number);
-        if (label) {
-            att_json_key(w, "label");
-            att_json_string(w, label);
-        }
-        att_json_key(w, "probability");
-        att_json_number(w, j->top[i].probability);
-        att_json_end_object(w);
+    att_context *context = j->cli->context;
+    const char *task = cli_task().name;
+    att_status status = ATT_OK;
+    if (cli_prints(j->settings->output.json)) {
+        cli_print("%s\n", path);
+        status = att_task_describe(context, task, answer, &j->shown, print_line, NULL);
     }
-    att_json_end_array(w);
-    if (j->settings->answer.logits) {
-        att_json_key(w, "logits");
-        att_json_begin_array(w);
-        for (int i = 0; i < att_classifier_classes(j->classifier); i++)
-            att_json_number(w, (double)j->logits[i]);
-        att_json_end_array(w);
-    }
-    att_json_end_object(w);
-}
-
-static bool all_finite(const float *values, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!isfinite(values[i]))
-            return false;
-    return true;
+    if (!j->writer || status != ATT_OK)
+        return status;
+    att_json_begin_object(j->writer);
+    cli_json_text(j->writer, ATT_ANSWER_IMAGE, path);
+    status = att_task_write(context, task, answer, &j->shown, j->writer);
+    att_json_end_object(j->writer);
+    return status;
 }
 
 /* An image that gave no answer; its reason is said, and the others follow. */
@@ -125,40 +76,33 @@ static void miss_image(job *j, const char *name)
     if (!j->writer)
         return;
     att_json_begin_object(j->writer);
-    cli_json_text(j->writer, "image", name);
+    cli_json_text(j->writer, ATT_ANSWER_IMAGE, name);
     cli_json_text(j->writer, "error", att_context_message(j->cli->context));
     att_json_end_object(j->writer);
 }
 
-/* What the classifier says of the image with this name, or why it says nothing. */
-static int answer_image(job *j, const char *name, att_status status)
+/* What the network says of the image with this name, or why it says nothing. */
+static int answer_image(job *j, const char *name, const att_batch *answer, att_status status)
 {
-    const settings *s = j->settings;
-    int classes = att_classifier_classes(j->classifier);
     j->seen++;
     if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
         return cli_check(j->cli, status);
+    if (status == ATT_ERR_NONFINITE)
+        return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", name);
     if (status != ATT_OK) {
         miss_image(j, name);
         return CLI_OK;
     }
-    if (!all_finite(j->logits, classes))
-        return cli_failure("%s: the network answers with NaN or infinity; its weights are damaged", name);
-    int found = att_rank_classes(j->logits, classes, j->top, s->answer.topk);
-    if (cli_prints(s->output.json))
-        print_answer(j, name, found);
-    if (j->writer)
-        write_answer(j, name, found);
-    return CLI_OK;
+    return cli_check(j->cli, show_answer(j, name, answer));
 }
 
-static att_status classify(const job *j, const att_dataset *dataset, int64_t index)
+static att_status predict(const job *j, const att_dataset *dataset, int64_t index, att_batch *answer)
 {
     att_image image;
     att_status status = att_dataset_read(dataset, j->cli->context, index, j->channels, &image);
     if (status != ATT_OK)
         return status;
-    status = att_classifier_image(j->classifier, &image, j->logits);
+    status = att_predictor_image(j->predictor, &image, answer);
     att_image_free(j->cli->context, &image);
     return status;
 }
@@ -184,8 +128,10 @@ static void say_colours_of_file(job *j, const char *path)
 
 static int answer_file(job *j, const char *path)
 {
+    att_batch answer = {0};
     say_colours_of_file(j, path);
-    return answer_image(j, path, att_classifier_file(j->classifier, path, j->logits));
+    att_status status = att_predictor_file(j->predictor, path, &answer);
+    return answer_image(j, path, &answer, status);
 }
 
 static int answer_dataset(job *j, const char *path)
@@ -195,14 +141,20 @@ static int answer_dataset(job *j, const char *path)
     options.unlabelled = true;
     att_status status = att_dataset_open(j->cli->context, path, &options, &dataset);
     if (status != ATT_OK)
-        return answer_image(j, path, status);
+        return answer_image(j, path, NULL, status);
     say_colours(j, dataset);
     int code = CLI_OK;
     for (int64_t i = 0; code == CLI_OK && i < att_dataset_count(dataset); i++) {
         enum { NAME_SIZE = 8192 };
         char name[NAME_SIZE];
         att_dataset_name(dataset, i, name, sizeof name);
-        code = cli_stop_asked() ? CLI_STOPPED : answer_image(j, name, classify(j, dataset, i));
+        if (cli_stop_asked()) {
+            code = CLI_STOPPED;
+        } else {
+            att_batch answer = {0};
+            att_status read = predict(j, dataset, i, &answer);
+            code = answer_image(j, name, &answer, read);
+        }
     }
     att_dataset_close(&dataset);
     return code;
@@ -238,17 +190,16 @@ static int prepare(job *j, const cli_loaded *loaded)
 {
     const settings *s = j->settings;
     int code =
-        cli_check(j->cli, att_classifier_create(loaded->model, loaded->weights, &loaded->transform, s->engine.backend,
-                                                cli_engine_precision(&s->engine), &j->classifier));
+        cli_check(j->cli, att_predictor_create(loaded->model, loaded->weights, &loaded->transform, s->engine.backend,
+                                               cli_engine_precision(&s->engine), &j->predictor));
     if (code != CLI_OK)
         return code;
     j->channels = loaded->transform.channels;
-    size_t classes = (size_t)att_classifier_classes(j->classifier);
-    j->logits = calloc(classes, sizeof *j->logits);
-    j->top = calloc(classes, sizeof *j->top);
-    if (!j->logits || !j->top)
-        return cli_failure("out of memory for %zu classes", classes);
-    code = cli_labels_choose(j->cli, s->answer.labels, loaded->file, (int)classes, &j->labels);
+    code = cli_labels_choose(j->cli, s->answer.labels, loaded->file, loaded->identity.options.num_classes, &j->labels);
+    j->shown = (att_answer_options){.labels = (const char *const *)j->labels.names,
+                                    .label_count = j->labels.count,
+                                    .most = s->answer.most,
+                                    .outputs = s->answer.outputs};
     if (code == CLI_OK && s->output.json)
         code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
     return code;
@@ -263,7 +214,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)
-        code = cli_load(cli, operands[0], &s->network, &s->preprocess, s->answer.use_ema, &loaded);
+        code = cli_load(cli, operands[0], &s->network, &s->preprocess, s->use_ema, &loaded);
     if (code == CLI_OK)
         code = cli_classes_need(&loaded, "it predicts nothing");
     if (code == CLI_OK)
@@ -282,10 +233,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     else if (code == CLI_OK && j.missed > 0)
         code = CLI_FAILURE;
     att_json_writer_destroy(&j.writer);
-    att_classifier_destroy(&j.classifier);
+    att_predictor_destroy(&j.predictor);
     cli_labels_free(&j.labels);
-    free(j.logits);
-    free(j.top);
     cli_unload(&loaded);
     return code;
 }

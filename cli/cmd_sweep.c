@@ -59,10 +59,9 @@ static const cli_option measure_options[] = {
          "nothing for them; all: every one (default " SWEEP_MEASURE ", without those that no network has anything for)",
      CLI_AT(settings, measure)},
     {"correlate", .kind = CLI_TEXTS, .value = "X,Y",
-     .help = "two figures whose rank correlation over runs is told, as in 'tns/tns unit,accuracy/top1' or "
-             "'entropy/blocks.3.attn/mean,accuracy/top1'; given several times: several (default: total neural "
-             "stiffness, in "
-             "both readings, with the accuracy)",
+     .help = "two figures whose rank correlation over runs is told, each INSTRUMENT/STATISTIC or "
+             "INSTRUMENT/NODE/STATISTIC, as in 'tns/tns unit,entropy/blocks.3.attn/mean'; given several times: several "
+             "(default: total neural stiffness, in both readings, with the accuracy)",
      CLI_AT(settings, correlate), .once = true},
 };
 

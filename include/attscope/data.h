@@ -86,6 +86,8 @@ ATT_API void att_dataset_close(att_dataset **dataset);
 ATT_API ATT_MUST_CHECK att_status att_dataset_open_images(att_context *context, const char *const *paths, int count,
                                                           const att_dataset_options *options, att_dataset **dataset);
 
+/* The format of a single image file. */
+#define ATT_FORMAT_IMAGE "image"
 /* "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip"; "images" of several paths. */
 ATT_API const char *att_dataset_format(const att_dataset *dataset);
 /* The split folder or file that was taken ("train", "t10k", "test"); "" where there are none. */

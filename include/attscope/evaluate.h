@@ -56,26 +56,18 @@ ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, co
                                 att_evaluation *result);
 
 /* A network ready for one image after another. Model and weights must outlive it; the rest is copied. backend,
- * precision: as above. ERR_ARGUMENT for a model without a head. */
-typedef struct att_classifier att_classifier;
-ATT_API ATT_MUST_CHECK att_status att_classifier_create(const att_model *model, att_weights *weights,
-                                                        const att_transform_options *transform, const char *backend,
-                                                        att_precision precision, att_classifier **classifier);
-ATT_API void att_classifier_destroy(att_classifier **classifier);
-ATT_API int att_classifier_classes(const att_classifier *classifier);
-/* logits: room for att_classifier_classes() values. */
-ATT_API att_status att_classifier_image(att_classifier *classifier, const att_image *image, float *logits);
+ * precision: as above. */
+typedef struct att_predictor att_predictor;
+ATT_API ATT_MUST_CHECK att_status att_predictor_create(const att_model *model, att_weights *weights,
+                                                       const att_transform_options *transform, const char *backend,
+                                                       att_precision precision, att_predictor **predictor);
+ATT_API void att_predictor_destroy(att_predictor **predictor);
+/* *answer: the network's outputs, by name, for one sample; all of it is the predictor's and valid until its next image.
+ * att_task_write() and att_task_describe() say what it means. ERR_NONFINITE, with *answer set, where NaN or infinity is
+ * among the outputs. */
+ATT_API att_status att_predictor_image(att_predictor *predictor, const att_image *image, att_batch *answer);
 /* The same from a JPEG, PNG or WebP file. */
-ATT_API att_status att_classifier_file(att_classifier *classifier, const char *path, float *logits);
-
-/* The `k` largest logits, largest first (of equal ones the lower class first), with their softmax over all classes.
- * Returns how many were written: min(k, classes). */
-typedef struct att_ranked {
-    int class_number;
-    float logit;
-    double probability;
-} att_ranked;
-ATT_API int att_rank_classes(const float *logits, int classes, att_ranked *top, int k);
+ATT_API att_status att_predictor_file(att_predictor *predictor, const char *path, att_batch *answer);
 
 #ifdef __cplusplus
 }

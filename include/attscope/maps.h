@@ -45,6 +45,8 @@ extern "C" {
 /* The version that is written. Version 1, which had no such entry, kept bytes scaled to the largest weight of a row and
  * no figures. */
 #define ATT_MAPS_FORMAT "2"
+/* The tensor of images. */
+#define ATT_MAPS_IMAGE "image"
 
 /* The figures of a query: the last dimension of <node>.figures. */
 typedef enum att_maps_figure {

@@ -9,6 +9,7 @@
 
 #include <attscope/data.h>
 #include <attscope/graph.h>
+#include <attscope/json.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -54,6 +55,35 @@ typedef struct att_task_setup {
  * t = (1 - smoothing) onehot + smoothing / classes; or, where images are mixed, t itself, [classes] of the graph's
  * type. The loss is -sum t ln softmax(logits). */
 ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
+
+/* How a network's answer to one image is shown. */
+typedef struct att_answer_options {
+    const char *const *labels; /* names of the classes, by number; those from label_count on have none */
+    int label_count;
+    int most;     /* classes to name, the likeliest: at least 1 */
+    bool outputs; /* the network's outputs too */
+} att_answer_options;
+/* The member of an answer in JSON that names its image, which whoever begins the object writes. */
+#define ATT_ANSWER_IMAGE "image"
+/* Writes what the answer (att_predictor_image()) means as members of the JSON object that is open. Of classification:
+ * "top", an array of {"class", "label" where there is one, "probability"}, the likeliest first; with `outputs` also
+ * "logits", an array of all of them. Errors: ERR_NOT_FOUND (task), ERR_MISMATCH (the task reads an output that the
+ * answer lacks), ERR_MEMORY. */
+ATT_API att_status att_task_write(att_context *context, const char *task, const att_batch *answer,
+                                  const att_answer_options *options, att_json_writer *writer);
+/* The same for people, line by line: calls line(user, text) for each; the text has no newline. */
+ATT_API att_status att_task_describe(att_context *context, const char *task, const att_batch *answer,
+                                     const att_answer_options *options, void (*line)(void *user, const char *text),
+                                     void *user);
+
+/* The `k` largest logits, largest first (of equal ones the lower class first), with their softmax over all classes.
+ * Returns how many were written: min(k, classes). */
+typedef struct att_ranked {
+    int class_number;
+    float logit;
+    double probability;
+} att_ranked;
+ATT_API int att_rank_classes(const float *logits, int classes, att_ranked *top, int k);
 
 #ifdef __cplusplus
 }

@@ -81,13 +81,13 @@ static att_status read_grid(att_map_file *maps)
 
 static att_status read_image(att_map_file *maps)
 {
-    maps->image = att_tensors_find(maps->file, "image");
+    maps->image = att_tensors_find(maps->file, ATT_MAPS_IMAGE);
     att_tensors_info info =
-        maps->image >= 0 ? att_tensors_at(maps->file, maps->image) : (att_tensors_info){.name = "image"};
+        maps->image >= 0 ? att_tensors_at(maps->file, maps->image) : (att_tensors_info){.name = ATT_MAPS_IMAGE};
     const int64_t *dims = info.shape.dims;
     if (info.dtype != ATT_SAFETENSORS_U8 || info.shape.rank != 4 || dims[0] < 1 || dims[1] < 1 || dims[1] > MOST_SIDE ||
         dims[2] < 1 || dims[2] > MOST_SIDE || (dims[3] != 1 && dims[3] != 3))
-        return fail_tensor(maps, "image", "U8 [K, h, w, 1 or 3]");
+        return fail_tensor(maps, ATT_MAPS_IMAGE, "U8 [K, h, w, 1 or 3]");
     maps->images = dims[0];
     maps->image_shape = info.shape;
     maps->bytes_per_image = (size_t)(dims[1] * dims[2] * dims[3]);
@@ -526,7 +526,7 @@ static att_status write_node(att_json_writer *json, const choice *chosen, const 
 static att_status write_images(att_json_writer *json, const choice *chosen)
 {
     const int64_t *dims = chosen->maps->image_shape.dims;
-    att_json_key(json, "image");
+    att_json_key(json, ATT_MAPS_IMAGE);
     att_json_begin_object(json);
     write_integer(json, "h", dims[1]);
     write_integer(json, "w", dims[2]);

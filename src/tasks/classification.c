@@ -4,6 +4,8 @@
 
 #include <attscope/ops.h>
 
+#include "core/memory.h"
+#include "core/text.h"
 #include "graph/graph.h"
 #include "measure/score.h"
 #include "tasks/list.h"
@@ -141,6 +143,101 @@ static void report(const void *state, double *values)
     values[TOP5] = 100 * (double)s->among_five / count;
 }
 
+/* --- predictions ------------------------------------------------------------------------------------------------- */
+
+/* The classes of an answer, likeliest first. */
+typedef struct ranking {
+    const float *logits;
+    int classes, count;
+    att_ranked *top; /* [count], freed by att_free() */
+} ranking;
+
+static att_status rank(att_context *context, const att_batch *answer, int most, ranking *made)
+{
+    int f = 0;
+    while (f < answer->field_count && strcmp(answer->fields[f].name, logits_name) != 0)
+        f++;
+    if (f == answer->field_count)
+        return att_fail(context, ATT_ERR_MISMATCH, "the network has no head and so no classes to tell");
+    made->logits = answer->data[f];
+    made->classes = (int)att_shape_count(answer->fields[f].shape);
+    int wanted = most < 1 ? 1 : most < made->classes ? most : made->classes;
+    made->top = att_allocate_array(context, (size_t)wanted, sizeof *made->top);
+    if (!made->top)
+        return att_fail_memory(context, (size_t)wanted * sizeof *made->top, "the classes of an image");
+    made->count = att_rank_classes(made->logits, made->classes, made->top, wanted);
+    return ATT_OK;
+}
+
+/* NULL where nothing names the class. */
+static const char *label_of(const att_answer_options *options, int class_number)
+{
+    return class_number < options->label_count ? options->labels[class_number] : NULL;
+}
+
+static void write_class(const att_answer_options *options, const att_ranked *ranked, att_json_writer *writer)
+{
+    const char *label = label_of(options, ranked->class_number);
+    att_json_begin_object(writer);
+    att_json_key(writer, "class");
+    att_json_integer(writer, ranked->class_number);
+    if (label) {
+        att_json_key(writer, "label");
+        att_json_string(writer, label);
+    }
+    att_json_key(writer, "probability");
+    att_json_number(writer, ranked->probability);
+    att_json_end_object(writer);
+}
+
+static att_status write(att_context *context, const att_batch *answer, const att_answer_options *options,
+                        att_json_writer *writer)
+{
+    ranking ranked;
+    ATT_TRY(rank(context, answer, options->most, &ranked));
+    att_json_key(writer, "top");
+    att_json_begin_array(writer);
+    for (int i = 0; i < ranked.count; i++)
+        write_class(options, &ranked.top[i], writer);
+    att_json_end_array(writer);
+    if (options->outputs) {
+        att_json_key(writer, logits_name);
+        att_json_begin_array(writer);
+        for (int c = 0; c < ranked.classes; c++)
+            att_json_number(writer, (double)ranked.logits[c]);
+        att_json_end_array(writer);
+    }
+    att_free(context, ranked.top);
+    return ATT_OK;
+}
+
+static void describe_class(const att_answer_options *options, const att_ranked *ranked, att_text *text)
+{
+    const char *label = label_of(options, ranked->class_number);
+    text->length = 0;
+    att_text_append(text, "%6.2f %%", 100 * ranked->probability);
+    if (options->outputs)
+        att_text_append(text, "  %9.4f", (double)ranked->logit);
+    att_text_append(text, "  %6d%s%s", ranked->class_number, label ? "  " : "", label ? label : "");
+}
+
+static att_status describe(att_context *context, const att_batch *answer, const att_answer_options *options,
+                           void (*line)(void *user, const char *text), void *user)
+{
+    ranking ranked;
+    att_text text = {.context = context};
+    ATT_TRY(rank(context, answer, options->most, &ranked));
+    for (int i = 0; i < ranked.count && !text.failed; i++) {
+        describe_class(options, &ranked.top[i], &text);
+        if (!text.failed)
+            line(user, text.data);
+    }
+    att_free(context, ranked.top);
+    att_status status = text.failed ? att_fail_memory(context, text.length, "the classes of an image") : ATT_OK;
+    att_text_free(&text);
+    return status;
+}
+
 const att_task att_task_classification = {
     .info = {.name = "classification",
              .help = "one class for each image; cross-entropy",
@@ -157,4 +254,6 @@ const att_task att_task_classification = {
     .observe = observe,
     .merge = merge,
     .report = report,
+    .write = write,
+    .describe = describe,
 };

@@ -77,3 +77,19 @@ att_status att_task_add_loss(const char *name, att_graph *graph, const att_task_
     att_graph_output(graph, "loss", task->loss(graph, setup));
     return graph->status;
 }
+
+att_status att_task_write(att_context *context, const char *name, const att_batch *answer,
+                          const att_answer_options *options, att_json_writer *writer)
+{
+    const att_task *task;
+    ATT_TRY(att_task_choose(context, name, &task));
+    return task->write(context, answer, options, writer);
+}
+
+att_status att_task_describe(att_context *context, const char *name, const att_batch *answer,
+                             const att_answer_options *options, void (*line)(void *user, const char *text), void *user)
+{
+    const att_task *task;
+    ATT_TRY(att_task_choose(context, name, &task));
+    return task->describe(context, answer, options, line, user);
+}

@@ -41,6 +41,13 @@ typedef struct att_task {
     void (*merge)(void *state, const void *other);
     /* values[i]: info.metrics[i] of all samples so far; NaN without samples. */
     void (*report)(const void *state, double *values);
+
+    /* --- predictions --- */
+    /* As att_task_write() and att_task_describe(). */
+    att_status (*write)(att_context *context, const att_batch *answer, const att_answer_options *options,
+                        att_json_writer *writer);
+    att_status (*describe)(att_context *context, const att_batch *answer, const att_answer_options *options,
+                           void (*line)(void *user, const char *text), void *user);
 } att_task;
 
 /* NULL where there is none of this name. */

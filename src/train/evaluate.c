@@ -45,28 +45,10 @@ typedef struct evaluator {
     int64_t count, not_finite; /* images; those with an output that is NaN or infinite */
 } evaluator;
 
-static bool all_finite(const float *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(values[i]))
-            return false;
-    return true;
-}
-
-static bool sample_is_finite(const att_batch *answers, int sample)
-{
-    for (int f = 0; f < answers->field_count; f++) {
-        int64_t width = att_shape_count(answers->fields[f].shape);
-        if (!all_finite((const float *)answers->data[f] + sample * width, width))
-            return false;
-    }
-    return true;
-}
-
 static void tally(evaluator *e, const att_batch *batch, const att_batch *answers)
 {
     for (int i = 0; i < batch->count; i++)
-        e->not_finite += !sample_is_finite(answers, i);
+        e->not_finite += !att_network_is_finite(answers, i);
     if (!e->options->unlabelled)
         e->task->observe(e->state, &e->setup, batch, answers);
     e->count += batch->count;

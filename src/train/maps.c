@@ -299,7 +299,7 @@ static att_status add_image(mapper *m, int64_t index)
                             "%s: NaN or infinity in the attention map; the weights are damaged", node->scope);
     }
     if (m->top > 0) {
-        ATT_TRY(att_session_output(m->session, "logits", 0, 1, m->logits));
+        ATT_TRY(att_session_output(m->session, att_network_answer(att_model_graph(m->model)), 0, 1, m->logits));
         keep_classes(m);
     }
     keep_image(m);
@@ -414,7 +414,7 @@ static int list_tensors(const mapper *m, att_safetensors_tensor *tensors)
     const att_transform_options *t = m->transform;
     int64_t k = m->count;
     int count = 0;
-    tensors[count++] = (att_safetensors_tensor){"image", ATT_SAFETENSORS_U8,
+    tensors[count++] = (att_safetensors_tensor){ATT_MAPS_IMAGE, ATT_SAFETENSORS_U8,
                                                 att_shape_of(k, t->height, t->width, t->channels), m->images};
     tensors[count++] = (att_safetensors_tensor){"label", ATT_SAFETENSORS_I64, att_shape_of(k), m->labels};
     if (m->top > 0) {

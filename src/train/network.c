@@ -1,5 +1,6 @@
 #include "train/network.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -16,6 +17,14 @@ const char *att_network_image(const att_graph *graph)
 static bool is_answer(const att_named_value *output)
 {
     return !output->probe && strcmp(output->name, "loss") != 0;
+}
+
+const char *att_network_answer(const att_graph *graph)
+{
+    int i = 0;
+    while (!is_answer(&graph->outputs.items[i]))
+        i++;
+    return graph->outputs.items[i].name;
 }
 
 static att_status describe_outputs(const att_graph *graph, att_network *network)
@@ -129,6 +138,24 @@ att_status att_network_run(att_network *network, const void *images, int batch, 
                            .fields = network->outputs,
                            .data = (const void *const *)network->answers};
     return ATT_OK;
+}
+
+static bool all_finite(const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+bool att_network_is_finite(const att_batch *answers, int sample)
+{
+    for (int f = 0; f < answers->field_count; f++) {
+        int64_t width = att_shape_count(answers->fields[f].shape);
+        if (!all_finite((const float *)answers->data[f] + sample * width, width))
+            return false;
+    }
+    return true;
 }
 
 att_status att_network_check_images(const att_model *model, const att_transform_options *transform)

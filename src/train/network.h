@@ -36,6 +36,11 @@ att_status att_network_bytes(const att_model *model, const att_network_options *
 /* images: one row a sample. *answers: the outputs by name; its data is the network's, until the next run. */
 att_status att_network_run(att_network *network, const void *images, int batch, att_batch *answers);
 
+/* Whether a sample's answers hold neither NaN nor infinity. */
+bool att_network_is_finite(const att_batch *answers, int sample);
+
+/* Name of the graph's first output: what the network answers. */
+const char *att_network_answer(const att_graph *graph);
 /* Name of the graph's input that takes the images. */
 const char *att_network_image(const att_graph *graph);
 

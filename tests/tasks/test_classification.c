@@ -110,18 +110,18 @@ static void classes_beyond_the_network_are_refused(void **state)
 enum { WIDTH = 6, SAMPLES = 5 };
 
 static const int32_t labels[SAMPLES] = {0, 5, 2, 3, 1};
-static const float logits[SAMPLES][WIDTH] = {{3, 1, 0, 0, 0, 0}, /* first */
-                                             {9, 8, 7, 6, 5, 4}, /* the sixth */
-                                             {0, 0, 1, 2, 0, 0}, /* the second */
-                                             {1, 1, 1, 1, 1, 1}, /* the fourth: of equal ones the lower is first */
-                                             {0, NAN, 0, 0, 0, 0}};
+static const float some_logits[SAMPLES][WIDTH] = {{3, 1, 0, 0, 0, 0}, /* first */
+                                                 {9, 8, 7, 6, 5, 4}, /* the sixth */
+                                                 {0, 0, 1, 2, 0, 0}, /* the second */
+                                                 {1, 1, 1, 1, 1, 1}, /* the fourth: of equal ones the lower is first */
+                                                 {0, NAN, 0, 0, 0, 0}};
 
 static void observe(void *state, int first, int count)
 {
     static const att_field target = {.name = "target", .dtype = ATT_I32},
                            answer = {.name = "logits", .dtype = ATT_F32, .shape = {1, {WIDTH}}};
     const att_task_setup setup = {.classes = WIDTH};
-    const void *targets = labels + first, *rows = logits + first;
+    const void *targets = labels + first, *rows = some_logits + first;
     const att_batch batch = {.count = count, .field_count = 1, .fields = &target, .data = &targets};
     const att_batch answers = {.count = count, .field_count = 1, .fields = &answer, .data = &rows};
     task->observe(state, &setup, &batch, &answers);
@@ -216,9 +216,100 @@ static void losses_that_cannot_be_added_are_refused(void **state)
     att_context_destroy(&context);
 }
 
+static void ranking_orders_classes(void **state)
+{
+    (void)state;
+    const float logits[] = {1, 3, 3, -2, 0};
+    att_ranked top[5];
+    assert_int_equal(att_rank_classes(logits, 5, top, 3), 3);
+    const int classes[] = {1, 2, 0};
+    /* e^-2, relative to the two largest: 1 / (2 + e^-2 + e^-5 + e^-3) */
+    double sum = 2 + exp(-2) + exp(-5) + exp(-3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(top[i].class_number, classes[i]);
+        assert_true(top[i].logit == logits[classes[i]]);
+        assert_float_equal(top[i].probability, exp((double)logits[classes[i]] - 3) / sum, 1e-15);
+    }
+    assert_int_equal(att_rank_classes(logits, 5, top, 9), 5);
+    assert_int_equal(top[4].class_number, 3);
+    assert_int_equal(att_rank_classes(logits, 5, top, 0), 0);
+    const float large[] = {1e30f, -1e30f};
+    assert_int_equal(att_rank_classes(large, 2, top, 1), 1);
+    assert_float_equal(top[0].probability, 1, 0);
+}
+
+/* --- predictions ---------------------------------------------------------------------------------------------------
+ */
+
+typedef struct lines {
+    char text[4][64];
+    int count;
+} lines;
+
+static void keep_line(void *user, const char *text)
+{
+    lines *kept = user;
+    assert_true(kept->count < 4);
+    snprintf(kept->text[kept->count++], sizeof kept->text[0], "%s", text);
+}
+
+static att_batch answer_of(const char *name, const float *row)
+{
+    static att_field field;
+    static const void *data;
+    field = (att_field){.name = name, .dtype = ATT_F32, .shape = att_shape_of(3)};
+    data = row;
+    return (att_batch){.count = 1, .field_count = 1, .fields = &field, .data = &data};
+}
+
+static const char *write_answer(const scratch *self, const att_batch *answer, const att_answer_options *options,
+                                att_json_writer **writer)
+{
+    const char *text;
+    assert_int_equal(att_json_writer_create(self->context, false, writer), ATT_OK);
+    att_json_begin_object(*writer);
+    assert_int_equal(att_task_write(self->context, "classification", answer, options, *writer), ATT_OK);
+    att_json_end_object(*writer);
+    assert_int_equal(att_json_writer_finish(*writer, &text, &(size_t){0}), ATT_OK);
+    return text;
+}
+
+static void answers_are_told_by_class(void **state)
+{
+    scratch *self = *state;
+    static const char *const names[] = {"cat", "dog"};
+    static const float row[3] = {1, 0, 1};
+    att_answer_options options = {.labels = names, .label_count = 2, .most = 2};
+    att_batch answer = answer_of("logits", row);
+    att_json_writer *writer;
+    lines kept = {.count = 0};
+    /* e / (2 e + 1) = 0.4223 each */
+    assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept), ATT_OK);
+    assert_int_equal(kept.count, 2);
+    assert_string_equal(kept.text[0], " 42.23 %       0  cat");
+    assert_string_equal(kept.text[1], " 42.23 %       2");
+    assert_non_null(strstr(write_answer(self, &answer, &options, &writer),
+                           "{\"top\":[{\"class\":0,\"label\":\"cat\",\"probability\":0.42"));
+    att_json_writer_destroy(&writer);
+    options.most = 9;
+    options.outputs = true;
+    kept.count = 0;
+    assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept), ATT_OK);
+    assert_int_equal(kept.count, 3);
+    assert_string_equal(kept.text[2], " 15.54 %     0.0000       1  dog");
+    assert_non_null(strstr(write_answer(self, &answer, &options, &writer), "],\"logits\":[1,0,1]}"));
+    att_json_writer_destroy(&writer);
+    answer = answer_of("features", row);
+    assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept),
+                     ATT_ERR_MISMATCH);
+    assert_message_has(self, "no head");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        scratch_test(answers_are_told_by_class),
+        cmocka_unit_test(ranking_orders_classes),
         scratch_test(mixed_targets_are_timms),
         scratch_test(a_target_is_a_class_where_nothing_is_mixed),
         scratch_test(classes_beyond_the_network_are_refused),

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <attscope/evaluate.h>
+#include <attscope/task.h>
 
 /* Whether class a comes before class b. */
 static bool before(const float *logits, int a, int b)
