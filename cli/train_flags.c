@@ -216,6 +216,8 @@ static void recipe_defaults(void *values)
 {
     att_train_options *options = values;
     *options = att_train_options_defaults();
+    const att_task_info task = cli_task();
+    options->eval_metric = task.metrics[task.best].name;
     options->smoothing = 0.1;
 }
 

@@ -73,7 +73,7 @@ typedef struct att_train_options {
     int workers;       /* threads of the loader; they change no bits */
     bool skip_corrupt; /* images that cannot be decoded are no error: training takes the next of the epoch's order in
                           their place, evaluation leaves them out of its figures */
-    const char *eval_metric; /* one of the task's metrics: decides which epoch is best */
+    const char *eval_metric; /* one of the task's metrics: decides which epoch is best; NULL: the task's own choice */
     int log_interval;        /* updates between two ATT_EVENT_STEP */
 
     att_measure *measure;  /* made on the model's graph: observes the forward pass of every `measure_every`th update,
@@ -91,10 +91,10 @@ typedef struct att_train_options {
     void *progress_user;
 } att_train_options;
 
-/* Classification, by "top1", without smoothing; timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5,
- * lr_base 0.1, cosine over 300 epochs with 5 of warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs (milestones
- * 90, 180, 270) by 0.1, ten checkpoints, log every 50 updates, seed 42, nothing mixed (for those who do: probability 1,
- * of CutMix 0.5, by batches) or repeated.
+/* Classification without smoothing, by the task's metric; timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay
+ * 2e-5, lr_base 0.1, cosine over 300 epochs with 5 of warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs
+ * (milestones 90, 180, 270) by 0.1, ten checkpoints, log every 50 updates, seed 42, nothing mixed (for those who do:
+ * probability 1, of CutMix 0.5, by batches) or repeated.
  */
 ATT_API att_train_options att_train_options_defaults(void);
 

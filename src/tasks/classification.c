@@ -56,30 +56,6 @@ static void mix(const void *user, void *const *own, const void *const *other, co
         target[c] = target[c] * weight + others[c] * rest;
 }
 
-static att_status check(att_context *context, const att_task_setup *setup, const att_dataset *dataset)
-{
-    char name[256];
-    int64_t count = att_dataset_count(dataset);
-    if (setup->classes == 0)
-        return att_fail(context, ATT_ERR_MISMATCH, "the model has no head and so no classes to compare with labels");
-    for (int64_t i = 0; i < count; i++) {
-        int32_t label = att_dataset_label(dataset, i);
-        if (label < 0 || label >= setup->classes)
-            return att_fail(context, ATT_ERR_MISMATCH, "%s is of class %d, but the model has %d class%s",
-                            att_dataset_name(dataset, i, name, sizeof name), (int)label, setup->classes,
-                            setup->classes == 1 ? "" : "es");
-    }
-    return ATT_OK;
-}
-
-static const int32_t *classes(const att_batch *batch)
-{
-    for (int f = 0; f < batch->field_count; f++)
-        if (strcmp(batch->fields[f].name, target_name) == 0 && batch->fields[f].dtype == ATT_I32)
-            return batch->data[f];
-    return NULL;
-}
-
 /* --- loss -------------------------------------------------------------------------------------------------------- */
 
 static att_value loss(att_graph *graph, const att_task_setup *setup)
@@ -109,8 +85,10 @@ typedef struct scores {
     double loss;
 } scores;
 
-static void observe(void *state, const att_task_setup *setup, const att_batch *batch, const att_batch *answers)
+static att_status observe(att_context *context, void *state, const att_task_setup *setup, const att_batch *batch,
+                          const att_batch *answers)
 {
+    (void)context;
     scores *s = state;
     const int32_t *labels = att_batch_field(batch, target_name);
     const float *logits = att_batch_field(answers, logits_name);
@@ -122,16 +100,19 @@ static void observe(void *state, const att_task_setup *setup, const att_batch *b
         s->loss += att_score_loss(row, setup->classes, labels[i]);
     }
     s->count += batch->count;
+    return ATT_OK;
 }
 
-static void merge(void *state, const void *other)
+static att_status merge(att_context *context, void *state, const void *other)
 {
+    (void)context;
     scores *s = state;
     const scores *o = other;
     s->count += o->count;
     s->first += o->first;
     s->among_five += o->among_five;
     s->loss += o->loss;
+    return ATT_OK;
 }
 
 static void report(const void *state, double *values)
@@ -247,8 +228,8 @@ const att_task att_task_classification = {
     .fields = fields,
     .fill = fill,
     .mix = mix,
-    .check = check,
-    .classes = classes,
+    .check = att_task_check_classes,
+    .class_field = target_name,
     .loss = loss,
     .state_size = sizeof(scores),
     .observe = observe,

@@ -21,19 +21,14 @@ att_task_info att_task_at(int index)
     return tasks[index]->info;
 }
 
-const att_task *att_task_named(const char *name)
-{
-    for (int i = 0; name && i < TASKS; i++)
-        if (strcmp(tasks[i]->info.name, name) == 0)
-            return tasks[i];
-    return NULL;
-}
-
 att_status att_task_choose(att_context *context, const char *name, const att_task **task)
 {
-    *task = att_task_named(name);
-    if (*task)
-        return ATT_OK;
+    *task = NULL;
+    for (int i = 0; name && i < TASKS; i++)
+        if (strcmp(tasks[i]->info.name, name) == 0) {
+            *task = tasks[i];
+            return ATT_OK;
+        }
     att_text names = {.context = context};
     for (int i = 0; i < TASKS; i++)
         att_text_append(&names, "%s%s", i ? ", " : "", tasks[i]->info.name);
@@ -58,6 +53,30 @@ int att_task_metric(const att_task_info *info, const char *name)
     while (index >= 0 && (!name || strcmp(info->metrics[index].name, name) != 0))
         index--;
     return index;
+}
+
+const int32_t *att_task_classes(const att_task *task, const att_batch *batch)
+{
+    for (int f = 0; task->class_field && f < batch->field_count; f++)
+        if (strcmp(batch->fields[f].name, task->class_field) == 0 && batch->fields[f].dtype == ATT_I32)
+            return batch->data[f];
+    return NULL;
+}
+
+att_status att_task_check_classes(att_context *context, const att_task_setup *setup, const att_dataset *dataset)
+{
+    char name[256];
+    int64_t count = att_dataset_count(dataset);
+    if (setup->classes == 0)
+        return att_fail(context, ATT_ERR_MISMATCH, "the model has no head and so no classes to compare with labels");
+    for (int64_t i = 0; i < count; i++) {
+        int32_t label = att_dataset_label(dataset, i);
+        if (label < 0 || label >= setup->classes)
+            return att_fail(context, ATT_ERR_MISMATCH, "%s is of class %d, but the model has %d class%s",
+                            att_dataset_name(dataset, i, name, sizeof name), (int)label, setup->classes,
+                            setup->classes == 1 ? "" : "es");
+    }
+    return ATT_OK;
 }
 
 att_target_rules att_task_targets(const att_task *task, const att_task_setup *setup, att_field fields[ATT_MAX_TARGETS])

@@ -21,11 +21,12 @@ typedef struct att_task {
     att_status (*fill)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *fields);
     void (*mix)(const void *user, void *const *own, const void *const *other, const att_mixing *mixing);
-    /* ERR_MISMATCH, naming the sample, where the data set has a target that the network cannot answer. */
+    /* ERR_MISMATCH, naming the sample, where the data set has a target that the network cannot answer: see
+     * att_task_check_classes(). */
     att_status (*check)(att_context *context, const att_task_setup *setup, const att_dataset *dataset);
-    /* The class of each sample of a batch, for instruments that compare answers with it; NULL where samples have none.
-     */
-    const int32_t *(*classes)(const att_batch *batch);
+    /* Name of the target that is the sample's class, where it is a whole number (I32): instruments compare answers with
+     * it. NULL: samples have no class. */
+    const char *class_field;
 
     /* --- loss --- */
     /* A sample's loss, from the graph's outputs and from an input for each target, which it adds. ATT_NONE after
@@ -33,14 +34,19 @@ typedef struct att_task {
     att_value (*loss)(att_graph *graph, const att_task_setup *setup);
 
     /* --- metrics --- */
-    /* An empty state on the context's memory, freed by att_free(). */
+    /* Of what is known after some samples. An empty state is all zeros; what it points to later is the context's
+     * memory.
+     */
     size_t state_size;
     /* Adds the samples of a batch. answers: the network's outputs for them, F32, by name. */
-    void (*observe)(void *state, const att_task_setup *setup, const att_batch *batch, const att_batch *answers);
+    att_status (*observe)(att_context *context, void *state, const att_task_setup *setup, const att_batch *batch,
+                          const att_batch *answers);
     /* Adds what another state has seen; the order of states does not matter but for rounding. */
-    void (*merge)(void *state, const void *other);
+    att_status (*merge)(att_context *context, void *state, const void *other);
     /* values[i]: info.metrics[i] of all samples so far; NaN without samples. */
     void (*report)(const void *state, double *values);
+    /* Frees what the state points to, but not the state. NULL: it points to nothing. */
+    void (*end)(att_context *context, void *state);
 
     /* --- predictions --- */
     /* As att_task_write() and att_task_describe(). */
@@ -50,10 +56,13 @@ typedef struct att_task {
                            void (*line)(void *user, const char *text), void *user);
 } att_task;
 
-/* NULL where there is none of this name. */
-const att_task *att_task_named(const char *name);
 /* ERR_NOT_FOUND with the names that there are. */
 att_status att_task_choose(att_context *context, const char *name, const att_task **task);
+
+/* The classes of a batch's samples by class_field; NULL where they have none. */
+const int32_t *att_task_classes(const att_task *task, const att_batch *batch);
+/* A `check` for targets that are the data set's classes: each must be one of the network's. */
+att_status att_task_check_classes(att_context *context, const att_task_setup *setup, const att_dataset *dataset);
 
 /* The rules for a loader. fields: room for the task's fields; it and setup outlive the loader. */
 att_target_rules att_task_targets(const att_task *task, const att_task_setup *setup, att_field fields[ATT_MAX_TARGETS]);

@@ -26,6 +26,7 @@ typedef struct att_train_run {
     att_weights *weights;
     const att_train_data *data;
     const att_train_options *options;
+    const char *metric;      /* decides which epoch is best */
     const char *fingerprint; /* of the plan */
     int lanes, parts;
     int64_t memory;                                                       /* as att_train_options.memory */

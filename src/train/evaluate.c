@@ -45,13 +45,12 @@ typedef struct evaluator {
     int64_t count, not_finite; /* images; those with an output that is NaN or infinite */
 } evaluator;
 
-static void tally(evaluator *e, const att_batch *batch, const att_batch *answers)
+static att_status tally(evaluator *e, const att_batch *batch, const att_batch *answers)
 {
     for (int i = 0; i < batch->count; i++)
         e->not_finite += !att_network_is_finite(answers, i);
-    if (!e->options->unlabelled)
-        e->task->observe(e->state, &e->setup, batch, answers);
     e->count += batch->count;
+    return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->setup, batch, answers);
 }
 
 /* The mean loss so far, where that is one of the task's metrics; else NaN. */
@@ -95,9 +94,9 @@ static att_status run(evaluator *e)
             return ATT_OK;
         ATT_TRY(att_network_run(&e->network, batch.data[0], batch.count, &answers));
         if (e->options->measure)
-            ATT_TRY(
-                att_measure_observe(e->options->measure, e->network.session, batch.count, e->task->classes(&batch)));
-        tally(e, &batch, &answers);
+            ATT_TRY(att_measure_observe(e->options->measure, e->network.session, batch.count,
+                                        att_task_classes(e->task, &batch)));
+        ATT_TRY(tally(e, &batch, &answers));
         ATT_TRY(tell(e, &batch));
     }
 }
@@ -167,6 +166,8 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (status == ATT_OK)
         *result = figures(&e);
     att_loader_destroy(&e.loader);
+    if (e.state && e.task->end)
+        e.task->end(e.context, e.state);
     att_free(e.context, e.state);
     att_network_free(&e.network);
     return status;

@@ -139,7 +139,7 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     line(user, sample_line, run->sample, run->sample);
     line(user, eval_listing_line, run->eval_listing, run->eval_listing);
     line(user, eval_sample_line, run->eval_sample, run->eval_sample);
-    line(user, "eval.eval_metric", run->options->eval_metric, run->options->eval_metric);
+    line(user, "eval.eval_metric", run->metric, run->metric);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
     att_model_options model = att_model_options_of(run->model);

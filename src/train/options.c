@@ -13,8 +13,7 @@
 
 att_train_options att_train_options_defaults(void)
 {
-    const att_task_info task = att_task_at(0);
-    return (att_train_options){.task = task.name,
+    return (att_train_options){.task = att_task_at(0).name,
                                .backend = "cpu",
                                .seed = 42,
                                .epochs = 300,
@@ -40,7 +39,6 @@ att_train_options att_train_options_defaults(void)
                                .mixup_mode = "batch",
                                .model_ema_decay = 0.9998,
                                .workers = 4,
-                               .eval_metric = task.metrics[task.best].name,
                                .log_interval = 50,
                                .checkpoint_hist = 10};
 }
@@ -174,7 +172,7 @@ att_mix_options att_train_mix(const att_train_options *options)
 att_status att_train_metric(att_context *context, const att_train_options *options, const att_task_info *task,
                             int *metric)
 {
-    *metric = att_task_metric(task, options->eval_metric);
+    *metric = options->eval_metric ? att_task_metric(task, options->eval_metric) : task->best;
     if (*metric >= 0)
         return ATT_OK;
     att_text names = {.context = context};
@@ -186,7 +184,7 @@ att_status att_train_metric(att_context *context, const att_train_options *optio
                         task->metrics[i].name);
     att_status status = names.failed ? att_fail_memory(context, names.length, "the names of the metrics")
                                      : att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected %s",
-                                                options->eval_metric ? options->eval_metric : "", names.data);
+                                                options->eval_metric, names.data);
     att_text_free(&names);
     return status;
 }

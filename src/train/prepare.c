@@ -93,6 +93,7 @@ static att_status check(att_trainer *trainer)
     ATT_TRY(att_train_options_check(trainer->context, options));
     ATT_TRY(att_task_choose(trainer->context, options->task, &trainer->task));
     ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
+    trainer->run.metric = trainer->task->info.metrics[trainer->metric].name;
     ATT_TRY(att_optimizer_find(trainer->context, options->optimizer, &trainer->optimizer));
     ATT_TRY(att_schedule_find(trainer->context, options->schedule, &trainer->schedule));
     if (att_graph_dtype(graph) != ATT_F32)

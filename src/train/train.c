@@ -78,7 +78,7 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
                                    trainer->state.update, trainer->partial_images));
     ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
     if (trainer->measuring)
-        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, trainer->task->classes(&batch)));
+        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, att_task_classes(trainer->task, &batch)));
     for (int i = 0; i < size; i++)
         trainer->partial_loss += trainer->losses[i];
     trainer->partial_images += size;

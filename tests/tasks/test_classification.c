@@ -111,10 +111,10 @@ enum { WIDTH = 6, SAMPLES = 5 };
 
 static const int32_t labels[SAMPLES] = {0, 5, 2, 3, 1};
 static const float some_logits[SAMPLES][WIDTH] = {{3, 1, 0, 0, 0, 0}, /* first */
-                                                 {9, 8, 7, 6, 5, 4}, /* the sixth */
-                                                 {0, 0, 1, 2, 0, 0}, /* the second */
-                                                 {1, 1, 1, 1, 1, 1}, /* the fourth: of equal ones the lower is first */
-                                                 {0, NAN, 0, 0, 0, 0}};
+                                                  {9, 8, 7, 6, 5, 4}, /* the sixth */
+                                                  {0, 0, 1, 2, 0, 0}, /* the second */
+                                                  {1, 1, 1, 1, 1, 1}, /* the fourth: of equal ones the lower is first */
+                                                  {0, NAN, 0, 0, 0, 0}};
 
 static void observe(void *state, int first, int count)
 {
@@ -124,7 +124,7 @@ static void observe(void *state, int first, int count)
     const void *targets = labels + first, *rows = some_logits + first;
     const att_batch batch = {.count = count, .field_count = 1, .fields = &target, .data = &targets};
     const att_batch answers = {.count = count, .field_count = 1, .fields = &answer, .data = &rows};
-    task->observe(state, &setup, &batch, &answers);
+    assert_int_equal(task->observe(NULL, state, &setup, &batch, &answers), ATT_OK);
 }
 
 static double metric(const char *name, const double *values)
@@ -151,8 +151,8 @@ static void metrics_are_by_definition_and_merge(void **state)
     observe(whole, 0, 4);
     observe(parts[0], 0, 1);
     observe(parts[1], 1, 3);
-    task->merge(parts[0], parts[1]);
-    task->merge(parts[0], empty);
+    assert_int_equal(task->merge(NULL, parts[0], parts[1]), ATT_OK);
+    assert_int_equal(task->merge(NULL, parts[0], empty), ATT_OK);
     task->report(whole, values);
     task->report(parts[0], merged);
     double expected = log(1 + exp(-2) + 4 * exp(-3)) + (log(1 + exp(-1) + exp(-2) + exp(-3) + exp(-4) + exp(-5)) + 5) +
