@@ -1,5 +1,4 @@
 #include <math.h>
-#include <string.h>
 
 #include "core/spread.h"
 #include "measure/list.h"
@@ -7,18 +6,13 @@
 
 static att_status ask(att_asking *asking)
 {
-    const att_graph *graph = att_asking_graph(asking);
-    for (int i = 0; i < graph->outputs.count; i++) {
-        const att_named_value *output = &graph->outputs.items[i];
-        if (strcmp(output->name, "logits") != 0)
-            continue;
-        att_asking_row(asking, output->name, 1);
-        att_asking_series(asking, "", -1, "top1");
-        att_asking_series(asking, "", -1, "top5");
-        att_asking_series(asking, "", -1, "loss");
-        return ATT_OK;
-    }
-    return att_asking_found_nothing(asking, "output named logits");
+    if (att_graph_find_output(att_asking_graph(asking), "logits") == ATT_NONE)
+        return att_asking_found_nothing(asking, "output named logits");
+    att_asking_row(asking, "logits", 1);
+    att_asking_series(asking, "", -1, "top1");
+    att_asking_series(asking, "", -1, "top5");
+    att_asking_series(asking, "", -1, "loss");
+    return ATT_OK;
 }
 
 typedef struct scores {
