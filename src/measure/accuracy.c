@@ -15,38 +15,32 @@ static att_status ask(att_asking *asking)
     return ATT_OK;
 }
 
-typedef struct scores {
-    int64_t count, first, among_five; /* samples; of these, those whose class came first, among the first five */
-    int64_t undefined;                /* losses that are not finite */
+typedef struct state {
+    att_scores scores;
     att_spread loss;
-} scores;
+    int64_t undefined; /* losses that are not finite */
+} state;
 
 static size_t size(const att_observed *shape)
 {
     (void)shape;
-    return sizeof(scores);
+    return sizeof(state);
 }
 
-static void observe(void *state, const att_observed *observed)
+static void observe(void *accuracy, const att_observed *observed)
 {
-    scores *s = state;
-    int classes = (int)observed->lengths[0], rank = att_score_rank(observed->rows[0], classes, observed->label);
-    double loss = att_score_loss(observed->rows[0], classes, observed->label);
-    s->count++;
-    s->first += rank < 1;
-    s->among_five += rank < ATT_SCORE_TOP && rank < classes;
+    state *s = accuracy;
+    double loss = att_scores_add(&s->scores, observed->rows[0], (int)observed->lengths[0], observed->label);
     s->undefined += !isfinite(loss);
     att_spread_add(&s->loss, loss);
 }
 
-static void merge(void *state, const void *later, const att_observed *shape)
+static void merge(void *accuracy, const void *later, const att_observed *shape)
 {
     (void)shape;
-    scores *s = state;
-    const scores *more = later;
-    s->count += more->count;
-    s->first += more->first;
-    s->among_five += more->among_five;
+    state *s = accuracy;
+    const state *more = later;
+    att_scores_merge(&s->scores, &more->scores);
     s->undefined += more->undefined;
     att_spread_merge(&s->loss, &more->loss);
 }
@@ -60,15 +54,15 @@ static att_figure percentage(int64_t hits, int64_t count)
                         .count = count};
 }
 
-static void report(const void *state, const att_observed *shape, att_figure *figures)
+static void report(const void *accuracy, const att_observed *shape, att_figure *figures)
 {
     (void)shape;
-    const scores *s = state;
-    figures[0] = percentage(s->first, s->count);
-    figures[1] = percentage(s->among_five, s->count);
-    figures[2] = (att_figure){.mean = att_spread_mean(&s->loss),
+    const state *s = accuracy;
+    figures[0] = percentage(s->scores.first, s->scores.count);
+    figures[1] = percentage(s->scores.among_five, s->scores.count);
+    figures[2] = (att_figure){.mean = s->scores.loss / (s->scores.count > 0 ? (double)s->scores.count : NAN),
                               .deviation = att_spread_deviation(&s->loss),
-                              .count = s->count,
+                              .count = s->scores.count,
                               .undefined = s->undefined};
 }
 

@@ -22,3 +22,22 @@ double att_score_loss(const float *logits, int classes, int label)
         sum += exp(logits[c] - most);
     return log(sum) + most - logits[label];
 }
+
+double att_scores_add(att_scores *scores, const float *logits, int classes, int label)
+{
+    int rank = att_score_rank(logits, classes, label);
+    double loss = att_score_loss(logits, classes, label);
+    scores->count++;
+    scores->first += rank < 1;
+    scores->among_five += rank < ATT_SCORE_TOP && rank < classes;
+    scores->loss += loss;
+    return loss;
+}
+
+void att_scores_merge(att_scores *scores, const att_scores *more)
+{
+    scores->count += more->count;
+    scores->first += more->first;
+    scores->among_five += more->among_five;
+    scores->loss += more->loss;
+}

@@ -80,44 +80,28 @@ static const att_metric metrics[] = {
 };
 enum { LOSS, TOP1, TOP5, METRICS };
 
-typedef struct scores {
-    int64_t count, first, among_five; /* images; those whose class came first, among the first five */
-    double loss;
-} scores;
-
 static att_status observe(att_context *context, void *state, const att_task_setup *setup, const att_batch *batch,
                           const att_batch *answers)
 {
     (void)context;
-    scores *s = state;
+    att_scores *scores = state;
     const int32_t *labels = att_batch_field(batch, target_name);
     const float *logits = att_batch_field(answers, logits_name);
-    for (int i = 0; i < batch->count; i++) {
-        const float *row = logits + (size_t)i * (size_t)setup->classes;
-        int rank = att_score_rank(row, setup->classes, labels[i]);
-        s->first += rank < 1;
-        s->among_five += rank < ATT_SCORE_TOP && rank < setup->classes;
-        s->loss += att_score_loss(row, setup->classes, labels[i]);
-    }
-    s->count += batch->count;
+    for (int i = 0; i < batch->count; i++)
+        (void)att_scores_add(scores, logits + (size_t)i * (size_t)setup->classes, setup->classes, labels[i]);
     return ATT_OK;
 }
 
 static att_status merge(att_context *context, void *state, const void *other)
 {
     (void)context;
-    scores *s = state;
-    const scores *o = other;
-    s->count += o->count;
-    s->first += o->first;
-    s->among_five += o->among_five;
-    s->loss += o->loss;
+    att_scores_merge(state, other);
     return ATT_OK;
 }
 
 static void report(const void *state, double *values)
 {
-    const scores *s = state;
+    const att_scores *s = state;
     double count = s->count > 0 ? (double)s->count : NAN;
     values[LOSS] = s->loss / count;
     values[TOP1] = 100 * (double)s->first / count;
@@ -231,7 +215,7 @@ const att_task att_task_classification = {
     .check = att_task_check_classes,
     .class_field = target_name,
     .loss = loss,
-    .state_size = sizeof(scores),
+    .state_size = sizeof(att_scores),
     .observe = observe,
     .merge = merge,
     .report = report,
