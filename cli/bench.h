@@ -62,7 +62,7 @@ BENCH_WHAT_LIST(BENCH_WHAT_DECLARE)
 typedef struct bench_case {
     char name[96];
     const char *model;
-    att_model_options network; /* as the flags say, and the case where they do not */
+    att_option_values network; /* as the flags say, and the case where they do not */
     bool training;
     int batch_size; /* the flag's, or 128 for images below 64 pixels, 32 for others */
 } bench_case;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "network.h"
 
 /* --- which cases there are ---------------------------------------------------------------------------------------- */
 
@@ -14,7 +15,7 @@ static int img_size_of(const char *model)
     enum { IMAGENET = 224 };
     for (int i = 0; i < att_model_count(); i++)
         if (strcmp(att_model_at(i).name, model) == 0)
-            return att_model_at(i).img_size;
+            return att_model_at(i).height;
     return IMAGENET;
 }
 
@@ -22,9 +23,9 @@ void bench_case_of(const bench_settings *s, const char *model, const char *attn,
 {
     enum { SMALL_IMAGE = 64, MANY = 128, FEW = 32 };
     *made = (bench_case){.model = model, .network = s->network.options, .training = training};
-    if (made->network.attn[0] == '\0')
-        snprintf(made->network.attn, sizeof made->network.attn, "%s", attn);
-    int size = made->network.img_size ? made->network.img_size : img_size_of(model);
+    if (*attn && !att_options_find(&made->network, "attn"))
+        att_options_set_text(&made->network, "attn", attn);
+    double size = att_options_number(&made->network, "img_size", img_size_of(model));
     made->batch_size = s->measure.batch_size ? s->measure.batch_size : size < SMALL_IMAGE ? MANY : FEW;
 }
 
@@ -198,8 +199,8 @@ void bench_write_case(const bench_call *call, const bench_case *c)
 {
     cli_json_text(call->writer, "case", c->name);
     cli_json_text(call->writer, "model", c->model);
-    if (c->network.attn[0] != '\0')
-        cli_json_text(call->writer, "attn", c->network.attn);
+    if (att_options_find(&c->network, "attn"))
+        cli_json_text(call->writer, "attn", att_options_text(&c->network, "attn"));
     cli_json_text(call->writer, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
 }
 
@@ -239,7 +240,7 @@ static void write_case(const bench_call *call, const found *f)
     cli_json_number(w, KEY("samples_per_sec"), r->images_per_second);
     cli_json_number(w, KEY("step_time"), 1e3 * r->step_seconds);
     cli_json_integer(w, KEY("batch_size"), f->c->batch_size);
-    cli_json_integer(w, KEY("img_size"), r->img_size);
+    cli_json_sides(w, KEY("img_size"), r->height, r->width);
     if (!f->c->training)
         cli_json_number(w, "infer_gmacs", r->gmacs);
 #undef KEY

@@ -15,7 +15,7 @@ static void show(const bench_call *call, const att_bench_data_case *c, const att
         return;
     att_json_begin_object(w);
     cli_json_text(w, "case", c->name);
-    cli_json_integer(w, "img_size", options->img_size);
+    cli_json_sides(w, "img_size", options->height, options->width);
     cli_json_integer(w, "workers", options->workers);
     cli_json_number(w, "samples_per_sec", rate);
     att_json_end_object(w);
@@ -27,8 +27,11 @@ static int run_case(const bench_call *call, const att_dataset *dataset, const at
     att_bench_data_options options = att_bench_data_options_defaults();
     options.what = c->what;
     options.workers = c->workers;
-    if (s->network.options.img_size > 0)
-        options.img_size = s->network.options.img_size;
+    const att_option_value *sides = att_options_find(&s->network.options, "img_size");
+    if (sides) {
+        options.height = (int)sides->numbers[0];
+        options.width = (int)sides->numbers[sides->count - 1];
+    }
     options.repeats = s->measure.repeats;
     options.warmup = s->measure.warmup;
     double rate;

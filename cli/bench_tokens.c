@@ -31,11 +31,10 @@ static job_name name_of(int tokens, const pass *p)
 static att_bench_attention_options options_of(const bench_settings *s)
 {
     att_bench_attention_options options = att_bench_attention_options_defaults();
-    const att_model_options *network = &s->network.options;
-    if (network->num_heads > 0)
-        options.heads = network->num_heads;
-    if (network->embed_dim > 0)
-        options.width = network->embed_dim / options.heads;
+    const att_option_values *network = &s->network.options;
+    options.heads = (int)att_options_number(network, "num_heads", options.heads);
+    if (att_options_find(network, "embed_dim"))
+        options.width = (int)att_options_number(network, "embed_dim", 0) / options.heads;
     options.backend = s->engine.backend;
     options.precision = cli_engine_precision(&s->engine);
     options.repeats = s->measure.repeats;

@@ -117,7 +117,7 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     if (j->identified)
         say(j, ATT_IDENTITY_KEY, identity);
     const att_known_classes *known =
-        j->identified ? att_checkpoint_known_classes(j->file, j->identity.options.num_classes) : NULL;
+        j->identified ? att_checkpoint_known_classes(j->file, cli_identity_classes(&j->identity)) : NULL;
     if (known)
         say(j, ATT_CLASSES_KEY, known->name);
     return CLI_OK;

@@ -62,49 +62,30 @@ static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
-enum { CLASSES = 32 };
-static const char *classes_text(const att_model_options *o, char text[CLASSES])
+/* Every option of the network's family. */
+static void print_options(const facts *f)
 {
-    snprintf(text, CLASSES, "classes %d", o->num_classes);
-    return o->num_classes > 0 ? text : "no classes";
-}
-
-static void print_vit(const att_model_options *o, const att_preprocess *p)
-{
-    char classes[CLASSES];
-    cli_print("dimensions   %d x %d x %d pixels, patches of %d, width %d, depth %d, heads %d, %s\n", p->img_size,
-              p->img_size, p->in_chans, o->patch_size, o->embed_dim, o->depth, o->num_heads, classes_text(o, classes));
-    cli_print("pooling      %s%s\n", o->global_pool, o->class_token == 1 ? ", with a class token" : "");
-    cli_print("broadcast    %s\n", *o->broadcast ? o->broadcast : "none");
-}
-
-static void print_residual(const att_model_options *o, const att_preprocess *p)
-{
-    char classes[CLASSES];
-    cli_print("dimensions   %d x %d x %d pixels, width %d, depth %d, %s\n", p->img_size, p->img_size, p->in_chans,
-              o->width, o->depth, classes_text(o, classes));
-    cli_print("blocks       %s (%s), stem %s, shortcuts %s", o->layers, o->block, o->stem_type, o->shortcut);
-    if (o->cardinality > 1 || o->base_width != 64)
-        cli_print(", %d groups of %d channels", o->cardinality, o->base_width);
-    if (strcmp(o->attn, "none") == 0)
-        cli_print("\nattention    none\n");
-    else
-        cli_print("\nattention    %s in %s%s%s\n", o->attn, o->attn_blocks, *o->attn_hidden ? ", hidden widths " : "",
-                  o->attn_hidden);
+    const char *title = "options";
+    att_family_info family = cli_family_of(&f->identity);
+    for (int i = 0; i < family.option_count; i++) {
+        char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
+        int count = att_option_format(&family.options[i], &f->identity.options, texts);
+        if (count == 0)
+            continue;
+        cli_print("%-12s %-14s %s%s%s\n", title, family.options[i].key, texts[0], count > 1 ? " x " : "",
+                  count > 1 ? texts[1] : "");
+        title = "";
+    }
 }
 
 static void print_network(const facts *f)
 {
-    const att_model_options *o = &f->identity.options;
     const att_preprocess *p = &f->identity.preprocess;
     char shown[SHOWN];
     cli_print("network      %s\n", f->identity.name);
     cli_print("known from   %s\n", plain(f->identity.origin, shown));
-    if (*o->block)
-        print_residual(o, p);
-    else
-        print_vit(o, p);
-    cli_print("images       mean");
+    print_options(f);
+    cli_print("images       %d x %d x %d, mean", p->height, p->width, p->in_chans);
     for (int i = 0; i < p->in_chans && i < 3; i++)
         cli_print(" %g", p->mean[i]);
     cli_print(", std");
@@ -156,45 +137,15 @@ static void print_tensors(const facts *f)
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-static void write_vit(att_json_writer *w, const att_model_options *o)
-{
-    cli_json_integer(w, "patch_size", o->patch_size);
-    cli_json_integer(w, "embed_dim", o->embed_dim);
-    cli_json_integer(w, "num_heads", o->num_heads);
-    cli_json_number(w, "mlp_ratio", o->mlp_ratio);
-    cli_json_text(w, "broadcast", o->broadcast);
-}
-
-static void write_residual(att_json_writer *w, const att_model_options *o)
-{
-    cli_json_text(w, "block", o->block);
-    cli_json_text(w, "stem_type", o->stem_type);
-    cli_json_text(w, "shortcut", o->shortcut);
-    cli_json_text(w, "layers", o->layers);
-    cli_json_integer(w, "width", o->width);
-    cli_json_integer(w, "cardinality", o->cardinality);
-    cli_json_integer(w, "base_width", o->base_width);
-    cli_json_text(w, "attn", o->attn);
-    cli_json_text(w, "attn_blocks", o->attn_blocks);
-    cli_json_text(w, "attn_hidden", o->attn_hidden);
-}
-
 static void write_network(att_json_writer *w, const facts *f)
 {
-    const att_model_options *o = &f->identity.options;
-    const att_preprocess *p = &f->identity.preprocess;
+    att_family_info family = cli_family_of(&f->identity);
     cli_json_text(w, "model", f->identity.name);
+    cli_json_text(w, "family", family.name);
     cli_json_text(w, "origin", f->identity.origin);
-    cli_json_integer(w, "img_size", p->img_size);
-    cli_json_integer(w, "in_chans", p->in_chans);
-    cli_json_integer(w, "num_classes", o->num_classes);
-    cli_json_integer(w, "depth", o->depth);
-    cli_json_text(w, "global_pool", o->global_pool);
-    if (*o->block)
-        write_residual(w, o);
-    else
-        write_vit(w, o);
-    cli_json_preprocess(w, p);
+    for (int i = 0; i < family.option_count; i++)
+        cli_json_option(w, &family.options[i], &f->identity.options);
+    cli_json_preprocess(w, &f->identity.preprocess);
 }
 
 static void write_training(att_json_writer *w, const facts *f)

@@ -199,29 +199,34 @@ static const char *number_text(double value, char text[24])
     return text;
 }
 
-enum { FAMILY = 7 };
+enum { NETWORK_FIELDS = ATT_MOST_OPTIONS + 2 };
 
-/* What the network's family alone has, called as the options of a training are. Returns how many. */
-static int put_family(const job *j, att_event_field fields[FAMILY])
+/* The options of the network, called as those of a training are, and what attention has. Returns how many; texts lie in
+ * `texts`. */
+static int put_network(const job *j, att_event_field fields[NETWORK_FIELDS],
+                       char texts[ATT_MOST_OPTIONS][ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES])
 {
-    const att_model_options *o = &j->loaded.identity.options;
-    const att_event_field residual[FAMILY] = {
-        {.name = "layers", .text = o->layers},           {.name = "stem_type", .text = o->stem_type},
-        {.name = "width", .number = o->width},           {.name = "cardinality", .number = o->cardinality},
-        {.name = "base_width", .number = o->base_width}, {.name = "attn", .text = o->attn},
-        {.name = "attn_blocks", .text = o->attn_blocks},
-    };
-    const att_event_field vit[] = {
-        {.name = "patch_size", .number = o->patch_size},
-        {.name = "embed_dim", .number = o->embed_dim},
-        {.name = "num_heads", .number = o->num_heads},
-        {.name = "broadcast", .text = *o->broadcast ? o->broadcast : "none"},
-        {.name = "tokens", .number = (double)att_model_tokens(j->loaded.model)},
-        {.name = "entropy_bound", .number = cli_entropy_bound(j->loaded.model)},
-    };
-    bool is_residual = *o->block;
-    memcpy(fields, is_residual ? residual : vit, is_residual ? sizeof residual : sizeof vit);
-    return is_residual ? FAMILY : sizeof vit / sizeof *vit;
+    const att_option_values *options = &j->loaded.identity.options;
+    att_family_info family = cli_family_of(&j->loaded.identity);
+    int64_t tokens = att_model_tokens(j->loaded.model);
+    int count = 0;
+    for (int i = 0; i < family.option_count; i++) {
+        const att_option *option = &family.options[i];
+        const att_option_value *value = att_options_find(options, option->key);
+        int parts = att_option_format(option, options, texts[i]);
+        bool is_text = option->kind == ATT_OPTION_TEXT || option->kind == ATT_OPTION_SWITCH || parts > 1;
+        if (parts == 0 || option->internal || option->training)
+            continue;
+        if (parts > 1)
+            cli_sides_text((int)value->numbers[0], (int)value->numbers[1], texts[i][0]);
+        fields[count++] = is_text ? (att_event_field){.name = option->key, .text = texts[i][0]}
+                                  : (att_event_field){.name = option->key, .number = value->numbers[0]};
+    }
+    if (tokens > 0) {
+        fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};
+        fields[count++] = (att_event_field){.name = "entropy_bound", .number = cli_entropy_bound(j->loaded.model)};
+    }
+    return count;
 }
 
 /* What was measured, in words: the data set, or the first of the images' paths. */
@@ -239,7 +244,6 @@ static att_status emit_begin(const job *j)
 {
     const settings *s = j->settings;
     const att_identity *identity = &j->loaded.identity;
-    const att_model_options *o = &identity->options;
     const att_preprocess *p = &identity->preprocess;
     char mean[3][24], std[3][24], means[80], stds[80], data[CLI_PATH];
     int last = p->in_chans - 1;
@@ -266,15 +270,12 @@ static att_status emit_begin(const job *j)
         {.name = "crop_mode", .text = p->crop_mode},
         {.name = "interpolation", .text = p->interpolation},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(j->loaded.model))},
-        {.name = "img_size", .number = p->img_size},
-        {.name = "in_chans", .number = p->in_chans},
-        {.name = "num_classes", .number = o->num_classes},
-        {.name = "depth", .number = o->depth},
     };
     enum { COMMON = sizeof common / sizeof *common };
-    att_event_field fields[COMMON + FAMILY];
+    att_event_field fields[COMMON + NETWORK_FIELDS];
+    char texts[ATT_MOST_OPTIONS][ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
     memcpy(fields, common, sizeof common);
-    return emit(j, ATT_EVENT_RUN_BEGIN, fields, COMMON + put_family(j, fields + COMMON));
+    return emit(j, ATT_EVENT_RUN_BEGIN, fields, COMMON + put_network(j, fields + COMMON, texts));
 }
 
 static att_status emit_all(const job *j)
@@ -332,7 +333,7 @@ static int write_maps(const job *j)
     att_maps_options options = att_maps_options_defaults();
     options.class_names = labels->count > 0 ? (const char *const *)labels->names : NULL;
     options.class_count = labels->count;
-    options.unlabelled = !cli_classes_fit(j->loaded.identity.options.num_classes, j->dataset);
+    options.unlabelled = !cli_classes_fit(cli_identity_classes(&j->loaded.identity), j->dataset);
     options.nodes = s->instruments.nodes;
     options.images = j->chosen.images;
     options.count = j->chosen.images ? j->chosen.count : s->instruments.maps;
@@ -455,7 +456,7 @@ static bool takes_all(const char *with)
 /* Of "all" instruments those that look at classes work only where there are some for them. */
 static void leave_out_unlabelled(job *j)
 {
-    bool has_classes = j->loaded.identity.options.num_classes > 0, any = false;
+    bool has_classes = cli_identity_classes(&j->loaded.identity) > 0, any = false;
     char left_out[64];
     for (int i = 0; i < att_instrument_count(); i++) {
         att_instrument_info info = att_instrument_at(i);
@@ -478,7 +479,7 @@ static int settle_instruments(job *j)
         return cli_usage("maps show attention between tokens, and %s has none", j->loaded.identity.name);
     bool all = takes_all(i->with);
     snprintf(j->with, sizeof j->with, "%s", i->with);
-    if (all && cli_classes_fit(j->loaded.identity.options.num_classes, j->dataset))
+    if (all && cli_classes_fit(cli_identity_classes(&j->loaded.identity), j->dataset))
         j->settings->on.data.unlabelled = false;
     else if (all)
         leave_out_unlabelled(j);
@@ -499,7 +500,7 @@ static int choose_labels(job *j)
     const char *said = j->settings->instruments.labels;
     if (!said && !wants_maps(j->settings))
         return CLI_OK;
-    return cli_labels_choose(j->cli, said, j->loaded.file, j->loaded.identity.options.num_classes, &j->labels);
+    return cli_labels_choose(j->cli, said, j->loaded.file, cli_identity_classes(&j->loaded.identity), &j->labels);
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */

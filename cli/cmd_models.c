@@ -81,11 +81,11 @@ static void print_channels(const char *title, const double *values)
 static void print_tag(const att_model_tag *tag)
 {
     const att_preprocess *p = &tag->preprocess;
-    char classes[16] = "no";
+    char classes[16] = "no", size[CLI_SIDES_TEXT];
     if (tag->num_classes)
         snprintf(classes, sizeof classes, "%d", tag->num_classes);
-    cli_print("  .%-24s %6s classes  size %3d  crop %g %s  %s", tag->name, classes, p->img_size, p->crop_pct,
-              p->crop_mode, p->interpolation);
+    cli_print("  .%-24s %6s classes  size %3s  crop %g %s  %s", tag->name, classes,
+              cli_sides_text(p->height, p->width, size), p->crop_pct, p->crop_mode, p->interpolation);
     print_channels("mean", p->mean);
     print_channels("std", p->std);
     cli_print("\n");
@@ -97,7 +97,7 @@ static void write_tag(att_json_writer *w, const att_model_tag *tag)
     att_json_begin_object(w);
     cli_json_text(w, "tag", tag->name);
     cli_json_integer(w, "num_classes", tag->num_classes);
-    cli_json_integer(w, "img_size", p->img_size);
+    cli_json_sides(w, "img_size", p->height, p->width);
     cli_json_preprocess(w, p);
     att_json_end_object(w);
 }
@@ -128,16 +128,17 @@ static int list_tags(const listing *l, const char *network)
 
 static int list_model(const listing *l, att_model_info *info)
 {
+    char size[CLI_SIDES_TEXT];
     int code = cli_check(l->cli, att_model_measure(l->cli->context, info));
     if (code != CLI_OK)
         return code;
     if (cli_prints(l->settings->output.json))
-        cli_print("%-28s %8.2f %8.2f %5d  %s\n", info->name, 1e-6 * (double)info->parameters, info->gmacs,
-                  info->img_size, info->summary);
+        cli_print("%-28s %8.2f %8.2f %5s  %s\n", info->name, 1e-6 * (double)info->parameters, info->gmacs,
+                  cli_sides_text(info->height, info->width, size), info->summary);
     if (l->writer) {
         att_json_begin_object(l->writer);
         cli_json_text(l->writer, "model", info->name);
-        cli_json_integer(l->writer, "img_size", info->img_size);
+        cli_json_sides(l->writer, "img_size", info->height, info->width);
         cli_json_integer(l->writer, "param_count", info->parameters);
         cli_json_number(l->writer, "infer_gmacs", info->gmacs);
         cli_json_text(l->writer, "summary", info->summary);

@@ -195,7 +195,8 @@ static int prepare(job *j, const cli_loaded *loaded)
     if (code != CLI_OK)
         return code;
     j->channels = loaded->transform.channels;
-    code = cli_labels_choose(j->cli, s->answer.labels, loaded->file, loaded->identity.options.num_classes, &j->labels);
+    code =
+        cli_labels_choose(j->cli, s->answer.labels, loaded->file, cli_identity_classes(&loaded->identity), &j->labels);
     j->shown = (att_answer_options){.labels = (const char *const *)j->labels.names,
                                     .label_count = j->labels.count,
                                     .most = s->answer.most,

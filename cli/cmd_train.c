@@ -88,7 +88,7 @@ static void settle_settings(job *j, const char *data)
     train_settings *s = j->settings;
     s->data.data_dir = data;
     s->network.model = att_model_name(j->network.model);
-    s->network.options = att_model_options_of(j->network.model);
+    s->network.options = *att_model_options(j->network.model);
     effective_channels(&s->preprocess.mean, j->network.preprocess.mean, j->network.preprocess.in_chans);
     effective_channels(&s->preprocess.std, j->network.preprocess.std, j->network.preprocess.in_chans);
     s->preprocess.crop_pct = j->network.preprocess.crop_pct;
@@ -375,6 +375,7 @@ static int fill_weights(job *j)
 static int prepare(job *j, const char *data)
 {
     const train_settings *s = j->settings;
+    char size[CLI_SIDES_TEXT];
     int code = cli_train_settle(j->cli, j->settings);
     /* The folder of a continued run says where the network is; that of a new one is named after the network. */
     if (s->files.resume)
@@ -383,7 +384,7 @@ static int prepare(job *j, const char *data)
         code = cli_train_network_find(j->cli, j->settings, j->run.resume, &j->network);
     if (code == CLI_OK)
         code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, j->network.name,
-                                     j->network.img_size, &j->run);
+                                     cli_sides_text(j->network.height, j->network.width, size), &j->run);
     if (code == CLI_OK)
         code = open_data(j, data);
     if (code == CLI_OK)

@@ -45,7 +45,7 @@ static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, c
 {
     const att_preprocess *p = &loaded->identity.preprocess;
     const att_task_info task = cli_task();
-    char names[1024] = "", values[1024] = "", text[4096];
+    char names[1024] = "", values[1024] = "", text[4096], size[CLI_SIDES_TEXT];
     size_t name_length = 0, value_length = 0;
     for (int i = 0; i < task.metric_count; i++) {
         const att_metric *metric = &task.metrics[i];
@@ -57,9 +57,9 @@ static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, c
                                          e->metrics[i], 100 - e->metrics[i]);
     }
     int length =
-        snprintf(text, sizeof text, "model,img_size,%sparam_count,crop_pct,interpolation\n%s,%d,%s%.2f,%g,%s\n", names,
-                 loaded->identity.name, p->img_size, values, 1e-6 * (double)parameters_of(loaded), p->crop_pct,
-                 p->interpolation);
+        snprintf(text, sizeof text, "model,img_size,%sparam_count,crop_pct,interpolation\n%s,%s,%s%.2f,%g,%s\n", names,
+                 loaded->identity.name, cli_sides_text(p->height, p->width, size), values,
+                 1e-6 * (double)parameters_of(loaded), p->crop_pct, p->interpolation);
     return cli_file_write(cli, path, text, (size_t)length);
 }
 
@@ -87,7 +87,7 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
     const att_preprocess *p = &loaded->identity.preprocess;
     att_json_begin_object(writer);
     cli_json_text(writer, "model", loaded->identity.name);
-    cli_json_number(writer, "img_size", p->img_size);
+    cli_json_sides(writer, "img_size", p->height, p->width);
     write_metrics(writer, true, e);
     cli_json_number(writer, "param_count", 1e-6 * (double)parameters_of(loaded));
     cli_json_number(writer, "crop_pct", p->crop_pct);

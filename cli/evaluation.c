@@ -126,7 +126,7 @@ int cli_classes_check(int network, const att_dataset *dataset)
 
 int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
 {
-    int network = loaded->identity.options.num_classes, found = att_dataset_class_count(dataset);
+    int network = cli_identity_classes(&loaded->identity), found = att_dataset_class_count(dataset);
     int code = refuses ? cli_classes_check(network, dataset) : CLI_OK;
     if (code != CLI_OK || att_dataset_numbering(dataset) == ATT_NUMBERED_BY_TRAINING)
         return code;
@@ -181,10 +181,11 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     if (d->cache_bytes > 0)
         asked.cache_bytes = (size_t)d->cache_bytes;
     cli_labels trained = {0};
-    int code = cli_labels_take(att_checkpoint_classes(loaded->file), loaded->identity.options.num_classes, &trained);
+    int code = cli_labels_take(att_checkpoint_classes(loaded->file), cli_identity_classes(&loaded->identity), &trained);
     asked.trained = trained.count > 0 ? (const char *const *)trained.names : NULL;
     asked.trained_count = trained.count;
-    const att_known_classes *known = att_checkpoint_known_classes(loaded->file, loaded->identity.options.num_classes);
+    const att_known_classes *known =
+        att_checkpoint_known_classes(loaded->file, cli_identity_classes(&loaded->identity));
     if (known && known->synsets) {
         asked.trained = known->synsets;
         asked.trained_count = known->count;

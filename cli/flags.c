@@ -23,18 +23,6 @@ const char *cli_choice_interpolation(int index)
     return choice_of(names, 2, index);
 }
 
-static const char *choose_pool(int index)
-{
-    static const char *const names[] = {"token", "avg"};
-    return choice_of(names, 2, index);
-}
-
-static const char *choose_stem(int index)
-{
-    static const char *const names[] = {"conv7", "deep", "deep_tiered", "conv3"};
-    return choice_of(names, 4, index);
-}
-
 static const char *choose_backend(int index)
 {
     static const char *const names[] = {"cpu", "ref"};
@@ -46,27 +34,6 @@ static const char *choose_amp_dtype(int index)
 {
     static const char *const names[] = {"bfloat16", "float16"};
     return choice_of(names, 2, index);
-}
-
-/* "none", then the modules that fit this place. */
-static const char *choose_module(att_module_place place, int index)
-{
-    if (index == 0)
-        return "none";
-    for (int i = 0; i < att_module_count(); i++)
-        if (att_module_at(i)->place == place && --index == 0)
-            return att_module_at(i)->name;
-    return NULL;
-}
-
-static const char *choose_broadcast(int index)
-{
-    return choose_module(ATT_ON_TOKENS, index);
-}
-
-static const char *choose_attn(int index)
-{
-    return choose_module(ATT_ON_MAPS, index);
 }
 
 static const char step[] = "step";
@@ -98,68 +65,77 @@ static const char *choose_model(int index)
 
 /* --- the network -------------------------------------------------------------------------------------------------- */
 
-static const cli_option network_options[] = {
+static const cli_option named_options[] = {
     {"model", .letter = 'm', .kind = CLI_TEXT, .value = "NAME",
      .help = "timm's name, with or without a pretrained tag; attscope models lists them", .choice = choose_model,
      .advisory = true, CLI_AT(cli_network, model)},
-    {"img-size", .kind = CLI_INT, .value = "N", .help = "pixels of a side", CLI_AT(cli_network, options.img_size),
-     .low = 1, .high = 65536, .open = true},
-    {"in-chans", .kind = CLI_INT, .value = "N", .help = "channels of an image: 1 or 3",
-     CLI_AT(cli_network, options.in_chans), .low = 1, .high = 3, .open = true},
-    {"num-classes", .kind = CLI_INT, .value = "N", .help = "classes, the outputs of the classifier",
-     CLI_AT(cli_network, options.num_classes), .low = 1, .high = 10000000, .open = true},
-    {"patch-size", .kind = CLI_INT, .value = "N", .help = "pixels of a patch's side",
-     CLI_AT(cli_network, options.patch_size), .low = 1, .high = 65536, .open = true},
-    {"embed-dim", .kind = CLI_INT, .value = "N", .help = "width of a token", CLI_AT(cli_network, options.embed_dim),
-     .low = 1, .high = 65536, .open = true},
-    {"depth", .kind = CLI_INT, .value = "N", .help = "of a ViT: blocks; of a residual network for CIFAR: layers",
-     CLI_AT(cli_network, options.depth), .low = 1, .high = 1024, .open = true},
-    {"num-heads", .kind = CLI_INT, .value = "N", .help = "attention heads of a block",
-     CLI_AT(cli_network, options.num_heads), .low = 1, .high = 65536, .open = true},
-    {"mlp-ratio", .kind = CLI_REAL, .value = "X", .help = "width of the MLP over that of a token",
-     CLI_AT(cli_network, options.mlp_ratio), .low = 1e-3, .high = 64, .open = true},
-    {"global-pool", .alias = "gp", .kind = CLI_WORD, .value = "NAME", .help = "pooling", .choice = choose_pool,
-     CLI_AT(cli_network, options.global_pool)},
-    {"class-token", .kind = CLI_SWITCH, .help = "with or without a class token",
-     CLI_AT(cli_network, options.class_token)},
-    {"embed-class", .kind = CLI_SWITCH, .help = "position embedding for the class token too",
-     CLI_AT(cli_network, options.embed_class)},
-    {"fc-norm", .kind = CLI_SWITCH, .help = "last norm after the pooling", CLI_AT(cli_network, options.fc_norm)},
-    {"qkv-bias", .kind = CLI_SWITCH, .help = "queries, keys and values with a bias",
-     CLI_AT(cli_network, options.qkv_bias)},
-    {"init-values", .kind = CLI_REAL, .value = "X", .help = "LayerScale with this start",
-     CLI_AT(cli_network, options.init_values), .low = 0, .high = 1e3, .open = true},
-    {"broadcast", .kind = CLI_WORD, .value = "MODULE",
-     .help = "at the end of every MLP branch, options behind a colon as in cb_s:init=0.1", .choice = choose_broadcast,
-     .detailed = true, CLI_AT(cli_network, options.broadcast)},
-    {"layers", .kind = CLI_WORD, .value = "LIST", .help = "residual blocks of each stage, as 3,4,6,3",
-     CLI_AT(cli_network, options.layers)},
-    {"stem-type", .kind = CLI_WORD, .value = "NAME",
-     .help = "before the residual blocks; conv3: 3 x 3, no stride, no pool, as for CIFAR", .choice = choose_stem,
-     CLI_AT(cli_network, options.stem_type)},
-    {"width", .kind = CLI_INT, .value = "N", .help = "channels of the first stage of residual blocks",
-     CLI_AT(cli_network, options.width), .low = 1, .high = 65536, .open = true},
-    {"cardinality", .kind = CLI_INT, .value = "N", .help = "groups of a bottleneck's 3 x 3 convolution",
-     CLI_AT(cli_network, options.cardinality), .low = 1, .high = 65536, .open = true},
-    {"base-width", .kind = CLI_INT, .value = "N", .help = "its channels a group, in a first stage of 64",
-     CLI_AT(cli_network, options.base_width), .low = 1, .high = 65536, .open = true},
-    {"zero-init-last", .kind = CLI_SWITCH, .help = "the last norm of a residual branch starts at 0",
-     CLI_AT(cli_network, options.zero_init_last)},
-    {"attn", .kind = CLI_WORD, .value = "MODULE",
-     .help = "at the end of residual branches, options behind a colon as in se:ratio=8", .choice = choose_attn,
-     .detailed = true, CLI_AT(cli_network, options.attn)},
+    {"input-size", .kind = CLI_REALS, .value = "C H W", .help = "as timm says it: --in-chans C and --img-size H W",
+     CLI_AT(cli_network, input_size), .low = 1, .high = 65536},
     {"adaptor", .kind = CLI_TEXT, .value = "NAME", .help = "of --attn step, as step:adaptor=NAME",
      .choice = choose_adaptor, CLI_AT(cli_network, adaptor)},
     {"adaptor-input", .kind = CLI_TEXT, .value = "NAME", .help = "what that adaptor is told, as step:input=NAME",
      .choice = choose_adaptor_input, CLI_AT(cli_network, adaptor_input)},
-    {"attn-blocks", .kind = CLI_WORD, .value = "WHERE",
-     .help = "which have it: all, none, every:K, 0,2,5-7; of a stage: layer3:all",
-     CLI_AT(cli_network, options.attn_blocks)},
 };
 
-static void network_defaults(void *values)
+static void key_to_flag(const char *key, char flag[ATT_OPTION_KEY])
 {
-    ((cli_network *)values)->options = att_model_options_defaults();
+    snprintf(flag, ATT_OPTION_KEY, "%s", key);
+    for (char *c = flag; *c; c++)
+        if (*c == '_')
+            *c = '-';
+}
+
+const att_option *cli_declared_find(const char *key)
+{
+    for (int f = 0; f < att_model_family_count(); f++) {
+        att_family_info family = att_model_family_at(f);
+        for (int i = 0; i < family.option_count; i++)
+            if (strcmp(family.options[i].key, key) == 0)
+                return &family.options[i];
+    }
+    return NULL;
+}
+
+cli_option cli_declared_row(const att_option *declared, const char *name, size_t offset)
+{
+    return (cli_option){.name = name,
+                        .alias = declared->alias,
+                        .kind = CLI_DECLARED,
+                        .declared = declared,
+                        .value = declared->value,
+                        .help = declared->help,
+                        .choice = declared->choice,
+                        .detailed = declared->detailed,
+                        .offset = offset,
+                        .size = sizeof(att_option_values)};
+}
+
+/* What every family declares, once each, in the families' order; what only training reads has flags of train's. */
+static const cli_option *network_rows(int *count)
+{
+    enum { NAMED = sizeof named_options / sizeof *named_options };
+    static cli_option rows[NAMED + ATT_MOST_OPTIONS];
+    static char names[ATT_MOST_OPTIONS][ATT_OPTION_KEY];
+    static int made;
+    int declared = 0;
+    *count = made;
+    if (made > 0)
+        return rows;
+    rows[made++] = named_options[0];
+    for (int f = 0; f < att_model_family_count(); f++) {
+        att_family_info family = att_model_family_at(f);
+        for (int i = 0; i < family.option_count; i++) {
+            const att_option *option = &family.options[i];
+            if (option->training || option->internal || cli_declared_find(option->key) != option)
+                continue;
+            key_to_flag(option->key, names[declared]);
+            rows[made++] = cli_declared_row(option, names[declared++], offsetof(cli_network, options));
+        }
+    }
+    for (int i = 1; i < NAMED; i++)
+        rows[made++] = named_options[i];
+    *count = made;
+    return rows;
 }
 
 /* Whether "step:adaptor=dct,input=x_t" gives the option a value. */
@@ -175,7 +151,8 @@ static bool says(const char *attn, const char *option)
 /* Adds what the flag says to attn's text and takes it from the flag, so that files record it once. */
 static bool complete_step(cli_network *network, const char *flag, const char *option, const char **value)
 {
-    char completed[128], *attn = network->options.attn;
+    char completed[2 * ATT_OPTION_TEXT_BYTES];
+    const char *attn = att_options_text(&network->options, "attn");
     size_t named = strcspn(attn, ":");
     if (!*value)
         return true;
@@ -188,24 +165,48 @@ static bool complete_step(cli_network *network, const char *flag, const char *op
         return false;
     }
     snprintf(completed, sizeof completed, "%s%c%s=%s", attn, attn[named] ? ',' : ':', option, *value);
-    if (strlen(completed) >= sizeof network->options.attn) {
+    if (strlen(completed) >= cli_declared_find("attn")->size) {
         cli_say("--%s %s makes attn too long: %s", flag, *value, completed);
         return false;
     }
-    strcpy(attn, completed);
+    att_options_set_text(&network->options, "attn", completed);
     *value = NULL;
+    return true;
+}
+
+static bool is_whole(double number)
+{
+    return number == (int)number;
+}
+
+/* The flags --img-size and --in-chans win where they say the same thing twice. */
+static bool complete_size(cli_network *network)
+{
+    const double *size = network->input_size.values;
+    int count = network->input_size.count;
+    if (count == 0)
+        return true;
+    if (count != 3 || !is_whole(size[0]) || !is_whole(size[1]) || !is_whole(size[2])) {
+        cli_say("--input-size needs three whole numbers: channels, height, width");
+        return false;
+    }
+    if (!att_options_find(&network->options, "in_chans"))
+        att_options_set(&network->options, "in_chans", size[0]);
+    if (!att_options_find(&network->options, "img_size"))
+        att_options_set_sides(&network->options, "img_size", (int)size[1], (int)size[2]);
+    network->input_size.count = 0;
     return true;
 }
 
 static bool complete_network(void *values)
 {
     cli_network *network = values;
-    return complete_step(network, "adaptor", "adaptor", &network->adaptor) &&
+    return complete_size(network) && complete_step(network, "adaptor", "adaptor", &network->adaptor) &&
            complete_step(network, "adaptor-input", "input", &network->adaptor_input);
 }
 
-const cli_group cli_group_network = {"Network (what is not given is the model's own)", ROWS(network_options),
-                                     .defaults = network_defaults, .complete = complete_network};
+const cli_group cli_group_network = {"Network (what is not given is the model's own)", .rows = network_rows,
+                                     .complete = complete_network};
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 

@@ -9,12 +9,17 @@
 
 typedef struct cli_network {
     const char *model; /* NULL: not given */
-    att_model_options options;
-    const char *adaptor, *adaptor_input; /* NULL: not given; what is given goes over into options.attn */
+    att_option_values options;
+    cli_reals input_size;                /* what is given goes over into the options */
+    const char *adaptor, *adaptor_input; /* NULL: not given; what is given goes over into attn */
     bool
         test_images; /* no flag: take images of the size and crop with which timm's validate.py evaluates the weights */
 } cli_network;
 extern const cli_group cli_group_network;
+/* The declaration of a network's option in the first family that has it; NULL: none has. */
+const att_option *cli_declared_find(const char *key);
+/* A flag for it; offset: of the att_option_values in the struct of the row's group. */
+cli_option cli_declared_row(const att_option *declared, const char *name, size_t offset);
 
 typedef struct cli_preprocess {
     cli_reals mean, std;

@@ -101,20 +101,71 @@ static char *name_changes(const att_preprocess *own, const att_preprocess *taken
     return text;
 }
 
+att_family_info cli_family_of(const att_identity *identity)
+{
+    return att_model_family_of(identity->name);
+}
+
+int cli_identity_classes(const att_identity *identity)
+{
+    return (int)att_options_number(&identity->options, "num_classes", 0);
+}
+
+char *cli_sides_text(int height, int width, char text[CLI_SIDES_TEXT])
+{
+    if (height == width)
+        snprintf(text, CLI_SIDES_TEXT, "%d", height);
+    else
+        snprintf(text, CLI_SIDES_TEXT, "%dx%d", height, width);
+    return text;
+}
+
+void cli_json_sides(att_json_writer *writer, const char *key, int height, int width)
+{
+    att_json_key(writer, key);
+    if (height == width) {
+        att_json_integer(writer, height);
+        return;
+    }
+    att_json_begin_array(writer);
+    att_json_integer(writer, height);
+    att_json_integer(writer, width);
+    att_json_end_array(writer);
+}
+
+void cli_json_option(att_json_writer *writer, const att_option *option, const att_option_values *values)
+{
+    const att_option_value *value = att_options_find(values, option->key);
+    if (!value)
+        return;
+    if (option->kind == ATT_OPTION_TEXT)
+        cli_json_text(writer, option->key, value->text);
+    else if (option->kind == ATT_OPTION_SIDES)
+        cli_json_sides(writer, option->key, (int)value->numbers[0], (int)value->numbers[value->count - 1]);
+    else if (option->kind == ATT_OPTION_REAL)
+        cli_json_number(writer, option->key, value->numbers[0]);
+    else if (option->kind == ATT_OPTION_SWITCH) {
+        att_json_key(writer, option->key);
+        att_json_bool(writer, value->numbers[0] != 0);
+    } else {
+        cli_json_integer(writer, option->key, (int64_t)value->numbers[0]);
+    }
+}
+
 void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken)
 {
     const att_preprocess *own = &identity->preprocess;
     char changes[128], classes[32] = "no classes";
-    if (identity->options.num_classes > 0)
-        snprintf(classes, sizeof classes, "%d class%s", identity->options.num_classes,
-                 identity->options.num_classes == 1 ? "" : "es");
-    cli_note(cli, "the checkpoint: %s, %d x %d x %d, %s; network: %s%s", identity->name, own->img_size, own->img_size,
+    int count = cli_identity_classes(identity);
+    if (count > 0)
+        snprintf(classes, sizeof classes, "%d class%s", count, count == 1 ? "" : "es");
+    cli_note(cli, "the checkpoint: %s, %d x %d x %d, %s; network: %s%s", identity->name, own->height, own->width,
              own->in_chans, classes, identity->brief, name_changes(own, taken, changes, sizeof changes));
 }
 
 int cli_classes_need(const cli_loaded *loaded, const char *what)
 {
-    if (loaded->identity.options.num_classes > 0)
+    if (cli_identity_classes(&loaded->identity) > 0)
         return CLI_OK;
     return cli_failure(
         "%s: the network has no head and so no classes: %s (attscope train --initial-checkpoint gives it "
@@ -164,15 +215,21 @@ static int take_test_images(cli_app *cli, const char *path, const cli_network *n
     cli_network asked = *network;
     double crop = identity->test_crop_pct > 0 && flags->crop_pct == 0 ? identity->test_crop_pct : own.crop_pct;
     int code = CLI_OK;
-    if (identity->test_img_size > 0 && asked.options.img_size == 0)
-        asked.options.img_size = identity->test_img_size;
-    int size = asked.options.img_size > 0 ? asked.options.img_size : own.img_size;
-    if (size != own.img_size || crop != own.crop_pct)
+    char size[CLI_SIDES_TEXT], own_size[CLI_SIDES_TEXT];
+    bool asks_size = att_options_find(&asked.options, "img_size") != NULL;
+    if (identity->test_height > 0 && !asks_size)
+        att_options_set_sides(&asked.options, "img_size", identity->test_height, identity->test_width);
+    const att_option_value *sides = att_options_find(&asked.options, "img_size");
+    int height = sides ? (int)sides->numbers[0] : own.height,
+        width = sides ? (int)sides->numbers[sides->count - 1] : own.width;
+    bool resized = height != own.height || width != own.width;
+    if (resized || crop != own.crop_pct)
         cli_note(cli,
-                 "%s: evaluated at %d pixels, crop %g, as timm's validate.py does with these weights; "
-                 "--use-train-size takes %d pixels, crop %g",
-                 path, size, crop, own.img_size, own.crop_pct);
-    if (size != own.img_size)
+                 "%s: evaluated at %s pixels, crop %g, as timm's validate.py does with these weights; "
+                 "--use-train-size takes %s pixels, crop %g",
+                 path, cli_sides_text(height, width, size), crop, cli_sides_text(own.height, own.width, own_size),
+                 own.crop_pct);
+    if (resized)
         code = cli_identify(cli, loaded->file, path, &asked, identity);
     identity->preprocess.crop_pct = crop;
     return code == CLI_USAGE ? CLI_FAILURE : code; /* no flag asked for this size */

@@ -16,6 +16,18 @@ typedef struct cli_loaded {
 /* Whether a text, such as a tensor's name or a key of a file's metadata, begins with `prefix`. */
 bool cli_has_prefix(const char *text, const char *prefix);
 
+/* Outputs of its classifier; 0: it has none. */
+int cli_identity_classes(const att_identity *identity);
+/* "224"; "224x160", height and width, where they differ. Returns `text`. */
+enum { CLI_SIDES_TEXT = 24 };
+char *cli_sides_text(int height, int width, char text[CLI_SIDES_TEXT]);
+/* A member of the object that is open: a number, or [height, width] where they differ. */
+void cli_json_sides(att_json_writer *writer, const char *key, int height, int width);
+/* A member with the option's value; nothing where it was not given. */
+void cli_json_option(att_json_writer *writer, const att_option *option, const att_option_values *values);
+/* What the family of the named network declares. */
+att_family_info cli_family_of(const att_identity *identity);
+
 /* Opens a checkpoint and says which of its tensors are skipped. CLI_OK or a code. */
 int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
 

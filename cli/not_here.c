@@ -35,7 +35,6 @@ static const struct {
     {"head-init-scale", NULL, NULL},
     {"input-img-mode", NULL, NULL},
     {"input-key", NULL, NULL},
-    {"input-size", NULL, "--img-size and --in-chans say it"},
     {"jsd-loss", NULL, "the loss is cross entropy"},
     {"kd-distill-type", "*", NULL},
     {"kd-loss-type", "*", NULL},

@@ -22,14 +22,23 @@ static bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
+const cli_option *cli_group_rows(const cli_group *group, int *count)
+{
+    if (group->rows)
+        return group->rows(count);
+    *count = group->count;
+    return group->options;
+}
+
 cli_found cli_option_at(const cli_table *table, int index)
 {
     for (int i = 0; i < table->use_count; i++) {
-        const cli_group *group = table->uses[i].group;
-        if (index < group->count)
-            return (cli_found){&group->options[index], (char *)table->settings + table->uses[i].offset,
+        int count;
+        const cli_option *rows = cli_group_rows(table->uses[i].group, &count);
+        if (index < count)
+            return (cli_found){&rows[index], (char *)table->settings + table->uses[i].offset,
                                (const char *)table->defaults + table->uses[i].offset, false};
-        index -= group->count;
+        index -= count;
     }
     return (cli_found){0};
 }
@@ -41,15 +50,26 @@ void *cli_value_of(const cli_found *found)
 
 int cli_option_count(const cli_table *table)
 {
-    int count = 0;
-    for (int i = 0; i < table->use_count; i++)
-        count += table->uses[i].group->count;
-    return count;
+    int total = 0;
+    for (int i = 0, count; i < table->use_count; i++, total += count)
+        cli_group_rows(table->uses[i].group, &count);
+    return total;
+}
+
+bool cli_option_is_switch(const cli_option *option)
+{
+    return option->kind == CLI_DECLARED && option->declared->kind == ATT_OPTION_SWITCH;
+}
+
+bool cli_option_is_text(const cli_option *option)
+{
+    return option->kind == CLI_TEXT || option->kind == CLI_TEXTS ||
+           (option->kind == CLI_DECLARED && option->declared->kind == ATT_OPTION_TEXT);
 }
 
 static bool is_truth(const cli_option *option)
 {
-    return option->kind == CLI_FLAG || option->kind == CLI_SWITCH;
+    return option->kind == CLI_FLAG || cli_option_is_switch(option);
 }
 
 cli_found cli_option_find(const cli_table *table, const char *name)
@@ -155,15 +175,6 @@ static bool store_size(const cli_option *option, void *to, const char *text)
     return true;
 }
 
-static bool store_truth(const cli_option *option, void *to, bool value)
-{
-    if (option->kind == CLI_SWITCH)
-        *(int *)to = value;
-    else
-        *(bool *)to = value;
-    return true;
-}
-
 static const char *default_text(const cli_found *f)
 {
     const char *text;
@@ -171,25 +182,32 @@ static const char *default_text(const cli_found *f)
     return text;
 }
 
-static int most_reals(const cli_option *option)
+int cli_option_numbers(const cli_option *option)
 {
-    return option->most > 0 ? option->most : 3;
+    bool sides = option->kind == CLI_DECLARED && option->declared->kind == ATT_OPTION_SIDES;
+    if (option->kind == CLI_REALS)
+        return option->most > 0 ? option->most : 3;
+    return sides ? ATT_OPTION_NUMBERS : !cli_option_is_text(option) && !is_truth(option);
+}
+
+static bool to_truth(const char *text, bool *value)
+{
+    *value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    return *value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
 }
 
 /* Stores one value; a further one of CLI_REALS is added. */
-static bool store(const cli_found *f, const char *text)
+static bool store_one(const cli_found *f, const char *text)
 {
     const cli_option *option = f->option;
     void *to = cli_value_of(f);
     double real;
     switch (option->kind) {
     case CLI_FLAG:
-    case CLI_SWITCH:
-        if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
-            return store_truth(option, to, !f->no);
-        if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
-            return store_truth(option, to, f->no);
-        return false;
+        if (!to_truth(text, to))
+            return false;
+        *(bool *)to ^= f->no;
+        return true;
     case CLI_INT:
     case CLI_LONG:
         return store_whole(option, to, text);
@@ -204,18 +222,13 @@ static bool store(const cli_found *f, const char *text)
         return true;
     case CLI_REALS: {
         cli_reals *reals = to;
-        if (reals->count == most_reals(option) || !to_real(text, &real) || !in_range(option, real))
+        if (reals->count == cli_option_numbers(option) || !to_real(text, &real) || !in_range(option, real))
             return false;
         reals->values[reals->count++] = real;
         return true;
     }
     case CLI_TEXT:
         *(const char **)to = *text || option->empty ? text : default_text(f);
-        return true;
-    case CLI_WORD:
-        if (!*text || strlen(text) >= option->size)
-            return false;
-        memcpy(to, text, strlen(text) + 1);
         return true;
     case CLI_TEXTS: {
         cli_texts *texts = to;
@@ -224,15 +237,42 @@ static bool store(const cli_found *f, const char *text)
         texts->values[texts->count++] = text;
         return true;
     }
+    case CLI_DECLARED: /* store_declared() */
+        break;
     }
     return false;
+}
+
+static bool store_declared(const cli_found *f, const char *const *texts, int count)
+{
+    bool truth;
+    const att_option *declared = f->option->declared;
+    if (!cli_option_is_switch(f->option))
+        return att_option_store(declared, texts, count, cli_value_of(f));
+    if (count != 1 || !to_truth(texts[0], &truth))
+        return false;
+    att_options_set(cli_value_of(f), declared->key, truth != f->no);
+    return true;
+}
+
+/* Stores what one flag or one entry of a file says. Returns how many texts were taken: of those of several numbers the
+ * first that was not is the wrong one. */
+static int store(const cli_found *f, const char *const *texts, int count)
+{
+    int taken = 0;
+    if (f->option->kind == CLI_DECLARED)
+        return store_declared(f, texts, count) ? count : count - 1;
+    if (f->option->kind == CLI_REALS)
+        memset(cli_value_of(f), 0, sizeof(cli_reals));
+    while (taken < count && (taken == 0 || f->option->kind == CLI_REALS) && store_one(f, texts[taken]))
+        taken++;
+    return taken;
 }
 
 static void describe_range(const cli_option *option, char *text, size_t size)
 {
     static const char *const kinds[] = {
         [CLI_FLAG] = "true or false",
-        [CLI_SWITCH] = "true or false",
         [CLI_INT] = "a whole number",
         [CLI_LONG] = "a whole number",
         [CLI_SIZE] = "a size such as 800M or 4G, or a number of bytes",
@@ -240,9 +280,12 @@ static void describe_range(const cli_option *option, char *text, size_t size)
         [CLI_REAL] = "a number",
         [CLI_TEXT] = "a text",
         [CLI_REALS] = "a number",
-        [CLI_WORD] = "a short name",
         [CLI_TEXTS] = "a text, given at most 32 times",
     };
+    if (option->kind == CLI_DECLARED) {
+        att_option_describe(option->declared, text, size);
+        return;
+    }
     int length = snprintf(text, size, "%s", kinds[option->kind]);
     if (option->low != 0 || option->high != 0) {
         bool bounded = option->high < 1e9 && isfinite(option->high);
@@ -250,7 +293,7 @@ static void describe_range(const cli_option *option, char *text, size_t size)
                            option->low, option->high);
     }
     if (option->kind == CLI_REALS)
-        snprintf(text + length, size - (size_t)length, ", up to %d of them", most_reals(option));
+        snprintf(text + length, size - (size_t)length, ", up to %d of them", cli_option_numbers(option));
 }
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
@@ -340,7 +383,8 @@ static void take_values(const cli_flag *flag, words *w)
     if (flag->attached || is_truth(option) || w->at == w->count)
         return;
     w->at++;
-    while (option->kind == CLI_REALS && w->at < w->count && to_real(w->argv[w->at], &number))
+    for (int most = option->kind == CLI_REALS ? INT_MAX : cli_option_numbers(option);
+         w->at - flag->begin < most && w->at < w->count && to_real(w->argv[w->at], &number);)
         w->at++;
 }
 
@@ -394,24 +438,18 @@ static bool store_flag(const cli_flag *flag, char **argv)
     if (!text)
         text = is_truth(option) ? "true" : flag->count > 0 ? argv[flag->begin] : NULL;
     if (!text) {
-        bool is_text = option->kind == CLI_TEXT || option->kind == CLI_WORD || option->kind == CLI_TEXTS;
-        cli_say("%s needs a value: %s", shown, is_text ? option->value : expected);
+        cli_say("%s needs a value: %s", shown, cli_option_is_text(option) ? option->value : expected);
         return false;
     }
     if (!is_choice(option, shown, text))
         return false;
-    if (option->kind == CLI_REALS)
-        memset(cli_value_of(&flag->found), 0, sizeof(cli_reals));
-    if (!store(&flag->found, text)) {
+    const char *const *texts = flag->count > 0 ? (const char *const *)argv + flag->begin : &text;
+    int count = flag->count > 0 ? flag->count : 1, taken = store(&flag->found, texts, count);
+    if (taken == 0)
         cli_say("%s: \"%s\" is not %s", shown, text, expected);
-        return false;
-    }
-    for (int i = 1; i < flag->count; i++)
-        if (!store(&flag->found, argv[flag->begin + i])) {
-            cli_say("%s: \"%s\" is one too many or out of range: %s", shown, argv[flag->begin + i], expected);
-            return false;
-        }
-    return true;
+    else if (taken < count)
+        cli_say("%s: \"%s\" is one too many or out of range: %s", shown, texts[taken], expected);
+    return taken == count;
 }
 
 void cli_options_defaults(const cli_table *table, size_t size)
@@ -477,17 +515,14 @@ static bool take_entry(const cli_table *table, const char *path, const att_yaml_
     }
     if (entry->kind == ATT_YAML_NULL)
         return true;
-    if (f.option->kind == CLI_REALS)
-        memset(cli_value_of(&f), 0, sizeof(cli_reals));
-    bool fine = entry->kind == ATT_YAML_SCALAR || f.option->kind == CLI_REALS;
+    bool fine = entry->kind == ATT_YAML_SCALAR || cli_option_numbers(f.option) > 1;
     if (fine && f.option->choice) {
         char key[600];
         snprintf(key, sizeof key, "%s%s", where, entry->key);
         if (!is_choice(f.option, key, entry->values[0]))
             return false;
     }
-    for (int i = 0; fine && i < entry->value_count; i++)
-        fine = store(&f, entry->values[i]);
+    fine = fine && store(&f, entry->values, entry->value_count) == entry->value_count;
     if (!fine) {
         char expected[CLI_NUMBER_TEXT];
         describe_range(f.option, expected, sizeof expected);
@@ -531,12 +566,22 @@ static bool same_reals(const cli_reals *a, const cli_reals *b)
     return same;
 }
 
+static bool same_declared(const att_option *option, const att_option_values *a, const att_option_values *b)
+{
+    char of_a[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], of_b[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
+    int count = att_option_format(option, a, of_a);
+    bool same = count == att_option_format(option, b, of_b);
+    for (int i = 0; same && i < count; i++)
+        same = strcmp(of_a[i], of_b[i]) == 0;
+    return same;
+}
+
 static bool same_value(const cli_option *option, const void *a, const void *b)
 {
     if (option->kind == CLI_TEXT)
         return same_text(*(const char *const *)a, *(const char *const *)b);
-    if (option->kind == CLI_WORD)
-        return strcmp(a, b) == 0;
+    if (option->kind == CLI_DECLARED)
+        return same_declared(option->declared, a, b);
     return option->kind == CLI_REALS ? same_reals(a, b) : memcmp(a, b, option->size) == 0;
 }
 

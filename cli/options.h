@@ -8,20 +8,20 @@
 
 #include <stdio.h>
 
+#include <attscope/options.h>
 #include <attscope/yaml.h>
 
 typedef enum cli_kind {
-    CLI_FLAG,   /* bool; --name, --no-name */
-    CLI_SWITCH, /* int, 1 or 0, -1: not given; --name, --no-name */
-    CLI_INT,    /* int */
-    CLI_LONG,   /* int64_t */
-    CLI_SIZE,   /* int64_t: bytes, also as 800M or 4G, in units of 1024; open: 0 is not shown */
-    CLI_SEED,   /* uint64_t */
-    CLI_REAL,   /* double */
-    CLI_REALS,  /* cli_reals, up to `most` numbers */
-    CLI_TEXT,   /* const char *, NULL: not given; "" stands for the default */
-    CLI_WORD,   /* char[size], "": not given */
-    CLI_TEXTS   /* cli_texts, one more each time the flag is given */
+    CLI_FLAG,    /* bool; --name, --no-name */
+    CLI_INT,     /* int */
+    CLI_LONG,    /* int64_t */
+    CLI_SIZE,    /* int64_t: bytes, also as 800M or 4G, in units of 1024; open: 0 is not shown */
+    CLI_SEED,    /* uint64_t */
+    CLI_REAL,    /* double */
+    CLI_REALS,   /* cli_reals, up to `most` numbers */
+    CLI_TEXT,    /* const char *, NULL: not given; "" stands for the default */
+    CLI_TEXTS,   /* cli_texts, one more each time the flag is given */
+    CLI_DECLARED /* att_option_values: `declared` says the kind; switches have --no-name, too */
 } cli_kind;
 
 enum { CLI_MOST_REALS = 8 };
@@ -45,13 +45,14 @@ typedef struct cli_option {
     size_t offset, size;
     double low, high; /* closed range of numbers; both 0: any */
     cli_kind kind;
-    int most;      /* CLI_REALS: how many numbers there may be; 0: three */
-    char letter;   /* -b; 0: none */
-    bool open;     /* numbers: the default says "not given" and is not shown */
-    bool empty;    /* texts: "" is a value of its own */
-    bool detailed; /* texts: one of the choices may be followed by a colon and more */
-    bool advisory; /* texts: the choices are for help and completion; what uses a value judges it */
-    bool once;     /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
+    const att_option *declared; /* CLI_DECLARED */
+    int most;                   /* CLI_REALS: how many numbers there may be; 0: three */
+    char letter;                /* -b; 0: none */
+    bool open;                  /* numbers: the default says "not given" and is not shown */
+    bool empty;                 /* texts: "" is a value of its own */
+    bool detailed;              /* texts: one of the choices may be followed by a colon and more */
+    bool advisory;              /* texts: the choices are for help and completion; what uses a value judges it */
+    bool once; /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
 } cli_option;
 
 /* Where a row's value lies. */
@@ -62,8 +63,9 @@ typedef struct cli_group {
     const char *title;
     const cli_option *options;
     int count;
-    void (*defaults)(void *values); /* NULL: zeros */
-    bool (*complete)(void *values); /* what cli_options_complete() does with them; NULL: nothing */
+    const cli_option *(*rows)(int *count); /* instead of these two, for rows that are made; NULL: none are */
+    void (*defaults)(void *values);        /* NULL: zeros */
+    bool (*complete)(void *values);        /* what cli_options_complete() does with them; NULL: nothing */
 } cli_group;
 
 /* A group of a command, and where in the command's settings its struct lies. */

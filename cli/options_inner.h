@@ -4,7 +4,7 @@
 
 #include "options.h"
 
-enum { CLI_NUMBER_TEXT = 96, CLI_MOST_CHOICES = 8, CLI_FLAG_TEXT = 64, CLI_ABOUT_TEXT = 512 };
+enum { CLI_NUMBER_TEXT = ATT_OPTION_TEXT_BYTES, CLI_MOST_CHOICES = 8, CLI_FLAG_TEXT = 64, CLI_ABOUT_TEXT = 512 };
 
 /* A row and the struct its value lies in. */
 typedef struct cli_found {
@@ -17,6 +17,13 @@ typedef struct cli_found {
 /* Row `index` of all groups together; option NULL past the last. */
 cli_found cli_option_at(const cli_table *table, int index);
 int cli_option_count(const cli_table *table);
+/* The rows of a group. */
+const cli_option *cli_group_rows(const cli_group *group, int *count);
+/* Numbers that one flag may take: 0 of switches and texts. */
+int cli_option_numbers(const cli_option *option);
+/* Whether it has a --no-name but is not given at first. */
+bool cli_option_is_switch(const cli_option *option);
+bool cli_option_is_text(const cli_option *option);
 /* The row of that name, dashes or underscores; option NULL: there is none. */
 cli_found cli_option_find(const cli_table *table, const char *name);
 /* Where its value lies. */

@@ -22,8 +22,6 @@ static bool is_given(const cli_found *f)
     const cli_option *option = f->option;
     void *at = cli_value_of(f);
     switch (option->kind) {
-    case CLI_SWITCH:
-        return *(int *)at >= 0;
     case CLI_INT:
         return !option->open || *(int *)at > 0;
     case CLI_REAL:
@@ -36,8 +34,8 @@ static bool is_given(const cli_found *f)
         return false;
     case CLI_TEXT:
         return *(const char **)at != NULL;
-    case CLI_WORD:
-        return *(char *)at != '\0';
+    case CLI_DECLARED:
+        return att_options_find(at, option->declared->key) != NULL;
     default:
         return true;
     }
@@ -53,9 +51,6 @@ static int value_texts(const cli_found *f, char numbers[CLI_MOST_REALS][CLI_NUMB
     switch (f->option->kind) {
     case CLI_FLAG:
         texts[0] = *(bool *)at ? "true" : "false";
-        break;
-    case CLI_SWITCH:
-        texts[0] = *(int *)at ? "true" : "false";
         break;
     case CLI_INT:
         snprintf(numbers[0], CLI_NUMBER_TEXT, "%d", *(int *)at);
@@ -80,8 +75,10 @@ static int value_texts(const cli_found *f, char numbers[CLI_MOST_REALS][CLI_NUMB
     case CLI_TEXT:
         texts[0] = *(const char **)at;
         break;
-    case CLI_WORD:
-        texts[0] = at;
+    case CLI_DECLARED:
+        count = att_option_format(f->option->declared, at, numbers);
+        for (int i = 0; i < count; i++)
+            texts[i] = numbers[i];
         break;
     case CLI_TEXTS:
         count = 0;
@@ -118,7 +115,7 @@ void cli_option_flag(const cli_option *option, char *text, size_t size)
     char letter[8] = "";
     if (option->letter)
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    snprintf(text, size, "%s--%s%s%s%s", letter, option->kind == CLI_SWITCH ? "[no-]" : "", option->name,
+    snprintf(text, size, "%s--%s%s%s%s", letter, cli_option_is_switch(option) ? "[no-]" : "", option->name,
              option->value ? " " : "", option->value ? option->value : "");
 }
 
@@ -159,7 +156,9 @@ void cli_options_help(const cli_table *table, FILE *out)
         const char *title = table->uses[i].group->title;
         if (i == 0 || strcmp(title, table->uses[i - 1].group->title) != 0)
             fprintf(out, "\n%s:\n", title);
-        for (int row = 0; row < table->uses[i].group->count; row++) {
+        int count;
+        cli_group_rows(table->uses[i].group, &count);
+        for (int row = 0; row < count; row++) {
             cli_found f = cli_option_at(table, index++);
             if (f.option->help)
                 help_row(&f, out);
@@ -186,12 +185,12 @@ att_status cli_options_write(const cli_table *table, att_context *context, const
         bool given = is_given(&f);
         int values = given ? value_texts(&f, numbers[count], texts[count]) : 0;
         entries[count] = (att_yaml_entry){.key = keys[count],
-                                          .kind = !given                        ? ATT_YAML_NULL
-                                                  : f.option->kind == CLI_REALS ? ATT_YAML_LIST
-                                                                                : ATT_YAML_SCALAR,
+                                          .kind = !given                                      ? ATT_YAML_NULL
+                                                  : f.option->kind == CLI_REALS || values > 1 ? ATT_YAML_LIST
+                                                                                              : ATT_YAML_SCALAR,
                                           .values = given ? texts[count] : no_values,
                                           .value_count = values,
-                                          .text = f.option->kind == CLI_TEXT || f.option->kind == CLI_WORD};
+                                          .text = cli_option_is_text(f.option)};
         count++;
     }
     return att_yaml_write(context, path, entries, count);

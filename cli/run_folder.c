@@ -151,8 +151,8 @@ int cli_make_folders(const char *path)
     }
 }
 
-int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
-                          cli_run_folder *run)
+int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model,
+                          const char *size, cli_run_folder *run)
 {
     cli_resume_path(resume, output, experiment, run->resume, sizeof run->resume);
     if (*run->resume) {
@@ -165,7 +165,7 @@ int cli_run_folder_settle(const char *resume, const char *output, const char *ex
     struct tm local;
     if (!localtime_r(&now, &local) || strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local) == 0)
         return cli_failure("the clock gives no date to name the run by");
-    snprintf(name, sizeof name, "%s-%.200s-%d", stamp, model, size);
+    snprintf(name, sizeof name, "%s-%.200s-%.16s", stamp, model, size);
     cli_join(output, experiment ? experiment : name, run->folder, sizeof run->folder);
     if (!*run->folder)
         return cli_usage("--output: \"%.32s...\" is longer than a path may be", output);

@@ -25,8 +25,8 @@ char *cli_database_of(const char *folder, char *path, size_t size);
 
 /* Settles all three. A resumed training goes on in its checkpoint's folder. A new one without a name is called
  * date-time-model-size, as timm's. Refuses a folder that holds a training already. CLI_OK or a code. */
-int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model, int size,
-                          cli_run_folder *run);
+int cli_run_folder_settle(const char *resume, const char *output, const char *experiment, const char *model,
+                          const char *size, cli_run_folder *run);
 
 /* Makes the folder of a training without a name, before it writes there, and numbers its name where another training of
  * the same second has it: no two get one. CLI_OK or a code. */

@@ -181,7 +181,7 @@ static bool is_item(const instrument_list *list, const char *instrument)
 static int check_classes(cli_app *cli, sweep_plan *plan, int first, const tried_data *tried,
                          const instrument_list *list, bool asked, unsigned *finds)
 {
-    int said = plan->settings.network.options.num_classes, network = said > 0 ? said : tried->classes;
+    int network = (int)att_options_number(&plan->settings.network.options, "num_classes", tried->classes);
     unsigned scores = find_scores(list);
     if (cli_classes_fit(network, tried->measured) || (scores == 0 && !list->takes_all))
         return CLI_OK;

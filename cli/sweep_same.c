@@ -47,7 +47,8 @@ static bool same_network(cli_app *cli, const cli_network *a, const cli_network *
 static bool same_places(cli_app *cli, const train_settings *a, const train_settings *b, const char *attn)
 {
     att_module_choice choice;
-    const char *places = a->network.options.attn_blocks, *others = b->network.options.attn_blocks;
+    const char *places = att_options_text(&a->network.options, "attn_blocks"),
+               *others = att_options_text(&b->network.options, "attn_blocks");
     if (strcmp(places, others) == 0)
         return true;
     if (!*attn || !same_module(cli, attn, attn, &choice))
@@ -57,20 +58,30 @@ static bool same_places(cli_app *cli, const train_settings *a, const train_setti
     return choice.module->parameter && !a->files.initial_checkpoint && same_network(cli, &a->network, &b->network);
 }
 
+static void take_over(const att_option_values *from, const char *key, att_option_values *to)
+{
+    const char *text = att_options_text(from, key);
+    att_options_unset(to, key);
+    if (*text)
+        att_options_set_text(to, key, text);
+}
+
 bool sweep_same_settings(cli_app *cli, const train_settings *a, const train_settings *b)
 {
-    const att_model_options *options = &a->network.options;
+    static const char *const modules[] = {"broadcast", "attn"};
+    const att_option_values *options = &a->network.options;
     train_settings other = *b, none;
-    att_model_options *to = &other.network.options;
+    att_option_values *to = &other.network.options;
     other.recipe.seed = a->recipe.seed;
     other.files.output = a->files.output;
     other.files.experiment = a->files.experiment;
-    if (!same_module_text(cli, options->broadcast, to->broadcast) || !same_module_text(cli, options->attn, to->attn))
-        return false;
-    memcpy(to->broadcast, options->broadcast, sizeof to->broadcast);
-    memcpy(to->attn, options->attn, sizeof to->attn);
-    memcpy(to->attn_blocks, options->attn_blocks, sizeof to->attn_blocks);
+    for (int i = 0; i < 2; i++) {
+        if (!same_module_text(cli, att_options_text(options, modules[i]), att_options_text(to, modules[i])))
+            return false;
+        take_over(options, modules[i], to);
+    }
+    take_over(options, "attn_blocks", to);
     const cli_table table = {
         .command = "train", .uses = cli_train_uses, .use_count = CLI_TRAIN_USES, .settings = &other, .defaults = &none};
-    return cli_options_same(&table, a) && same_places(cli, a, b, options->attn);
+    return cli_options_same(&table, a) && same_places(cli, a, b, att_options_text(options, "attn"));
 }

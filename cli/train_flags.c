@@ -249,14 +249,22 @@ static const cli_option target_options[] = {
 
 GROUP(target_group, "Regularisation", target_options, NULL);
 
-static const cli_option regular_options[] = {
-    {"drop", .kind = CLI_REAL, .value = "X", .help = "dropout before the head", CLI_AT(att_model_options, drop_rate),
-     .low = 0, .high = 0.999999},
-    {"drop-path", .kind = CLI_REAL, .value = "X", .help = "of the last block; rises from 0 in the first",
-     CLI_AT(att_model_options, drop_path_rate), .low = 0, .high = 0.999999},
-};
+static const cli_option *regular_rows(int *count)
+{
+    static cli_option rows[2];
+    rows[0] = cli_declared_row(cli_declared_find("drop_rate"), "drop", 0);
+    rows[1] = cli_declared_row(cli_declared_find("drop_path_rate"), "drop-path", 0);
+    *count = 2;
+    return rows;
+}
 
-GROUP(regular_group, "Regularisation", regular_options, NULL);
+static void regular_defaults(void *values)
+{
+    att_options_set(values, "drop_rate", 0);
+    att_options_set(values, "drop_path_rate", 0);
+}
+
+static const cli_group regular_group = {"Regularisation", .rows = regular_rows, .defaults = regular_defaults};
 
 /* --- files and the run -------------------------------------------------------------------------------------------- */
 

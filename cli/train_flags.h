@@ -38,7 +38,7 @@ typedef struct train_measure {
 
 typedef struct train_settings {
     train_data data;
-    cli_network network; /* with the regularisation */
+    cli_network network;
     cli_preprocess preprocess;
     train_images images;
     att_train_options recipe;

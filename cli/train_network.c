@@ -5,6 +5,19 @@
 #include "figures.h"
 #include "network.h"
 
+enum { NONE_SAID = -1, TRAINING = 2 };
+/* Options that training alone reads: flags say them, not the checkpoint. */
+static const char *const training_keys[TRAINING] = {"drop_rate", "drop_path_rate"};
+
+static void copy_number(const att_option_values *from, const char *key, att_option_values *to)
+{
+    const att_option_value *value = att_options_find(from, key);
+    if (value)
+        att_options_set(to, key, value->numbers[0]);
+    else
+        att_options_unset(to, key);
+}
+
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
 static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n)
@@ -31,22 +44,21 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
         cli_note(cli,
                  "%s has averaged weights too, which are not taken: attscope convert --use-ema makes a file of them",
                  n->checkpoint);
-    att_model_options training = network->options;
+    const att_option_values flags = network->options;
     network->options = n->identity.options;
-    if (!n->resumes) {
-        network->options.num_classes = training.num_classes;
-        network->options.head = 1;
-    }
-    network->options.drop_rate = training.drop_rate;
-    network->options.drop_path_rate = training.drop_path_rate;
+    if (!n->resumes)
+        copy_number(&flags, "num_classes", &network->options);
+    for (int i = 0; i < TRAINING; i++)
+        copy_number(&flags, training_keys[i], &network->options);
     n->name = n->identity.name;
     return CLI_OK;
 }
 
 static att_status build(cli_app *cli, const train_settings *s, const cli_train_network *n, att_model **model)
 {
-    att_model_options options = s->network.options;
-    options.num_classes = options.num_classes > 0 ? options.num_classes : 1;
+    att_option_values options = s->network.options;
+    if (!att_options_find(&options, "num_classes"))
+        att_options_set(&options, "num_classes", 1);
     return att_model_create(cli->context, n->name, &options, ATT_F32, model);
 }
 
@@ -70,7 +82,8 @@ int cli_train_network_try(cli_app *cli, const train_settings *s, cli_train_netwo
     int code = cli_check(cli, build(cli, s, n, &model));
     if (code == CLI_OK) {
         att_preprocess preprocess = att_model_preprocess(model);
-        n->img_size = preprocess.img_size;
+        n->height = preprocess.height;
+        n->width = preprocess.width;
         code = cli_preprocess_flags(&s->preprocess, &preprocess);
     }
     if (code == CLI_OK && with)
@@ -102,13 +115,14 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
 /* As many classes as the data has, which a class map may say; a training that is continued keeps its own. */
 static int settle_classes(cli_app *cli, train_settings *s, const att_dataset *data)
 {
-    int *classes = &s->network.options.num_classes, in_data = att_dataset_class_count(data);
+    int in_data = att_dataset_class_count(data),
+        classes = (int)att_options_number(&s->network.options, "num_classes", NONE_SAID);
     bool mapped = att_dataset_numbering(data) == ATT_NUMBERED_BY_MAP;
-    if (*classes == 0) {
-        *classes = in_data;
+    if (classes == NONE_SAID) {
+        att_options_set(&s->network.options, "num_classes", in_data);
         cli_note(cli, "--num-classes %d, as many as %s", in_data, mapped ? "the class map names" : "the data has");
-    } else if (*classes < in_data) {
-        return cli_usage("--num-classes %d, but the data has %d classes, each of which needs an output", *classes,
+    } else if (classes < in_data) {
+        return cli_usage("--num-classes %d, but the data has %d classes, each of which needs an output", classes,
                          in_data);
     }
     return CLI_OK;
@@ -123,33 +137,34 @@ static void compare_images(cli_app *cli, const att_dataset *data, const att_prep
     cli_colours_say(cli, data, network->in_chans);
     if (att_dataset_read(data, cli->context, 0, network->in_chans, &image) != ATT_OK)
         return;
-    if (2 * image.width <= network->img_size && 2 * image.height <= network->img_size)
+    if (2 * image.width <= network->width && 2 * image.height <= network->height)
         cli_note(cli,
                  "images of %d x %d pixels are enlarged to %d x %d; --img-size and --patch-size give a smaller network",
-                 image.width, image.height, network->img_size, network->img_size);
+                 image.width, image.height, network->width, network->height);
     att_image_free(cli->context, &image);
 }
 
 /* Which module is in which blocks; a ViT's is in all. */
-static void describe_modules(const att_model_options *o, char *text, size_t size)
+static void describe_modules(const att_option_values *o, char *text, size_t size)
 {
-    const char *module = *o->block ? o->attn : o->broadcast;
-    bool everywhere = !*o->block || strcmp(o->attn_blocks, "all") == 0;
+    const char *attn = att_options_text(o, "attn"), *places = att_options_text(o, "attn_blocks");
+    const char *module = *attn ? attn : att_options_text(o, "broadcast");
+    bool everywhere = !*places || strcmp(places, "all") == 0;
     if (!*module || strcmp(module, "none") == 0)
         snprintf(text, size, "no module in its blocks");
     else if (everywhere)
         snprintf(text, size, "%s in all blocks", module);
     else
-        snprintf(text, size, "%s in blocks %s", module, o->attn_blocks);
+        snprintf(text, size, "%s in blocks %s", module, places);
 }
 
 static void say_network(cli_app *cli, const cli_train_network *n)
 {
-    att_model_options o = att_model_options_of(n->model);
-    char modules[256];
-    describe_modules(&o, modules, sizeof modules);
-    cli_note(cli, "trains %s, %d x %d x %d, %d class%s, %lld parameters, %s", n->name, n->preprocess.img_size,
-             n->preprocess.img_size, n->preprocess.in_chans, o.num_classes, o.num_classes == 1 ? "" : "es",
+    int classes = att_model_classes(n->model);
+    char modules[512];
+    describe_modules(att_model_options(n->model), modules, sizeof modules);
+    cli_note(cli, "trains %s, %d x %d x %d, %d class%s, %lld parameters, %s", n->name, n->preprocess.height,
+             n->preprocess.width, n->preprocess.in_chans, classes, classes == 1 ? "" : "es",
              (long long)att_graph_parameter_elements(att_model_graph(n->model)), modules);
 }
 
@@ -200,7 +215,7 @@ static int load(cli_app *cli, const cli_train_network *n)
         cli_note(cli, "%s: initialised, because %s has none", head.names, n->checkpoint);
     else if (code == CLI_OK && *head.names)
         cli_note(cli, "%s: re-initialised, because the file has %lld classes and the network %d", head.names,
-                 (long long)head.classes, att_model_options_of(n->model).num_classes);
+                 (long long)head.classes, att_model_classes(n->model));
     return code;
 }
 

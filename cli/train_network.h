@@ -9,7 +9,7 @@ typedef struct cli_train_network {
     bool resumes;                  /* it is continued */
     att_identity identity;         /* the checkpoint's */
     att_checkpoint_info stood;     /* where its training stood */
-    int img_size;
+    int height, width;             /* of images */
     att_preprocess preprocess;
     att_model *model;
     att_weights *weights;

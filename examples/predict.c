@@ -50,7 +50,7 @@ static att_status read_image(const network *n, const char *path, float **pixels)
 {
     const att_preprocess *look = &n->identity.preprocess;
     att_transform_options options = att_evaluate_transform(look);
-    *pixels = malloc((size_t)look->img_size * (size_t)look->img_size * (size_t)look->in_chans * sizeof **pixels);
+    *pixels = malloc((size_t)look->height * (size_t)look->width * (size_t)look->in_chans * sizeof **pixels);
     att_image image = {0};
     att_status status = *pixels ? ATT_OK : ATT_ERR_MEMORY;
     if (status == ATT_OK)
@@ -63,7 +63,7 @@ static att_status read_image(const network *n, const char *path, float **pixels)
 
 static att_status predict(const network *n, const char *path)
 {
-    int classes = n->identity.options.num_classes, best = 0;
+    int classes = (int)att_options_number(&n->identity.options, "num_classes", 0), best = 0;
     float *pixels = NULL, *logits = malloc((size_t)classes * sizeof *logits);
     att_status status = logits ? read_image(n, path, &pixels) : ATT_ERR_MEMORY;
     if (status == ATT_OK)

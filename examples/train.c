@@ -84,10 +84,15 @@ int main(void)
     att_plan *plan = NULL;
     trainer t = {.session = NULL};
     const att_update_options with = att_update_options_defaults(); /* AdamW */
-    att_model_options network = att_model_options_defaults();
-    network.img_size = SIDE, network.in_chans = 1, network.num_classes = 2, network.patch_size = 4;
-    network.embed_dim = 32, network.depth = 2, network.num_heads = 2;
-    strcpy(network.broadcast, "cb"); /* context broadcasting at the end of each MLP */
+    att_option_values network = att_options_none();
+    att_options_set(&network, "img_size", SIDE);
+    att_options_set(&network, "in_chans", 1);
+    att_options_set(&network, "num_classes", 2);
+    att_options_set(&network, "patch_size", 4);
+    att_options_set(&network, "embed_dim", 32);
+    att_options_set(&network, "depth", 2);
+    att_options_set(&network, "num_heads", 2);
+    att_options_set_text(&network, "broadcast", "cb"); /* context broadcasting at the end of each MLP */
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN;
 

@@ -6,7 +6,7 @@ static void put_names(FILE *out, const cli_command *command)
     const cli_option *option;
     for (int i = 0; (option = page_option(command, i)); i++) {
         fprintf(out, " --%s", option->name);
-        if (option->kind == CLI_SWITCH)
+        if (cli_option_is_switch(option))
             fprintf(out, " --no-%s", option->name);
         if (option->letter)
             fprintf(out, " -%c", option->letter);
@@ -50,7 +50,7 @@ static void put_command(FILE *out, const cli_command *command)
     put_names(out, command);
     fputs("'\n        case $previous in\n", out);
     for (int i = 0; (option = page_option(command, i)); i++) {
-        if (option->kind == CLI_FLAG || option->kind == CLI_SWITCH)
+        if (option->kind == CLI_FLAG || cli_option_is_switch(option))
             continue;
         fprintf(out, "        --%s", option->name);
         if (option->letter)

@@ -91,7 +91,9 @@ static void put_options(FILE *out, const cli_table *table)
             put_text(out, title);
             fputs("\"\n", out);
         }
-        for (int row = 0; row < table->uses[i].group->count; row++) {
+        int count;
+        cli_group_rows(table->uses[i].group, &count);
+        for (int row = 0; row < count; row++) {
             cli_found f = cli_option_at(table, index++);
             if (!f.option->help)
                 continue;

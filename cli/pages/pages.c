@@ -22,10 +22,11 @@ page_value page_value_of(const cli_option *option)
 const cli_option *page_option(const cli_command *command, int index)
 {
     for (int use = 0; use < command->use_count; use++) {
-        const cli_group *group = command->uses[use].group;
-        for (int row = 0; row < group->count; row++)
-            if (group->options[row].help && index-- == 0)
-                return &group->options[row];
+        int count;
+        const cli_option *rows = cli_group_rows(command->uses[use].group, &count);
+        for (int row = 0; row < count; row++)
+            if (rows[row].help && index-- == 0)
+                return &rows[row];
     }
     return NULL;
 }

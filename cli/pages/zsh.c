@@ -43,7 +43,7 @@ static void put_value(FILE *out, const cli_option *option)
 /* One way of giving the option: "--name", "--no-name", "-n". */
 static void put_way(FILE *out, const cli_option *option, const char *dashes, const char *name, const char *joint)
 {
-    bool valued = option->kind != CLI_FLAG && option->kind != CLI_SWITCH;
+    bool valued = option->kind != CLI_FLAG && !cli_option_is_switch(option);
     fprintf(out, "            '%s%s%s[", dashes, name, valued ? joint : "");
     put_quoted(out, option->help);
     fputc(']', out);
@@ -59,7 +59,7 @@ static void put_command(FILE *out, const cli_command *command)
     for (int i = 0; (option = page_option(command, i)); i++) {
         const char letter[2] = {option->letter, '\0'};
         put_way(out, option, "--", option->name, "=");
-        if (option->kind == CLI_SWITCH)
+        if (cli_option_is_switch(option))
             put_way(out, option, "--no-", option->name, "=");
         if (option->letter)
             put_way(out, option, "-", letter, "+");

@@ -21,6 +21,7 @@
 #include <attscope/names.h>
 #include <attscope/nn.h>
 #include <attscope/ops.h>
+#include <attscope/options.h>
 #include <attscope/plan.h>
 #include <attscope/printable.h>
 #include <attscope/progress.h>

@@ -31,7 +31,7 @@ extern "C" {
 typedef struct att_bench_case {
     const char *name; /* "seresnet164/train" */
     const char *model;
-    const char *attn; /* att_model_options.attn */
+    const char *attn; /* the option of that name */
     bool training;
 } att_bench_case;
 ATT_API int att_bench_case_count(void);
@@ -39,7 +39,7 @@ ATT_API att_bench_case att_bench_case_at(int index);
 
 typedef struct att_bench_options {
     const char *model;
-    const att_model_options *network; /* NULL: the variant as it is */
+    const att_option_values *network; /* NULL: the variant as it is */
     bool training;                    /* one AdamW update per batch; otherwise inference */
     const char *backend;              /* "cpu", "ref" */
     att_precision precision;          /* of the network and of the matrix products beside it */
@@ -56,7 +56,7 @@ typedef struct att_bench_options {
 ATT_API att_bench_options att_bench_options_defaults(void);
 
 typedef struct att_bench_result {
-    int img_size;
+    int height, width; /* of an image */
     int64_t parameters;
     double gmacs;             /* of one image's forward pass */
     double images_per_second; /* median */
@@ -169,7 +169,7 @@ ATT_API att_bench_data_case att_bench_data_case_at(int index);
 typedef struct att_bench_data_options {
     att_bench_data_what what;
     int workers; /* of the loader; everything else runs on the calling thread */
-    int img_size;
+    int height, width;
     double crop_pct; /* of evaluation's transform */
     int repeats;     /* timed passes over the data set, 1..1000 */
     int warmup;      /* passes before, which also bring the files into the system's cache */

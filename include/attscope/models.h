@@ -1,14 +1,18 @@
 /* attscope/models.h - networks by timm's names, and the checkpoints that fit them.
  *
- * A model is a graph with its preprocessing and its names. The input of the graph is "image" [img_size, img_size,
- * in_chans] of the graph's type, its output "logits" [num_classes]; att_task_add_loss() adds what training needs. A
- * network without a head, as self-supervised training
+ * A model is a graph with its preprocessing and its names. The input of the graph is "image" [h, w,
+ * channels] of the graph's type, with the sides that img_size says and in_chans channels; its output is "logits"
+ * [num_classes]. att_task_add_loss() adds what training needs. A network without a head, as self-supervised training
  * leaves it, has no classes (num_classes 0): its only output is "features" [width], what its head would read, which is
  * timm's output with num_classes=0. Whatever needs no classes works on it; the rest refuses it in a sentence.
+ *
+ * The options of a network are values by key (attscope/options.h). Each family of networks declares those that it has:
+ * att_model_family_at(). What is not given is the named variant's own.
  */
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
 
+#include <attscope/options.h>
 #include <attscope/tensors.h>
 #include <attscope/weights.h>
 
@@ -20,62 +24,33 @@ typedef struct att_model att_model;
 
 /* What images look like when they enter the network. */
 typedef struct att_preprocess {
-    int img_size, in_chans;
+    int height, width, in_chans;
     double mean[3], std[3]; /* of pixels in 0..1; the first in_chans count */
-    double crop_pct;        /* (0, 1]; evaluation: img_size over the side that is resized to */
+    double crop_pct;        /* (0, 1]; evaluation: the sides over those that are resized to */
     char crop_mode[8];      /* "center", "squash", "border": ATT_CROP_CENTER and so on (data.h) */
     char interpolation[16]; /* "bicubic", "bilinear" */
 } att_preprocess;
 
-/* Dimensions and switches. 0, -1 (where said) or "" means the named variant's own. An option of another family than the
- * network's is refused (ERR_ARGUMENT). */
-typedef struct att_model_options {
-    int img_size, in_chans;
-    int num_classes;     /* outputs; 0 in the options of a network without a head */
-    int head;            /* linear classifier: 1, 0; -1: 1 where num_classes is given, else the variant's own */
-    int depth;           /* of a ViT: blocks; of a residual network: layers with weights, shortcuts aside */
-    char global_pool[8]; /* "token" (ViT); "avg": mean over the tokens that are no class token */
-    /* ViTs */
-    int patch_size, embed_dim, num_heads;
-    double mlp_ratio;
-    int final_norm;     /* a norm after the last block: 1, 0; -1: the variant's own */
-    int fc_norm;        /* that norm after the pooling instead of before it: 1, 0; -1: the variant's own */
-    int class_token;    /* 1, 0; -1: the variant's own */
-    int embed_class;    /* position embedding has a row for the class token: 1, 0; -1: the variant's own */
-    int qkv_bias;       /* 1, 0; -1: the variant's own */
-    double init_values; /* > 0: LayerScale with this start; -1: the variant's own; 0: none */
-    char broadcast[48]; /* module at the end of the MLP branch: "none", "cb", "cb_s", "cb_s:init=0.1" (nn.h) */
-    /* Residual networks */
-    char block[12];        /* "basic"; "bottleneck"; "preact": a bottleneck with norms and ReLUs before convolutions */
-    char stem_type[12];    /* "conv7": 7 x 7 of stride 2, max pool; "deep", "deep_tiered": three 3 x 3 in its place;
-                              "conv3": 3 x 3 of stride 1, no pool (CIFAR) */
-    char shortcut[12];     /* where shapes change: "conv": 1 x 1; "avg_conv": average pool, 1 x 1; "pad": zeros
-                              (option A) */
-    char layers[24];       /* blocks of each stage: "3,4,6,3"; of three or four where the stem is "conv3", of three
-                              equal ones where only the depth says them */
-    int width;             /* channels of the first stage, before a bottleneck's expansion; doubles with every stage */
-    int cardinality;       /* groups of a bottleneck's 3 x 3 convolution */
-    int base_width;        /* its channels are width / 64 base_width cardinality in the first stage */
-    int zero_init_last;    /* a branch's last norm starts at 0: 1, 0; -1: the variant's own */
-    char attn[64];         /* module at a branch's end, before the addition: "none", "se", "se:ratio=8" (nn.h) */
-    char attn_blocks[128]; /* where: "all", "none", "every:2", "0,2,5-7", "layer3:all", "layer2:0,layer3:every:2" */
-    /* The module's option `hidden` block by block, for the blocks that have the module, in order: "3x2,5x2,10" is
-     * 3, 3, 5, 5, 10; "": as attn says in all of them. att_model_identify() reads it from the tensors, so neither flags
-     * nor a checkpoint's metadata hold it. */
-    char attn_hidden[128];
-    /* Training */
-    double drop_rate;      /* training: dropout before the head */
-    double drop_path_rate; /* training: of the last block; rises linearly from 0 in the first */
-} att_model_options;
-ATT_API att_model_options att_model_options_defaults(void);
+/* A family of networks, and the options that it declares. Two families that have an option of one key mean the same by
+ * it. */
+typedef struct att_family_info {
+    const char *name;          /* "vit" */
+    const att_option *options; /* in the order in which help shows them */
+    int option_count;
+} att_family_info;
+ATT_API int att_model_family_count(void);
+/* All zero past the last. */
+ATT_API att_family_info att_model_family_at(int index);
+/* That of a network of the list, by its name; all zero for other names. */
+ATT_API att_family_info att_model_family_of(const char *network);
 
 /* One line of the list of models. */
 typedef struct att_model_info {
     const char *name;    /* "vit_tiny_patch16_224" */
     const char *summary; /* one line */
     int64_t parameters;
-    double gmacs; /* per image, forward */
-    int img_size;
+    double gmacs;      /* per image, forward */
+    int height, width; /* of images */
 } att_model_info;
 /* All variants in the list's order. parameters and gmacs are computed by building the graph: slow for big ones, so they
  * are 0 here; att_model_measure() fills them. */
@@ -107,33 +82,37 @@ typedef struct att_model_tag {
 ATT_API att_status att_model_tag_at(att_context *context, const char *network, int index, att_model_tag *tag);
 
 /* Builds variant `name` changed by `options` (NULL: none) in `dtype`. On success *model is the caller's. Errors:
- * those of att_model_resolve(); ERR_ARGUMENT (embed_dim not a multiple of num_heads, img_size not one of
- * patch_size, ...), in a sentence. */
+ * those of att_model_resolve(); ERR_ARGUMENT, in a sentence: an option of another family or of none, with the nearest
+ * key; a value outside its range; options that do not go together (embed_dim not a multiple of num_heads, a side of
+ * img_size not one of patch_size, ...). */
 ATT_API ATT_MUST_CHECK att_status att_model_create(att_context *context, const char *name,
-                                                   const att_model_options *options, att_dtype dtype,
+                                                   const att_option_values *options, att_dtype dtype,
                                                    att_model **model);
 ATT_API void att_model_destroy(att_model **model);
 ATT_API att_graph *att_model_graph(const att_model *model); /* owned by the model */
 ATT_API const char *att_model_name(const att_model *model);
-/* The options with every 0, -1 and "" filled in: what a checkpoint must record to rebuild the model. */
-ATT_API att_model_options att_model_options_of(const att_model *model);
+/* Every option of the model's family with its value: what a checkpoint must record to rebuild the model. Lives as long
+ * as the model. */
+ATT_API const att_option_values *att_model_options(const att_model *model);
+/* Outputs of its classifier; 0: it has none. */
+ATT_API int att_model_classes(const att_model *model);
 /* Tokens that attend to each other: the most of any attention in the network, class tokens among them; 0 where it has
  * none. */
 ATT_API int64_t att_model_tokens(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
 /* Where the images are made ready in another way than the model's own: what att_model_preprocess() gives from now on,
- * and checkpoints record. img_size and in_chans stay the graph's. */
+ * and checkpoints record. Sides and in_chans stay the graph's. */
 ATT_API void att_model_set_preprocess(att_model *model, const att_preprocess *preprocess);
 
 /* What a checkpoint must say so that its network can be built again and fed. */
 typedef struct att_identity {
     char name[64];
-    att_model_options options; /* drop rates are not part of it */
+    att_option_values options; /* without those that only training reads */
     att_preprocess preprocess;
     /* With what timm's validate.py evaluates the weights, as config.json or the pretrained tag says; 0: nothing says
      * it, or the source that names the tag says a size or a crop itself. preprocess is what the weights were trained
      * for. */
-    int test_img_size;
+    int test_height, test_width;
     double test_crop_pct;
     char origin[512]; /* where it is all from, with the dimensions that are not the named variant's own */
     char brief[512];  /* the same without these: "args.yaml" */
@@ -142,14 +121,14 @@ typedef struct att_identity {
 ATT_API att_identity att_model_identity(const att_model *model);
 
 /* Which network is this file? Every fact is taken from the first that says it: the caller (`name`, may be NULL;
- * `flags`, may be NULL, only fields that are not 0, -1 or "" count), args.yaml beside the file (a run folder's),
+ * `flags`, may be NULL), args.yaml beside the file (a run folder's),
  * config.json beside the file (timm's on the HF hub), the file's own metadata (attscope's; else the architecture and
  * the options that training scripts keep), then the tensors' names and shapes for dimensions, and the variant's own
  * values for the rest. Names are those of att_model_resolve(); what a pretrained tag says of images counts as said by
  * the source that names it. A source that names another network, or another tag, than one before it is left out, and
  * so is what the other sources say of images where `name` has a tag. On
  * success fills *identity; `origin` and `brief` are one line each that say what was taken from where. Whether there is
- * a head is what the tensors say, unless `flags` gives num_classes or head: side files of networks without one often
+ * a head is what the tensors say, unless `flags` gives num_classes: side files of networks without one often
  * name the classes of another checkpoint.
  *
  * A file is refused (ERR_UNSUPPORTED), whatever the caller says, where any source names a network that timm has and
@@ -163,7 +142,7 @@ ATT_API att_identity att_model_identity(const att_model *model);
  * variant lacks leaves open what is pooled and nothing says global_pool; ERR_FORMAT for side files and metadata that
  * cannot be read; those of att_model_resolve(). */
 ATT_API att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
-                                      const att_model_options *flags, att_identity *identity);
+                                      const att_option_values *flags, att_identity *identity);
 
 /* The text that att_model_identify() understands, to be stored in a checkpoint's metadata under this key. Writes at
  * most `size` bytes with the NUL; ERR_ARGUMENT where that is too short. */

@@ -52,9 +52,10 @@ ATT_API att_value att_nn_attention(const att_scope *scope, att_value x, const at
 /* Linear fc1 to `hidden`, GELU, linear fc2 back. x [.., C] -> [.., C]. */
 ATT_API att_value att_nn_mlp(const att_scope *scope, att_value x, int64_t hidden);
 
-/* A convolution of P x P pixels with stride P: proj.weight [width, channels, P, P], decayed, and proj.bias [width],
- * both started uniformly within 1 / sqrt(channels P P) as PyTorch does. image [h, w, channels] -> [N, width]. */
-ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch, int64_t width);
+/* A convolution of P x Q pixels (patch_h, patch_w) with that stride: proj.weight [width, channels, P, Q], decayed, and
+ * proj.bias [width], both started uniformly within 1 / sqrt(channels P Q) as PyTorch does. image [h, w, channels] ->
+ * [N, width]. */
+ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width);
 
 /* y = x (.) gamma; gamma [C] starts at `start`, not decayed. */
 ATT_API att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start);
@@ -117,6 +118,8 @@ typedef struct att_module {
 
 ATT_API int att_module_count(void);
 ATT_API const att_module *att_module_at(int index);
+/* "none", then the names of the modules that fit a place; NULL past the last. */
+ATT_API const char *att_module_name(att_module_place place, int index);
 
 /* A module with its options' values, said in text: "none", "cb", "cb_s:init=0.1", "step:adaptor=style,input=both". */
 typedef struct att_module_choice {

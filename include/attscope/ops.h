@@ -59,10 +59,10 @@ ATT_API att_value att_add(att_graph *graph, att_value a, att_value b);
 /* y = x (.) gamma, gamma [C] shared over the last axis: LayerScale. (Touvron et al., ICCV 2021) */
 ATT_API att_value att_scale(att_graph *graph, att_value x, att_value gamma);
 
-/* Cuts an image [height, width, channels] into P x P patches: y [N, channels P P], N row by row; a patch's elements are
- * ordered (channel, row, column), as a convolution's weight [C, channels, P, P]. height and width must be multiples of
- * P. */
-ATT_API att_value att_patchify(att_graph *graph, att_value image, int patch);
+/* Cuts an image [height, width, channels] into patches of P x Q pixels, P = patch_h, Q = patch_w: y [N, channels P Q],
+ * N row by row; a patch's elements are ordered (channel, row, column), as a convolution's weight [C, channels, P, Q].
+ * height must be a multiple of P, width of Q. */
+ATT_API att_value att_patchify(att_graph *graph, att_value image, int patch_h, int patch_w);
 
 /* Puts shared tokens, T C elements of any shape, before x [N, C]: y [T + N, C]. */
 ATT_API att_value att_prepend_tokens(att_graph *graph, att_value tokens, att_value x);

@@ -40,12 +40,12 @@ att_status att_bench_check_repeats(att_context *context, int repeats, int warmup
 }
 
 /* A model that ends without a head is trained with as many classes as ImageNet has. */
-static att_status give_classes(att_context *context, const char *name, att_model_options *options)
+static att_status give_classes(att_context *context, const char *name, att_option_values *options)
 {
     att_model *model;
     ATT_TRY(att_model_create(context, name, options, ATT_F32, &model));
-    if (att_model_options_of(model).num_classes == 0)
-        options->num_classes = 1000;
+    if (att_model_classes(model) == 0)
+        att_options_set(options, "num_classes", 1000);
     att_model_destroy(&model);
     return ATT_OK;
 }
@@ -53,14 +53,14 @@ static att_status give_classes(att_context *context, const char *name, att_model
 static att_status make_network(att_bench *b)
 {
     const att_bench_options *options = &b->options;
-    att_model_options network = options->network ? *options->network : att_model_options_defaults();
-    if (options->training && network.num_classes == 0)
+    att_option_values network = options->network ? *options->network : att_options_none();
+    if (options->training && !att_options_find(&network, "num_classes"))
         ATT_TRY(give_classes(b->context, options->model, &network));
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
-    int classes = att_model_options_of(b->model).num_classes;
+    int classes = att_model_classes(b->model);
     if (options->training)
-        ATT_TRY(att_task_add_loss(att_task_at(0).name, att_model_graph(b->model),
-                                  &(att_task_setup){.classes = classes}));
+        ATT_TRY(
+            att_task_add_loss(att_task_at(0).name, att_model_graph(b->model), &(att_task_setup){.classes = classes}));
     if (options->instruments)
         ATT_TRY(att_measure_create(att_model_graph(b->model), options->instruments, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
@@ -180,7 +180,8 @@ static void summarise(att_bench *b, att_bench_result *result)
     const att_graph *graph = att_model_graph(b->model);
     int repeats = b->options.repeats, batch = b->options.batch_size;
     double flops = att_gemm_flops(b->gemm);
-    result->img_size = att_model_options_of(b->model).img_size;
+    result->height = att_model_preprocess(b->model).height;
+    result->width = att_model_preprocess(b->model).width;
     result->parameters = att_graph_parameter_elements(graph);
     result->gmacs = 1e-9 * att_graph_cost(graph).macs;
     for (int i = 0; i < repeats; i++)

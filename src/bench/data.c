@@ -24,12 +24,12 @@ att_bench_data_case att_bench_data_case_at(int index)
 
 att_bench_data_options att_bench_data_options_defaults(void)
 {
-    return (att_bench_data_options){.img_size = 224, .crop_pct = 0.875, .repeats = 5, .warmup = 1};
+    return (att_bench_data_options){.height = 224, .width = 224, .crop_pct = 0.875, .repeats = 5, .warmup = 1};
 }
 
 static att_transform_options transform_of(const att_bench_data_options *options)
 {
-    att_transform_options transform = att_transform_options_defaults(options->img_size, options->img_size, 3);
+    att_transform_options transform = att_transform_options_defaults(options->height, options->width, 3);
     transform.crop_pct = options->crop_pct;
     if (options->what == ATT_BENCH_AUGMENT || options->what == ATT_BENCH_LOADER) {
         transform.crop = ATT_CROP_RANDOM_RESIZED;
@@ -73,7 +73,7 @@ static att_status time_passes(att_context *context, const att_dataset *dataset, 
 static att_status make_loader(att_context *context, const att_dataset *dataset, const att_bench_data_options *options,
                               att_loader **loader)
 {
-    att_loader_options made = att_loader_options_defaults(options->img_size, options->img_size, 3);
+    att_loader_options made = att_loader_options_defaults(options->height, options->width, 3);
     made.transform = transform_of(options);
     made.batch_size = BATCH;
     made.workers = options->what == ATT_BENCH_LOADER ? options->workers : 0;

@@ -206,3 +206,29 @@ char *att_text_printable(char *text, bool keep_lines)
     }
     return text;
 }
+
+/* printf's decimal point is the locale's, which may be several bytes. */
+static void restore_point(char *text)
+{
+    size_t foreign = strspn(text, "+-0123456789");
+    size_t length = strcspn(text + foreign, "+-0123456789e");
+    if (length == 0)
+        return;
+    text[foreign] = '.';
+    memmove(text + foreign + 1, text + foreign + length, strlen(text + foreign + length) + 1);
+}
+
+char *att_format_number(double value, char text[static ATT_NUMBER_TEXT])
+{
+    if (!isfinite(value)) {
+        snprintf(text, ATT_NUMBER_TEXT, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return text;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, ATT_NUMBER_TEXT, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    restore_point(text);
+    return text;
+}

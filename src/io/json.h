@@ -6,7 +6,7 @@
 
 #include <attscope/json.h>
 
-enum { ATT_JSON_MAX_DEPTH = 64, ATT_JSON_MAX_MEMORY = 1 << 29, ATT_NUMBER_TEXT = 32 };
+enum { ATT_JSON_MAX_DEPTH = 64, ATT_JSON_MAX_MEMORY = 1 << 29 };
 
 /* Reads one document: integers within int64, at most ATT_JSON_MAX_DEPTH levels, nothing after it but space; a byte
  * order mark before it is passed over. Of a key that an object has twice the last value counts, as in Python. A
@@ -39,10 +39,6 @@ size_t att_json_members_count(att_json_members members);
 att_status att_json_members_next(att_json_members *members, att_json_member *member);
 /* The member's value where it is a string, decoded in place, NUL-terminated; ERR_FORMAT where it is something else. */
 att_status att_json_member_string(const att_json_members *members, const att_json_member *member, char **string);
-
-/* The shortest digits that read back as the same number ("nan", "inf", "-inf" for those), with a point whatever the
- * locale; returns `text`. */
-char *att_format_number(double value, char text[static ATT_NUMBER_TEXT]);
 
 /* Bytes of the well-formed UTF-8 character at the start of `text` (NUL-terminated), 0 where it is malformed. */
 size_t att_utf8_length(const char *text);

@@ -5,137 +5,129 @@
 #include <string.h>
 
 #include "core/error.h"
-
-typedef enum field_kind {
-    WHOLE,  /* int, 0: open */
-    SWITCH, /* int 1 or 0, -1: open */
-    RATIO,  /* double, 0: open */
-    START,  /* double, 0: none, -1: open */
-    WORD    /* text, "": open */
-} field_kind;
-
-typedef struct field {
-    const char *key;
-    field_kind kind;
-    bool free;           /* any variant may have another value */
-    const char *family;  /* that has it; NULL: all */
-    size_t offset, size; /* in att_model_options */
-    double low, high;
-} field;
-
-static const char VIT[] = "vit", RESNET[] = "resnet";
-
-#define FIELD(member, kind, free, family, low, high)                                                                   \
-    {                                                                                                                  \
-#member, kind, free, family, offsetof(att_model_options, member), sizeof((att_model_options *)0)->member, low, \
-            high                                                                                                       \
-    }
-static const field fields[] = {
-    FIELD(img_size, WHOLE, false, NULL, 1, 65536),
-    FIELD(in_chans, WHOLE, true, NULL, 1, 3),
-    FIELD(num_classes, WHOLE, true, NULL, 0, 10000000),
-    FIELD(head, SWITCH, true, NULL, 0, 1),
-    FIELD(depth, WHOLE, false, NULL, 1, 1024),
-    FIELD(global_pool, WORD, false, NULL, 0, 0),
-    FIELD(patch_size, WHOLE, false, VIT, 1, 65536),
-    FIELD(embed_dim, WHOLE, false, VIT, 1, 65536),
-    FIELD(num_heads, WHOLE, false, VIT, 1, 65536),
-    FIELD(mlp_ratio, RATIO, false, VIT, 1e-3, 64),
-    FIELD(final_norm, SWITCH, false, VIT, 0, 1),
-    FIELD(fc_norm, SWITCH, false, VIT, 0, 1),
-    FIELD(class_token, SWITCH, false, VIT, 0, 1),
-    FIELD(embed_class, SWITCH, false, VIT, 0, 1),
-    FIELD(qkv_bias, SWITCH, false, VIT, 0, 1),
-    FIELD(init_values, START, false, VIT, 0, 1e3),
-    FIELD(broadcast, WORD, true, VIT, 0, 0),
-    FIELD(block, WORD, false, RESNET, 0, 0),
-    FIELD(stem_type, WORD, false, RESNET, 0, 0),
-    FIELD(shortcut, WORD, false, RESNET, 0, 0),
-    FIELD(layers, WORD, false, RESNET, 0, 0),
-    FIELD(width, WHOLE, false, RESNET, 1, 65536),
-    FIELD(cardinality, WHOLE, false, RESNET, 1, 65536),
-    FIELD(base_width, WHOLE, false, RESNET, 1, 65536),
-    FIELD(zero_init_last, SWITCH, true, RESNET, 0, 1),
-    FIELD(attn, WORD, true, RESNET, 0, 0),
-    FIELD(attn_blocks, WORD, true, RESNET, 0, 0),
-};
-enum { FIELD_COUNT = sizeof fields / sizeof *fields };
-
-static bool is_whole_kind(const field *f)
-{
-    return f->kind == WHOLE || f->kind == SWITCH;
-}
-
-static double open_value(const field *f)
-{
-    return f->kind == SWITCH || f->kind == START ? -1 : 0;
-}
-
-static double get_number(const att_model_options *options, const field *f)
-{
-    const char *at = (const char *)options + f->offset;
-    if (is_whole_kind(f)) {
-        int value;
-        memcpy(&value, at, sizeof value);
-        return value;
-    }
-    double value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static void set_number(att_model_options *options, const field *f, double number)
-{
-    char *at = (char *)options + f->offset;
-    if (is_whole_kind(f)) {
-        int value = (int)number;
-        memcpy(at, &value, sizeof value);
-    } else {
-        memcpy(at, &number, sizeof number);
-    }
-}
-
-static bool is_open(const att_model_options *options, const field *f)
-{
-    if (f->kind == WORD)
-        return *((const char *)options + f->offset) == '\0';
-    return get_number(options, f) == open_value(f);
-}
-
-static bool in_range(const field *f, double number)
-{
-    return number >= f->low && number <= f->high && (!is_whole_kind(f) || number == floor(number));
-}
-
-att_model_options att_model_options_defaults(void)
-{
-    att_model_options options = {0};
-    for (int i = 0; i < FIELD_COUNT; i++)
-        if (fields[i].kind != WORD)
-            set_number(&options, &fields[i], open_value(&fields[i]));
-    return options;
-}
+#include "models/family.h"
 
 att_claims att_claims_none(void)
 {
-    return (att_claims){.options = att_model_options_defaults()};
+    return (att_claims){.options = att_options_none()};
 }
 
-void att_options_fill(att_model_options *to, const att_model_options *from)
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+void att_options_fill(att_option_values *to, const att_option_values *from)
 {
-    bool says_layers = to->layers[0] != '\0';
-    for (int i = 0; i < FIELD_COUNT; i++)
-        if (is_open(to, &fields[i]) && !(says_layers && fields[i].offset == offsetof(att_model_options, depth)))
-            memcpy((char *)to + fields[i].offset, (const char *)from + fields[i].offset, fields[i].size);
+    const att_option_values said = *to;
+    for (int i = 0; i < from->count; i++) {
+        const char *key = from->items[i].key;
+        const att_option *option = att_family_option(key);
+        bool implied = option && option->implied_by && att_options_find(&said, option->implied_by);
+        if (!implied && !att_options_find(&said, key))
+            att_option_copy(key, from, to);
+    }
 }
 
-void att_options_settle_head(const att_model_options *own, att_model_options *options)
+void att_options_forget_training(att_option_values *options)
 {
-    if (options->head == -1)
-        options->head = options->num_classes > 0 ? 1 : own->head;
-    if (options->head == 0)
-        options->num_classes = 0;
+    for (int i = options->count; i-- > 0;) {
+        const att_option *option = att_family_option(options->items[i].key);
+        if (option && option->training)
+            att_options_unset(options, option->key);
+    }
 }
+
+void att_options_size(const att_option_values *options, att_preprocess *preprocess)
+{
+    const att_option_value *sides = att_options_find(options, "img_size");
+    if (sides) {
+        preprocess->height = (int)sides->numbers[0];
+        preprocess->width = (int)sides->numbers[sides->count - 1];
+    }
+    preprocess->in_chans = (int)att_options_number(options, "in_chans", preprocess->in_chans);
+}
+
+att_status att_options_check_attn(att_context *context, const att_option_values *options,
+                                  const att_option_values *known)
+{
+    const char *own = att_options_text(known, "attn"), *places = att_options_text(options, "attn_blocks");
+    bool has_module = *own && strcmp(own, "none") != 0;
+    if (!*places || att_options_find(options, "attn") || has_module)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "attn_blocks \"%s\" says which blocks have a module, but attn does not say which module", places);
+}
+
+bool att_options_agree(const att_option_values *found, const att_option_values *own)
+{
+    for (int i = 0; i < found->count; i++) {
+        const char *key = found->items[i].key;
+        const att_option *option = att_family_option(key);
+        bool both_present =
+            option->presence && att_options_number(found, key, 0) > 0 && att_options_number(own, key, 0) > 0;
+        if (!option->free && !both_present && !att_option_same(option, found, own))
+            return false;
+    }
+    return true;
+}
+
+static void append_value(att_text *text, const att_option_value *value)
+{
+    if (value->count == 0)
+        att_text_append(text, "%s", value->text);
+    else if (value->count == 1 || value->numbers[0] == value->numbers[1])
+        att_text_append(text, "%g", value->numbers[0]);
+    else
+        att_text_append(text, "%g x %g", value->numbers[0], value->numbers[1]);
+}
+
+bool att_options_differences(att_text *text, const att_option_table *table, const att_option_values *options,
+                             const att_option_values *own)
+{
+    const char *comma = "";
+    for (int i = 0; i < table->count; i++) {
+        const att_option *option = &table->options[i];
+        const att_option_value *value = att_options_find(options, option->key);
+        if (!value || option->internal || option->training || att_option_same(option, options, own))
+            continue;
+        att_text_append(text, "%s%s ", comma, option->key);
+        append_value(text, value);
+        comma = ", ";
+    }
+    return *comma != '\0';
+}
+
+static void write_sides(att_json_writer *writer, const double *sides)
+{
+    att_json_begin_array(writer);
+    for (int i = 0; i < 2; i++)
+        att_json_integer(writer, (int64_t)sides[i]);
+    att_json_end_array(writer);
+}
+
+static void write_value(att_json_writer *writer, const att_option *option, const att_option_value *value)
+{
+    if (value->count == 0)
+        att_json_string(writer, value->text);
+    else if (option->kind == ATT_OPTION_REAL)
+        att_json_number(writer, value->numbers[0]);
+    else if (value->count == 2 && value->numbers[0] != value->numbers[1])
+        write_sides(writer, value->numbers);
+    else
+        att_json_integer(writer, (int64_t)value->numbers[0]);
+}
+
+void att_options_write_json(att_json_writer *writer, const att_option_table *table, const att_option_values *options)
+{
+    for (int i = 0; i < table->count; i++) {
+        const att_option *option = &table->options[i];
+        const att_option_value *value = att_options_find(options, option->key);
+        if (!value || option->internal || option->training)
+            continue;
+        att_json_key(writer, option->key);
+        write_value(writer, option, value);
+    }
+}
+
+/* --- claims ------------------------------------------------------------------------------------------------------ */
 
 void att_claims_fill(att_claims *to, const att_claims *from)
 {
@@ -154,8 +146,10 @@ void att_claims_fill(att_claims *to, const att_claims *from)
         memcpy(to->crop_mode, from->crop_mode, sizeof to->crop_mode);
     if (!to->interpolation[0])
         memcpy(to->interpolation, from->interpolation, sizeof to->interpolation);
-    if (to->test_img_size == 0)
-        to->test_img_size = from->test_img_size;
+    if (to->test_height == 0) {
+        to->test_height = from->test_height;
+        to->test_width = from->test_width;
+    }
     if (to->test_crop_pct == 0)
         to->test_crop_pct = from->test_crop_pct;
 }
@@ -172,85 +166,6 @@ void att_claims_lay_over(const att_claims *claims, att_preprocess *preprocess)
         memcpy(preprocess->crop_mode, claims->crop_mode, sizeof preprocess->crop_mode);
     if (claims->interpolation[0])
         memcpy(preprocess->interpolation, claims->interpolation, sizeof preprocess->interpolation);
-}
-
-att_status att_options_check(att_context *context, const char *family, const att_model_options *options)
-{
-    if (options->in_chans == 2)
-        return att_fail(context, ATT_ERR_ARGUMENT, "in_chans must be 1 or 3, not 2");
-    for (int i = 0; i < FIELD_COUNT; i++) {
-        const field *f = &fields[i];
-        if (f->family && strcmp(f->family, family) != 0 && !is_open(options, f))
-            return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the family \"%s\", not of \"%s\"", f->key,
-                            f->family, family);
-        if (f->kind == WORD || is_open(options, f) || in_range(f, get_number(options, f)))
-            continue;
-        return att_fail(context, ATT_ERR_ARGUMENT, "%s must be in %g..%g, not %g", f->key, f->low, f->high,
-                        get_number(options, f));
-    }
-    return ATT_OK;
-}
-
-att_status att_options_check_attn(att_context *context, const att_model_options *options,
-                                  const att_model_options *known)
-{
-    bool has_module = known->attn[0] && strcmp(known->attn, "none") != 0;
-    if (!options->attn_blocks[0] || options->attn[0] || has_module)
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_ARGUMENT,
-                    "attn_blocks \"%s\" says which blocks have a module, but attn does not say which module",
-                    options->attn_blocks);
-}
-
-static bool is_same(const att_model_options *a, const att_model_options *b, const field *f)
-{
-    if (f->kind == WORD)
-        return strcmp((const char *)a + f->offset, (const char *)b + f->offset) == 0;
-    return get_number(a, f) == get_number(b, f);
-}
-
-bool att_options_agree(const att_model_options *found, const att_model_options *own)
-{
-    for (int i = 0; i < FIELD_COUNT; i++) {
-        const field *f = &fields[i];
-        bool both_start = f->kind == START && get_number(found, f) > 0 && get_number(own, f) > 0;
-        if (!f->free && !both_start && !is_open(found, f) && !is_same(found, own, f))
-            return false;
-    }
-    return true;
-}
-
-bool att_options_differences(att_text *text, const att_model_options *options, const att_model_options *own)
-{
-    const char *comma = "";
-    for (int i = 0; i < FIELD_COUNT; i++) {
-        const field *f = &fields[i];
-        bool is_head = f->offset == offsetof(att_model_options, head); /* num_classes tells */
-        if (is_head || is_same(options, own, f))
-            continue;
-        if (f->kind == WORD)
-            att_text_append(text, "%s%s %s", comma, f->key, (const char *)options + f->offset);
-        else
-            att_text_append(text, "%s%s %g", comma, f->key, get_number(options, f));
-        comma = ", ";
-    }
-    return comma[0] != '\0';
-}
-
-void att_options_write(att_json_writer *writer, const att_model_options *options)
-{
-    for (int i = 0; i < FIELD_COUNT; i++) {
-        const field *f = &fields[i];
-        if (is_open(options, f))
-            continue;
-        att_json_key(writer, f->key);
-        if (f->kind == WORD)
-            att_json_string(writer, (const char *)options + f->offset);
-        else if (is_whole_kind(f))
-            att_json_integer(writer, (int64_t)get_number(options, f));
-        else
-            att_json_number(writer, get_number(options, f));
-    }
 }
 
 /* --- noting a fact ----------------------------------------------------------------------------------------------- */
@@ -279,36 +194,45 @@ static att_status note_word(const note *n, char *to, size_t size)
 }
 
 /* A list of blocks or layers may be one number or, as timm has it, a list of numbers. */
-static att_status note_field_word(const note *n, const field *f, char *to)
+static att_status note_text(const note *n, const att_option *option, att_option_values *options)
 {
     const att_fact *fact = n->fact;
-    char text[64] = "";
+    char list[64] = "", text[ATT_OPTION_TEXT_BYTES];
     bool numbers = fact->kind == ATT_FACT_NUMBERS;
     for (int i = 0; numbers && i < fact->count; i++) {
         numbers = fabs(fact->numbers[i]) <= 1e6;
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.7g", i ? "," : "", fact->numbers[i]);
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%.7g", i ? "," : "", fact->numbers[i]);
     }
-    if (!numbers)
-        return note_word(n, to, f->size);
-    att_fact word = {.kind = ATT_FACT_TEXT, .text = text};
-    note as_word = {n->context, n->what, n->key, &word};
-    return note_word(&as_word, to, f->size);
+    const att_fact word = {.kind = numbers ? ATT_FACT_TEXT : fact->kind, .text = numbers ? list : fact->text};
+    const note as_word = {n->context, n->what, n->key, &word};
+    text[0] = '\0';
+    ATT_TRY(note_word(&as_word, text, option->size));
+    if (!att_options_find(options, option->key))
+        att_options_set_text(options, option->key, text);
+    return ATT_OK;
 }
 
-static att_status note_field(const note *n, const field *f, att_model_options *options)
+/* timm writes some whole numbers as pairs of equal ones. */
+static att_status note_option(const note *n, const att_option *option, att_option_values *options)
 {
-    if (f->kind == WORD)
-        return note_field_word(n, f, (char *)options + f->offset);
-    /* timm writes patch_size and img_size as a number or a pair. */
-    bool pair = n->fact->count == 2 && n->fact->numbers[0] == n->fact->numbers[1];
-    if (n->fact->kind != ATT_FACT_NUMBERS || (n->fact->count != 1 && !pair) || !in_range(f, n->fact->numbers[0])) {
+    const att_fact *fact = n->fact;
+    if (option->kind == ATT_OPTION_TEXT)
+        return note_text(n, option, options);
+    bool pair = fact->count == 2 && fact->numbers[0] == fact->numbers[1];
+    if (fact->kind != ATT_FACT_NUMBERS || !att_option_accepts(option, fact->numbers, pair ? 1 : fact->count)) {
         char expected[96];
-        snprintf(expected, sizeof expected, "a %s in %g..%g", is_whole_kind(f) ? "whole number" : "number", f->low,
-                 f->high);
+        bool whole = option->kind != ATT_OPTION_REAL;
+        snprintf(expected, sizeof expected, "a %s in %g..%g%s", whole ? "whole number" : "number", option->low,
+                 option->kind == ATT_OPTION_SWITCH ? 1 : option->high,
+                 option->kind == ATT_OPTION_SIDES ? ", or two of them" : "");
         return fail_note(n, expected);
     }
-    if (is_open(options, f))
-        set_number(options, f, n->fact->numbers[0]);
+    if (att_options_find(options, option->key))
+        return ATT_OK;
+    if (option->kind == ATT_OPTION_SIDES)
+        att_options_set_sides(options, option->key, (int)fact->numbers[0], (int)fact->numbers[fact->count - 1]);
+    else
+        att_options_set(options, option->key, fact->numbers[0]);
     return ATT_OK;
 }
 
@@ -323,13 +247,10 @@ static att_status note_input_size(const note *n, att_claims *claims)
     const double *size = n->fact->numbers;
     if (n->fact->kind != ATT_FACT_NUMBERS || n->fact->count != 3)
         return fail_note(n, "[channels, height, width]");
-    if (size[1] != size[2])
-        return att_fail(n->context, ATT_ERR_UNSUPPORTED, "%s: images of %g x %g are not square", n->what, size[1],
-                        size[2]);
     att_fact channels = {.kind = ATT_FACT_NUMBERS, .numbers = {size[0]}, .count = 1};
-    att_fact side = {.kind = ATT_FACT_NUMBERS, .numbers = {size[1]}, .count = 1};
+    att_fact sides = {.kind = ATT_FACT_NUMBERS, .numbers = {size[1], size[2]}, .count = 2};
     ATT_TRY(att_claims_note(n->context, n->what, "in_chans", &channels, claims));
-    return att_claims_note(n->context, n->what, "img_size", &side, claims);
+    return att_claims_note(n->context, n->what, "img_size", &sides, claims);
 }
 
 /* One number for all channels, or three. */
@@ -359,16 +280,23 @@ static att_status note_crop(const note *n, double *crop_pct)
     return ATT_OK;
 }
 
-/* [channels, height, width], or the height alone. */
+static bool is_side(double number)
+{
+    return number >= 1 && number <= 65536 && number == floor(number);
+}
+
+/* [channels, height, width], or one number for both sides. */
 static att_status note_test_size(const note *n, att_claims *claims)
 {
     const att_fact *fact = n->fact;
-    double side = fact->count == 3 ? fact->numbers[1] : fact->numbers[0];
-    bool square = fact->count == 1 || (fact->count == 3 && fact->numbers[2] == side);
-    if (fact->kind != ATT_FACT_NUMBERS || !square || !(side >= 1 && side <= 65536 && side == floor(side)))
-        return fail_note(n, "[channels, height, width] of square images");
-    if (claims->test_img_size == 0)
-        claims->test_img_size = (int)side;
+    const double *height = &fact->numbers[fact->count == 3], *width = &fact->numbers[fact->count == 3 ? 2 : 0];
+    if (fact->kind != ATT_FACT_NUMBERS || (fact->count != 1 && fact->count != 3) || !is_side(*height) ||
+        !is_side(*width))
+        return fail_note(n, "[channels, height, width]");
+    if (claims->test_height == 0) {
+        claims->test_height = (int)*height;
+        claims->test_width = (int)*width;
+    }
     return ATT_OK;
 }
 
@@ -389,6 +317,15 @@ static att_status note_interpolation(const note *n, att_claims *claims)
     return note_word(n, claims->interpolation, sizeof claims->interpolation);
 }
 
+/* Files of version 0.1 say so that a network has no classes. */
+static att_status note_head(const note *n, att_claims *claims)
+{
+    bool none = n->fact->kind == ATT_FACT_NUMBERS && n->fact->count == 1 && n->fact->numbers[0] == 0;
+    if (none && !att_options_find(&claims->options, "num_classes"))
+        att_options_set(&claims->options, "num_classes", 0);
+    return ATT_OK;
+}
+
 static att_status note_no_embed_class(const note *n, att_claims *claims)
 {
     att_fact inverse = *n->fact;
@@ -400,11 +337,13 @@ att_status att_claims_note(att_context *context, const char *what, const char *k
                            att_claims *claims)
 {
     note n = {context, what, key, fact};
-    if (strcmp(key, "gp") == 0)
-        key = "global_pool";
-    for (int i = 0; i < FIELD_COUNT; i++)
-        if (strcmp(key, fields[i].key) == 0)
-            return note_field(&n, &fields[i], &claims->options);
+    const att_option *option = att_family_option(key);
+    if (option && (option->training || option->internal))
+        return option->training ? ATT_OK : ATT_ERR_NOT_FOUND;
+    if (option)
+        return note_option(&n, option, &claims->options);
+    if (strcmp(key, "head") == 0)
+        return note_head(&n, claims);
     if (strcmp(key, "model") == 0 || strcmp(key, "architecture") == 0)
         return note_name(&n, claims);
     if (strcmp(key, "input_size") == 0)

@@ -6,35 +6,38 @@
 #include <attscope/json.h>
 #include <attscope/models.h>
 
+#include "core/options.h"
 #include "core/text.h"
 
 typedef struct att_claims {
-    char name[128];            /* of the network, with its tag, as the source has it; "": not said */
-    att_model_options options; /* 0, -1 or "": not said */
+    char name[128]; /* of the network, with its tag, as the source has it; "": not said */
+    att_option_values options;
     double mean[3], std[3];
     bool has_mean, has_std;
     double crop_pct;                      /* 0: not said */
     char crop_mode[8], interpolation[16]; /* "": not said */
-    int test_img_size;                    /* with which timm's validate.py evaluates; 0: not said */
+    int test_height, test_width;          /* with which timm's validate.py evaluates; 0: not said */
     double test_crop_pct;
 } att_claims;
 /* Nothing said. */
 att_claims att_claims_none(void);
-/* Takes over from `from` what `to` leaves open; a depth is not open where layers are said, which have one. */
+/* Takes over from `from` what `to` leaves open. */
 void att_claims_fill(att_claims *to, const att_claims *from);
-/* Puts what the claims say of images into *preprocess; img_size and in_chans are options and stay. */
+/* Puts what the claims say of images into *preprocess; sides and in_chans are options and stay. */
 void att_claims_lay_over(const att_claims *claims, att_preprocess *preprocess);
-void att_options_fill(att_model_options *to, const att_model_options *from);
-/* Whether there is a head, where `options` leave it open: where they give a number of classes, else as in `own`.
- * Without one there are no classes. To be called before options are filled from `own`, and after. */
-void att_options_settle_head(const att_model_options *own, att_model_options *options);
-/* ERR_ARGUMENT where an option that is said lies outside its range, or is one of another family. */
-att_status att_options_check(att_context *context, const char *family, const att_model_options *options);
+/* Takes over from `from` what `to` leaves open, but for what is implied by options that `to` has
+ * (att_option.implied_by).
+ */
+void att_options_fill(att_option_values *to, const att_option_values *from);
+/* Leaves out what only training reads. */
+void att_options_forget_training(att_option_values *options);
+/* Puts img_size and in_chans into *preprocess, where they are said. */
+void att_options_size(const att_option_values *options, att_preprocess *preprocess);
 
 /* ERR_ARGUMENT where attn_blocks is said and no module is: neither in `options` nor in `known`, where it would be from.
  */
-att_status att_options_check_attn(att_context *context, const att_model_options *options,
-                                  const att_model_options *known);
+att_status att_options_check_attn(att_context *context, const att_option_values *options,
+                                  const att_option_values *known);
 
 /* A value as files give it. */
 typedef struct att_fact {
@@ -66,11 +69,13 @@ att_status att_claims_resolve(att_context *context, const char *text, att_networ
 att_status att_claims_read_tag(att_context *context, const char *values, size_t length, att_claims *claims);
 
 /* Whether everything that `found`, what tensors say, says of a network is so in `own`; what any variant may have
- * otherwise (channels, classes, modules, the value LayerScale started at) aside. */
-bool att_options_agree(const att_model_options *found, const att_model_options *own);
-/* Appends "img_size 28, depth 4", what `options` has otherwise than `own`; returns whether there was anything. */
-bool att_options_differences(att_text *text, const att_model_options *options, const att_model_options *own);
-/* Writes the options that are not open as members of the object that is open in `writer`. */
-void att_options_write(att_json_writer *writer, const att_model_options *options);
+ * otherwise (att_option.free) aside. */
+bool att_options_agree(const att_option_values *found, const att_option_values *own);
+/* Appends "img_size 28, depth 4", what `options` has otherwise than `own`, in the table's order; returns whether there
+ * was anything. */
+bool att_options_differences(att_text *text, const att_option_table *table, const att_option_values *options,
+                             const att_option_values *own);
+/* Writes the options that are recorded as members of the object that is open in `writer`, in the table's order. */
+void att_options_write_json(att_json_writer *writer, const att_option_table *table, const att_option_values *options);
 
 #endif

@@ -2,43 +2,148 @@
 #ifndef ATT_MODELS_FAMILY_H
 #define ATT_MODELS_FAMILY_H
 
-#include <attscope/models.h>
+#include <assert.h>
 
+#include <attscope/models.h>
+#include <attscope/nn.h>
+
+#include "core/options.h"
 #include "models/claims.h"
 #include "models/regrid.h"
 
+/* What a head can read of a network: each ATT_NONE where the family has none. */
+enum { ATT_FEATURE_STAGES = 4 };
+typedef struct att_features {
+    att_value tokens; /* [N, C] of the last block, behind the last norm where that comes before the pooling */
+    att_value pooled; /* [C]: what a classifier reads */
+    int stage_count;
+    att_value stages[ATT_FEATURE_STAGES]; /* [h, w, C], what each stage gives */
+} att_features;
+
+/* The linear layer that a classifier is. */
+typedef struct att_classifier_form {
+    const char *scope; /* of its tensors, whose first axis is the classes: "head" */
+    att_value (*build)(const att_scope *scope, att_value features, int64_t classes);
+} att_classifier_form;
+
+/* An argument of timm's constructors that is no option here, and the value for which timm computes what attscope
+ * computes. */
+#define ATT_ANY_VALUE "*"
+typedef struct att_idle_argument {
+    const char *key, *value;
+} att_idle_argument;
+
+/* Room for any family's struct, so that no allocation is needed to look at options. */
+typedef union att_settings_room {
+    char bytes[1024];
+    double aligned;
+} att_settings_room;
+#define ATT_FAMILY_FITS(type) static_assert(sizeof(type) <= sizeof(att_settings_room), "enlarge att_settings_room")
+
+/* What is known of a file's network before what tensors do not show is taken from the named variant. */
+typedef struct att_unsaid {
+    const char *path, *name;                     /* of the file and of the network, for messages */
+    const att_option_values *said, *found, *own; /* by the sources, by the tensors, by the variant */
+} att_unsaid;
+
+/* Functions that are NULL have nothing to do. `options` is the family's struct, of options->size bytes. */
 typedef struct att_family {
-    const char *name; /* "vit" */
-    const char *mark; /* a tensor that every network of it has: "patch_embed.proj.weight" */
-    /* Scope of the tensors whose first axis is the classes: "head". */
-    const char *(*classifier)(const att_model_options *options);
+    const char *name;                        /* "vit" */
+    const char *mark;                        /* a tensor that every network of it has: "patch_embed.proj.weight" */
+    const att_option_table *options;         /* ATT_SHARED_OPTIONS among them */
+    const att_idle_argument *idle_arguments; /* up to a key NULL */
+    att_classifier_form (*classifier)(const void *options);
     int variant_count;
-    /* Name, summary and image size. */
+    /* Name, summary and sides of images. */
     att_model_info (*variant)(int index);
-    /* Every option of variant `index` that the family has. Those that follow from other options (fc_norm, layers, ...)
-     * may stay open; complete() sets them. said: options that are known to differ, which may bring other images with
-     * them (NULL: none). */
-    void (*defaults)(int index, const att_model_options *said, att_model_options *options, att_preprocess *preprocess);
+    /* Sets every option of variant `index`. Those that follow from other options (fc_norm, layers, ...) may stay open;
+     * complete() sets them. said: options that are known to differ, which may bring other images with them. */
+    void (*defaults)(int index, const att_option_values *said, att_option_values *options, att_preprocess *preprocess);
     /* Sets what follows from other options, and checks that they go together. */
-    att_status (*complete)(att_context *context, att_model_options *options);
-    /* Adds input "image", the network, and output "logits", without a head "features"; returns that output. */
-    att_value (*build)(att_graph *graph, const att_model_options *options);
+    att_status (*complete)(att_context *context, void *options);
+    /* Adds the input named ATT_IMAGE, and the network up to what a head reads. */
+    void (*build)(att_graph *graph, const void *options, att_features *features);
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
-    att_status (*recognise)(att_context *context, const att_tensors *file, att_model_options *found);
-    /* Sets those of the options, which are complete, that are known from the tensors alone; NULL: there are none. */
-    att_status (*fit)(att_context *context, const att_tensors *file, att_model_options *options);
+    att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
+    /* Sets those of the options, which are complete, that are known from the tensors alone. */
+    att_status (*fit)(att_context *context, const att_tensors *file, void *options);
+    /* ERR_UNSUPPORTED where tensors leave something open that the variant's own value cannot stand in for. */
+    att_status (*check_unsaid)(att_context *context, const att_tensors *file, const att_unsaid *unsaid);
     /* Whether a file's tensor `name` differs from the one of a network with these options in nothing but the grid of
-     * patches that it was made for: then *grid says how to make it anew. */
-    bool (*regrids)(const att_model_options *options, const char *name, att_shape file, att_shape own,
-                    att_regrid *grid);
+     * patches that it was made for: then *grid says how to make it anew. made_for: the options that the file's metadata
+     * say. */
+    bool (*regrids)(const void *options, const att_option_values *made_for, const char *name, att_shape file,
+                    att_shape own, att_regrid *grid);
     /* Whether `name` is a parameter of a module, which the same network without that module has not. */
     bool (*is_added)(const char *name);
     /* Writes the index-th other name under which files have parameter `name`; false past the last. */
     bool (*alias)(const char *name, int index, char *other, size_t size);
 } att_family;
 
+/* The input that every family has, and the outputs of a classifier's network and of one without. */
+#define ATT_IMAGE "image"
+#define ATT_LOGITS "logits"
+#define ATT_FEATURES "features"
+
+/* Options that every family declares, and their members, of a struct `type`. */
+#define ATT_SHARED_MEMBERS                  \
+    int img_size[2], in_chans, num_classes; \
+    double drop_rate, drop_path_rate
+#define ATT_SHARED_OPTIONS(type)                                                                          \
+    {.key = "img_size",                                                                                   \
+     .kind = ATT_OPTION_SIDES,                                                                            \
+     .value = "H [W]",                                                                                    \
+     .help = "pixels of an image, height and width; one number is both",                                  \
+     .low = 1,                                                                                            \
+     .high = 65536,                                                                                       \
+     ATT_OPTION_AT(type, img_size)},                                                                      \
+        {.key = "in_chans",                                                                               \
+         .kind = ATT_OPTION_WHOLE,                                                                        \
+         .value = "N",                                                                                    \
+         .help = "channels of an image: 1 or 3",                                                          \
+         .low = 1,                                                                                        \
+         .high = 3,                                                                                       \
+         .free = true,                                                                                    \
+         ATT_OPTION_AT(type, in_chans)},                                                                  \
+        {.key = "num_classes",                                                                            \
+         .kind = ATT_OPTION_WHOLE,                                                                        \
+         .value = "N",                                                                                    \
+         .help = "classes, the outputs of the classifier; 0: no classifier",                              \
+         .low = 0,                                                                                        \
+         .high = 10000000,                                                                                \
+         .free = true,                                                                                    \
+         ATT_OPTION_AT(type, num_classes)},                                                               \
+        {.key = "drop_rate",                                                                              \
+         .kind = ATT_OPTION_REAL,                                                                         \
+         .value = "X",                                                                                    \
+         .help = "dropout before the head",                                                               \
+         .high = 0.999999,                                                                                \
+         .free = true,                                                                                    \
+         .training = true,                                                                                \
+         ATT_OPTION_AT(type, drop_rate)},                                                                 \
+    {                                                                                                     \
+        .key = "drop_path_rate", .kind = ATT_OPTION_REAL, .value = "X",                                   \
+        .help = "drop path of the last block; rises from 0 in the first", .high = 0.999999, .free = true, \
+        .training = true, ATT_OPTION_AT(type, drop_path_rate)                                             \
+    }
+
 const att_family *att_model_family(const att_model *model);
+/* The struct of the model's options, complete. */
+const void *att_model_settings(const att_model *model);
+/* Of the model's network; ATT_NONE for what it has not. */
+const att_features *att_model_features(const att_model *model);
+
+int att_family_count(void);
+const att_family *att_family_at(int index);
+/* The declaration of a key, or an alias, in the first family that has it; NULL: none has. */
+const att_option *att_family_option(const char *key);
+/* The family whose mark the file bears; NULL: none. */
+const att_family *att_family_shown(const att_tensors *file);
+/* ERR_ARGUMENT where a key is none of the family's, or a value cannot be. */
+att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);
+/* Completes options in place: reads, completes and writes them. */
+att_status att_family_complete(att_context *context, const att_family *family, att_option_values *options);
 
 /* A named variant. */
 typedef struct att_variant {
@@ -49,12 +154,11 @@ typedef struct att_variant {
 } att_variant;
 int att_variant_count(void);
 att_variant att_variant_at(int index);
-/* The family whose mark the file bears; NULL: none. */
-const att_family *att_family_shown(const att_tensors *file);
 /* text: as att_model_resolve() takes it, with the same errors. */
 att_status att_variant_find(att_context *context, const char *text, att_variant *variant);
-/* As att_family.defaults, with what the pretrained tag says laid over. */
-void att_variant_defaults(const att_variant *variant, const att_model_options *said, att_model_options *options,
+/* The variant's own options, as att_family.defaults gives them, and its preprocessing, with what the pretrained tag
+ * says laid over. said: NULL: nothing. */
+void att_variant_defaults(const att_variant *variant, const att_option_values *said, att_option_values *options,
                           att_preprocess *preprocess);
 
 #endif

@@ -26,7 +26,7 @@ typedef struct search {
     att_network_name named;                       /* by name_from */
     att_variant variant;                          /* of that name */
     att_text notes;                               /* "; config.json, which names deit_tiny, was left out" */
-    bool caller_says_head;                        /* with or without one, or the number of its classes */
+    bool caller_says_classes;                     /* their number, or that there are none */
     char unknown[128]; /* what the file calls its network, where no network here is called so; "": nothing */
     const char *unknown_from;
 } search;
@@ -55,7 +55,7 @@ static const att_family *family_of(const att_tensors *file)
 static att_status fail_with_tensors(const search *s, att_status status)
 {
     att_text why = {.context = s->context};
-    att_model_options found = att_model_options_defaults();
+    att_option_values found = att_options_none();
     att_text_append(&why, "%s", att_context_message(s->context));
     att_status seen = family_of(s->file)->recognise(s->context, s->file, &found);
     if (seen != ATT_OK)
@@ -111,9 +111,10 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
         s->variant = *variant;
     }
     att_claims images = variant->tag;
-    images.options = att_model_options_defaults();
-    if (said->options.img_size) /* what a source says of images goes before its tag's evaluation, too */
-        images.test_img_size = 0;
+    images.options = att_options_none();
+    if (att_options_find(&said->options,
+                         "img_size")) /* what a source says of images goes before its tag's evaluation, too */
+        images.test_height = images.test_width = 0;
     if (said->crop_pct > 0)
         images.test_crop_pct = 0;
     att_claims_fill(said, &images);
@@ -123,7 +124,7 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
 
 static bool is_same_look(const att_preprocess *a, const att_preprocess *b)
 {
-    return a->img_size == b->img_size && memcmp(a->mean, b->mean, sizeof a->mean) == 0 &&
+    return a->height == b->height && a->width == b->width && memcmp(a->mean, b->mean, sizeof a->mean) == 0 &&
            memcmp(a->std, b->std, sizeof a->std) == 0 && a->crop_pct == b->crop_pct &&
            strcmp(a->crop_mode, b->crop_mode) == 0 && strcmp(a->interpolation, b->interpolation) == 0;
 }
@@ -131,19 +132,17 @@ static bool is_same_look(const att_preprocess *a, const att_preprocess *b)
 /* Leaves out what a source says of images, for those of the tag, and notes it where they differ. */
 static void leave_out_look(search *s, const char *from, att_claims *said)
 {
-    att_model_options own;
+    att_option_values own;
     att_preprocess look, other;
     att_variant_defaults(&s->variant, NULL, &own, &look);
     other = look;
-    if (said->options.img_size)
-        other.img_size = said->options.img_size;
+    att_options_size(&said->options, &other);
     att_claims_lay_over(said, &other);
     if (!is_same_look(&look, &other))
         att_text_append(&s->notes, "; the preprocessing of %s was left out for that of the tag", from);
-    const att_claims none = att_claims_none();
-    att_claims kept = none;
+    att_claims kept = att_claims_none();
     kept.options = said->options;
-    kept.options.img_size = none.options.img_size;
+    att_options_unset(&kept.options, "img_size");
     memcpy(kept.name, said->name, sizeof kept.name);
     *said = kept;
 }
@@ -216,12 +215,12 @@ static att_status take_metadata(search *s)
     return take_parts(s, from, options ? OPTIONS : DESCRIPTION, &said);
 }
 
-static att_status take_all(search *s, const char *name, const att_model_options *flags)
+static att_status take_all(search *s, const char *name, const att_option_values *flags)
 {
     att_claims said = att_claims_none();
     if (flags)
         said.options = *flags;
-    s->caller_says_head = said.options.num_classes > 0 || said.options.head != -1;
+    s->caller_says_classes = att_options_find(&said.options, "num_classes");
     if (name)
         snprintf(said.name, sizeof said.name, "%s", name);
     ATT_TRY(take(s, CALLER, &said));
@@ -247,19 +246,19 @@ static bool is_same_module(const char *found, const char *own)
 }
 
 /* Whether a variant, changed as `changes` say (NULL: unchanged), has what the tensors say. */
-static bool fits(att_context *context, att_variant variant, const att_model_options *changes,
-                 const att_model_options *found)
+static bool fits(att_context *context, att_variant variant, const att_option_values *changes,
+                 const att_option_values *found)
 {
-    att_model_options own, changed = changes ? *changes : att_model_options_defaults();
+    att_option_values own, changed = changes ? *changes : att_options_none();
     att_preprocess preprocess;
     att_variant_defaults(&variant, changes, &own, &preprocess);
     att_options_fill(&changed, &own);
-    return variant.family->complete(context, &changed) == ATT_OK && att_options_agree(found, &changed) &&
-           is_same_module(found->attn, changed.attn);
+    return att_family_complete(context, variant.family, &changed) == ATT_OK && att_options_agree(found, &changed) &&
+           is_same_module(att_options_text(found, "attn"), att_options_text(&changed, "attn"));
 }
 
 /* Appends the names of the variants that fit when changed so. */
-static void list_fitting(const search *s, const att_model_options *changes, const att_model_options *found,
+static void list_fitting(const search *s, const att_option_values *changes, const att_option_values *found,
                          att_text *names)
 {
     const att_family *family = family_of(s->file);
@@ -271,19 +270,18 @@ static void list_fitting(const search *s, const att_model_options *changes, cons
 }
 
 /* What is said beside a residual network's name without making it another: of what was found. */
-static att_model_options said_beside(const att_model_options *found)
+static att_option_values said_beside(const att_option_values *found)
 {
-    att_model_options beside = att_model_options_defaults();
-    memcpy(beside.attn, found->attn, sizeof beside.attn);
-    memcpy(beside.attn_blocks, found->attn_blocks, sizeof beside.attn_blocks);
-    memcpy(beside.stem_type, found->stem_type, sizeof beside.stem_type);
-    beside.width = found->width;
+    static const char *const keys[] = {"attn", "attn_blocks", "stem_type", "width"};
+    att_option_values beside = att_options_none();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        att_option_copy(keys[i], found, &beside);
     return beside;
 }
 
 /* Which variants the tensors fit: as they are, or, where none does, with what is said beside a name. */
 typedef struct nearest {
-    att_model_options found, beside; /* what the tensors say; what of it is to be said beside, else open */
+    att_option_values found, beside; /* what the tensors say; what of it is to be said beside, else open */
     att_text names;
     bool exact;
 } nearest;
@@ -291,8 +289,7 @@ typedef struct nearest {
 /* The caller frees n->names. */
 static att_status find_nearest(const search *s, nearest *n)
 {
-    *n = (nearest){
-        .found = att_model_options_defaults(), .beside = att_model_options_defaults(), .names.context = s->context};
+    *n = (nearest){.names.context = s->context};
     ATT_TRY(family_of(s->file)->recognise(s->context, s->file, &n->found));
     list_fitting(s, NULL, &n->found, &n->names);
     n->exact = n->names.length > 0;
@@ -336,13 +333,13 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
                         names);
     return att_fail(s->context, ATT_ERR_NOT_FOUND,
                     "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, seen,
-                    n->found.embed_dim ? " and the number of heads" : "");
+                    att_options_find(&n->found, "embed_dim") ? " and the number of heads" : "");
 }
 
 static att_status fail_nameless(const search *s)
 {
     att_text seen = {.context = s->context}, why = {.context = s->context}, twins = {.context = s->context};
-    att_model_options open = att_model_options_defaults();
+    const att_option_values nothing = att_options_none();
     nearest n;
     att_status status = find_nearest(s, &n);
     if (s->unknown[0])
@@ -350,7 +347,7 @@ static att_status fail_nameless(const search *s)
     else
         att_text_append(&why, "nothing says which network this is");
     if (status == ATT_OK)
-        att_options_differences(&seen, &n.found, &open);
+        att_options_differences(&seen, family_of(s->file)->options, &n.found, &nothing);
     if (status == ATT_OK && n.exact && !n.names.failed)
         list_twins(n.names.data, &twins);
     if (status == ATT_OK && (twins.failed || n.names.failed || seen.failed || why.failed))
@@ -372,10 +369,12 @@ static att_status check_name(const search *s, att_variant variant)
 {
     nearest n;
     bool known = find_nearest(s, &n) == ATT_OK && !n.names.failed && n.names.length > 0;
-    att_model_options changes = s->claims.options;
-    n.found.img_size = att_model_options_defaults().img_size;
-    if (strcmp(n.found.attn, "none") == 0) /* a module that is put onto the weights is no other network */
-        changes.attn[0] = changes.attn_blocks[0] = '\0';
+    att_option_values changes = s->claims.options;
+    att_options_unset(&n.found, "img_size");
+    if (strcmp(att_options_text(&n.found, "attn"), "none") == 0) {
+        att_options_unset(&changes, "attn"); /* a module that is put onto the weights is no other network */
+        att_options_unset(&changes, "attn_blocks");
+    }
     bool by_caller = s->name_from == CALLER;
     att_status status = ATT_OK;
     if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.beside, &n.found))
@@ -388,75 +387,85 @@ static att_status check_name(const search *s, att_variant variant)
 }
 
 /* What the tensors say in the variant's own family, and its own values beside that. */
-static att_status ask_variant(const search *s, att_variant variant, att_model_options *found, att_model_options *own,
-                              att_preprocess *look)
+static att_status ask_variant(const search *s, const att_variant *variant, att_option_values *found,
+                              att_option_values *own, att_preprocess *look)
 {
-    *found = att_model_options_defaults();
-    ATT_TRY(variant.family->recognise(s->context, s->file, found));
-    att_variant_defaults(&variant, found, own, look);
+    *found = att_options_none();
+    ATT_TRY(variant->family->recognise(s->context, s->file, found));
+    att_variant_defaults(variant, found, own, look);
     return ATT_OK;
 }
 
-/* In timm, a network that pools its class token gets an fc_norm by mean pooling or by the argument fc_norm, and tensors
- * are the same. */
-static att_status check_pool(const search *s, const att_model_options *found, const att_model_options *own)
+/* Of the sources; side files of networks without a head often name the classes of another checkpoint. */
+static void settle_classes(const search *s, const att_option_values *found, att_option_values *options)
 {
-    const att_model_options *said = &s->claims.options;
-    if (found->fc_norm != 1 || found->class_token != 1 || said->fc_norm == 1 || said->global_pool[0] ||
-        strcmp(own->global_pool, "token") != 0)
-        return ATT_OK;
-    return att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                    "%s: the tensor \"fc_norm.weight\" is not one of %s; a variant with it pools by the mean "
-                    "(global_pool \"avg\") or by the class token (global_pool \"token\"), which cannot be seen from "
-                    "tensors, so it must be said (global_pool)",
-                    s->path, s->claims.name);
+    static const char key[] = "num_classes";
+    bool headless = att_options_number(found, key, 1) == 0, said_headless = att_options_number(options, key, 1) == 0;
+    if (!s->caller_says_classes && att_options_find(found, key) && headless != said_headless)
+        att_option_copy(key, found, options);
 }
 
-static att_status settle_options(const search *s, att_variant variant, att_model_options found,
-                                 const att_model_options *own, att_model_options *options)
+/* A value whose presence alone shows in tensors is the variant's; a module that is named alone leaves its options to
+ * the tensors. */
+static void settle_details(const att_option_table *table, const att_option_values *own, att_option_values *found,
+                           att_option_values *options)
 {
-    ATT_TRY(check_pool(s, &found, own));
-    if (found.init_values > 0 && own->init_values > 0)
-        found.init_values = own->init_values;
+    for (int i = 0; i < table->count; i++) {
+        const att_option *option = &table->options[i];
+        const char *key = option->key, *said = att_options_text(options, key), *seen = att_options_text(found, key);
+        if (option->presence && att_options_number(found, key, 0) > 0 && att_options_number(own, key, 0) > 0)
+            att_option_copy(key, own, found);
+        if (option->detailed && *said && !strchr(said, ':') && is_same_module(seen, said))
+            att_option_copy(key, found, options);
+    }
+}
+
+/* What is known of tensors alone. */
+static att_status fit(const search *s, const att_family *family, att_option_values *options)
+{
+    att_settings_room settings;
+    ATT_TRY(att_options_read(s->context, family->options, options, &settings));
+    ATT_TRY(family->fit(s->context, s->file, &settings));
+    att_options_write(family->options, &settings, options);
+    return ATT_OK;
+}
+
+static att_status settle_options(const search *s, const att_variant *variant, att_option_values found,
+                                 const att_option_values *own, att_option_values *options)
+{
+    const att_family *family = variant->family;
     *options = s->claims.options;
-    if (!s->caller_says_head)
-        options->head = found.head;
-    att_options_settle_head(own, options);
-    ATT_TRY(att_options_check(s->context, variant.family->name, options));
+    settle_classes(s, &found, options);
+    ATT_TRY(att_family_check(s->context, family, options));
     ATT_TRY(att_options_check_attn(s->context, options, &found));
-    if (!strchr(options->attn, ':') && is_same_module(found.attn, options->attn))
-        memcpy(options->attn, found.attn, sizeof options->attn); /* a module alone leaves its options to the tensors */
+    if (family->check_unsaid)
+        ATT_TRY(
+            family->check_unsaid(s->context, s->file, &(att_unsaid){s->path, s->claims.name, options, &found, own}));
+    settle_details(family->options, own, &found, options);
     att_options_fill(options, &found);
-    if (options->num_heads == 0 && options->embed_dim != 0 && options->embed_dim != own->embed_dim)
-        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                        "%s: the tensors are %d wide, %s is %d wide; how many heads there are cannot be seen from "
-                        "tensors, so it must be said (num_heads)",
-                        s->path, options->embed_dim, s->claims.name, own->embed_dim);
     att_options_fill(options, own);
-    att_options_settle_head(own, options);
-    options->drop_rate = options->drop_path_rate = 0;
+    att_options_forget_training(options);
     /* What tensors say is from outside as well. */
-    if (att_options_check(s->context, variant.family->name, options) != ATT_OK)
+    if (att_family_check(s->context, family, options) != ATT_OK)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: its tensors have dimensions that no model here can have",
                         s->path);
-    ATT_TRY(variant.family->complete(s->context, options));
-    return variant.family->fit ? variant.family->fit(s->context, s->file, options) : ATT_OK;
+    ATT_TRY(att_family_complete(s->context, family, options));
+    return family->fit ? fit(s, family, options) : ATT_OK;
 }
 
-static void settle_look(const search *s, att_preprocess *look, const att_model_options *options)
+static void settle_look(const search *s, att_preprocess *look, const att_option_values *options)
 {
-    look->img_size = options->img_size;
-    look->in_chans = options->in_chans;
+    att_options_size(options, look);
     att_claims_lay_over(&s->claims, look);
 }
 
-static att_status describe(const search *s, const att_model_options *own, att_identity *identity)
+static att_status describe(const search *s, const att_option_values *own, att_identity *identity)
 {
     att_text text = {.context = s->context}, other = {.context = s->context}, brief = {.context = s->context};
     const char *look_from = s->look_from ? s->look_from : VARIANT;
     const char *notes = s->notes.data ? s->notes.data : "", *tag = s->named.tag;
     att_text_append(&text, "architecture: %s (%s%s%s)", s->name_from, identity->name, *tag ? "." : "", tag);
-    if (att_options_differences(&other, &identity->options, own))
+    if (att_options_differences(&other, s->variant.family->options, &identity->options, own))
         att_text_append(&text, " with %s", other.data ? other.data : "");
     att_text_append(&text, "; preprocessing: %s%s", look_from, notes);
     if (*att_tensors_origin(s->file))
@@ -478,7 +487,7 @@ static att_status describe(const search *s, const att_model_options *own, att_id
     return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
 }
 
-static att_status identify(search *s, const char *name, const att_model_options *flags, att_identity *identity)
+static att_status identify(search *s, const char *name, const att_option_values *flags, att_identity *identity)
 {
     ATT_TRY(take_all(s, name, flags));
     if (!s->claims.name[0])
@@ -487,23 +496,24 @@ static att_status identify(search *s, const char *name, const att_model_options 
     if (s->name_from != METADATA) /* attscope's own, which says every option */
         ATT_TRY(check_name(s, variant));
     att_identity made = {0};
-    att_model_options found, own;
+    att_option_values found, own;
     snprintf(made.name, sizeof made.name, "%s", s->named.network);
-    ATT_TRY(ask_variant(s, variant, &found, &own, &made.preprocess));
-    att_status status = settle_options(s, variant, found, &own, &made.options);
+    ATT_TRY(ask_variant(s, &variant, &found, &own, &made.preprocess));
+    att_status status = settle_options(s, &variant, found, &own, &made.options);
     if (status != ATT_OK)
         return status == ATT_ERR_NOT_FOUND ? ATT_ERR_ARGUMENT : status; /* NOT_FOUND: the network has no name */
     settle_look(s, &made.preprocess, &made.options);
-    made.test_img_size = s->claims.test_img_size;
+    made.test_height = s->claims.test_height;
+    made.test_width = s->claims.test_width;
     made.test_crop_pct = s->claims.test_crop_pct;
-    ATT_TRY(variant.family->complete(s->context, &own));
+    ATT_TRY(att_family_complete(s->context, variant.family, &own));
     ATT_TRY(describe(s, &own, &made));
     *identity = made;
     return ATT_OK;
 }
 
 static att_status search_network(att_context *context, const att_tensors *file, const char *path, const char *name,
-                                 const att_model_options *flags, att_identity *identity)
+                                 const att_option_values *flags, att_identity *identity)
 {
     search s = {.context = context,
                 .file = file,
@@ -517,7 +527,7 @@ static att_status search_network(att_context *context, const att_tensors *file, 
 
 /* Options that cannot be are the caller's error only where the file has none that cannot be. */
 att_status att_model_identify(att_context *context, const att_tensors *file, const char *path, const char *name,
-                              const att_model_options *flags, att_identity *identity)
+                              const att_option_values *flags, att_identity *identity)
 {
     att_identity unused;
     char message[512];
@@ -546,11 +556,13 @@ static void write_channels(att_json_writer *writer, const char *key, const doubl
 att_status att_model_identity_text(att_context *context, const att_identity *identity, char *text, size_t size)
 {
     att_json_writer *writer;
+    att_variant variant;
+    ATT_TRY(att_variant_find(context, identity->name, &variant));
     ATT_TRY(att_json_writer_create(context, false, &writer));
     att_json_begin_object(writer);
     att_json_key(writer, "model");
     att_json_string(writer, identity->name);
-    att_options_write(writer, &identity->options);
+    att_options_write_json(writer, variant.family->options, &identity->options);
     write_channels(writer, "mean", identity->preprocess.mean, identity->preprocess.in_chans);
     write_channels(writer, "std", identity->preprocess.std, identity->preprocess.in_chans);
     att_json_key(writer, "crop_pct");

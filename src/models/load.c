@@ -52,9 +52,10 @@ typedef struct loading {
     const att_graph *graph;
     const att_tensors *file;
     const char *prefix;
-    bool without_head;    /* the classifier keeps its values: the file has none, or of other classes */
-    bool without_added;   /* parameters of modules likewise: the file has none */
-    int64_t head_classes; /* the file's where they are others; 0 otherwise */
+    bool without_head;          /* the classifier keeps its values: the file has none, or of other classes */
+    bool without_added;         /* parameters of modules likewise: the file has none */
+    int64_t head_classes;       /* the file's where they are others; 0 otherwise */
+    att_option_values made_for; /* what the file's metadata say */
 } loading;
 
 static int find_prefixed(const loading *l, const char *name)
@@ -64,12 +65,18 @@ static int find_prefixed(const loading *l, const char *name)
     return length > 0 && length < NAME_BYTES ? att_tensors_find(l->file, full) : -1;
 }
 
+static bool has_alias(const loading *l, const char *name, int index, char *other, size_t size)
+{
+    const att_family *family = att_model_family(l->model);
+    return family->alias && family->alias(name, index, other, size);
+}
+
 /* Index of a parameter's tensor in the file, under its own or another name; -1 where it is missing. */
 static int tensor_of(const loading *l, const char *name)
 {
     char other[NAME_BYTES];
     int index = find_prefixed(l, name);
-    for (int i = 0; index < 0 && att_model_family(l->model)->alias(name, i, other, sizeof other); i++)
+    for (int i = 0; index < 0 && has_alias(l, name, i, other, sizeof other); i++)
         index = find_prefixed(l, other);
     return index;
 }
@@ -102,15 +109,15 @@ static att_status read_as(const loading *l, int index, att_dtype dtype, int64_t 
 
 static bool is_classifier(const loading *l, const char *name)
 {
-    att_model_options options = att_model_options_of(l->model);
-    const char *scope = att_model_family(l->model)->classifier(&options);
+    const char *scope = att_model_family(l->model)->classifier(att_model_settings(l->model)).scope;
     size_t length = strlen(scope);
     return strncmp(name, scope, length) == 0 && name[length] == '.';
 }
 
 static bool is_added(const loading *l, const char *name)
 {
-    return att_model_family(l->model)->is_added(name);
+    const att_family *family = att_model_family(l->model);
+    return family->is_added && family->is_added(name);
 }
 
 /* Whether a parameter keeps the value it has. */
@@ -185,9 +192,10 @@ static void log_added(const loading *l)
 static bool needs_regrid(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info,
                          att_regrid *grid)
 {
-    att_model_options options = att_model_options_of(l->model);
-    return !att_checkpoint_same_shape(info->shape, parameter->shape) && is_number(info->dtype) &&
-           att_model_family(l->model)->regrids(&options, parameter->name, info->shape, parameter->shape, grid);
+    const att_family *family = att_model_family(l->model);
+    return !att_checkpoint_same_shape(info->shape, parameter->shape) && is_number(info->dtype) && family->regrids &&
+           family->regrids(att_model_settings(l->model), &l->made_for, parameter->name, info->shape, parameter->shape,
+                           grid);
 }
 
 /* A tensor for the grid in the file, as the graph's type in `buffer`. */
@@ -208,8 +216,8 @@ static att_status read_regridded(const loading *l, int index, const att_regrid *
     if (made != buffer)
         att_free(l->context, made);
     if (status == ATT_OK)
-        att_log(l->context, ATT_LOG_INFO, "%s: resampled from %d x %d patches to %d x %d", info.name, grid->from,
-                grid->from, grid->to, grid->to);
+        att_log(l->context, ATT_LOG_INFO, "%s: resampled from %d x %d patches to %d x %d", info.name, grid->from[0],
+                grid->from[1], grid->to[0], grid->to[1]);
     return status;
 }
 
@@ -268,7 +276,7 @@ static void list_parameters(const loading *l, listing *missing, listing *mistype
 static bool is_alias(const loading *l, const char *parameter, const char *name)
 {
     char other[NAME_BYTES];
-    for (int i = 0; att_model_family(l->model)->alias(parameter, i, other, sizeof other); i++)
+    for (int i = 0; has_alias(l, parameter, i, other, sizeof other); i++)
         if (strcmp(other, name) == 0)
             return true;
     return false;
@@ -403,9 +411,21 @@ static att_status check_weights(const loading *l, const att_weights *weights)
     return ATT_OK;
 }
 
-static att_status load(const loading *l, att_weights *weights)
+/* Which options the file's own network had. */
+static att_status read_made_for(loading *l)
+{
+    const char *text = att_tensors_metadata(l->file, ATT_IDENTITY_KEY);
+    att_claims claims = att_claims_none();
+    if (text)
+        ATT_TRY(att_claims_parse(l->context, att_tensors_path(l->file), text, &claims));
+    l->made_for = claims.options;
+    return ATT_OK;
+}
+
+static att_status load(loading *l, att_weights *weights)
 {
     ATT_TRY(check_weights(l, weights));
+    ATT_TRY(read_made_for(l));
     ATT_TRY(check(l));
     ATT_TRY(check_constants(l));
     int64_t largest = 0;

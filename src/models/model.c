@@ -22,11 +22,107 @@ struct att_model {
     att_graph *graph;
     const char *name;
     const att_family *family;
-    att_model_options options;
+    att_option_values options;
+    att_settings_room settings; /* the same as the family's struct */
+    att_features features;
     att_preprocess preprocess;
 };
 
-/* --- the list ---------------------------------------------------------------------------------------------------- */
+/* --- families ---------------------------------------------------------------------------------------------------- */
+
+int att_family_count(void)
+{
+    return FAMILY_COUNT;
+}
+
+const att_family *att_family_at(int index)
+{
+    return index >= 0 && index < FAMILY_COUNT ? families[index] : NULL;
+}
+
+int att_model_family_count(void)
+{
+    return FAMILY_COUNT;
+}
+
+att_family_info att_model_family_at(int index)
+{
+    const att_family *family = att_family_at(index);
+    return family ? (att_family_info){family->name, family->options->options, family->options->count}
+                  : (att_family_info){0};
+}
+
+att_family_info att_model_family_of(const char *network)
+{
+    for (int f = 0; f < FAMILY_COUNT; f++)
+        for (int i = 0; i < families[f]->variant_count; i++)
+            if (strcmp(families[f]->variant(i).name, network) == 0)
+                return att_model_family_at(f);
+    return (att_family_info){0};
+}
+
+const att_option *att_family_option(const char *key)
+{
+    const att_option *option = NULL;
+    for (int f = 0; f < FAMILY_COUNT && !option; f++)
+        option = att_option_find(families[f]->options, key);
+    return option;
+}
+
+const att_family *att_family_shown(const att_tensors *file)
+{
+    for (int f = 0; f < FAMILY_COUNT; f++)
+        if (att_tensors_find(file, families[f]->mark) >= 0)
+            return families[f];
+    return NULL;
+}
+
+static const char *key_at(const void *family, int index)
+{
+    return ((const att_family *)family)->options->options[index].key;
+}
+
+/* For a key that the family lacks. */
+static att_status fail_key(att_context *context, const att_family *family, const char *key)
+{
+    for (int f = 0; f < FAMILY_COUNT; f++)
+        if (att_option_find(families[f]->options, key))
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the family \"%s\", not of \"%s\"", key,
+                            families[f]->name, family->name);
+    const char *nearest = att_text_nearest(key, key_at, family, family->options->count);
+    return att_fail(context, ATT_ERR_ARGUMENT, "networks have no option \"%s\"%s%s%s", key,
+                    nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+}
+
+att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options)
+{
+    if (att_options_number(options, "in_chans", 1) == 2)
+        return att_fail(context, ATT_ERR_ARGUMENT, "in_chans must be 1 or 3, not 2");
+    for (int i = 0; i < options->count; i++) {
+        const char *key = options->items[i].key;
+        if (!att_option_find(family->options, key))
+            return fail_key(context, family, key);
+    }
+    att_settings_room settings;
+    return att_options_read(context, family->options, options, &settings);
+}
+
+static att_status complete(att_context *context, const att_family *family, att_option_values *options,
+                           att_settings_room *settings)
+{
+    ATT_TRY(att_options_read(context, family->options, options, settings));
+    ATT_TRY(family->complete(context, settings));
+    att_options_write(family->options, settings, options);
+    return ATT_OK;
+}
+
+att_status att_family_complete(att_context *context, const att_family *family, att_option_values *options)
+{
+    att_settings_room settings;
+    return complete(context, family, options, &settings);
+}
+
+/* --- variants ---------------------------------------------------------------------------------------------------- */
 
 int att_variant_count(void)
 {
@@ -44,14 +140,6 @@ att_variant att_variant_at(int index)
     return (att_variant){.family = families[f], .index = index, .tag = att_claims_none()};
 }
 
-const att_family *att_family_shown(const att_tensors *file)
-{
-    for (int f = 0; f < FAMILY_COUNT; f++)
-        if (att_tensors_find(file, families[f]->mark) >= 0)
-            return families[f];
-    return NULL;
-}
-
 int att_model_count(void)
 {
     return att_variant_count();
@@ -63,17 +151,20 @@ att_model_info att_model_at(int index)
     return variant.family->variant(variant.index);
 }
 
-void att_variant_defaults(const att_variant *variant, const att_model_options *said, att_model_options *options,
+void att_variant_defaults(const att_variant *variant, const att_option_values *said, att_option_values *options,
                           att_preprocess *preprocess)
 {
-    variant->family->defaults(variant->index, said, options, preprocess);
-    if (preprocess->img_size != variant->family->variant(variant->index).img_size)
+    const att_option_values nothing = att_options_none();
+    att_model_info info = variant->family->variant(variant->index);
+    *options = nothing;
+    variant->family->defaults(variant->index, said ? said : &nothing, options, preprocess);
+    if (preprocess->height != info.height || preprocess->width != info.width)
         return; /* made for other images than the tag's weights */
-    att_model_options tagged = variant->tag.options;
+    att_option_values tagged = variant->tag.options;
     att_options_fill(&tagged, options);
     *options = tagged;
     att_claims_lay_over(&variant->tag, preprocess);
-    preprocess->img_size = options->img_size;
+    att_options_size(options, preprocess);
 }
 
 att_status att_model_measure(att_context *context, att_model_info *info)
@@ -88,60 +179,48 @@ att_status att_model_measure(att_context *context, att_model_info *info)
 
 /* --- one model --------------------------------------------------------------------------------------------------- */
 
-static att_status check_training(att_context *context, const att_model_options *options)
+/* Dropout and the classifier; without classes what it would read is the output. */
+static void add_head(att_model *model)
 {
-    const struct {
-        const char *name;
-        double value;
-    } rates[] = {{"drop_rate", options->drop_rate},
-                 {"drop_path_rate", options->drop_path_rate}};
-    for (int i = 0; i < 2; i++)
-        if (!(rates[i].value >= 0 && rates[i].value < 1))
-            return att_fail(context, ATT_ERR_ARGUMENT, "%s must be at least 0 and less than 1, not %g", rates[i].name,
-                            rates[i].value);
-    return ATT_OK;
-}
-
-/* Settles what the options leave open. */
-static att_status fill_options(att_context *context, const att_model_options *own, att_model_options *options)
-{
-    if (options->head == 0 && options->num_classes > 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "num_classes %d: a network without a head has no classes",
-                        options->num_classes);
-    att_options_settle_head(own, options);
-    att_options_fill(options, own);
-    att_options_settle_head(own, options);
-    if (options->head == 1 && options->num_classes == 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "the model has no classes of its own; num_classes must be given");
-    return ATT_OK;
+    int classes = att_model_classes(model);
+    att_value features = model->features.pooled;
+    if (classes == 0) {
+        att_graph_output(model->graph, ATT_FEATURES, features);
+        return;
+    }
+    att_classifier_form form = model->family->classifier(&model->settings);
+    att_scope root = att_scope_root(model->graph), scope = att_scope_in(&root, "%s", form.scope);
+    att_scope_enter(&scope);
+    features = att_dropout(model->graph, features, att_options_number(&model->options, "drop_rate", 0));
+    att_graph_output(model->graph, ATT_LOGITS, form.build(&scope, features, classes));
 }
 
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
-    model->family->build(model->graph, &model->options);
+    model->features = (att_features){.tokens = ATT_NONE, .pooled = ATT_NONE};
+    model->family->build(model->graph, &model->settings, &model->features);
+    add_head(model);
     return att_graph_status(model->graph);
 }
 
-/* Fills model->options, preprocess and name from the variant and the caller's options. */
-static att_status settle(att_model *model, att_variant variant, const att_model_options *options)
+/* Fills what a model is made from, of the variant and the caller's options (NULL: none). */
+static att_status settle(att_model *model, const att_variant *variant, const att_option_values *options)
 {
-    att_model_options own;
-    att_variant_defaults(&variant, options, &own, &model->preprocess);
-    model->options = options ? *options : att_model_options_defaults();
-    model->name = variant.family->variant(variant.index).name;
-    model->family = variant.family;
-    ATT_TRY(att_options_check(model->context, model->family->name, &model->options));
-    ATT_TRY(check_training(model->context, &model->options));
+    att_option_values own;
+    att_variant_defaults(variant, options, &own, &model->preprocess);
+    model->options = options ? *options : att_options_none();
+    model->name = variant->family->variant(variant->index).name;
+    model->family = variant->family;
+    ATT_TRY(att_family_check(model->context, model->family, &model->options));
     ATT_TRY(att_options_check_attn(model->context, &model->options, &own));
-    ATT_TRY(fill_options(model->context, &own, &model->options));
-    ATT_TRY(variant.family->complete(model->context, &model->options));
-    model->preprocess.img_size = model->options.img_size;
-    model->preprocess.in_chans = model->options.in_chans;
+    att_options_fill(&model->options, &own);
+    ATT_TRY(complete(model->context, model->family, &model->options, &model->settings));
+    att_options_size(&model->options, &model->preprocess);
     return ATT_OK;
 }
 
-att_status att_model_create(att_context *context, const char *name, const att_model_options *options, att_dtype dtype,
+att_status att_model_create(att_context *context, const char *name, const att_option_values *options, att_dtype dtype,
                             att_model **out)
 {
     att_variant variant;
@@ -149,8 +228,8 @@ att_status att_model_create(att_context *context, const char *name, const att_mo
     att_model *model = att_allocate(context, sizeof *model);
     if (!model)
         return att_fail_memory(context, sizeof *model, "a model");
-    model->context = context;
-    att_status status = settle(model, variant, options);
+    *model = (att_model){.context = context};
+    att_status status = settle(model, &variant, options);
     if (status == ATT_OK)
         status = build_graph(model, dtype);
     if (status != ATT_OK)
@@ -184,9 +263,24 @@ const att_family *att_model_family(const att_model *model)
     return model->family;
 }
 
-att_model_options att_model_options_of(const att_model *model)
+const void *att_model_settings(const att_model *model)
 {
-    return model->options;
+    return &model->settings;
+}
+
+const att_features *att_model_features(const att_model *model)
+{
+    return &model->features;
+}
+
+const att_option_values *att_model_options(const att_model *model)
+{
+    return &model->options;
+}
+
+int att_model_classes(const att_model *model)
+{
+    return (int)att_options_number(&model->options, "num_classes", 0);
 }
 
 int64_t att_model_tokens(const att_model *model)
@@ -209,14 +303,13 @@ att_preprocess att_model_preprocess(const att_model *model)
 void att_model_set_preprocess(att_model *model, const att_preprocess *preprocess)
 {
     model->preprocess = *preprocess;
-    model->preprocess.img_size = model->options.img_size;
-    model->preprocess.in_chans = model->options.in_chans;
+    att_options_size(&model->options, &model->preprocess);
 }
 
 att_identity att_model_identity(const att_model *model)
 {
     att_identity identity = {.options = model->options, .preprocess = model->preprocess};
     snprintf(identity.name, sizeof identity.name, "%s", model->name);
-    identity.options.drop_rate = identity.options.drop_path_rate = 0;
+    att_options_forget_training(&identity.options);
     return identity;
 }

@@ -153,10 +153,10 @@ att_status att_model_tag_at(att_context *context, const char *network, int index
     for (size_t at = 0; att_timm_next_tag(network, &at, &found);) {
         if (index-- != 0)
             continue;
-        att_model_options options;
+        att_option_values options;
         ATT_TRY(att_claims_read_tag(context, found.values.bytes, found.values.length, &variant.tag));
         att_variant_defaults(&variant, NULL, &options, &tag->preprocess);
-        tag->num_classes = is_headless(&found) ? 0 : options.num_classes;
+        tag->num_classes = is_headless(&found) ? 0 : (int)att_options_number(&options, "num_classes", 0);
         snprintf(tag->name, sizeof tag->name, "%.*s", (int)found.tag.length, found.tag.bytes);
         return ATT_OK;
     }

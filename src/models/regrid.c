@@ -6,9 +6,9 @@
 #include "core/memory.h"
 #include "data/filter.h"
 
-/* The lines of a pass: `count` of them, each of samples `stride` blocks of `block` numbers apart. */
+/* A pass over `lines` lines, each of `from` samples that become `to`. */
 typedef struct pass {
-    int lines;
+    int from, to, lines;
     int64_t block;                   /* numbers that are weighted alike */
     int64_t line_in, line_out, step; /* numbers from line to line, and from sample to sample */
 } pass;
@@ -21,11 +21,10 @@ static void weigh(const double *in, int64_t step, const double *weights, int cou
             out[n] += weights[i] * in[i * step + n];
 }
 
-/* Each of p->lines lines of grid->from samples becomes one of grid->to. */
-static void resize_lines(const att_regrid *grid, const pass *p, double *weights, const double *in, double *out)
+static void resize_lines(const pass *p, double *weights, const double *in, double *out)
 {
-    for (int x = 0; x < grid->to; x++) {
-        int first, count = att_filter_weights(ATT_BICUBIC, grid->from, grid->to, x, &first, weights);
+    for (int x = 0; x < p->to; x++) {
+        int first, count = att_filter_weights(ATT_BICUBIC, p->from, p->to, x, &first, weights);
         for (int line = 0; line < p->lines; line++)
             weigh(in + line * p->line_in + first * p->step, p->step, weights, count,
                   out + line * p->line_out + x * p->step, p->block);
@@ -35,17 +34,20 @@ static void resize_lines(const att_regrid *grid, const pass *p, double *weights,
 att_status att_regrid_table(att_context *context, const att_regrid *grid, const double *in, double *out)
 {
     int64_t width = grid->width, kept = grid->prefix * width;
-    size_t room = (size_t)att_filter_room(ATT_BICUBIC, grid->from, grid->to);
-    size_t between = att_size_product((size_t)grid->from * (size_t)grid->to, (size_t)width);
-    double *weights = att_allocate_array(context, room, sizeof *weights);
+    const int *from = grid->from, *to = grid->to;
+    size_t rooms[2];
+    for (int i = 0; i < 2; i++)
+        rooms[i] = (size_t)att_filter_room(ATT_BICUBIC, from[i], to[i]);
+    size_t between = att_size_product((size_t)from[0] * (size_t)to[1], (size_t)width);
+    double *weights = att_allocate_array(context, rooms[0] > rooms[1] ? rooms[0] : rooms[1], sizeof *weights);
     double *half = att_allocate_array(context, between, sizeof *half);
     att_status status = ATT_OK;
     if (weights && half) {
-        const pass across = {grid->from, width, grid->from * width, grid->to * width, width};
-        const pass down = {1, grid->to * width, 0, 0, grid->to * width};
+        const pass across = {from[1], to[1], from[0], width, from[1] * width, to[1] * width, width};
+        const pass down = {from[0], to[0], 1, to[1] * width, 0, 0, to[1] * width};
         memcpy(out, in, (size_t)kept * sizeof *out);
-        resize_lines(grid, &across, weights, in + kept, half);
-        resize_lines(grid, &down, weights, half, out + kept);
+        resize_lines(&across, weights, in + kept, half);
+        resize_lines(&down, weights, half, out + kept);
     } else {
         status = att_fail_memory(context, att_size_product(between, sizeof *half), "position embeddings");
     }

@@ -6,16 +6,16 @@
 
 #include <attscope/context.h>
 
-/* Rows of `width` numbers: `prefix` rows that belong to no patch, then one for each patch of a square grid whose side
- * is `from` in the file and `to` in the network. */
+/* Rows of `width` numbers: `prefix` rows that belong to no patch, then one for each patch of a grid of `from` (height,
+ * width) in the file and `to` in the network. */
 typedef struct att_regrid {
-    int prefix, from, to;
+    int prefix, from[2], to[2];
     int64_t width;
 } att_regrid;
 
 /* timm's resample_abs_pos_embed(): the rows of patches are resized as an image, bicubically with antialiasing
- * (data/filter.h), across and then down; the others are kept. in [prefix + from from, width] -> out
- * [prefix + to to, width]. Errors: ERR_MEMORY. */
+ * (data/filter.h), across and then down; the others are kept. in [prefix + from[0] from[1], width] ->
+ * out [prefix + to[0] to[1], width]. Errors: ERR_MEMORY. */
 att_status att_regrid_table(att_context *context, const att_regrid *grid, const double *in, double *out);
 
 #endif

@@ -127,24 +127,26 @@ static const struct resnet_variant {
 static att_model_info resnet_info(int index)
 {
     const struct resnet_variant *variant = &variants[index];
-    return (att_model_info){.name = variant->name, .summary = variant->summary, .img_size = variant->img_size};
+    return (att_model_info){
+        .name = variant->name, .summary = variant->summary, .height = variant->img_size, .width = variant->img_size};
 }
 
 /* Without stride in its stem any of these networks is one for small images, such as those of CIFAR. */
-static bool is_made_small(const resnet_style *style, const att_model_options *said)
+static bool is_made_small(const resnet_style *style, const att_option_values *said)
 {
-    return said && strcmp(said->stem_type, SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
+    return strcmp(att_options_text(said, "stem_type"), SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
 }
 
 static void look_at(const resnet_look *look, int img_size, double crop_pct, att_preprocess *preprocess)
 {
-    *preprocess = (att_preprocess){.img_size = img_size, .in_chans = 3, .crop_pct = crop_pct, .crop_mode = "center"};
+    *preprocess = (att_preprocess){
+        .height = img_size, .width = img_size, .in_chans = 3, .crop_pct = crop_pct, .crop_mode = "center"};
     memcpy(preprocess->mean, look->mean, sizeof preprocess->mean);
     memcpy(preprocess->std, look->std, sizeof preprocess->std);
     snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", look->interpolation);
 }
 
-static void resnet_defaults(int index, const att_model_options *said, att_model_options *options,
+static void resnet_defaults(int index, const att_option_values *said, att_option_values *options,
                             att_preprocess *preprocess)
 {
     const struct resnet_variant *variant = &variants[index];
@@ -153,38 +155,60 @@ static void resnet_defaults(int index, const att_model_options *said, att_model_
         look_at(&colours, 32, 1, preprocess);
     else
         look_at(variant->look, variant->img_size, variant->crop_pct, preprocess);
-    *options = att_model_options_defaults();
-    options->img_size = preprocess->img_size;
-    options->in_chans = 3;
-    options->num_classes = variant->layers ? 1000 : 10;
-    options->head = 1;
-    options->depth = variant->depth;
-    options->width = style->width;
-    options->cardinality = variant->cardinality;
-    options->base_width = variant->base_width;
-    options->zero_init_last = style->zero_init_last;
-    snprintf(options->global_pool, sizeof options->global_pool, "avg");
-    snprintf(options->block, sizeof options->block, "%s", style->block);
-    snprintf(options->stem_type, sizeof options->stem_type, "%s", style->stem_type);
-    snprintf(options->shortcut, sizeof options->shortcut, "%s", style->shortcut);
-    snprintf(options->layers, sizeof options->layers, "%s", variant->layers ? variant->layers : "");
-    snprintf(options->attn, sizeof options->attn, "%s", variant->attn);
-    snprintf(options->attn_blocks, sizeof options->attn_blocks, "all");
+    att_resnet_options o;
+    att_options_open(&att_resnet_table, &o);
+    o.img_size[0] = preprocess->height;
+    o.img_size[1] = preprocess->width;
+    o.in_chans = 3;
+    o.num_classes = variant->layers ? 1000 : 10;
+    o.drop_rate = o.drop_path_rate = 0;
+    if (!variant->layers)
+        o.depth = variant->depth;
+    o.width = style->width;
+    o.cardinality = variant->cardinality;
+    o.base_width = variant->base_width;
+    o.zero_init_last = style->zero_init_last;
+    snprintf(o.global_pool, sizeof o.global_pool, "avg");
+    snprintf(o.block, sizeof o.block, "%s", style->block);
+    snprintf(o.stem_type, sizeof o.stem_type, "%s", style->stem_type);
+    snprintf(o.shortcut, sizeof o.shortcut, "%s", style->shortcut);
+    snprintf(o.layers, sizeof o.layers, "%s", variant->layers ? variant->layers : "");
+    snprintf(o.attn, sizeof o.attn, "%s", variant->attn);
+    snprintf(o.attn_blocks, sizeof o.attn_blocks, "all");
+    att_options_write(&att_resnet_table, &o, options);
 }
 
-static bool resnet_regrids(const att_model_options *options, const char *name, att_shape file, att_shape own,
-                           att_regrid *grid)
+/* "linear" where shortcuts are padded, as networks for CIFAR have it. */
+static att_classifier_form resnet_classifier(const void *options)
 {
-    (void)options, (void)name, (void)file, (void)own, (void)grid;
-    return false;
+    const att_resnet_options *o = options;
+    return (att_classifier_form){.scope = strcmp(o->shortcut, "pad") == 0 ? "linear" : "fc",
+                                 .build = att_nn_classifier};
 }
+
+/* Tensors show these: stem_width, avg_down. */
+static const att_idle_argument resnet_idle[] = {
+    {"drop_block_rate", ATT_ANY_VALUE},
+    {"output_stride", "32"},
+    {"block_reduce_first", "1"},
+    {"down_kernel_size", "1"},
+    {"act_layer", "relu"},
+    {"replace_stem_pool", "false"},
+    {"norm_layer", "batchnorm"},
+    {"norm_layer", "batchnorm2d"},
+    {"stem_width", ATT_ANY_VALUE},
+    {"avg_down", ATT_ANY_VALUE},
+    {NULL, NULL},
+};
 
 extern const att_family att_family_resnet;
 
 const att_family att_family_resnet = {
     .name = "resnet",
     .mark = "layer1.0.conv1.weight",
-    .classifier = att_resnet_classifier,
+    .options = &att_resnet_table,
+    .idle_arguments = resnet_idle,
+    .classifier = resnet_classifier,
     .variant_count = sizeof variants / sizeof *variants,
     .variant = resnet_info,
     .defaults = resnet_defaults,
@@ -192,7 +216,6 @@ const att_family att_family_resnet = {
     .build = att_resnet_build,
     .recognise = att_resnet_recognise,
     .fit = att_resnet_fit,
-    .regrids = resnet_regrids,
     .is_added = att_resnet_is_added,
     .alias = att_resnet_alias,
 };

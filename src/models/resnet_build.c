@@ -1,4 +1,4 @@
-/* The network itself: stem, stages of residual blocks, mean over the map, linear classifier. */
+/* The network itself: stem, stages of residual blocks, mean over the map. */
 #include <attscope/ops.h>
 
 #include "models/resnet.h"
@@ -46,7 +46,7 @@ typedef struct layer {
 /* Strides are those of the 3 x 3 convolutions, as in timm and torchvision. */
 static void layers_of(const att_resnet *net, const place *at, layer layers[3])
 {
-    const att_model_options *options = net->options;
+    const att_resnet_options *options = net->options;
     if (net->block == ATT_BASIC) {
         layers[0] = (layer){at->planes, {.kernel = 3, .stride = at->stride}};
         layers[1] = (layer){at->planes, {.kernel = 3}};
@@ -165,40 +165,34 @@ static att_value build_stem(const resnet_build *build, att_value x)
     return att_max_pool(build->graph, x, &(att_pool_options){.kernel = 3, .stride = 2, .padding = 1});
 }
 
-static att_value build_stages(const resnet_build *build, att_value x)
+static att_value build_stages(const resnet_build *build, att_value x, att_features *features)
 {
     const att_resnet *net = build->net;
     place at = {.planes = net->options->width};
-    for (int s = 0; s < net->stages.count; s++, at.planes *= 2)
+    for (int s = 0; s < net->stages.count; s++, at.planes *= 2) {
         for (int b = 0; b < net->stages.blocks[s]; b++, at.index++) {
             at.scope = att_scope_in(&build->root, "layer%d.%d", s + 1, b);
             at.stride = s > 0 && b == 0 ? 2 : 1;
             x = build_block(build, &at, x);
         }
+        features->stages[features->stage_count++] = x;
+    }
     return x;
 }
 
-att_value att_resnet_build(att_graph *graph, const att_model_options *options)
+void att_resnet_build(att_graph *graph, const void *options, att_features *features)
 {
+    const att_resnet_options *o = options;
     att_resnet net;
-    if (att_resnet_read(att_graph_context(graph), options, &net) != ATT_OK)
-        return ATT_NONE; /* complete() has let it pass before */
+    if (att_resnet_read(att_graph_context(graph), o, &net) != ATT_OK)
+        return; /* complete() has let it pass before */
     resnet_build build = {.graph = graph, .net = &net, .root = att_scope_root(graph)};
-    int size = options->img_size;
-    att_value x = att_graph_input(graph, "image", att_graph_dtype(graph), att_shape_of(size, size, options->in_chans));
-    x = build_stages(&build, build_stem(&build, x));
+    att_shape shape = att_shape_of(o->img_size[0], o->img_size[1], o->in_chans);
+    att_value x = att_graph_input(graph, ATT_IMAGE, att_graph_dtype(graph), shape);
+    x = build_stages(&build, build_stem(&build, x), features);
     if (net.block == ATT_PREACT)
         x = relu_in(&build.root, "act", 1, norm_in(&build.root, "bn", x));
     att_scope pool = att_scope_in(&build.root, "global_pool");
     att_scope_enter(&pool);
-    x = att_global_mean(graph, x);
-    if (!options->head) {
-        att_graph_output(graph, "features", x);
-        return x;
-    }
-    x = att_dropout(graph, x, options->drop_rate);
-    att_scope head = att_scope_in(&build.root, "%s", att_resnet_classifier(options));
-    x = att_nn_classifier(&head, x, options->num_classes);
-    att_graph_output(graph, "logits", x);
-    return x;
+    features->pooled = att_global_mean(graph, x);
 }

@@ -7,9 +7,79 @@
 #include "models/module_options.h"
 #include "models/resnet.h"
 
-static const char *const block_names[] = {"basic", "bottleneck", "preact", NULL};
-static const char *const stem_names[] = {"conv7", "deep", "deep_tiered", "conv3", NULL};
-static const char *const shortcut_names[] = {"conv", "avg_conv", "pad", NULL};
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+/* In the order of the enums. */
+static const char *block_names(int index)
+{
+    static const char *const names[] = {"basic", "bottleneck", "preact"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *stem_names(int index)
+{
+    static const char *const names[] = {"conv7", "deep", "deep_tiered", "conv3"};
+    return index < 4 ? names[index] : NULL;
+}
+
+static const char *shortcut_names(int index)
+{
+    static const char *const names[] = {"conv", "avg_conv", "pad"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *pool_names(int index)
+{
+    return index == 0 ? "avg" : NULL;
+}
+
+/* "none", then the modules that fit a branch of maps. */
+static const char *attn_names(int index)
+{
+    return att_module_name(ATT_ON_MAPS, index);
+}
+
+#define RESNET(member) ATT_OPTION_AT(att_resnet_options, member)
+static const att_option resnet_options[] = {
+    ATT_SHARED_OPTIONS(att_resnet_options),
+    {"depth", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "layers with weights, shortcuts aside",
+     .implied_by = "layers", .low = 1, .high = 1024, RESNET(depth)},
+    {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "what the head reads: avg, the mean", .choice = pool_names, RESNET(global_pool)},
+    {"block", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "of residual networks; preact: a bottleneck with norms and ReLUs before convolutions",
+     .choice = block_names, RESNET(block)},
+    {"stem_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "before the residual blocks: conv7 (7 x 7 of stride 2, max pool); deep, deep_tiered (three 3 x 3 in its "
+             "place); conv3 (3 x 3, no stride, no pool, as for CIFAR)",
+     .choice = stem_names, RESNET(stem_type)},
+    {"shortcut", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "where shapes change: conv (1 x 1), avg_conv (average pool, 1 x 1) or pad (zeros, option A)",
+     .choice = shortcut_names, RESNET(shortcut)},
+    {"layers", .kind = ATT_OPTION_TEXT, .value = "LIST", .help = "residual blocks of each stage, as 3,4,6,3",
+     RESNET(layers)},
+    {"width", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "channels of the first stage of residual blocks, before a bottleneck's expansion", .low = 1, .high = 65536,
+     RESNET(width)},
+    {"cardinality", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "groups of a bottleneck's 3 x 3 convolution",
+     .low = 1, .high = 65536, RESNET(cardinality)},
+    {"base_width", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "its channels a group, in a first stage of 64",
+     .low = 1, .high = 65536, RESNET(base_width)},
+    {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
+     .free = true, RESNET(zero_init_last)},
+    {"attn", .kind = ATT_OPTION_TEXT, .value = "MODULE",
+     .help = "at the end of residual branches, options behind a colon as in se:ratio=8", .choice = attn_names,
+     .detailed = true, .free = true, RESNET(attn)},
+    {"attn_blocks", .kind = ATT_OPTION_TEXT, .value = "WHERE",
+     .help = "which have it: all, none, every:K, 0,2,5-7; of a stage: layer3:all", .free = true, RESNET(attn_blocks)},
+    {"attn_hidden", .kind = ATT_OPTION_TEXT, .free = true, .internal = true, RESNET(attn_hidden)},
+};
+
+ATT_FAMILY_FITS(att_resnet_options);
+const att_option_table att_resnet_table = {resnet_options, sizeof resnet_options / sizeof *resnet_options,
+                                           sizeof(att_resnet_options)};
+
+/* --- dimensions --------------------------------------------------------------------------------------------------- */
 
 int att_resnet_convs(att_resnet_block block)
 {
@@ -31,36 +101,20 @@ int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width)
     return planes * base_width / 64 * cardinality;
 }
 
-const char *att_resnet_classifier(const att_model_options *options)
+/* The index of `text` among the names; the options are checked. */
+static int index_of(const char *(*name)(int index), const char *text)
 {
-    return strcmp(options->shortcut, "pad") == 0 ? "linear" : "fc";
+    int index = 0;
+    while (name(index + 1) && strcmp(name(index), text) != 0)
+        index++;
+    return index;
 }
 
-/* The index of `text` among `names`. */
-static att_status read_word(att_context *context, const char *key, const char *text, const char *const *names,
-                            int *index)
+static void read_words(const att_resnet_options *options, att_resnet *net)
 {
-    char list[64] = "";
-    for (int i = 0; names[i]; i++) {
-        if (strcmp(names[i], text) == 0) {
-            *index = i;
-            return ATT_OK;
-        }
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s\"%s\"", i ? ", " : "", names[i]);
-    }
-    return att_fail(context, ATT_ERR_ARGUMENT, "%s must be one of %s, not \"%s\"", key, list, text);
-}
-
-static att_status read_words(att_context *context, const att_model_options *options, att_resnet *net)
-{
-    int block, stem, shortcut;
-    ATT_TRY(read_word(context, "block", options->block, block_names, &block));
-    ATT_TRY(read_word(context, "stem_type", options->stem_type, stem_names, &stem));
-    ATT_TRY(read_word(context, "shortcut", options->shortcut, shortcut_names, &shortcut));
-    net->block = (att_resnet_block)block;
-    net->stem = (att_resnet_stem)stem;
-    net->shortcut = (att_resnet_shortcut)shortcut;
-    return ATT_OK;
+    net->block = (att_resnet_block)index_of(block_names, options->block);
+    net->stem = (att_resnet_stem)index_of(stem_names, options->stem_type);
+    net->shortcut = (att_resnet_shortcut)index_of(shortcut_names, options->shortcut);
 }
 
 /* --- depth and layers -------------------------------------------------------------------------------------------- */
@@ -68,7 +122,7 @@ static att_status read_words(att_context *context, const att_model_options *opti
 /* False unless `text` is a list of numbers of blocks, of four stages at most. */
 static bool parse_layers(const char *text, att_stages *stages)
 {
-    char copy[sizeof((att_model_options *)0)->layers];
+    char copy[sizeof((att_resnet_options *)0)->layers];
     snprintf(copy, sizeof copy, "%s", text);
     int64_t blocks;
     for (char *at = copy, *comma; at; at = comma ? comma + 1 : NULL) {
@@ -82,7 +136,7 @@ static bool parse_layers(const char *text, att_stages *stages)
     return att_stages_total(stages) <= ATT_BLOCKS;
 }
 
-static att_status read_layers(att_context *context, const att_model_options *options, att_resnet *net)
+static att_status read_layers(att_context *context, const att_resnet_options *options, att_resnet *net)
 {
     bool small = net->stem == ATT_CONV3;
     if (parse_layers(options->layers, &net->stages) && net->stages.count >= (small ? 3 : 4))
@@ -103,14 +157,14 @@ static att_status stages_of_depth(att_context *context, att_resnet_block block, 
     return ATT_OK;
 }
 
-static void write_layers(const att_stages *stages, char *text, size_t size)
+void att_stages_format(const att_stages *stages, char *text, size_t size)
 {
     text[0] = '\0';
     for (int s = 0; s < stages->count; s++)
         snprintf(text + strlen(text), size - strlen(text), "%s%d", s ? "," : "", stages->blocks[s]);
 }
 
-static att_status read_stages(att_context *context, const att_model_options *options, att_resnet *net)
+static att_status read_stages(att_context *context, const att_resnet_options *options, att_resnet *net)
 {
     if (!options->layers[0] && net->stem != ATT_CONV3)
         return att_fail(context, ATT_ERR_ARGUMENT, "stem_type %s goes before four stages: layers must say them",
@@ -119,7 +173,7 @@ static att_status read_stages(att_context *context, const att_model_options *opt
         return stages_of_depth(context, net->block, options->depth, &net->stages);
     ATT_TRY(read_layers(context, options, net));
     int depth = att_resnet_depth(net->block, &net->stages);
-    if (options->depth != 0 && options->depth != depth)
+    if (options->depth != ATT_OPTION_OPEN && options->depth != depth)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "depth %d does not go with layers %s, which are %d deep; leave one of them out", options->depth,
                         options->layers, depth);
@@ -128,7 +182,7 @@ static att_status read_stages(att_context *context, const att_model_options *opt
 
 /* --- the rest ---------------------------------------------------------------------------------------------------- */
 
-static att_status check_widths(att_context *context, const att_model_options *options, const att_resnet *net)
+static att_status check_widths(att_context *context, const att_resnet_options *options, const att_resnet *net)
 {
     if (net->block == ATT_BASIC && (options->cardinality != 1 || options->base_width != 64))
         return att_fail(context, ATT_ERR_ARGUMENT,
@@ -142,7 +196,7 @@ static att_status check_widths(att_context *context, const att_model_options *op
     return ATT_OK;
 }
 
-static att_status read_hidden(att_context *context, const att_model_options *options, att_resnet *net)
+static att_status read_hidden(att_context *context, const att_resnet_options *options, att_resnet *net)
 {
     att_module_choice choice = net->attn;
     if (!options->attn_hidden[0])
@@ -154,21 +208,19 @@ static att_status read_hidden(att_context *context, const att_model_options *opt
                             net->attn_hidden);
 }
 
-att_status att_resnet_read(att_context *context, const att_model_options *options, att_resnet *net)
+att_status att_resnet_read(att_context *context, const att_resnet_options *options, att_resnet *net)
 {
     *net = (att_resnet){.options = options};
-    ATT_TRY(read_words(context, options, net));
+    read_words(options, net);
     ATT_TRY(read_stages(context, options, net));
     ATT_TRY(check_widths(context, options, net));
     int smallest = net->stem == ATT_CONV3 ? 1 << (net->stages.count - 1) : 32;
-    if (options->img_size < smallest)
+    int shorter = options->img_size[0] < options->img_size[1] ? options->img_size[0] : options->img_size[1];
+    if (shorter < smallest)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "img_size %d: the network halves images until one of %d pixels is a single one; that is the "
                         "least",
-                        options->img_size, smallest);
-    if (strcmp(options->global_pool, "avg") != 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "global_pool must be \"avg\" in a residual network, not \"%s\"",
-                        options->global_pool);
+                        shorter, smallest);
     if (net->block == ATT_PREACT && options->zero_init_last)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "zero_init_last: the branches of pre-activation blocks do not end in a norm");
@@ -185,11 +237,12 @@ att_module_choice att_resnet_attn(const att_resnet *net, int index)
     return choice;
 }
 
-att_status att_resnet_complete(att_context *context, att_model_options *options)
+att_status att_resnet_complete(att_context *context, void *options)
 {
+    att_resnet_options *o = options;
     att_resnet net;
-    ATT_TRY(att_resnet_read(context, options, &net));
-    options->depth = att_resnet_depth(net.block, &net.stages);
-    write_layers(&net.stages, options->layers, sizeof options->layers);
+    ATT_TRY(att_resnet_read(context, o, &net));
+    o->depth = att_resnet_depth(net.block, &net.stages);
+    att_stages_format(&net.stages, o->layers, sizeof o->layers);
     return ATT_OK;
 }

@@ -271,52 +271,50 @@ static att_status fail_shape(const seen *s, const char *name, const char *expect
                     att_tensors_path(s->file), name, expected);
 }
 
-#define SAY(found, member, text) snprintf((found)->member, sizeof(found)->member, "%s", text)
-
-static att_status read_stem(const seen *s, att_model_options *found)
+static att_status read_stem(const seen *s, att_option_values *found)
 {
     att_shape first = shape_of(s, "conv1.weight", 4), deep = shape_of(s, "conv1.0.weight", 4),
               second = shape_of(s, "conv1.3.weight", 4);
     if (deep.rank && second.rank)
-        SAY(found, stem_type, deep.dims[0] == second.dims[0] ? "deep" : "deep_tiered");
+        att_options_set_text(found, "stem_type", deep.dims[0] == second.dims[0] ? "deep" : "deep_tiered");
     else if (first.rank && (first.dims[2] == 3 || first.dims[2] == 7))
-        SAY(found, stem_type, first.dims[2] == 3 ? "conv3" : "conv7");
+        att_options_set_text(found, "stem_type", first.dims[2] == 3 ? "conv3" : "conv7");
     else
         return fail_shape(s, "conv1.weight", "[channels, colours, 3 or 7, the same]");
-    found->in_chans = (int)(first.rank ? first : deep).dims[1];
+    att_options_set(found, "in_chans", (double)(first.rank ? first : deep).dims[1]);
     return ATT_OK;
 }
 
-static att_status read_blocks(const seen *s, att_model_options *found)
+static att_status read_blocks(const seen *s, att_option_values *found)
 {
     att_shape last = shape_of(s, "layer1.0.conv3.weight", 4), middle = shape_of(s, "layer1.0.conv2.weight", 4);
     if (!middle.rank)
         return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
     bool bottleneck = last.rank != 0;
-    SAY(found, block, !bottleneck ? "basic" : has(s, "bn1.weight") ? "bottleneck" : "preact");
+    att_options_set_text(found, "block", !bottleneck ? "basic" : has(s, "bn1.weight") ? "bottleneck" : "preact");
     int64_t width = bottleneck ? last.dims[0] / 4 : middle.dims[0];
     int64_t groups = middle.dims[0] % middle.dims[1] == 0 ? middle.dims[0] / middle.dims[1] : 0;
     int64_t base = bottleneck && width && groups ? 64 * middle.dims[0] / (width * groups) : 64;
     if (width < 1 || width > 1 << 16 || groups < 1 || base < 1 || base > 1 << 16 ||
         (bottleneck && att_resnet_inner(width, (int)groups, (int)base) != middle.dims[0]))
         return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
-    found->width = (int)width;
-    found->cardinality = bottleneck ? (int)groups : 1;
-    found->base_width = (int)base;
+    att_options_set(found, "width", (double)width);
+    att_options_set(found, "cardinality", bottleneck ? (double)groups : 1);
+    att_options_set(found, "base_width", (double)base);
     return ATT_OK;
 }
 
 /* Shapes change from the first stage to the second. */
-static void read_shortcut(const seen *s, att_model_options *found)
+static void read_shortcut(const seen *s, att_option_values *found)
 {
     bool pools = shape_of(s, "layer2.0.downsample.1.weight", 4).rank != 0;
     bool changes = has(s, "layer2.0.downsample.0.weight") || has(s, "layer2.0.shortcut.0.weight");
-    SAY(found, shortcut, pools ? "avg_conv" : changes ? "conv" : "pad");
+    att_options_set_text(found, "shortcut", pools ? "avg_conv" : changes ? "conv" : "pad");
 }
 
-static att_status read_stages(const seen *s, att_model_options *found, att_stages *stages)
+static att_status read_stages(const seen *s, att_option_values *found, att_stages *stages)
 {
-    bool three = strcmp(found->stem_type, "conv3") == 0 && s->blocks[3] == 0;
+    bool three = strcmp(att_options_text(found, "stem_type"), "conv3") == 0 && s->blocks[3] == 0;
     *stages = (att_stages){.count = three ? 3 : 4};
     memcpy(stages->blocks, s->blocks, sizeof stages->blocks);
     for (int i = 0; i < ATT_STAGES; i++)
@@ -327,12 +325,11 @@ static att_status read_stages(const seen *s, att_model_options *found, att_stage
     if (att_stages_total(stages) > ATT_BLOCKS)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: there are more than %d blocks", att_tensors_path(s->file),
                         ATT_BLOCKS);
-    found->depth = att_resnet_depth(strcmp(found->block, "basic") == 0 ? ATT_BASIC : ATT_BOTTLENECK, stages);
-    found->layers[0] = '\0';
-    for (int i = 0; i < stages->count; i++) {
-        size_t length = strlen(found->layers);
-        snprintf(found->layers + length, sizeof found->layers - length, "%s%d", i ? "," : "", stages->blocks[i]);
-    }
+    bool basic = strcmp(att_options_text(found, "block"), "basic") == 0;
+    char layers[4 * ATT_STAGES + 1];
+    att_options_set(found, "depth", att_resnet_depth(basic ? ATT_BASIC : ATT_BOTTLENECK, stages));
+    att_stages_format(stages, layers, sizeof layers);
+    att_options_set_text(found, "layers", layers);
     return ATT_OK;
 }
 
@@ -372,25 +369,30 @@ static void list_blocks(const seen *s, const att_stages *stages, bool chosen[ATT
             chosen[count++] = s->bears[i][b];
 }
 
-static att_status read_options(const seen *s, const att_stages *stages, att_model_options *found)
+static att_status read_options(const seen *s, const att_stages *stages, att_option_values *found)
 {
     att_module_site sites[ATT_BLOCKS];
     att_module_places places = {s->file, sites, list_sites(s, stages, sites), att_resnet_alias};
-    return att_module_options_infer(s->context, &places, s->module, found->attn, sizeof found->attn);
+    char attn[sizeof((att_resnet_options *)0)->attn];
+    ATT_TRY(att_module_options_infer(s->context, &places, s->module, attn, sizeof attn));
+    att_options_set_text(found, "attn", attn);
+    return ATT_OK;
 }
 
-static att_status read_module(const seen *s, const att_stages *stages, att_model_options *found)
+static att_status read_module(const seen *s, const att_stages *stages, att_option_values *found)
 {
     bool chosen[ATT_BLOCKS] = {false};
-    SAY(found, attn, "none");
+    char places[sizeof((att_resnet_options *)0)->attn_blocks];
+    att_options_set_text(found, "attn", "none");
     if (!s->module)
         return ATT_OK;
     ATT_TRY(read_options(s, stages, found));
     list_blocks(s, stages, chosen);
-    if (!att_placement_format(chosen, stages, found->attn_blocks, sizeof found->attn_blocks))
+    if (!att_placement_format(chosen, stages, places, sizeof places))
         return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                         "%s: the blocks with modules are too scattered to be said in %zu bytes",
-                        att_tensors_path(s->file), sizeof found->attn_blocks - 1);
+                        att_tensors_path(s->file), sizeof places - 1);
+    att_options_set_text(found, "attn_blocks", places);
     return ATT_OK;
 }
 
@@ -412,7 +414,7 @@ static att_status check_norms(const seen *s)
 }
 
 /* All but the module's options. */
-static att_status read_network(seen *s, att_model_options *found, att_stages *stages)
+static att_status read_network(seen *s, att_option_values *found, att_stages *stages)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
         ATT_TRY(read_name(s, att_tensors_at(s->file, i).name));
@@ -423,14 +425,14 @@ static att_status read_network(seen *s, att_model_options *found, att_stages *st
     ATT_TRY(read_blocks(s, found));
     read_shortcut(s, found);
     ATT_TRY(read_stages(s, found, stages));
-    found->head = has(s, "fc.weight") || has(s, "fc.bias") || has(s, "linear.weight") || has(s, "linear.bias");
+    bool has_head = has(s, "fc.weight") || has(s, "fc.bias") || has(s, "linear.weight") || has(s, "linear.bias");
     att_shape head = shape_of(s, has(s, "fc.weight") ? "fc.weight" : "linear.weight", 2);
-    if (head.rank)
-        found->num_classes = (int)head.dims[0];
+    if (head.rank || !has_head)
+        att_options_set(found, "num_classes", head.rank ? (double)head.dims[0] : 0);
     return ATT_OK;
 }
 
-att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_model_options *found)
+att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     seen s = {.context = context, .file = file};
     att_stages stages;
@@ -439,7 +441,7 @@ att_status att_resnet_recognise(att_context *context, const att_tensors *file, a
 }
 
 /* hidden: of the sites, which are the blocks that have the module, in order. */
-static att_status write_hidden(const seen *s, const int *hidden, int count, att_model_options *options)
+static att_status write_hidden(const seen *s, const int *hidden, int count, att_resnet_options *options)
 {
     if (att_widths_format(hidden, count, options->attn_hidden, sizeof options->attn_hidden))
         return ATT_OK;
@@ -449,10 +451,11 @@ static att_status write_hidden(const seen *s, const int *hidden, int count, att_
 }
 
 /* Where the network has the file's module in the file's blocks, its hidden widths are the file's. */
-att_status att_resnet_fit(att_context *context, const att_tensors *file, att_model_options *options)
+att_status att_resnet_fit(att_context *context, const att_tensors *file, void *settings)
 {
+    att_resnet_options *options = settings;
     seen s = {.context = context, .file = file};
-    att_model_options found = att_model_options_defaults();
+    att_option_values found = att_options_none();
     att_resnet net;
     att_stages stages;
     bool chosen[ATT_BLOCKS] = {false}, own;

@@ -178,51 +178,10 @@ static att_status note_name_member(att_context *context, const char *what, const
 
 /* Under which keys codes keep them. */
 static const char *const argument_keys[] = {"model_args", "model_kwargs", "kwargs"};
-static const char ANY[] = "*", VIT[] = "vit", RESNET[] = "resnet";
 
-/* Arguments that attscope's networks do not have as options, and the value for which timm computes what they compute.
- */
-static const struct argument {
-    const char *key, *idle; /* ANY: whatever its value */
-    const char *family;     /* NULL: all */
-} arguments[] = {
-    {"pretrained", ANY, NULL},
-    {"drop_rate", ANY, NULL},
-    {"pos_drop_rate", ANY, VIT},
-    {"patch_drop_rate", ANY, VIT},
-    {"proj_drop_rate", ANY, VIT},
-    {"attn_drop_rate", ANY, VIT},
-    {"drop_path_rate", ANY, NULL},
-    {"drop_block_rate", ANY, RESNET},
-    {"weight_init", ANY, VIT},
-    {"fix_init", ANY, VIT},
-    {"dynamic_img_size", ANY, VIT},
-    {"dynamic_img_pad", ANY, VIT},
-    {"qk_norm", "false", VIT},
-    {"scale_attn_norm", "false", VIT},
-    {"scale_mlp_norm", "false", VIT},
-    {"proj_bias", "true", VIT},
-    {"pos_embed", "learn", VIT},
-    {"reg_tokens", "0", VIT},
-    {"pre_norm", "false", VIT},
-
-    {"act_layer", "gelu", VIT},
-    {"pool_include_prefix", "false", VIT},
-    {"norm_layer", "layernorm", VIT},
-    {"output_stride", "32", RESNET},
-    {"block_reduce_first", "1", RESNET},
-    {"down_kernel_size", "1", RESNET},
-    {"act_layer", "relu", RESNET},
-    {"replace_stem_pool", "false", RESNET},
-    {"norm_layer", "batchnorm", RESNET},
-    {"norm_layer", "batchnorm2d", RESNET},
-    /* Tensors show these. */
-    {"stem_width", ANY, RESNET},
-    {"avg_down", ANY, RESNET},
-    /* Of timm's scripts. */
-    {"bn_eps", "1e-5", NULL},
-    {"bn_tf", "false", NULL},
-};
+/* Of timm's scripts and of every family (att_family.idle_arguments). */
+static const att_idle_argument idle_arguments[] = {
+    {"pretrained", ATT_ANY_VALUE}, {"bn_eps", "1e-5"}, {"bn_tf", "false"}, {NULL, NULL}};
 
 static bool is_value(const att_fact *fact, const char *text)
 {
@@ -232,29 +191,29 @@ static bool is_value(const att_fact *fact, const char *text)
     return fact->kind == ATT_FACT_NUMBERS && fact->count == 1 && as_number(text, &number) && fact->numbers[0] == number;
 }
 
-/* Whether a family has the argument; then *idle says whether the value changes nothing there. */
-static bool has_argument(const char *family, const char *key, const att_fact *fact, bool *idle)
+/* Whether a list has the argument; then *idle says whether the value changes nothing. */
+static bool has_argument(const att_idle_argument *list, const char *key, const att_fact *fact, bool *idle)
 {
     bool found = false;
-    *idle = false;
-    for (int i = 0; i < COUNT(arguments); i++) {
-        const struct argument *a = &arguments[i];
-        if (strcmp(a->key, key) != 0 || (a->family && strcmp(a->family, family) != 0))
+    for (; list && list->key; list++) {
+        if (strcmp(list->key, key) != 0)
             continue;
         found = true;
-        *idle |= strcmp(a->idle, ANY) == 0 || is_value(fact, a->idle);
+        *idle |= strcmp(list->value, ATT_ANY_VALUE) == 0 || is_value(fact, list->value);
     }
     return found;
 }
 
 /* Whether a network made with the argument computes what attscope computes. family: NULL where it is unknown; the
  * value must then change nothing in every family that has the argument. */
-static bool is_idle(const char *family, const char *key, const att_fact *fact)
+static bool is_idle(const att_family *family, const char *key, const att_fact *fact)
 {
-    static const char *const families[] = {VIT, RESNET};
-    bool known = false, all_idle = true, idle;
-    for (int i = 0; i < COUNT(families); i++) {
-        if ((family && strcmp(family, families[i]) != 0) || !has_argument(families[i], key, fact, &idle))
+    bool known = false, all_idle = true, idle = false;
+    if (has_argument(idle_arguments, key, fact, &idle))
+        return idle;
+    for (int i = 0; i < att_family_count(); i++, idle = false) {
+        const att_family *other = att_family_at(i);
+        if ((family && family != other) || !has_argument(other->idle_arguments, key, fact, &idle))
             continue;
         known = true;
         all_idle &= idle;
@@ -276,7 +235,7 @@ static att_status refuse_argument(att_context *context, const char *what, const 
 }
 
 /* Refuses an argument, of a network of the named family (NULL: unknown), with which timm computes something else. */
-static att_status check_argument(att_context *context, const char *what, const char *family, const char *key,
+static att_status check_argument(att_context *context, const char *what, const att_family *family, const char *key,
                                  const att_fact *fact)
 {
     return is_idle(family, key, fact) ? ATT_OK : refuse_argument(context, what, key, fact);
@@ -284,17 +243,16 @@ static att_status check_argument(att_context *context, const char *what, const c
 
 /* The family of the network that the claims name; where they name none that attscope has, the one that the file's
  * tensors show. NULL: neither says it. */
-static const char *family_of(att_context *context, const att_tensors *file, const att_claims *claims)
+static const att_family *family_of(att_context *context, const att_tensors *file, const att_claims *claims)
 {
     att_variant variant;
     if (claims->name[0] && att_variant_find(context, claims->name, &variant) == ATT_OK)
-        return variant.family->name;
-    const att_family *shown = att_family_shown(file);
-    return shown ? shown->name : NULL;
+        return variant.family;
+    return att_family_shown(file);
 }
 
 /* Notes an argument of the constructor of a network of that family (NULL: unknown). */
-static att_status note_argument(att_context *context, const char *what, const char *family, const char *key,
+static att_status note_argument(att_context *context, const char *what, const att_family *family, const char *key,
                                 const att_fact *fact, att_claims *claims)
 {
     att_status status = att_claims_note(context, what, key, fact, claims);
@@ -304,7 +262,8 @@ static att_status note_argument(att_context *context, const char *what, const ch
 static att_status note_model_args(att_context *context, const char *what, const att_tensors *file, const json_t *args,
                                   att_claims *claims)
 {
-    const char *key, *family = family_of(context, file, claims);
+    const char *key;
+    const att_family *family = family_of(context, file, claims);
     json_t *value;
     json_object_foreach((json_t *)args, key, value)
     {
@@ -317,17 +276,19 @@ static att_status note_model_args(att_context *context, const char *what, const 
 
 static bool is_listed(const char *key)
 {
-    for (int i = 0; i < COUNT(arguments); i++)
-        if (strcmp(arguments[i].key, key) == 0)
-            return true;
-    return false;
+    const att_fact nothing = {.kind = ATT_FACT_OTHER};
+    bool idle, listed = has_argument(idle_arguments, key, &nothing, &idle);
+    for (int i = 0; i < att_family_count() && !listed; i++)
+        listed = has_argument(att_family_at(i)->idle_arguments, key, &nothing, &idle);
+    return listed;
 }
 
 /* The arguments in a config, also where they lie beside the name. */
 static att_status note_config_args(att_context *context, const char *what, const att_tensors *file, const json_t *root,
                                    att_claims *claims)
 {
-    const char *key, *family = family_of(context, file, claims);
+    const char *key;
+    const att_family *family = family_of(context, file, claims);
     json_t *value;
     for (int i = 0; i < COUNT(argument_keys); i++) {
         const json_t *args = json_object_get(root, argument_keys[i]);

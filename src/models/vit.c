@@ -1,6 +1,6 @@
 /* Vision Transformer (Dosovitskiy et al., ICLR 2021), DeiT (Touvron et al., ICML 2021) and DeiT III (ECCV 2022) as timm
  * builds them: patch embedding, class token or none, learned position embedding, pre-norm blocks with or without
- * LayerScale, last norm before or after the pooling, linear head. Dimensions and preprocessing are those of timm 1.0.
+ * LayerScale, last norm before or after the pooling. Dimensions and preprocessing are those of timm 1.0.
  */
 #include <stdio.h>
 #include <string.h>
@@ -127,75 +127,154 @@ static const struct vit_variant {
 static att_model_info vit_info(int index)
 {
     const struct vit_variant *variant = &variants[index];
-    return (att_model_info){.name = variant->name, .summary = variant->summary, .img_size = variant->img_size};
+    return (att_model_info){
+        .name = variant->name, .summary = variant->summary, .height = variant->img_size, .width = variant->img_size};
 }
 
-static void vit_defaults(int index, const att_model_options *said, att_model_options *options,
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+static const char *pool_names(int index)
+{
+    static const char *const names[] = {"token", "avg"};
+    return index < 2 ? names[index] : NULL;
+}
+
+/* "none", then the modules that fit a branch of tokens. */
+static const char *broadcast_names(int index)
+{
+    return att_module_name(ATT_ON_TOKENS, index);
+}
+
+#define VIT(member) ATT_OPTION_AT(att_vit_options, member)
+static const att_option vit_options[] = {
+    ATT_SHARED_OPTIONS(att_vit_options),
+    {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
+     .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, VIT(patch_size)},
+    {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
+     VIT(embed_dim)},
+    {"depth", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "of a ViT: blocks; of a residual network: layers with weights, shortcuts aside", .implied_by = "layers",
+     .low = 1, .high = 1024, VIT(depth)},
+    {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block", .low = 1, .high = 65536,
+     VIT(num_heads)},
+    {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
+     .high = 64, VIT(mlp_ratio)},
+    {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "what the head reads: token (the class token) or avg (the mean over what is no class token)",
+     .choice = pool_names, VIT(global_pool)},
+    {"final_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm after the last block", VIT(final_norm)},
+    {"fc_norm", .kind = ATT_OPTION_SWITCH, .help = "that norm after the pooling", VIT(fc_norm)},
+    {"class_token", .kind = ATT_OPTION_SWITCH, .help = "with or without a class token", VIT(class_token)},
+    {"embed_class", .kind = ATT_OPTION_SWITCH, .help = "position embedding for the class token too", VIT(embed_class)},
+    {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
+    {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this start; 0: none", .high = 1e3,
+     .presence = true, VIT(init_values)},
+    {"broadcast", .kind = ATT_OPTION_TEXT, .value = "MODULE",
+     .help = "at the end of every MLP branch, options behind a colon as in cb_s:init=0.1", .choice = broadcast_names,
+     .detailed = true, .free = true, VIT(broadcast)},
+};
+
+ATT_FAMILY_FITS(att_vit_options);
+static const att_option_table vit_table = {vit_options, sizeof vit_options / sizeof *vit_options,
+                                           sizeof(att_vit_options)};
+
+static void vit_defaults(int index, const att_option_values *said, att_option_values *options,
                          att_preprocess *preprocess)
 {
     (void)said;
     const struct vit_variant *variant = &variants[index];
     const vit_style *style = variant->style;
-    *options = att_model_options_defaults();
-    options->img_size = variant->img_size;
-    options->in_chans = 3;
-    options->num_classes = variant->num_classes;
-    options->head = variant->num_classes > 0;
-    options->final_norm = 1;
-    options->patch_size = variant->patch_size;
-    options->embed_dim = variant->size->embed_dim;
-    options->depth = variant->size->depth;
-    options->num_heads = variant->size->num_heads;
-    options->mlp_ratio = variant->size->mlp_ratio;
-    options->fc_norm = style->fc_norm;
-    options->class_token = style->class_token;
-    options->embed_class = style->embed_class;
-    options->qkv_bias = style->qkv_bias;
-    options->init_values = style->init_values;
-    snprintf(options->broadcast, sizeof options->broadcast, "none");
-    snprintf(options->global_pool, sizeof options->global_pool, "%s", style->global_pool);
-    *preprocess = (att_preprocess){.img_size = variant->img_size, .in_chans = 3, .crop_pct = variant->crop_pct};
+    att_vit_options o;
+    att_options_open(&vit_table, &o);
+    o.img_size[0] = o.img_size[1] = variant->img_size;
+    o.in_chans = 3;
+    o.num_classes = variant->num_classes;
+    o.drop_rate = o.drop_path_rate = 0;
+    o.final_norm = 1;
+    o.patch_size[0] = o.patch_size[1] = variant->patch_size;
+    o.embed_dim = variant->size->embed_dim;
+    o.depth = variant->size->depth;
+    o.num_heads = variant->size->num_heads;
+    o.mlp_ratio = variant->size->mlp_ratio;
+    o.fc_norm = style->fc_norm;
+    o.class_token = style->class_token;
+    o.embed_class = style->embed_class;
+    o.qkv_bias = style->qkv_bias;
+    o.init_values = style->init_values;
+    snprintf(o.broadcast, sizeof o.broadcast, "none");
+    snprintf(o.global_pool, sizeof o.global_pool, "%s", style->global_pool);
+    att_options_write(&vit_table, &o, options);
+    *preprocess = (att_preprocess){
+        .height = variant->img_size, .width = variant->img_size, .in_chans = 3, .crop_pct = variant->crop_pct};
     memcpy(preprocess->mean, variant->look->mean, sizeof preprocess->mean);
     memcpy(preprocess->std, variant->look->std, sizeof preprocess->std);
     snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", variant->look->crop_mode);
     snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->look->interpolation);
 }
 
-/* --- options ----------------------------------------------------------------------------------------------------- */
+static const att_idle_argument vit_idle[] = {
+    {"pos_drop_rate", ATT_ANY_VALUE},
+    {"patch_drop_rate", ATT_ANY_VALUE},
+    {"proj_drop_rate", ATT_ANY_VALUE},
+    {"attn_drop_rate", ATT_ANY_VALUE},
+    {"weight_init", ATT_ANY_VALUE},
+    {"fix_init", ATT_ANY_VALUE},
+    {"dynamic_img_size", ATT_ANY_VALUE},
+    {"dynamic_img_pad", ATT_ANY_VALUE},
+    {"qk_norm", "false"},
+    {"scale_attn_norm", "false"},
+    {"scale_mlp_norm", "false"},
+    {"proj_bias", "true"},
+    {"pos_embed", "learn"},
+    {"reg_tokens", "0"},
+    {"pre_norm", "false"},
+    {"act_layer", "gelu"},
+    {"pool_include_prefix", "false"},
+    {"norm_layer", "layernorm"},
+    {NULL, NULL},
+};
 
-int64_t att_vit_hidden(const att_model_options *options)
+int64_t att_vit_hidden(int embed_dim, double mlp_ratio)
 {
-    return (int64_t)(options->embed_dim * options->mlp_ratio);
+    return (int64_t)(embed_dim * mlp_ratio);
 }
 
-static bool pools_mean(const att_model_options *options)
+static bool pools_mean(const att_vit_options *o)
 {
-    return strcmp(options->global_pool, "avg") == 0;
+    return strcmp(o->global_pool, "avg") == 0;
 }
 
-static att_status vit_complete(att_context *context, att_model_options *options)
+static att_status check_sides(att_context *context, const att_vit_options *o)
 {
-    if (options->embed_dim % options->num_heads)
-        return att_fail(context, ATT_ERR_ARGUMENT, "embed_dim %d is not a multiple of num_heads %d", options->embed_dim,
-                        options->num_heads);
-    if (options->img_size % options->patch_size)
-        return att_fail(context, ATT_ERR_ARGUMENT, "img_size %d is not a multiple of patch_size %d", options->img_size,
-                        options->patch_size);
-    if (att_vit_hidden(options) < 1)
+    for (int i = 0; i < 2; i++)
+        if (o->img_size[i] % o->patch_size[i])
+            return att_fail(context, ATT_ERR_ARGUMENT, "img_size %d is not a multiple of patch_size %d%s",
+                            o->img_size[i], o->patch_size[i],
+                            o->img_size[0] == o->img_size[1] ? ""
+                            : i                              ? " (width)"
+                                                             : " (height)");
+    return ATT_OK;
+}
+
+static att_status vit_complete(att_context *context, void *options)
+{
+    att_vit_options *o = options;
+    if (o->embed_dim % o->num_heads)
+        return att_fail(context, ATT_ERR_ARGUMENT, "embed_dim %d is not a multiple of num_heads %d", o->embed_dim,
+                        o->num_heads);
+    ATT_TRY(check_sides(context, o));
+    if (att_vit_hidden(o->embed_dim, o->mlp_ratio) < 1)
         return att_fail(context, ATT_ERR_ARGUMENT, "mlp_ratio %g leaves no hidden channel of embed_dim %d",
-                        options->mlp_ratio, options->embed_dim);
-    if (!pools_mean(options) && strcmp(options->global_pool, "token") != 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "global_pool must be \"token\" or \"avg\", not \"%s\"",
-                        options->global_pool);
-    if (!pools_mean(options) && !options->class_token)
+                        o->mlp_ratio, o->embed_dim);
+    if (!pools_mean(o) && !o->class_token)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "global_pool \"token\" needs the class token; without one use \"avg\"");
     att_module_choice broadcast;
-    ATT_TRY(att_module_parse(context, options->broadcast, &broadcast));
-    if (options->fc_norm == -1)
-        options->fc_norm = pools_mean(options);
-    if (!options->class_token)
-        options->embed_class = 0;
+    ATT_TRY(att_module_parse(context, o->broadcast, &broadcast));
+    if (o->fc_norm == ATT_OPTION_OPEN)
+        o->fc_norm = pools_mean(o);
+    if (!o->class_token)
+        o->embed_class = 0;
     return ATT_OK;
 }
 
@@ -203,13 +282,13 @@ static att_status vit_complete(att_context *context, att_model_options *options)
 
 typedef struct vit_build {
     att_graph *graph;
-    const att_model_options *options;
+    const att_vit_options *options;
     att_module_choice broadcast;
     att_scope root;
 } vit_build;
 
 /* Drop path rates rise linearly with depth. */
-static double drop_path_of(const att_model_options *options, int block)
+static double drop_path_of(const att_vit_options *options, int block)
 {
     return options->depth > 1 ? options->drop_path_rate * block / (options->depth - 1) : 0;
 }
@@ -232,20 +311,20 @@ static att_value add_branch(const vit_build *build, const att_scope *block, int 
 
 static att_value build_block(const vit_build *build, int index, att_value x)
 {
-    const att_model_options *options = build->options;
-    int side = options->img_size / options->patch_size;
+    const att_vit_options *options = build->options;
     att_nn_attention_options attention = {.heads = options->num_heads,
                                           .qkv_bias = options->qkv_bias,
                                           .prefix = options->class_token,
-                                          .grid_h = side,
-                                          .grid_w = side};
+                                          .grid_h = options->img_size[0] / options->patch_size[0],
+                                          .grid_w = options->img_size[1] / options->patch_size[1]};
     att_scope block = att_scope_in(&build->root, "blocks.%d", index);
     att_scope norm1 = att_scope_in(&block, "norm1"), attn = att_scope_in(&block, "attn");
     att_scope norm2 = att_scope_in(&block, "norm2"), mlp = att_scope_in(&block, "mlp");
 
     att_value branch = att_nn_attention(&attn, att_nn_layer_norm(&norm1, x, NORM_EPS), &attention);
     x = add_branch(build, &block, index, 1, x, branch);
-    branch = att_nn_mlp(&mlp, att_nn_layer_norm(&norm2, x, NORM_EPS), att_vit_hidden(options));
+    branch = att_nn_mlp(&mlp, att_nn_layer_norm(&norm2, x, NORM_EPS),
+                        att_vit_hidden(options->embed_dim, options->mlp_ratio));
     branch = att_module_apply(&build->broadcast, &mlp, branch, x);
     return add_branch(build, &block, index, 2, x, branch);
 }
@@ -261,19 +340,20 @@ static att_value build_embedding(const vit_build *build)
 {
     static const att_init class_init = {.rule = ATT_INIT_NORMAL, .value = 1e-6};
     static const att_init position_init = {.rule = ATT_INIT_TRUNC_NORMAL, .value = 0.02};
-    const att_model_options *options = build->options;
-    int64_t size = options->img_size, side = size / options->patch_size, width = options->embed_dim;
-    att_value image = att_graph_input(build->graph, "image", att_graph_dtype(build->graph),
-                                      att_shape_of(size, size, options->in_chans));
+    const att_vit_options *options = build->options;
+    const int *size = options->img_size, *patch = options->patch_size;
+    int64_t width = options->embed_dim;
+    att_value image = att_graph_input(build->graph, ATT_IMAGE, att_graph_dtype(build->graph),
+                                      att_shape_of(size[0], size[1], options->in_chans));
     att_value class_token = ATT_NONE;
     if (options->class_token)
         class_token = att_scope_parameter(&build->root, "cls_token", att_shape_of(1, 1, width), class_init, false);
-    int64_t rows = side * side + options->embed_class;
+    int64_t rows = (int64_t)(size[0] / patch[0]) * (size[1] / patch[1]) + options->embed_class;
     att_value positions =
         att_scope_parameter(&build->root, "pos_embed", att_shape_of(1, rows, width), position_init, false);
 
     att_scope scope = att_scope_in(&build->root, "patch_embed");
-    att_value x = att_nn_patch_embed(&scope, image, options->patch_size, width);
+    att_value x = att_nn_patch_embed(&scope, image, patch[0], patch[1], width);
     if (!options->embed_class)
         x = add_positions(build, x, positions);
     if (options->class_token) {
@@ -286,60 +366,52 @@ static att_value build_embedding(const vit_build *build)
 
 static att_value normalise(const vit_build *build, att_value x)
 {
-    const att_model_options *options = build->options;
+    const att_vit_options *options = build->options;
     if (!options->final_norm)
         return x;
     att_scope norm = att_scope_in(&build->root, options->fc_norm ? "fc_norm" : "norm");
     return att_nn_layer_norm(&norm, x, NORM_EPS);
 }
 
-/* [N, C] -> [C]. Pooling a token comes before the norm, which then works on that token only. */
-static att_value build_pool(const vit_build *build, att_value x)
+/* Pooling a token comes before the norm, which then works on that token only. */
+static void build_pool(const vit_build *build, att_value x, att_features *features)
 {
-    const att_model_options *options = build->options;
+    const att_vit_options *options = build->options;
     att_scope pool = att_scope_in(&build->root, "pool");
+    features->tokens = x;
     if (!pools_mean(options)) {
         att_scope_enter(&pool);
         x = att_token_mean(build->graph, att_slice_tokens(build->graph, x, 0, 1), 0);
-        return normalise(build, x);
+        features->pooled = normalise(build, x);
+        return;
     }
     if (!options->fc_norm)
-        x = normalise(build, x);
+        features->tokens = x = normalise(build, x);
     att_scope_enter(&pool);
     x = att_token_mean(build->graph, x, options->class_token);
-    return options->fc_norm ? normalise(build, x) : x;
+    features->pooled = options->fc_norm ? normalise(build, x) : x;
 }
 
-static att_value vit_build_network(att_graph *graph, const att_model_options *options)
+static void vit_build_network(att_graph *graph, const void *options, att_features *features)
 {
     vit_build build = {.graph = graph, .options = options, .root = att_scope_root(graph)};
-    if (att_module_parse(att_graph_context(graph), options->broadcast, &build.broadcast) != ATT_OK)
-        return ATT_NONE; /* complete() has let it pass before */
+    if (att_module_parse(att_graph_context(graph), build.options->broadcast, &build.broadcast) != ATT_OK)
+        return; /* complete() has let it pass before */
     att_value x = build_embedding(&build);
-    for (int i = 0; i < options->depth; i++)
+    for (int i = 0; i < build.options->depth; i++)
         x = build_block(&build, i, x);
-    x = build_pool(&build, x);
-    if (!options->head) {
-        att_graph_output(graph, "features", x);
-        return x;
-    }
-    att_scope head = att_scope_in(&build.root, "head");
-    att_scope_enter(&head);
-    x = att_nn_linear(&head, att_dropout(graph, x, options->drop_rate), options->num_classes, true);
-    att_graph_output(graph, "logits", x);
-    return x;
+    build_pool(&build, x, features);
 }
 
-static const char *vit_classifier(const att_model_options *options)
+static att_value build_classifier(const att_scope *scope, att_value features, int64_t classes)
+{
+    return att_nn_linear(scope, features, classes, true);
+}
+
+static att_classifier_form vit_classifier(const void *options)
 {
     (void)options;
-    return "head";
-}
-
-static bool vit_alias(const char *name, int index, char *other, size_t size)
-{
-    (void)name, (void)index, (void)other, (void)size;
-    return false;
+    return (att_classifier_form){.scope = "head", .build = build_classifier};
 }
 
 extern const att_family att_family_vit;
@@ -347,6 +419,8 @@ extern const att_family att_family_vit;
 const att_family att_family_vit = {
     .name = "vit",
     .mark = "patch_embed.proj.weight",
+    .options = &vit_table,
+    .idle_arguments = vit_idle,
     .classifier = vit_classifier,
     .variant_count = sizeof variants / sizeof *variants,
     .variant = vit_info,
@@ -354,7 +428,7 @@ const att_family att_family_vit = {
     .complete = vit_complete,
     .build = vit_build_network,
     .recognise = att_vit_recognise,
+    .check_unsaid = att_vit_check_unsaid,
     .regrids = att_vit_regrids,
     .is_added = att_vit_is_added,
-    .alias = vit_alias,
 };

@@ -4,13 +4,25 @@
 
 #include "models/family.h"
 
+/* The family's options. Those without a comment are what their help says (vit.c). */
+typedef struct att_vit_options {
+    ATT_SHARED_MEMBERS;
+    int patch_size[2], embed_dim, depth, num_heads;
+    double mlp_ratio, init_values;
+    int class_token, embed_class, qkv_bias;
+    int final_norm, fc_norm; /* a norm after the last block; after the pooling instead of before it */
+    char global_pool[8], broadcast[48];
+} att_vit_options;
+
 /* Channels inside the MLP: embed_dim mlp_ratio, rounded down. */
-int64_t att_vit_hidden(const att_model_options *options);
+int64_t att_vit_hidden(int embed_dim, double mlp_ratio);
 /* att_family.recognise */
-att_status att_vit_recognise(att_context *context, const att_tensors *file, att_model_options *found);
+att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);
 /* att_family.regrids: the position embedding. */
-bool att_vit_regrids(const att_model_options *options, const char *name, att_shape file, att_shape own,
-                     att_regrid *grid);
+bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
+                     att_shape own, att_regrid *grid);
+/* att_family.check_unsaid */
+att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *unsaid);
 /* att_family.is_added */
 bool att_vit_is_added(const char *name);
 

@@ -1,4 +1,5 @@
 /* What tensors say of a plain ViT, by timm's names. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static int block_of(const char *name, const char **rest)
 }
 
 /* Reads every name: depth and module, or the refusal of a name that is not a plain ViT's, the one that says most. */
-static att_status read_names(att_context *context, const att_tensors *file, att_model_options *found)
+static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
 {
     const char *alien = NULL;
     for (int i = 0; i < att_tensors_count(file); i++) {
@@ -71,9 +72,10 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
         int block = block_of(name, &rest);
         const att_module *module = block >= 0 ? module_of(rest) : NULL;
         if (block >= 0 && (module || is_one_of(rest, block_names, COUNT(block_names)))) {
-            found->depth = block + 1 > found->depth ? block + 1 : found->depth;
+            if (block + 1 > att_options_number(found, "depth", 0))
+                att_options_set(found, "depth", block + 1);
             if (module)
-                snprintf(found->broadcast, sizeof found->broadcast, "%s", module->name);
+                att_options_set_text(found, "broadcast", module->name);
         } else if (!alien || att_sign_rank(name) < att_sign_rank(alien)) {
             alien = name;
         }
@@ -101,20 +103,17 @@ static const int64_t *dims_of(const att_tensors *file, const char *name, int ran
     return shape->dims;
 }
 
-static att_status read_patches(att_context *context, const att_tensors *file, att_model_options *found)
+static att_status read_patches(att_context *context, const att_tensors *file, att_option_values *found)
 {
     att_shape shape;
     const int64_t *dims = dims_of(file, "patch_embed.proj.weight", 4, &shape);
     if (!dims)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "%s: there is no patch embedding (\"patch_embed.proj.weight\" [width, channels, P, P])",
+                        "%s: there is no patch embedding (\"patch_embed.proj.weight\" [width, channels, P, Q])",
                         att_tensors_path(file));
-    if (dims[2] != dims[3])
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: patches of %d x %d pixels are not square",
-                        att_tensors_path(file), (int)dims[2], (int)dims[3]);
-    found->embed_dim = (int)dims[0];
-    found->in_chans = (int)dims[1];
-    found->patch_size = (int)dims[2];
+    att_options_set(found, "embed_dim", (double)dims[0]);
+    att_options_set(found, "in_chans", (double)dims[1]);
+    att_options_set_sides(found, "patch_size", (int)dims[2], (int)dims[3]);
     return ATT_OK;
 }
 
@@ -127,55 +126,58 @@ static int root_of(int64_t count)
     return (int64_t)root * root == count ? root : 0;
 }
 
-static att_status read_grid(att_context *context, const att_tensors *file, att_model_options *found)
+/* A grid that is not square cannot be told from its positions. */
+static void read_grid(const att_tensors *file, att_option_values *found)
 {
     att_shape shape;
     const int64_t *dims = dims_of(file, "pos_embed", 3, &shape);
     if (!dims)
-        return ATT_OK;
+        return;
     int side = root_of(dims[1]);
-    found->embed_class = 0;
-    if (!side && found->class_token) {
+    bool embeds_class = !side && att_options_number(found, "class_token", 0) != 0;
+    if (embeds_class)
         side = root_of(dims[1] - 1);
-        found->embed_class = 1;
-    }
     if (!side)
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the %d positions of \"pos_embed\" are no square grid",
-                        att_tensors_path(file), (int)dims[1]);
-    if (side <= INT32_MAX / found->patch_size)
-        found->img_size = side * found->patch_size;
-    return ATT_OK;
+        return;
+    att_options_set(found, "embed_class", embeds_class);
+    const double *patch = att_options_find(found, "patch_size")->numbers;
+    if (side <= INT32_MAX / patch[0] && side <= INT32_MAX / patch[1])
+        att_options_set_sides(found, "img_size", side * (int)patch[0], side * (int)patch[1]);
 }
 
-static void read_switches(const att_tensors *file, att_model_options *found)
+static void read_switches(const att_tensors *file, att_option_values *found)
 {
     /* LayerScale is seen, what it started at is not: this is DeiT III's order of magnitude. */
     static const double unknown_start = 1e-5;
-    found->class_token = has(file, "cls_token");
-    found->qkv_bias = has(file, "blocks.0.attn.qkv.bias");
-    found->init_values = has(file, "blocks.0.ls1.gamma") ? unknown_start : 0;
-    found->head = has(file, "head.weight") || has(file, "head.bias");
+    bool has_class = has(file, "cls_token"), has_head = has(file, "head.weight") || has(file, "head.bias");
+    att_options_set(found, "class_token", has_class);
+    att_options_set(found, "qkv_bias", has(file, "blocks.0.attn.qkv.bias"));
+    att_options_set(found, "init_values", has(file, "blocks.0.ls1.gamma") ? unknown_start : 0);
     if (has(file, "norm.weight") || has(file, "fc_norm.weight"))
-        found->fc_norm = has(file, "fc_norm.weight");
-    else if (!found->head) /* a backbone may end in its last block; with a head the norm is missing */
-        found->final_norm = has(file, "norm.bias") || has(file, "fc_norm.bias");
-    if (!found->class_token)
-        snprintf(found->global_pool, sizeof found->global_pool, "avg");
+        att_options_set(found, "fc_norm", has(file, "fc_norm.weight"));
+    else if (!has_head) /* a backbone may end in its last block; with a head the norm is missing */
+        att_options_set(found, "final_norm", has(file, "norm.bias") || has(file, "fc_norm.bias"));
+    if (!has_class)
+        att_options_set_text(found, "global_pool", "avg");
+    if (!has_head)
+        att_options_set(found, "num_classes", 0);
 }
 
-static void read_widths(const att_tensors *file, att_model_options *found)
+static void read_widths(const att_tensors *file, att_option_values *found)
 {
     att_shape shape;
     const int64_t *dims = dims_of(file, "head.weight", 2, &shape);
     if (dims)
-        found->num_classes = (int)dims[0];
+        att_options_set(found, "num_classes", (double)dims[0]);
     dims = dims_of(file, "blocks.0.mlp.fc1.weight", 2, &shape);
     if (!dims)
         return;
-    found->mlp_ratio = (double)dims[0] / found->embed_dim;
+    int width = (int)att_options_number(found, "embed_dim", 1);
+    double ratio = (double)dims[0] / width;
     /* The quotient may have been rounded down: then the product would be, too. */
-    if (att_vit_hidden(found) < dims[0])
-        found->mlp_ratio = ((double)dims[0] + 0.5) / found->embed_dim;
+    if (att_vit_hidden(width, ratio) < dims[0])
+        ratio = ((double)dims[0] + 0.5) / width;
+    att_options_set(found, "mlp_ratio", ratio);
 }
 
 /* The gated MLP of DINOv2's largest network has timm's names for others, but its second layer reads half of what the
@@ -194,26 +196,96 @@ static att_status check_gate(att_context *context, const att_tensors *file)
         att_tensors_path(file), (int)out[1], (int)in[0]);
 }
 
-att_status att_vit_recognise(att_context *context, const att_tensors *file, att_model_options *found)
+att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     ATT_TRY(read_names(context, file, found));
     ATT_TRY(read_patches(context, file, found));
     ATT_TRY(check_gate(context, file));
     read_switches(file, found);
     read_widths(file, found);
-    return read_grid(context, file, found);
+    read_grid(file, found);
+    return ATT_OK;
 }
 
-bool att_vit_regrids(const att_model_options *options, const char *name, att_shape file, att_shape own,
-                     att_regrid *grid)
+/* The grid of `count` patches that a file was made for: what its metadata says where that fits, else a square, else
+ * one of the network's proportions. False where it cannot be told. */
+static bool find_grid(const att_option_values *made_for, int64_t count, const int to[2], int from[2])
 {
+    const att_option_value *sides = att_options_find(made_for, "img_size"),
+                           *patch = att_options_find(made_for, "patch_size");
+    for (int i = 0; i < 2 && sides && patch; i++)
+        from[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
+    if (sides && patch && (int64_t)from[0] * from[1] == count)
+        return true;
+    from[0] = from[1] = root_of(count);
+    if (from[0] > 0)
+        return true;
+    from[0] = (int)lround(sqrt((double)count * to[0] / to[1]));
+    from[1] = from[0] > 0 ? (int)(count / from[0]) : 0;
+    return (int64_t)from[0] * from[1] == count && (int64_t)from[0] * to[1] == (int64_t)from[1] * to[0];
+}
+
+bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
+                     att_shape own, att_regrid *grid)
+{
+    const att_vit_options *o = options;
     if (strcmp(name, "pos_embed") != 0 || file.rank != 3 || file.dims[0] != 1 || file.dims[1] > 1 << 24 ||
         file.dims[2] != own.dims[2])
         return false;
-    int side = options->img_size / options->patch_size;
-    int prefix = (int)(own.dims[1] - (int64_t)side * side);
-    *grid = (att_regrid){.prefix = prefix, .from = root_of(file.dims[1] - prefix), .to = side, .width = own.dims[2]};
-    return grid->from > 0 && grid->from != grid->to;
+    att_regrid made = {.width = own.dims[2]};
+    for (int i = 0; i < 2; i++)
+        made.to[i] = o->img_size[i] / o->patch_size[i];
+    made.prefix = (int)(own.dims[1] - (int64_t)made.to[0] * made.to[1]);
+    if (file.dims[1] <= made.prefix || !find_grid(made_for, file.dims[1] - made.prefix, made.to, made.from))
+        return false;
+    *grid = made;
+    return made.from[0] != made.to[0] || made.from[1] != made.to[1];
+}
+
+/* In timm, a network that pools its class token gets an fc_norm by mean pooling or by the argument fc_norm, and tensors
+ * are the same. */
+static att_status check_pool(att_context *context, const att_unsaid *u)
+{
+    if (att_options_number(u->found, "fc_norm", 0) == 0 || att_options_number(u->found, "class_token", 0) == 0 ||
+        att_options_number(u->said, "fc_norm", 0) == 1 || *att_options_text(u->said, "global_pool") ||
+        strcmp(att_options_text(u->own, "global_pool"), "token") != 0)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: the tensor \"fc_norm.weight\" is not one of %s; a variant with it pools by the mean "
+                    "(global_pool \"avg\") or by the class token (global_pool \"token\"), which cannot be seen from "
+                    "tensors, so it must be said (global_pool)",
+                    u->path, u->name);
+}
+
+static att_status check_heads(att_context *context, const att_unsaid *u)
+{
+    int own = (int)att_options_number(u->own, "embed_dim", 0);
+    int width = (int)att_options_number(u->said, "embed_dim", att_options_number(u->found, "embed_dim", own));
+    if (att_options_find(u->said, "num_heads") || width == own)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: the tensors are %d wide, %s is %d wide; how many heads there are cannot be seen from tensors, "
+                    "so it must be said (num_heads)",
+                    u->path, width, u->name, own);
+}
+
+static att_status check_grid(att_context *context, const att_tensors *file, const att_unsaid *u)
+{
+    att_shape shape;
+    const int64_t *dims = dims_of(file, "pos_embed", 3, &shape);
+    if (!dims || att_options_find(u->found, "img_size") || att_options_find(u->said, "img_size"))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: the %d positions of \"pos_embed\" are no square grid, so that the sides of the images must be "
+                    "said (img_size H W)",
+                    u->path, (int)dims[1]);
+}
+
+att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *unsaid)
+{
+    ATT_TRY(check_pool(context, unsaid));
+    ATT_TRY(check_heads(context, unsaid));
+    return check_grid(context, file, unsaid);
 }
 
 bool att_vit_is_added(const char *name)

@@ -155,6 +155,16 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
     return ATT_OK;
 }
 
+const char *att_module_name(att_module_place place, int index)
+{
+    if (index == 0)
+        return "none";
+    for (int i = 0; i < att_module_count(); i++)
+        if (att_module_at(i)->place == place && --index == 0)
+            return att_module_at(i)->name;
+    return NULL;
+}
+
 static att_value refuse_place(att_graph *graph, const att_module *module, att_shape branch)
 {
     static const char *const places[] = {

@@ -5,20 +5,21 @@
 #include "ops/patchify.h"
 #include "ops/rule.h"
 
-att_value att_patchify(att_graph *graph, att_value image, int patch)
+att_value att_patchify(att_graph *graph, att_value image, int patch_h, int patch_w)
 {
-    att_patch_attrs attrs = {.patch = patch};
+    att_patch_attrs attrs = {.patch = {patch_h, patch_w}};
     return att_emit(graph, "patchify", &attrs, &image, 1, NULL);
 }
 
 static att_status patches_of(const att_infer *infer, const char *op, att_shape image, att_shape *patches)
 {
-    int64_t patch = ((const att_patch_attrs *)infer->attrs)->patch;
-    if (patch < 1 || image.dims[0] % patch || image.dims[1] % patch)
+    const int32_t *patch = ((const att_patch_attrs *)infer->attrs)->patch;
+    if (patch[0] < 1 || patch[1] < 1 || image.dims[0] % patch[0] || image.dims[1] % patch[1])
         return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: an image of %lld x %lld does not divide into patches of %lld x %lld", op,
-                        (long long)image.dims[0], (long long)image.dims[1], (long long)patch, (long long)patch);
-    *patches = att_shape_of((image.dims[0] / patch) * (image.dims[1] / patch), image.dims[2] * patch * patch);
+                        "%s: an image of %lld x %lld does not divide into patches of %d x %d", op,
+                        (long long)image.dims[0], (long long)image.dims[1], (int)patch[0], (int)patch[1]);
+    *patches =
+        att_shape_of((image.dims[0] / patch[0]) * (image.dims[1] / patch[1]), image.dims[2] * patch[0] * patch[1]);
     return ATT_OK;
 }
 
@@ -43,9 +44,12 @@ static void patchify_backward(att_backward *backward)
     att_backward_give(backward, 0, att_emit(att_backward_graph(backward), "patchify_grad", &attrs, &dy, 1, NULL));
 }
 
-#define PATCH(p, h, w, c) ATT_CASE_ATTRS(patch, (p), (h), (w), (c))
+#define PATCHES(ph, pw, h, w, c) ATT_CASE_ATTRS(patch, {(ph), (pw)}, (h), (w), (c))
+#define PATCH(p, h, w, c) PATCHES((p), (p), (h), (w), (c))
 static const att_op_case patchify_cases[] = {
     {.name = "odd", PATCH(2, 4, 6, 3), .in = {ATT_CASE_SAMPLE(4, 6, 3)}, .in_count = 1, .gradient = true},
+    {.name = "wide", PATCHES(2, 3, 4, 9, 3), .in = {ATT_CASE_SAMPLE(4, 9, 3)}, .in_count = 1, .gradient = true},
+    {.name = "tall", PATCHES(18, 4, 36, 8, 1), .in = {ATT_CASE_SAMPLE(36, 8, 1)}, .in_count = 1},
     {.name = "pixels", PATCH(1, 3, 5, 2), .in = {ATT_CASE_SAMPLE(3, 5, 2)}, .in_count = 1},
     {.name = "one_patch", PATCH(3, 3, 3, 1), .in = {ATT_CASE_SAMPLE(3, 3, 1)}, .in_count = 1},
     {.name = "demo", PATCH(4, 28, 28, 1), .in = {ATT_CASE_SAMPLE(28, 28, 1)}, .in_count = 1, .bench = true},
@@ -55,7 +59,7 @@ static const att_op_case patchify_cases[] = {
 const att_op att_op_patchify = {
     .name = "patchify",
     .attrs_size = sizeof(att_patch_attrs),
-    .help = "y [N, c P P]: the P x P patches of an image [h, w, c], row by row",
+    .help = "y [N, c P Q]: the P x Q patches of an image [h, w, c], row by row",
     .flags = ATT_OP_RECOMPUTE,
     .narrow_out = 1,
     .infer = patchify_infer,
@@ -82,6 +86,7 @@ static att_status grad_infer(att_infer *infer)
 
 static const att_op_case grad_cases[] = {
     {.name = "odd", PATCH(2, 4, 6, 3), .in = {ATT_CASE_SAMPLE(6, 12)}, .in_count = 1},
+    {.name = "wide", PATCHES(2, 3, 4, 9, 3), .in = {ATT_CASE_SAMPLE(6, 18)}, .in_count = 1},
     {.name = "pixels", PATCH(1, 3, 5, 2), .in = {ATT_CASE_SAMPLE(15, 2)}, .in_count = 1},
     {.name = "tiny", PATCH(16, 224, 224, 3), .in = {ATT_CASE_SAMPLE(196, 768)}, .in_count = 1, .bench = true},
 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 typedef struct att_patch_attrs {
-    int32_t patch;
+    int32_t patch[2];                /* height, width */
     int32_t height, width, channels; /* of the image: the backward pass needs them */
 } att_patch_attrs;
 

@@ -94,7 +94,7 @@ static att_status read_image(att_map_file *maps)
     return ATT_OK;
 }
 
-/* att_model_options counts classes in an int. */
+/* Numbers of classes are ints. */
 static bool is_class(int64_t number)
 {
     return number >= 0 && number < INT_MAX;

@@ -9,7 +9,18 @@
 #include "core/text.h"
 #include "io/file.h"
 
-enum { OWN_MEMBERS = 4, MOST_FIELDS = 32 }; /* event, epoch, step, seconds */
+enum { MOST_FIELDS = 64 };
+
+/* Members of every event. */
+static const char *const own_members[] = {"event", "epoch", "step", "seconds", "measurements"};
+
+static bool is_own_member(const char *key)
+{
+    for (size_t i = 0; i < sizeof own_members / sizeof *own_members; i++)
+        if (strcmp(key, own_members[i]) == 0)
+            return true;
+    return false;
+}
 
 typedef struct att_earlier_event {
     json_t *object;
@@ -54,17 +65,27 @@ static bool is_told_only(const att_event *begin, const char *name)
     return false;
 }
 
+/* Earlier versions wrote fewer fields: where a digest says what the weights are, one that is missing says nothing. */
 static const char *difference(const att_line_event *event, const att_event *begin)
 {
+    const char *key;
+    json_t *value;
     bool placed = !has_field(begin, "weights");
     if (placed && event->epoch != begin->epoch)
         return "epoch";
     if (placed && event->step != begin->step)
         return "step";
     for (int i = 0; i < begin->field_count; i++)
-        if (!is_told_only(begin, begin->fields[i].name) && !same_field(event->object, &begin->fields[i]))
+        if (!is_told_only(begin, begin->fields[i].name) && !same_field(event->object, &begin->fields[i]) &&
+            (placed || json_object_get(event->object, begin->fields[i].name)))
             return begin->fields[i].name;
-    return json_object_size(event->object) == (size_t)begin->field_count + OWN_MEMBERS ? NULL : "number of settings";
+    json_object_foreach(event->object, key, value)
+    {
+        (void)value;
+        if (!is_own_member(key) && !has_field(begin, key))
+            return key;
+    }
+    return NULL;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -184,16 +205,12 @@ static const char *unit_of(const char *instrument)
 
 static int fields_of(json_t *object, att_event_field fields[MOST_FIELDS])
 {
-    static const char *const own[] = {"event", "epoch", "step", "seconds", "measurements"};
     const char *key;
     json_t *value;
     int count = 0;
     json_object_foreach(object, key, value)
     {
-        bool taken = count == MOST_FIELDS;
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-            taken |= strcmp(key, own[i]) == 0;
-        if (!taken)
+        if (count < MOST_FIELDS && !is_own_member(key))
             fields[count++] = (att_event_field){.name = key,
                                                 .number = json_is_number(value) ? json_number_value(value) : NAN,
                                                 .text = json_string_value(value)};

@@ -18,7 +18,7 @@ att_evaluate_options att_evaluate_options_defaults(void)
 att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
 {
     att_transform_options options =
-        att_transform_options_defaults(preprocess->img_size, preprocess->img_size, preprocess->in_chans);
+        att_transform_options_defaults(preprocess->height, preprocess->width, preprocess->in_chans);
     options.crop = strcmp(preprocess->crop_mode, "squash") == 0   ? ATT_CROP_SQUASH
                    : strcmp(preprocess->crop_mode, "border") == 0 ? ATT_CROP_BORDER
                                                                   : ATT_CROP_CENTER;

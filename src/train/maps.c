@@ -66,8 +66,7 @@ att_maps_options att_maps_options_defaults(void)
 
 static att_status probe_model(mapper *m, const att_model *model)
 {
-    att_model_options options = att_model_options_of(model);
-    ATT_TRY(att_model_create(m->context, att_model_name(model), &options, ATT_F32, &m->model));
+    ATT_TRY(att_model_create(m->context, att_model_name(model), att_model_options(model), ATT_F32, &m->model));
     return att_ask_attention_map(att_model_graph(m->model), m->options->nodes);
 }
 
@@ -169,7 +168,7 @@ static att_status count_images(mapper *m)
 static att_status prepare(mapper *m, const att_model *model, att_weights *weights)
 {
     ATT_TRY(count_images(m));
-    m->classes = att_model_options_of(model).num_classes;
+    m->classes = att_model_classes(model);
     m->top = m->classes < MOST_TOP ? m->classes : MOST_TOP;
     ATT_TRY(att_network_check_images(model, m->transform));
     ATT_TRY(probe_model(m, model));

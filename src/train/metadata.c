@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/text.h"
 #include "io/json.h"
 #include "train/numbers.h"
 #include "train/options.h"
@@ -127,7 +128,8 @@ static char *augment_text(const att_transform_options *options, char text[VALUE_
 
 static void each_line(const att_train_run *run, line_fn line, void *user)
 {
-    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_OPTION_TEXT], first[ATT_OPTION_TEXT], number[ATT_NUMBER_TEXT];
+    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_TRAIN_OPTION_TEXT], first[ATT_TRAIN_OPTION_TEXT],
+        number[ATT_NUMBER_TEXT];
     const att_train_options defaults = att_train_options_defaults();
     for (int i = 0; i < att_train_option_count(); i++) {
         snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
@@ -142,10 +144,10 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     line(user, "eval.eval_metric", run->metric, run->metric);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
-    att_model_options model = att_model_options_of(run->model);
+    const att_option_values *model = att_model_options(run->model);
     line(user, "model.name", att_model_name(run->model), NULL);
-    line(user, "model.drop_rate", att_format_number(model.drop_rate, number), NULL);
-    line(user, "model.drop_path_rate", att_format_number(model.drop_path_rate, number), NULL);
+    line(user, "model.drop_rate", att_format_number(att_options_number(model, "drop_rate", 0), number), NULL);
+    line(user, "model.drop_path_rate", att_format_number(att_options_number(model, "drop_path_rate", 0), number), NULL);
     line(user, "model.smoothing", att_format_number(run->options->smoothing, number), NULL);
     line(user, "fingerprint", run->fingerprint, NULL);
 }

@@ -56,9 +56,8 @@ static void choose_outputs(const att_graph *graph, bool probes, const char **nam
 static att_status compile(const att_model *model, const att_network_options *options, att_network *network)
 {
     const att_graph *graph = att_model_graph(model);
-    *network = (att_network){.context = att_graph_context(graph),
-                             .classes = att_model_options_of(model).num_classes,
-                             .image = att_network_image(graph)};
+    *network = (att_network){
+        .context = att_graph_context(graph), .classes = att_model_classes(model), .image = att_network_image(graph)};
     if (att_graph_dtype(graph) != ATT_F32)
         return att_fail(network->context, ATT_ERR_UNSUPPORTED, "the model computes in %s, expected F32",
                         att_dtype_name(att_graph_dtype(graph)));
@@ -161,11 +160,11 @@ bool att_network_is_finite(const att_batch *answers, int sample)
 att_status att_network_check_images(const att_model *model, const att_transform_options *transform)
 {
     att_preprocess wanted = att_model_preprocess(model);
-    if (transform->height == wanted.img_size && transform->width == wanted.img_size &&
+    if (transform->height == wanted.height && transform->width == wanted.width &&
         transform->channels == wanted.in_chans)
         return ATT_OK;
     return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
                     "images are made %d x %d with %d channels, but %s takes %d x %d with %d", transform->height,
-                    transform->width, transform->channels, att_model_name(model), wanted.img_size, wanted.img_size,
+                    transform->width, transform->channels, att_model_name(model), wanted.height, wanted.width,
                     wanted.in_chans);
 }

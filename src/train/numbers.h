@@ -1,10 +1,10 @@
-/* train/numbers.h - the bits of a number as text, beside io/json.h's digits. */
+/* train/numbers.h - the bits of a number as text, beside core/text.h's digits. */
 #ifndef ATT_TRAIN_NUMBERS_H
 #define ATT_TRAIN_NUMBERS_H
 
 #include <stdbool.h>
 
-#include "io/json.h"
+#include "core/text.h"
 
 /* The 64 bits as 16 hexadecimal digits, so that NaN too comes back as it was; returns `text`. */
 char *att_bits_format(double value, char text[ATT_NUMBER_TEXT]);

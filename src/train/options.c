@@ -102,37 +102,37 @@ const char *att_train_option_name(int index)
 }
 
 /* The texts of numbers up to a million fit. */
-static void write_milestones(const att_train_options *options, char text[ATT_OPTION_TEXT])
+static void write_milestones(const att_train_options *options, char text[ATT_TRAIN_OPTION_TEXT])
 {
     int length = 0;
     *text = '\0';
-    for (int i = 0; i < options->decay_milestone_count && length < ATT_OPTION_TEXT; i++)
-        length += snprintf(text + length, (size_t)(ATT_OPTION_TEXT - length), "%s%d", i ? "," : "",
+    for (int i = 0; i < options->decay_milestone_count && length < ATT_TRAIN_OPTION_TEXT; i++)
+        length += snprintf(text + length, (size_t)(ATT_TRAIN_OPTION_TEXT - length), "%s%d", i ? "," : "",
                            options->decay_milestones[i]);
 }
 
-char *att_train_option_text(const att_train_options *options, int index, char text[ATT_OPTION_TEXT])
+char *att_train_option_text(const att_train_options *options, int index, char text[ATT_TRAIN_OPTION_TEXT])
 {
     const void *member = (const char *)options + table[index].offset;
     char number[ATT_NUMBER_TEXT], second[ATT_NUMBER_TEXT];
     switch (table[index].kind) {
     case TEXT:
-        snprintf(text, ATT_OPTION_TEXT, "%s", *(const char *const *)member);
+        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s", *(const char *const *)member);
         break;
     case INT:
-        snprintf(text, ATT_OPTION_TEXT, "%d", *(const int *)member);
+        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%d", *(const int *)member);
         break;
     case SEED:
-        snprintf(text, ATT_OPTION_TEXT, "%" PRIu64, *(const uint64_t *)member);
+        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%" PRIu64, *(const uint64_t *)member);
         break;
     case REAL:
-        snprintf(text, ATT_OPTION_TEXT, "%s", att_format_number(*(const double *)member, number));
+        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s", att_format_number(*(const double *)member, number));
         break;
     case FLAG:
-        snprintf(text, ATT_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");
+        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");
         break;
     case RANGE:
-        snprintf(text, ATT_OPTION_TEXT, "%s,%s", att_format_number(((const double *)member)[0], number),
+        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s,%s", att_format_number(((const double *)member)[0], number),
                  att_format_number(((const double *)member)[1], second));
         break;
     case MILESTONES:

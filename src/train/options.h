@@ -14,11 +14,12 @@ att_mix_options att_train_mix(const att_train_options *options);
 att_status att_train_metric(att_context *context, const att_train_options *options, const att_task_info *task,
                             int *metric);
 
-/* The options that a resume must repeat. name: the member's; text: the value, at most ATT_OPTION_TEXT bytes with NUL.
+/* The options that a resume must repeat. name: the member's; text: the value, at most ATT_TRAIN_OPTION_TEXT bytes with
+ * NUL.
  */
-enum { ATT_OPTION_TEXT = 64 };
+enum { ATT_TRAIN_OPTION_TEXT = 64 };
 int att_train_option_count(void);
 const char *att_train_option_name(int index);
-char *att_train_option_text(const att_train_options *options, int index, char text[ATT_OPTION_TEXT]);
+char *att_train_option_text(const att_train_options *options, int index, char text[ATT_TRAIN_OPTION_TEXT]);
 
 #endif

@@ -99,7 +99,7 @@ static att_status check(att_trainer *trainer)
     if (att_graph_dtype(graph) != ATT_F32)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model in F32, not in %s",
                         att_dtype_name(att_graph_dtype(graph)));
-    trainer->setup = (att_task_setup){.classes = att_model_options_of(trainer->run.model).num_classes,
+    trainer->setup = (att_task_setup){.classes = att_model_classes(trainer->run.model),
                                       .mixed = att_train_mixes(options),
                                       .smoothing = options->smoothing};
     ATT_TRY(check_norms(trainer));

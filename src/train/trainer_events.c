@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "io/json.h"
+#include "core/text.h"
 #include "train/clock.h"
 #include "train/options.h"
 #include "train/trainer.h"
@@ -84,7 +84,7 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         {.name = "fingerprint", .text = run->fingerprint},
     };
     int count = 5;
-    char texts[FIELDS_MAX][ATT_OPTION_TEXT];
+    char texts[FIELDS_MAX][ATT_TRAIN_OPTION_TEXT];
     for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
         fields[count].name = att_train_option_name(i);
         fields[count].text = strcmp(fields[count].name, "lr") == 0

@@ -20,15 +20,15 @@
 #include "bench/triad.h"
 
 /* A ViT that is made and run within milliseconds. */
-static att_model_options small_network(void)
+static att_option_values small_network(void)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = 16;
-    options.patch_size = 8;
-    options.embed_dim = 32;
-    options.depth = 2;
-    options.num_heads = 2;
-    options.num_classes = 5;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", 16);
+    att_options_set(&options, "patch_size", 8);
+    att_options_set(&options, "embed_dim", 32);
+    att_options_set(&options, "depth", 2);
+    att_options_set(&options, "num_heads", 2);
+    att_options_set(&options, "num_classes", 5);
     return options;
 }
 
@@ -47,8 +47,8 @@ static void the_timed_products_are_those_of_the_graph(void **state)
     att_context *context = make_context(2);
     const char *const names[] = {"vit_tiny_patch16_224", "deit_tiny_patch16_224"};
     for (int i = 0; i < 2; i++) {
-        att_model_options options = small_network();
-        options.depth = 1 + i;
+        att_option_values options = small_network();
+        att_options_set(&options, "depth", 1 + i);
         att_model *model;
         assert_int_equal(att_model_create(context, names[i], &options, ATT_F32, &model), ATT_OK);
         att_gemm *gemm;
@@ -67,7 +67,7 @@ static void there_may_be_more_threads_than_rows(void **state)
 {
     (void)state;
     att_context *context = make_context(7);
-    att_model_options options = small_network();
+    att_option_values options = small_network();
     att_model *model;
     assert_int_equal(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_OK);
     att_gemm *gemm;
@@ -102,7 +102,7 @@ static void figures_of_a_network_agree_with_each_other(void **state)
 {
     (void)state;
     att_context *context = make_context(2);
-    att_model_options network = small_network();
+    att_option_values network = small_network();
     for (int training = 0; training < 2; training++) {
         profile p = {0};
         att_bench_options options = att_bench_options_defaults();
@@ -116,7 +116,7 @@ static void figures_of_a_network_agree_with_each_other(void **state)
         options.row_user = &p;
         att_bench_result r;
         assert_int_equal(att_bench_run(context, &options, &r), ATT_OK);
-        assert_int_equal(r.img_size, 16);
+        assert_int_equal(r.height, 16);
         assert_true(r.images_per_second > 0 && r.gemm_rate > 0 && r.share > 0);
         double flops = (training ? 3 : 1) * 2e9 * r.gmacs;
         double share = r.images_per_second * flops / r.gemm_rate;
@@ -160,7 +160,7 @@ static void batches_are_timed_up_to_the_largest(void **state)
 {
     (void)state;
     att_context *context = make_context(2);
-    att_model_options network = small_network();
+    att_option_values network = small_network();
     att_bench_options options = att_bench_options_defaults();
     options.model = "vit_tiny_patch16_224";
     options.network = &network;
@@ -280,7 +280,7 @@ static void wrong_options_are_refused(void **state)
 {
     (void)state;
     att_context *context = make_context(1);
-    att_bench_result r = {.img_size = -1};
+    att_bench_result r = {.height = -1};
     att_bench_options options = att_bench_options_defaults();
     options.model = "vit_tiny_patch16_244";
     assert_int_equal(att_bench_run(context, &options, &r), ATT_ERR_NOT_FOUND);
@@ -290,7 +290,7 @@ static void wrong_options_are_refused(void **state)
     options.batch_size = 1;
     options.repeats = 0;
     assert_int_equal(att_bench_run(context, &options, &r), ATT_ERR_ARGUMENT);
-    assert_int_equal(r.img_size, -1);
+    assert_int_equal(r.height, -1);
     att_bench_attention_result a = {.images = -1};
     att_bench_attention_options attention = att_bench_attention_options_defaults();
     attention.tokens = 0;
@@ -355,8 +355,8 @@ static void *allocate(void *user, void *old, size_t old_size, size_t size)
 /* One run of each kind of benchmark, as small as can be. */
 static att_status run_network(att_context *context)
 {
-    att_model_options network = small_network();
-    network.depth = 1;
+    att_option_values network = small_network();
+    att_options_set(&network, "depth", 1);
     att_bench_options options = att_bench_options_defaults();
     options.model = "vit_tiny_patch16_224";
     options.network = &network;

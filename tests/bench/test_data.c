@@ -47,7 +47,7 @@ static void every_case_gives_a_figure(void **state)
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     assert_int_equal(att_dataset_open(context, folder, NULL, &dataset), ATT_OK);
     att_bench_data_options options = att_bench_data_options_defaults();
-    options.img_size = 8;
+    options.height = options.width = 8;
     options.repeats = 2;
     double rate = 0;
     for (int i = 0; i < att_bench_data_case_count(); i++) {

@@ -36,7 +36,10 @@ vit='--model vit_tiny_patch16_224 --num-heads 2'
 idx data
 run 0 inspect "$goldens/vit_old.pth" $vit
 out_has "tensors      PyTorch's model without the prefix _orig_mod.; left out: epoch"
-out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 8, depth 1, heads 2, classes 4'
+for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'patch_size     4' 'embed_dim      8' \
+    'depth          1' 'num_heads      2'; do
+    out_has " $option"
+done
 run 2 inspect "$goldens/vit_old.pth" --model nosuch
 err_has 'there is no model "nosuch"'
 run 2 inspect "$goldens/vit_old.pth" --model resnetaa50

@@ -71,19 +71,19 @@ inspected() { # FILE LINE...
 }
 for file in vit.safetensors runs/vit/last.safetensors; do
     inspected $file 'network      vit_tiny_patch16_224' \
-        'dimensions   16 x 16 x 3 pixels, patches of 4, width 16, depth 2, heads 2, classes 4' \
-        'pooling      token, with a class token' 'broadcast    cb_s' 'parameters   5652' \
+        'images       16 x 16 x 3' 'patch_size     4' 'embed_dim      16' 'depth          2' 'num_heads      2' \
+        'num_classes    4' 'global_pool    token' 'class_token    true' 'broadcast      cb_s' 'parameters   5652' \
         'training     4 epochs and 0 batches, 8 updates, seed 42, with averaged weights' 'in epoch 4'
 done
 for file in residual.safetensors runs/residual/model_best.safetensors; do
-    inspected $file 'network      resnet20' 'dimensions   16 x 16 x 3 pixels, width 2, depth 14, classes 4' \
-        'attention    se:ratio=2 in every:2' 'training     4 epochs'
+    inspected $file 'network      resnet20' 'images       16 x 16 x 3' 'width          2' 'depth          14' \
+        'num_classes    4' 'attn           se:ratio=2' 'attn_blocks    every:2' 'training     4 epochs'
 done
 for file in step.safetensors runs/step/last.safetensors; do
-    inspected $file 'network      resnet29' 'dimensions   16 x 16 x 3 pixels, width 2, depth 11, classes 4' \
-        'attention    step:adaptor=affine,input=x_t in all' 'training     4 epochs'
+    inspected $file 'network      resnet29' 'images       16 x 16 x 3' 'width          2' 'depth          11' \
+        'num_classes    4' 'attn           step:adaptor=affine,input=x_t' 'attn_blocks    all' 'training     4 epochs'
 done
-inspected converted.safetensors 'network      vit_tiny_patch16_224' 'broadcast    cb_s'
+inspected converted.safetensors 'network      vit_tiny_patch16_224' 'broadcast      cb_s'
 
 # --- trainings: their options give the same run, their weights begin another one, and they are not continued
 for name in vit residual step; do

@@ -23,9 +23,11 @@ done
 # The file alone tells the network.
 cp out/some/last.safetensors alone.safetensors
 run 0 inspect alone.safetensors
-out_has 'dimensions   8 x 8 x 1 pixels, width 4, depth 20, classes 4'
-out_has 'blocks       2,2,2 (bottleneck), stem conv3, shortcuts conv'
-out_has 'attention    se:ratio=4 in layer2:all,layer3:0'
+for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'depth          20' 'width          4' 'layers         2,2,2' \
+    'block          bottleneck' 'stem_type      conv3' 'shortcut       conv' 'attn           se:ratio=4' \
+    'attn_blocks    layer2:all,layer3:0'; do
+    out_has " $option"
+done
 run 0 validate data --checkpoint alone.safetensors
 run 0 measure alone.safetensors data --with nsi,tns
 out_has 'layer3.1.add'
@@ -77,7 +79,7 @@ for line in 'adaptor: null' 'adaptor_input: null'; do
 done
 cmp out/text/last.safetensors out/flags/last.safetensors || fail 'the flags are not what the text is'
 run 0 inspect out/flags/last.safetensors
-out_has 'attention    step:adaptor=dct,input=x_t in all'
+out_has ' attn           step:adaptor=dct,input=x_t'
 run 0 train data -c out/flags/args.yaml --experiment again
 cmp out/text/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same run'
 run 0 train data --resume out/flags/last.safetensors

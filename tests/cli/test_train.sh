@@ -283,8 +283,11 @@ run 0 train data --resume out/averaged/last.safetensors
 ! grep -q 'averaged weights' stderr || fail "$command_line: a training that goes on takes both"
 
 run 0 inspect out/whole/last.safetensors
-out_has 'dimensions   8 x 8 x 1 pixels, patches of 4, width 16, depth 1, heads 2, classes 4'
-out_has 'images       mean 0.4, std 0.3, crop 0.8 squash, bicubic'
+for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'patch_size     4' 'embed_dim      16' \
+    'depth          1' 'num_heads      2'; do
+    out_has " $option"
+done
+out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 out_has 'training     3 epochs and 0 batches, 18 updates, seed 42'
 out_has 'blocks.0.attn.qkv.weight                         F32   [48, 16]'
 run 0 inspect out/whole/last.safetensors --json -
@@ -308,7 +311,7 @@ grep -q "^memory: $(((least / 1024 + 1) * 1024))\$" out/little/args.yaml || fail
 mkdir alone
 cp out/whole/last.safetensors alone
 run 0 inspect alone/last.safetensors --json alone.json
-out_has 'images       mean 0.4, std 0.3, crop 0.8 squash, bicubic'
+out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 tr -d ' \n' <alone.json >stdout
 for figure in '"mean":[0.4]' '"std":[0.3]' '"crop_pct":0.8' '"crop_mode":"squash"' '"interpolation":"bicubic"'; do out_has "$figure"; done
 
@@ -339,8 +342,8 @@ run 0 train data --initial-checkpoint alone/last.safetensors --num-classes 6 $re
     --experiment tuned
 err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
 run 0 inspect out/tuned/last.safetensors
-out_has 'depth 1, heads 2, classes 6'
-out_has 'images       mean 0.4, std 0.3, crop 0.8 squash, bicubic'
+out_has 'num_classes    6'
+out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
 ! grep -q 'initialised' stderr || fail "$command_line: a new head though the classes are the same"
@@ -375,7 +378,7 @@ err_has 'attscope: headless.safetensors: the network has no head and so no class
 run 1 predict headless.safetensors "$here/../goldens/images/rgb.png"
 err_has 'attscope: headless.safetensors: the network has no head and so no classes: it predicts nothing'
 run 0 inspect headless.safetensors
-out_has 'heads 2, no classes'
+out_has 'num_classes    0'
 run 0 convert headless.safetensors bare.safetensors
 run 0 measure bare.safetensors data --with entropy
 ! grep -q skipped stderr || fail "$command_line: nothing was skipped"

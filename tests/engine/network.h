@@ -43,7 +43,7 @@ static inline void network_build(att_graph *graph, int size)
     int grid = size / 2;
     att_value image = att_graph_input(graph, "image", att_graph_dtype(graph), att_shape_of(size, size, 1));
     att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
-    att_value x = network_linear(graph, "patch_embed.proj", att_patchify(graph, image, 2), NETWORK_WIDTH);
+    att_value x = network_linear(graph, "patch_embed.proj", att_patchify(graph, image, 2, 2), NETWORK_WIDTH);
     x = att_prepend_tokens(graph, network_parameter(graph, "cls_token", att_shape_of(1, 1, NETWORK_WIDTH), 0.3), x);
     x = att_add(graph, x, network_parameter(graph, "pos_embed", att_shape_of(1, grid * grid + 1, NETWORK_WIDTH), 0.3));
     att_value qkv = network_linear(graph, "attn.qkv", network_norm(graph, "norm1", x), 3 * NETWORK_WIDTH);

@@ -31,7 +31,7 @@ static att_graph *build(void)
     y = att_add(graph, y, att_shortcut_pad(graph, x, 2, 200));
     y = att_concat(graph, att_adaptive_avg_pool(graph, y, 2, 2),
                    att_avg_pool(graph, y, &(att_pool_options){.kernel = 2, .ceil = true}));
-    y = att_token_mean(graph, att_patchify(graph, y, 2), 0);
+    y = att_token_mean(graph, att_patchify(graph, y, 2, 2), 0);
     att_value logits = network_linear(graph, "head", y, NETWORK_CLASSES);
     att_graph_output(graph, "logits", logits);
     att_graph_output(graph, "loss", att_cross_entropy(graph, logits, target, 0));

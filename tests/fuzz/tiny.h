@@ -32,15 +32,15 @@ static inline tiny *tiny_train(void)
     static tiny t;
     static char output[300];
     tiny_data();
-    att_model_options model = att_model_options_defaults();
-    model.img_size = TINY_SIDE;
-    model.patch_size = TINY_SIDE;
-    model.in_chans = 1;
-    model.num_classes = 2;
-    model.embed_dim = 2;
-    model.depth = 1;
-    model.num_heads = 1;
-    model.mlp_ratio = 1;
+    att_option_values model = att_options_none();
+    att_options_set(&model, "img_size", TINY_SIDE);
+    att_options_set(&model, "patch_size", TINY_SIDE);
+    att_options_set(&model, "in_chans", 1);
+    att_options_set(&model, "num_classes", 2);
+    att_options_set(&model, "embed_dim", 2);
+    att_options_set(&model, "depth", 1);
+    att_options_set(&model, "num_heads", 1);
+    att_options_set(&model, "mlp_ratio", 1);
     att_context *context = fuzz_context();
     fuzz_require(att_model_create(context, "vit_tiny_patch16_224", &model, ATT_F32, &t.model) == ATT_OK &&
                      att_weights_create(att_model_graph(t.model), "cpu", &t.weights) == ATT_OK &&

@@ -1,3 +1,4 @@
+#include "core/text.h"
 #include "io/json.h"
 
 #include <float.h>

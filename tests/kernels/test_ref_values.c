@@ -141,7 +141,7 @@ static void patches_are_ordered_channel_row_column(void **state)
     double image[2 * 4 * 2], y[16], back[16];
     for (int i = 0; i < 16; i++)
         image[i] = i / 8 * 100 + i / 2 % 4 * 10 + i % 2;
-    const att_patch_attrs attrs = {.patch = 2, .height = 2, .width = 4, .channels = 2};
+    const att_patch_attrs attrs = {.patch = {2, 2}, .height = 2, .width = 4, .channels = 2};
     DIRECT("patchify", &attrs, 1, OUTPUTS(y), SAMPLE(image, 2, 4, 2));
     CLOSE(y, 0, 0, 10, 100, 110, 1, 11, 101, 111, 20, 30, 120, 130, 21, 31, 121, 131);
     DIRECT("patchify_grad", &attrs, 1, OUTPUTS(back), SAMPLE(y, 2, 8));

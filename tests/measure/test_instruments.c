@@ -354,11 +354,13 @@ enum { BATCH = 13, SIZE = 16, CLASSES = 7 };
 
 static att_model *make_model(const char *broadcast, double init_values, double drop_path, bool loss)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = SIZE, options.patch_size = 4, options.in_chans = 3, options.num_classes = CLASSES;
-    options.embed_dim = 48, options.num_heads = 3, options.depth = 3;
-    options.init_values = init_values, options.drop_path_rate = drop_path;
-    snprintf(options.broadcast, sizeof options.broadcast, "%s", broadcast);
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", SIZE), att_options_set(&options, "patch_size", 4),
+        att_options_set(&options, "in_chans", 3), att_options_set(&options, "num_classes", CLASSES);
+    att_options_set(&options, "embed_dim", 48), att_options_set(&options, "num_heads", 3),
+        att_options_set(&options, "depth", 3);
+    att_options_set(&options, "init_values", init_values), att_options_set(&options, "drop_path_rate", drop_path);
+    att_options_set_text(&options, "broadcast", broadcast);
     att_model *model;
     must(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
     if (loss)

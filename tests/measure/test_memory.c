@@ -40,14 +40,14 @@ static att_status measure_once(att_context *context, int *figures, double *sum)
 {
     static float images[IMAGES][SIDE * SIDE];
     static const int32_t labels[IMAGES] = {0, 1, 2};
-    att_model_options options = att_model_options_defaults();
-    options.img_size = SIDE;
-    options.patch_size = SIDE / 2;
-    options.in_chans = 1;
-    options.num_classes = CLASSES;
-    options.embed_dim = 16;
-    options.depth = 2;
-    options.num_heads = 2;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", SIDE);
+    att_options_set(&options, "patch_size", SIDE / 2);
+    att_options_set(&options, "in_chans", 1);
+    att_options_set(&options, "num_classes", CLASSES);
+    att_options_set(&options, "embed_dim", 16);
+    att_options_set(&options, "depth", 2);
+    att_options_set(&options, "num_heads", 2);
     for (int i = 0; i < IMAGES * SIDE * SIDE; i++)
         images[i / (SIDE * SIDE)][i % (SIDE * SIDE)] = (float)(i * 7 % 13) / 13;
     att_model *model = NULL;

@@ -31,9 +31,10 @@ static void must(att_status status)
 
 static att_model *make_with(const char *name, const char *attn, bool loss)
 {
-    att_model_options options = att_model_options_defaults();
-    options.depth = 20, options.width = 4, options.img_size = SIDE, options.num_classes = CLASSES;
-    snprintf(options.attn, sizeof options.attn, "%s", attn);
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 20), att_options_set(&options, "width", 4),
+        att_options_set(&options, "img_size", SIDE), att_options_set(&options, "num_classes", CLASSES);
+    att_options_set_text(&options, "attn", attn);
     att_model *model;
     must(att_model_create(context, name, &options, ATT_F32, &model));
     if (loss)
@@ -421,9 +422,9 @@ static void no_instrument_changes_the_fingerprint(void **state)
     (void)state;
     static const char *const attns[] = {"none", "se", "eca", "step"};
     for (size_t i = 0; i < sizeof attns / sizeof *attns; i++) {
-        att_model_options options = att_model_options_defaults();
-        options.img_size = 32;
-        snprintf(options.attn, sizeof options.attn, "%s", attns[i]);
+        att_option_values options = att_options_none();
+        att_options_set(&options, "img_size", 32);
+        att_options_set_text(&options, "attn", attns[i]);
         att_model *model;
         must(att_model_create(context, "resnet29", &options, ATT_F32, &model));
         loss_add(model, 0);

@@ -88,15 +88,17 @@ static inline void write_tensors(const place *p, tensors *t, const char *identit
 }
 
 /* Small ones: 32 wide, 2 deep, 2 heads, patches of 8 in images of 32. */
-static inline att_model_options small(void)
+static inline att_option_values small(void)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = 32, options.patch_size = 8, options.embed_dim = 32, options.depth = 2, options.num_heads = 2;
-    options.num_classes = 7;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", 32), att_options_set(&options, "patch_size", 8),
+        att_options_set(&options, "embed_dim", 32), att_options_set(&options, "depth", 2),
+        att_options_set(&options, "num_heads", 2);
+    att_options_set(&options, "num_classes", 7);
     return options;
 }
 
-static inline att_model *make(const place *p, const char *name, const att_model_options *options)
+static inline att_model *make(const place *p, const char *name, const att_option_values *options)
 {
     att_model *model;
     CHECK(p->context, att_model_create(p->context, name, options, ATT_F32, &model));
@@ -104,7 +106,7 @@ static inline att_model *make(const place *p, const char *name, const att_model_
 }
 
 /* Writes a checkpoint of the model; with_identity: as ours, else as timm's. */
-static inline void write_model(const place *p, const char *name, const att_model_options *options, bool with_identity)
+static inline void write_model(const place *p, const char *name, const att_option_values *options, bool with_identity)
 {
     att_model *model = make(p, name, options);
     tensors t = tensors_of(model);
@@ -115,7 +117,7 @@ static inline void write_model(const place *p, const char *name, const att_model
     att_model_destroy(&model);
 }
 
-static inline att_status identify(const place *p, const char *name, const att_model_options *flags,
+static inline att_status identify(const place *p, const char *name, const att_option_values *flags,
                                   att_identity *identity)
 {
     att_tensors *file;

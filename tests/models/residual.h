@@ -4,12 +4,13 @@
 
 #include "models/made.h"
 
-static inline att_model_options tiny(const char *attn, const char *blocks)
+static inline att_option_values tiny(const char *attn, const char *blocks)
 {
-    att_model_options options = att_model_options_defaults();
-    options.depth = 20, options.width = 4, options.img_size = 8, options.num_classes = 7;
-    strcpy(options.attn, attn);
-    strcpy(options.attn_blocks, blocks);
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 20), att_options_set(&options, "width", 4),
+        att_options_set(&options, "img_size", 8), att_options_set(&options, "num_classes", 7);
+    att_options_set_text(&options, "attn", attn);
+    att_options_set_text(&options, "attn_blocks", blocks);
     return options;
 }
 
@@ -19,7 +20,7 @@ static inline void identifies(const place *p, const char *name, att_identity *id
 }
 
 /* Loads the file into the network. */
-static inline att_status load_into(const place *p, const char *name, const att_model_options *options)
+static inline att_status load_into(const place *p, const char *name, const att_option_values *options)
 {
     att_model *model = make(p, name, options);
     att_weights *weights;

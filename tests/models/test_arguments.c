@@ -36,8 +36,8 @@ static void takes_arguments(const place *p, const char *network, const argument 
 static void arguments_that_change_a_vit_are_refused(void **state)
 {
     const place *p = *state;
-    att_model_options options = att_model_options_defaults();
-    options.depth = 1;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 1);
     write_model(p, "vit_tiny_patch16_224", &options, false);
     static const argument arguments[] = {
         {"\"act_layer\": \"silu\"", "act_layer: silu", "made with act_layer \"silu\""},
@@ -68,9 +68,9 @@ static void arguments_that_change_a_vit_are_refused(void **state)
 static void arguments_that_change_a_resnet_are_refused(void **state)
 {
     const place *p = *state;
-    att_model_options options = att_model_options_defaults();
-    strcpy(options.layers, "1,1,1,1");
-    options.width = 8;
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "layers", "1,1,1,1");
+    att_options_set(&options, "width", 8);
     write_model(p, "resnet50", &options, false);
     static const argument arguments[] = {
         {"\"aa_layer\": \"avg\"", "aa_layer: avg", "made with aa_layer \"avg\""},
@@ -96,7 +96,7 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "gp is \"catavgmax\", which attscope does not have");
     att_identity identity;
     write_beside(p, "args.yaml", "model: resnet50\n");
-    strcpy(options.global_pool, "max"); /* the caller's error, not the file's */
+    att_options_set_text(&options, "global_pool", "max"); /* the caller's error, not the file's */
     assert_int_equal(identify(p, NULL, &options, &identity), ATT_ERR_ARGUMENT);
 }
 
@@ -116,8 +116,9 @@ static void arguments_beside_unknown_names_are_checked(void **state)
         const char *network, *act, *norm;
     } families[] = {{"vit_tiny_patch16_224", "gelu", "layernorm"}, {"resnet18", "relu", "batchnorm2d"}};
     for (int f = 0; f < 2; f++) {
-        att_model_options options = att_model_options_defaults();
-        options.depth = f == 0 ? 1 : 0;
+        att_option_values options = att_options_none();
+        if (f == 0)
+            att_options_set(&options, "depth", 1);
         write_model(p, families[f].network, &options, false);
         for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
             bool is_act = strcmp(sources[i].argument, "act_layer") == 0;
@@ -144,8 +145,8 @@ static void arguments_in_no_mapping_are_refused(void **state)
         {"args.yaml", "model_kwargs:\n  a_name_that_is_too_long_to_be_one_of_those_that_any_network_here_has: 1\n",
          "made with a_name_that_is_too_long"},
     };
-    att_model_options options = att_model_options_defaults();
-    options.depth = 1;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 1);
     write_model(p, "vit_tiny_patch16_224", &options, false);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[128];

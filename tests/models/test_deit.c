@@ -96,7 +96,7 @@ static void network_destroy(network *n)
 
 static att_loader_options loader_options(const att_preprocess *look)
 {
-    att_loader_options options = att_loader_options_defaults(look->img_size, look->img_size, look->in_chans);
+    att_loader_options options = att_loader_options_defaults(look->height, look->width, look->in_chans);
     options.batch_size = BATCH;
     options.transform.crop_pct = look->crop_pct;
     for (int c = 0; c < look->in_chans; c++) {

@@ -4,29 +4,29 @@
 /* Writes a tiny network's checkpoint with hidden widths of its own, as `metadata` says (NULL: timm's, without). */
 static void write_widths(const place *p, const char *attn, const char *widths, const char *metadata)
 {
-    att_model_options options = tiny(attn, "all");
-    options.width = 10;
-    strcpy(options.attn_hidden, widths);
+    att_option_values options = tiny(attn, "all");
+    att_options_set(&options, "width", 10);
+    att_options_set_text(&options, "attn_hidden", widths);
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
     char text[ATT_IDENTITY_TEXT];
     att_identity identity = att_model_identity(model);
     if (metadata)
-        strcpy(identity.options.attn, metadata);
+        att_options_set_text(&identity.options, "attn", metadata);
     CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
     write_tensors(p, &t, metadata ? text : NULL);
     att_model_destroy(&model);
 }
 
 /* The network found is the file's: it takes the file's weights, and written again it is found again. */
-static void widths_are_kept(const place *p, const char *name, const att_model_options *flags, const char *attn,
+static void widths_are_kept(const place *p, const char *name, const att_option_values *flags, const char *attn,
                             const char *widths)
 {
     att_identity found;
     for (int again = 0; again < 2; again++) {
         CHECK(p->context, identify(p, name, flags, &found));
-        assert_string_equal(found.options.attn, attn);
-        assert_string_equal(found.options.attn_hidden, widths);
+        assert_string_equal(att_options_text(&found.options, "attn"), attn);
+        assert_string_equal(att_options_text(&found.options, "attn_hidden"), widths);
         CHECK(p->context, load_into(p, found.name, &found.options));
         write_model(p, found.name, &found.options, true);
     }
@@ -40,8 +40,8 @@ static void hidden_widths_are_read_from_tensors(void **state)
     widths_are_kept(p, NULL, NULL, "se", "3x2,5x2,10x2");
     write_widths(p, "se", "3x2,5x2,10x2", "se:ratio=16");
     widths_are_kept(p, NULL, NULL, "se:ratio=16", "3x2,5x2,10x2");
-    att_model_options flags = att_model_options_defaults(); /* a run's args.yaml when it goes on */
-    strcpy(flags.attn, "se:ratio=16");
+    att_option_values flags = att_options_none(); /* a run's args.yaml when it goes on */
+    att_options_set_text(&flags, "attn", "se:ratio=16");
     write_widths(p, "se", "3x2,5x2,10x2", NULL);
     widths_are_kept(p, "resnet164", &flags, "se:ratio=16", "3x2,5x2,10x2");
     write_widths(p, "se", "2x2,5x2,10x2", NULL); /* rounded down: no widths of its own */
@@ -57,7 +57,7 @@ static void hidden_widths_are_read_from_tensors(void **state)
     static const char *const others[] = {"se:ratio=8", "se:hidden=4"};
     for (int i = 0; i < 2; i++) {
         att_identity found;
-        strcpy(flags.attn, others[i]);
+        att_options_set_text(&flags, "attn", others[i]);
         write_widths(p, "se", "3x2,5x2,10x2", NULL);
         CHECK(p->context, identify(p, "resnet164", &flags, &found));
         assert_int_equal(load_into(p, "resnet164", &found.options), ATT_ERR_MISMATCH);
@@ -68,13 +68,13 @@ static void hidden_widths_are_read_from_tensors(void **state)
 static void hidden_widths_need_a_module_that_has_them(void **state)
 {
     const place *p = *state;
-    att_model_options options = tiny("eca", "all");
+    att_option_values options = tiny("eca", "all");
     att_model *model = NULL;
-    strcpy(options.attn_hidden, "3x6");
+    att_options_set_text(&options, "attn_hidden", "3x6");
     assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "the module \"eca\" has no hidden width");
-    strcpy(options.attn, "se");
-    strcpy(options.attn_hidden, "3x5");
+    att_options_set_text(&options, "attn", "se");
+    att_options_set_text(&options, "attn_hidden", "3x5");
     assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "fewer widths than blocks");
 }

@@ -19,9 +19,10 @@ static const struct {
 static void networks_keep_by_default_what_they_kept_before(void **state)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
-        att_model_options model_options = att_model_options_defaults();
-        model_options.img_size = networks[i].img_size, model_options.width = networks[i].width;
-        snprintf(model_options.attn, sizeof model_options.attn, "%s", networks[i].attn);
+        att_option_values model_options = att_options_none();
+        att_options_set(&model_options, "img_size", networks[i].img_size),
+            (networks[i].width > 0 ? att_options_set(&model_options, "width", networks[i].width) : (void)0);
+        att_options_set_text(&model_options, "attn", networks[i].attn);
         att_plan_options options = att_plan_options_defaults();
         options.purpose = ATT_TRAIN, options.backend = "ref";
         att_model *model;
@@ -42,9 +43,9 @@ static void networks_keep_by_default_what_they_kept_before(void **state)
 static att_model *create(att_context *context, const char *name, const char *attn)
 {
     att_model *model;
-    att_model_options options = att_model_options_defaults();
-    options.img_size = 16, options.num_classes = 3;
-    snprintf(options.attn, sizeof options.attn, "%s", attn);
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", 16), att_options_set(&options, "num_classes", 3);
+    att_options_set_text(&options, "attn", attn);
     CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
     loss_add(model, 0);
     return model;

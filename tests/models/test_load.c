@@ -14,7 +14,7 @@ static att_status load(const place *p, const att_model *model, att_weights *weig
 static void load_copies_every_tensor(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
+    att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     for (int wide = 0; wide < 2; wide++) {
         att_model *model;
@@ -66,7 +66,7 @@ static att_status fill_typed(void *user, int index, void *out, size_t bytes)
 
 static void holds_typed(const place *p, att_dtype dtype, att_safetensors_dtype file_dtype)
 {
-    att_model_options options = small();
+    att_option_values options = small();
     att_model *model;
     att_weights *weights;
     CHECK(p->context, att_model_create(p->context, "vit_tiny_patch16_224", &options, dtype, &model));
@@ -106,12 +106,12 @@ static void every_type_of_number_is_taken(void **state)
 static void weights_must_be_the_model_s(void **state)
 {
     const place *p = *state;
-    att_model_options options = small(), other = small();
+    att_option_values options = small(), other = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     for (int i = 0; i < 2; i++) {
-        other.depth = i ? 2 : 1;
-        other.num_classes = i ? 8 : 7;
+        att_options_set(&other, "depth", i ? 2 : 1);
+        att_options_set(&other, "num_classes", i ? 8 : 7);
         att_model *stranger = make(p, "vit_tiny_patch16_224", &other);
         att_weights *weights;
         CHECK(p->context, att_weights_create(att_model_graph(stranger), "cpu", &weights));
@@ -127,7 +127,7 @@ static void weights_must_be_the_model_s(void **state)
 static void load_lists_all_that_does_not_fit(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
+    att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     att_weights *weights;
     CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
@@ -165,7 +165,7 @@ static void load_lists_all_that_does_not_fit(void **state)
 static void a_trainings_tensors_are_passed_over(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
+    att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
     add_tensor(&t, "ema.head.bias", att_shape_of(7));
@@ -223,10 +223,10 @@ static void fill(const place *p, att_weights *weights, const char *name, float v
 static void another_number_of_classes_leaves_the_head(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
+    att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     for (int classes = 7; classes >= 5; classes -= 2) {
-        options.num_classes = classes;
+        att_options_set(&options, "num_classes", classes);
         att_model *model = make(p, "vit_tiny_patch16_224", &options);
         att_weights *weights;
         CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
@@ -245,7 +245,7 @@ static void another_number_of_classes_leaves_the_head(void **state)
 static void a_file_without_a_head_leaves_the_head(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
+    att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
     for (int half = 1; half >= 0; half--) { /* without the weight, then without the bias too */
@@ -285,8 +285,8 @@ static void mismatch(const place *p, const att_model *model, const char *words)
 static void a_head_that_differs_otherwise_is_refused(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
-    options.num_classes = 5;
+    att_option_values options = small();
+    att_options_set(&options, "num_classes", 5);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     static const struct {
         const char *words;
@@ -326,11 +326,11 @@ static void a_head_that_differs_otherwise_is_refused(void **state)
 static void all_but_the_head_must_match(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
-    options.depth = 3;
+    att_option_values options = small();
+    att_options_set(&options, "depth", 3);
     write_model(p, "vit_tiny_patch16_224", &options, false);
-    options.depth = 2;
-    options.num_classes = 5;
+    att_options_set(&options, "depth", 2);
+    att_options_set(&options, "num_classes", 5);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     mismatch(p, model, "12 extra: blocks.2.");
     att_model_destroy(&model);
@@ -360,15 +360,15 @@ static place listening(const place *p)
 static void another_grid_is_resampled(void **state)
 {
     place p = listening(*state);
-    att_model_options options = small();
+    att_option_values options = small();
     enum { WIDTH = 32, FROM = 1 + 4 * 4, TO = 1 + 6 * 6 };
     write_model(&p, "vit_tiny_patch16_224", &options, false);
     double in[FROM * WIDTH], expected[TO * WIDTH];
     for (int i = 0; i < FROM * WIDTH; i++)
         in[i] = (float)formula("pos_embed", (uint32_t)i);
-    const att_regrid grid = {.prefix = 1, .from = 4, .to = 6, .width = WIDTH};
+    const att_regrid grid = {.prefix = 1, .from = {4, 4}, .to = {6, 6}, .width = WIDTH};
     CHECK(p.context, att_regrid_table(p.context, &grid, in, expected));
-    options.img_size = 48;
+    att_options_set(&options, "img_size", 48);
     for (int wide = 0; wide < 2; wide++) {
         att_model *model;
         att_weights *weights;
@@ -404,7 +404,7 @@ static void other_tables_are_refused(void **state)
         {"1 mis-shaped: pos_embed I32 [1, 10, 32] instead of [1, 17, 32]", {1, 10, 32}, ATT_SAFETENSORS_I32},
         {"1 mis-shaped: pos_embed F32 [1, 1, 32] instead of [1, 17, 32]", {1, 1, 32}, ATT_SAFETENSORS_F32},
     };
-    att_model_options options = small();
+    att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         tensors t = tensors_of(model);
@@ -423,11 +423,11 @@ static void other_tables_are_refused(void **state)
 static void a_module_that_is_new_starts_anew(void **state)
 {
     place p = listening(*state);
-    att_model_options options = small();
+    att_option_values options = small();
     write_model(&p, "vit_tiny_patch16_224", &options, false);
-    snprintf(options.broadcast, sizeof options.broadcast, "cb_s:init=0.25");
-    options.img_size = 24;
-    options.num_classes = 5;
+    att_options_set_text(&options, "broadcast", "cb_s:init=0.25");
+    att_options_set(&options, "img_size", 24);
+    att_options_set(&options, "num_classes", 5);
     att_model *model = make(&p, "vit_tiny_patch16_224", &options);
     att_weights *weights;
     att_new_head head;

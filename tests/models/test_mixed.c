@@ -34,11 +34,11 @@ static setting setting_of(const setting *s)
 
 static att_model *make_model(att_context *context, const setting *s)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = s->side, options.in_chans = s->channels;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", s->side), att_options_set(&options, "in_chans", s->channels);
     if (s->patch)
-        options.patch_size = s->patch, options.depth = s->depth;
-    options.num_classes = CLASSES;
+        att_options_set(&options, "patch_size", s->patch), att_options_set(&options, "depth", s->depth);
+    att_options_set(&options, "num_classes", CLASSES);
     att_model *model;
     CHECK(context, att_model_create(context, s->model, &options, ATT_F32, &model));
     loss_add(model, 0);
@@ -230,7 +230,7 @@ static void groups_are_those_of_f32_and_memory_is_less(void **state)
     (void)state;
     att_context *context;
     att_model *model;
-    att_model_options options = att_model_options_defaults();
+    att_option_values options = att_options_none();
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     CHECK(context, att_model_create(context, "vit_small_patch16_224", &options, ATT_F32, &model));
     loss_add(model, 0);
@@ -252,8 +252,8 @@ static void residual_networks_train_in_segments(void **state)
     att_settings settings = att_settings_defaults();
     CHECK(NULL, att_context_create(&settings, &context));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        att_model_options options = att_model_options_defaults();
-        options.img_size = 32, options.num_classes = CLASSES;
+        att_option_values options = att_options_none();
+        att_options_set(&options, "img_size", 32), att_options_set(&options, "num_classes", CLASSES);
         att_model *model;
         CHECK(context, att_model_create(context, names[i], &options, ATT_F32, &model));
         loss_add(model, 0);
@@ -282,7 +282,7 @@ static void resnet50_keeps_what_products_make(void **state)
     (void)state;
     att_context *context;
     att_model *model;
-    att_model_options options = att_model_options_defaults();
+    att_option_values options = att_options_none();
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     CHECK(context, att_model_create(context, "resnet50", &options, ATT_F32, &model));
     loss_add(model, 0);
@@ -303,8 +303,8 @@ static int convolutions(att_context *context, const char *attn, size_t *kept)
 {
     att_model *model;
     att_plan *plan;
-    att_model_options options = att_model_options_defaults();
-    snprintf(options.attn, sizeof options.attn, "%s", attn);
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "attn", attn);
     CHECK(context, att_model_create(context, "resnet29", &options, ATT_F32, &model));
     loss_add(model, 0);
     att_plan_options plan_options = att_plan_options_defaults();

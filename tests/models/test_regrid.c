@@ -26,10 +26,12 @@ static void tables_are_timm_s(void **state)
     att_regrid grid;
     int cases = 0, width;
     double worst = 0;
-    for (; fscanf(golden, "%d %d %d %d", &grid.prefix, &grid.from, &grid.to, &width) == 4; cases++) {
+    for (; fscanf(golden, "%d %d %d %d %d %d", &grid.prefix, &grid.from[0], &grid.from[1], &grid.to[0], &grid.to[1],
+                  &width) == 6;
+         cases++) {
         grid.width = width;
-        int64_t count = (grid.prefix + grid.to * grid.to) * grid.width;
-        double *in = formula_table((grid.prefix + grid.from * grid.from) * grid.width);
+        int64_t count = (grid.prefix + grid.to[0] * grid.to[1]) * grid.width;
+        double *in = formula_table((grid.prefix + grid.from[0] * grid.from[1]) * grid.width);
         double *out = malloc((size_t)count * sizeof *out);
         CHECK(context, att_regrid_table(context, &grid, in, out));
         for (int64_t i = 0; i < count; i++) {
@@ -37,8 +39,8 @@ static void tables_are_timm_s(void **state)
             assert_int_equal(fscanf(golden, "%lf", &expected), 1);
             double error = fabs(out[i] - expected);
             if (!(error <= TOLERANCE))
-                fail_msg("%d to %d, number %lld: %.9g instead of %.9g", grid.from, grid.to, (long long)i, out[i],
-                         expected);
+                fail_msg("%d x %d to %d x %d, number %lld: %.9g instead of %.9g", grid.from[0], grid.from[1],
+                         grid.to[0], grid.to[1], (long long)i, out[i], expected);
             worst = fmax(worst, error);
         }
         assert_memory_equal(in, out, (size_t)(grid.prefix * grid.width) * sizeof *in);
@@ -46,7 +48,7 @@ static void tables_are_timm_s(void **state)
         free(out);
     }
     fclose(golden);
-    assert_int_equal(cases, 6);
+    assert_int_equal(cases, 8);
     print_message("largest difference %.2g\n", worst);
     assert_int_equal(att_context_allocations(context).bytes_now, before);
     att_context_destroy(&context);
@@ -60,7 +62,7 @@ static void memory_may_run_out(void **state)
     att_context *context;
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     size_t before = att_context_allocations(context).bytes_now;
-    const att_regrid grid = {.prefix = 1, .from = 2, .to = 512, .width = 1024};
+    const att_regrid grid = {.prefix = 1, .from = {2, 2}, .to = {512, 512}, .width = 1024};
     double in[1] = {0}, out[1];
     assert_int_equal(att_regrid_table(context, &grid, in, out), ATT_ERR_MEMORY);
     assert_non_null(strstr(att_context_message(context), "8.0 MiB for position embeddings"));

@@ -5,33 +5,33 @@
 static void tensors_tell_the_network(void **state)
 {
     const place *p = *state;
-    att_model_options options = tiny("se:ratio=4", "layer1:1,layer3:all");
-    options.in_chans = 1;
+    att_option_values options = tiny("se:ratio=4", "layer1:1,layer3:all");
+    att_options_set(&options, "in_chans", 1);
     write_model(p, "resnet164", &options, false);
     att_identity found;
     identifies(p, "resnet164", &found);
-    const att_model_options *o = &found.options;
-    assert_int_equal(o->depth, 20);
-    assert_int_equal(o->width, 4);
-    assert_int_equal(o->in_chans, 1);
-    assert_int_equal(o->num_classes, 7);
-    assert_string_equal(o->layers, "2,2,2");
-    assert_string_equal(o->block, "bottleneck");
-    assert_string_equal(o->shortcut, "conv");
-    assert_string_equal(o->stem_type, "conv3");
-    assert_string_equal(o->attn, "se:ratio=4");
-    assert_string_equal(o->attn_blocks, "1,4-5");
-    assert_int_equal(o->img_size, 32);
+    const att_option_values *o = &found.options;
+    assert_int_equal(att_options_number(o, "depth", -1), 20);
+    assert_int_equal(att_options_number(o, "width", -1), 4);
+    assert_int_equal(att_options_number(o, "in_chans", -1), 1);
+    assert_int_equal(att_options_number(o, "num_classes", -1), 7);
+    assert_string_equal(att_options_text(o, "layers"), "2,2,2");
+    assert_string_equal(att_options_text(o, "block"), "bottleneck");
+    assert_string_equal(att_options_text(o, "shortcut"), "conv");
+    assert_string_equal(att_options_text(o, "stem_type"), "conv3");
+    assert_string_equal(att_options_text(o, "attn"), "se:ratio=4");
+    assert_string_equal(att_options_text(o, "attn_blocks"), "1,4-5");
+    assert_int_equal(att_options_number(o, "img_size", -1), 32);
 }
 
 static void options_are_seen(const place *p, const char *name, int width, const char *made, const char *told)
 {
-    att_model_options options = tiny(made, "all");
-    options.width = width;
+    att_option_values options = tiny(made, "all");
+    att_options_set(&options, "width", width);
     write_model(p, name, &options, false);
     att_identity found;
     identifies(p, name, &found);
-    assert_string_equal(found.options.attn, told);
+    assert_string_equal(att_options_text(&found.options, "attn"), told);
 }
 
 /* Ratios over rounded hidden widths, biases, kernels, StepNet's adaptors and what they are told; what leaves no trace
@@ -62,12 +62,12 @@ static void tensors_tell_a_modules_options(void **state)
     static const char *const timms[][2] = {
         {"seresnet18", "se:divisor=8"}, {"seresnet50", "se"}, {"ecaresnet50t", "eca"}};
     for (int i = 0; i < 3; i++) {
-        att_model_options options = att_model_options_defaults();
-        strcpy(options.layers, "1,1,1,1");
+        att_option_values options = att_options_none();
+        att_options_set_text(&options, "layers", "1,1,1,1");
         write_model(p, timms[i][0], &options, false);
         att_identity found;
         CHECK(p->context, identify(p, timms[i][0], &options, &found));
-        assert_string_equal(found.options.attn, timms[i][1]);
+        assert_string_equal(att_options_text(&found.options, "attn"), timms[i][1]);
     }
     options_are_seen(p, "resnet164", 16, "fca:shrink=3", "fca");
     options_are_seen(p, "resnet164", 20, "se:ratio=7", "se:ratio=7");
@@ -115,29 +115,29 @@ static void ratios_beyond_the_eighth_are_left_out(void **state)
 static void metadata_tells_what_tensors_do_not(void **state)
 {
     const place *p = *state;
-    att_model_options options = tiny("se:ratio=4", "every:3");
+    att_option_values options = tiny("se:ratio=4", "every:3");
     write_model(p, "preresnet164", &options, true);
     att_identity found;
     identifies(p, NULL, &found);
     assert_string_equal(found.name, "preresnet164");
-    assert_string_equal(found.options.attn, "se:ratio=4");
-    assert_string_equal(found.options.attn_blocks, "every:3");
-    assert_int_equal(found.options.img_size, 8);
+    assert_string_equal(att_options_text(&found.options, "attn"), "se:ratio=4");
+    assert_string_equal(att_options_text(&found.options, "attn_blocks"), "every:3");
+    assert_int_equal(att_options_number(&found.options, "img_size", -1), 8);
 }
 
 static void says_dimensions(const place *p, const char *name, const char *block, const char *stem, const char *shortcut)
 {
-    att_model_options options = att_model_options_defaults();
-    options.width = 8, options.img_size = 32;
-    strcpy(options.layers, "1,2,1,1");
+    att_option_values options = att_options_none();
+    att_options_set(&options, "width", 8), att_options_set(&options, "img_size", 32);
+    att_options_set_text(&options, "layers", "1,2,1,1");
     write_model(p, name, &options, false);
     att_identity found;
     identifies(p, name, &found);
-    assert_string_equal(found.options.layers, "1,2,1,1");
-    assert_string_equal(found.options.block, block);
-    assert_string_equal(found.options.stem_type, stem);
-    assert_string_equal(found.options.shortcut, shortcut);
-    assert_int_equal(found.options.width, 8);
+    assert_string_equal(att_options_text(&found.options, "layers"), "1,2,1,1");
+    assert_string_equal(att_options_text(&found.options, "block"), block);
+    assert_string_equal(att_options_text(&found.options, "stem_type"), stem);
+    assert_string_equal(att_options_text(&found.options, "shortcut"), shortcut);
+    assert_int_equal(att_options_number(&found.options, "width", -1), 8);
 }
 
 static void every_kind_is_told_apart(void **state)
@@ -158,14 +158,14 @@ static void groups_and_widths_are_seen(void **state)
         int cardinality, base_width;
     } cases[] = {{"wide_resnet50_2", 1, 128}, {"resnext50_32x4d", 32, 4}, {"resnext101_32x8d", 32, 8}};
     for (int i = 0; i < 3; i++) {
-        att_model_options options = att_model_options_defaults();
-        strcpy(options.layers, "1,1,1,1");
+        att_option_values options = att_options_none();
+        att_options_set_text(&options, "layers", "1,1,1,1");
         write_model(p, cases[i].name, &options, false);
         att_identity found;
         identifies(p, "resnet50", &found);
-        assert_int_equal(found.options.cardinality, cases[i].cardinality);
-        assert_int_equal(found.options.base_width, cases[i].base_width);
-        assert_int_equal(found.options.width, 64);
+        assert_int_equal(att_options_number(&found.options, "cardinality", -1), cases[i].cardinality);
+        assert_int_equal(att_options_number(&found.options, "base_width", -1), cases[i].base_width);
+        assert_int_equal(att_options_number(&found.options, "width", -1), 64);
     }
 }
 
@@ -177,8 +177,8 @@ static void a_module_decides_which_name_fits(void **state)
     att_identity found;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char expected[80];
-        att_model_options options = att_model_options_defaults();
-        options.num_classes = 3;
+        att_option_values options = att_options_none();
+        att_options_set(&options, "num_classes", 3);
         write_model(p, names[i], &options, false);
         assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
         snprintf(expected, sizeof expected, "its tensors fit %s; give that name", names[i]);
@@ -223,24 +223,24 @@ static void an_architecture_in_the_file_is_taken(void **state)
 static void tensors_of_another_network_are_refused(void **state)
 {
     const place *p = *state;
-    att_model_options options = att_model_options_defaults();
+    att_option_values options = att_options_none();
     att_identity found;
     write_model(p, "resnet32", NULL, false);
     assert_int_equal(identify(p, "resnet20", NULL, &found), ATT_ERR_MISMATCH);
     says(att_context_message(p->context), "its tensors are not those of resnet20, they fit resnet32");
     assert_int_equal(identify(p, "vit_tiny_patch16_224", NULL, &found), ATT_ERR_MISMATCH);
-    options.depth = 32;
+    att_options_set(&options, "depth", 32);
     CHECK(p->context, identify(p, "resnet20", &options, &found));
-    options.depth = 0, options.img_size = 64;
+    att_options_unset(&options, "depth"), att_options_set(&options, "img_size", 64);
     CHECK(p->context, identify(p, "resnet32", &options, &found));
-    strcpy(options.attn, "se");
+    att_options_set_text(&options, "attn", "se");
     write_model(p, "resnet18", NULL, false);
     CHECK(p->context, identify(p, "resnet18", &options, &found));
     write_model(p, "resnet18", &options, false);
     assert_int_equal(identify(p, "resnet18", NULL, &found), ATT_ERR_MISMATCH);
     CHECK(p->context, identify(p, "resnet18", &options, &found));
-    strcpy(options.attn, "step"); /* which no named network has */
-    options.img_size = 0;
+    att_options_set_text(&options, "attn", "step"); /* which no named network has */
+    att_options_unset(&options, "img_size");
     write_model(p, "resnet20", &options, false);
     CHECK(p->context, identify(p, "resnet20", NULL, &found));
     assert_int_equal(identify(p, "resnet56", NULL, &found), ATT_ERR_MISMATCH);
@@ -279,13 +279,13 @@ static void a_source_that_names_another_network_is_refused(void **state)
 static void a_nameless_file_lists_what_fits(void **state)
 {
     const place *p = *state;
-    att_model_options options = att_model_options_defaults();
-    options.num_classes = 3;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "num_classes", 3);
     write_model(p, "resnet32", &options, false);
     att_identity found;
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
     says(att_context_message(p->context), "its tensors fit resnet32; give that name");
-    options.width = 8;
+    att_options_set(&options, "width", 8);
     write_model(p, "resnet32", &options, false);
     assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_NOT_FOUND);
     says(att_context_message(p->context),
@@ -296,7 +296,7 @@ static void a_nameless_file_lists_what_fits(void **state)
 static void other_tensors_are_refused(void **state)
 {
     const place *p = *state;
-    att_model_options options = tiny("none", "all");
+    att_option_values options = tiny("none", "all");
     att_model *model = make(p, "resnet164", &options);
     static const char *const strange[][2] = {
         {"layer1.0.bn4.weight", ""},

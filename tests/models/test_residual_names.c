@@ -14,7 +14,7 @@ static void other_names_are_understood(void **state)
 {
     const place *p = *state;
     static char names[MOST][96];
-    att_model_options options = tiny("se:ratio=4", "layer2:all");
+    att_option_values options = tiny("se:ratio=4", "layer2:all");
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
     assert_int_equal(rename_tensors(&t, names, ".se.", ".attention_module."), 8);
@@ -26,8 +26,8 @@ static void other_names_are_understood(void **state)
     write_tensors(p, &t, NULL);
     att_identity found;
     identifies(p, "resnet164", &found);
-    assert_string_equal(found.options.attn, "se:ratio=4");
-    assert_string_equal(found.options.attn_blocks, "2-3");
+    assert_string_equal(att_options_text(&found.options, "attn"), "se:ratio=4");
+    assert_string_equal(att_options_text(&found.options, "attn_blocks"), "2-3");
     CHECK(p->context, load_into(p, "resnet164", &options));
     add_tensor(&t, "layer2.0.attention_module.fc3.weight", att_shape_of(2, 2));
     write_tensors(p, &t, NULL);
@@ -41,9 +41,10 @@ static void a_resnet18_for_small_images_is_understood(void **state)
 {
     const place *p = *state;
     static char names[MOST][96];
-    att_model_options options = att_model_options_defaults();
-    options.width = 4, options.img_size = 8, options.num_classes = 7;
-    strcpy(options.stem_type, "conv3");
+    att_option_values options = att_options_none();
+    att_options_set(&options, "width", 4), att_options_set(&options, "img_size", 8),
+        att_options_set(&options, "num_classes", 7);
+    att_options_set_text(&options, "stem_type", "conv3");
     att_model *model = make(p, "resnet18", &options);
     tensors t = tensors_of(model);
     int renamed = 0;
@@ -57,10 +58,10 @@ static void a_resnet18_for_small_images_is_understood(void **state)
     write_tensors(p, &t, NULL);
     att_identity found;
     identifies(p, "resnet18", &found);
-    assert_string_equal(found.options.stem_type, "conv3");
-    assert_string_equal(found.options.shortcut, "conv");
-    assert_string_equal(found.options.layers, "2,2,2,2");
-    assert_int_equal(found.preprocess.img_size, 32);
+    assert_string_equal(att_options_text(&found.options, "stem_type"), "conv3");
+    assert_string_equal(att_options_text(&found.options, "shortcut"), "conv");
+    assert_string_equal(att_options_text(&found.options, "layers"), "2,2,2,2");
+    assert_int_equal(found.preprocess.height, 32);
     assert_true(found.preprocess.crop_pct == 1 && found.preprocess.mean[0] == 0.4914);
     assert_int_equal(identify(p, "resnet34", NULL, &found), ATT_ERR_MISMATCH);
     says(att_context_message(p->context), "not those of resnet34, they fit resnet18, seresnet18 but for the module");
@@ -69,12 +70,12 @@ static void a_resnet18_for_small_images_is_understood(void **state)
 }
 
 /* As the tensors tell it, and they load into the network of `options`. */
-static void module_is(const place *p, tensors *t, const char *model, const att_model_options *options, const char *attn)
+static void module_is(const place *p, tensors *t, const char *model, const att_option_values *options, const char *attn)
 {
     att_identity found;
     write_tensors(p, t, NULL);
     identifies(p, model, &found);
-    assert_string_equal(found.options.attn, attn);
+    assert_string_equal(att_options_text(&found.options, "attn"), attn);
     CHECK(p->context, load_into(p, model, options));
 }
 
@@ -83,7 +84,7 @@ static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
 {
     const place *p = *state;
     static char names[MOST][96];
-    att_model_options options = tiny("se:ratio=4,bias=0", "layer2:all");
+    att_option_values options = tiny("se:ratio=4,bias=0", "layer2:all");
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
     assert_int_equal(rename_tensors(&t, names, ".se.fc1", ".se.fc.0"), 2);
@@ -91,11 +92,11 @@ static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
     make_linear(&t, ".se.fc");
     module_is(p, &t, "resnet164", &options, "se:ratio=4,bias=0");
     att_identity found;
-    att_model_options alone = att_model_options_defaults();
-    strcpy(alone.attn, "se");
+    att_option_values alone = att_options_none();
+    att_options_set_text(&alone, "attn", "se");
     CHECK(p->context, identify(p, "resnet164", &alone, &found));
-    assert_string_equal(found.options.attn, "se:ratio=4,bias=0");
-    assert_string_equal(found.options.attn_blocks, "2-3");
+    assert_string_equal(att_options_text(&found.options, "attn"), "se:ratio=4,bias=0");
+    assert_string_equal(att_options_text(&found.options, "attn_blocks"), "2-3");
     att_model_destroy(&model);
 }
 
@@ -104,7 +105,7 @@ static void what_lies_beside_tells_fca_from_se(void **state)
 {
     const place *p = *state;
     static char names[MOST][96];
-    att_model_options options = tiny("se:ratio=4,bias=0", "1");
+    att_option_values options = tiny("se:ratio=4,bias=0", "1");
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
     assert_int_equal(rename_tensors(&t, names, ".se.fc1", ".attention_module.fc.0"), 1);
@@ -112,7 +113,7 @@ static void what_lies_beside_tells_fca_from_se(void **state)
     make_linear(&t, ".attention_module.");
     module_is(p, &t, "resnet164", &options, "se:ratio=4,bias=0");
     att_model_destroy(&model);
-    strcpy(options.attn, "fca:ratio=4");
+    att_options_set_text(&options, "attn", "fca:ratio=4");
     model = make(p, "resnet164", &options);
     t = tensors_of(model);
     add_tensor(&t, "layer1.1.att.dct_layer.weight", att_shape_of(16, 7, 7));
@@ -136,7 +137,7 @@ static void other_scopes_of_a_module_are_understood(void **state)
         int tensors;
     } codes[] = {{"eca", ".eca.", 6}, {"se:ratio=4", ".se_module.", 24}};
     for (int i = 0; i < 2; i++) {
-        att_model_options options = tiny(codes[i].attn, "all");
+        att_option_values options = tiny(codes[i].attn, "all");
         att_model *model = make(p, "resnet164", &options);
         tensors t = tensors_of(model);
         assert_int_equal(rename_tensors(&t, names, ".se.", codes[i].scope), codes[i].tensors);

@@ -1,7 +1,7 @@
 /* Options of residual networks: which contradict, and what follows from them. */
 #include "models/made.h"
 
-static void cannot_be_built(const place *p, const char *name, const att_model_options *options, const char *words)
+static void cannot_be_built(const place *p, const char *name, const att_option_values *options, const char *words)
 {
     att_model *model = NULL;
     assert_int_equal(att_model_create(p->context, name, options, ATT_F32, &model), ATT_ERR_ARGUMENT);
@@ -12,62 +12,62 @@ static void cannot_be_built(const place *p, const char *name, const att_model_op
 static void layers_take_the_place_of_a_depth(void **state)
 {
     const place *p = *state;
-    att_model_options options = att_model_options_defaults();
-    strcpy(options.layers, "1,2,1");
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "layers", "1,2,1");
     att_model *model = make(p, "resnet20", &options);
-    assert_int_equal(att_model_options_of(model).depth, 10);
+    assert_int_equal(att_options_number(att_model_options(model), "depth", -1), 10);
     att_model_destroy(&model);
 }
 
 static void contradicting_options_are_refused(void **state)
 {
     const place *p = *state;
-    att_model_options o = att_model_options_defaults();
-    o.depth = 30;
+    att_option_values o = att_options_none();
+    att_options_set(&o, "depth", 30);
     cannot_be_built(p, "resnet164", &o, "9 n + 2 layers deep (11, 20, 29, ...)");
     cannot_be_built(p, "resnet20", &o, "6 n + 2");
     cannot_be_built(p, "resnet50", &o, "depth 30 does not go with layers 3,4,6,3, which are 50 deep");
-    o = att_model_options_defaults(), strcpy(o.layers, "3,4,6");
+    o = att_options_none(), att_options_set_text(&o, "layers", "3,4,6");
     cannot_be_built(p, "resnet50", &o, "4 stages");
-    strcpy(o.layers, "3,0,6,3");
+    att_options_set_text(&o, "layers", "3,0,6,3");
     cannot_be_built(p, "resnet50", &o, "not \"3,0,6,3\"");
-    strcpy(o.layers, "500,4,6,3");
+    att_options_set_text(&o, "layers", "500,4,6,3");
     cannot_be_built(p, "resnet50", &o, "at most 512");
-    o = att_model_options_defaults(), o.img_size = 31;
+    o = att_options_none(), att_options_set(&o, "img_size", 31);
     cannot_be_built(p, "resnet50", &o, "img_size 31");
-    o = att_model_options_defaults(), strcpy(o.stem_type, "conv7");
+    o = att_options_none(), att_options_set_text(&o, "stem_type", "conv7");
     cannot_be_built(p, "resnet20", &o, "stem_type conv7 goes before four stages: layers must say them");
-    o = att_model_options_defaults(), strcpy(o.layers, "1,1");
+    o = att_options_none(), att_options_set_text(&o, "layers", "1,1");
     cannot_be_built(p, "resnet20", &o, "3 or 4 stages");
-    o = att_model_options_defaults(), strcpy(o.stem_type, "conv3"), o.img_size = 7;
+    o = att_options_none(), att_options_set_text(&o, "stem_type", "conv3"), att_options_set(&o, "img_size", 7);
     cannot_be_built(p, "resnet18", &o, "img_size 7: the network halves images until one of 8 pixels");
-    o = att_model_options_defaults(), o.cardinality = 2;
+    o = att_options_none(), att_options_set(&o, "cardinality", 2);
     cannot_be_built(p, "resnet18", &o, "bottleneck's");
-    o = att_model_options_defaults(), o.zero_init_last = 1;
+    o = att_options_none(), att_options_set(&o, "zero_init_last", 1);
     cannot_be_built(p, "preresnet29", &o, "zero_init_last");
-    o = att_model_options_defaults(), strcpy(o.global_pool, "token");
+    o = att_options_none(), att_options_set_text(&o, "global_pool", "token");
     cannot_be_built(p, "resnet50", &o, "global_pool");
-    o = att_model_options_defaults(), strcpy(o.attn, "se"), strcpy(o.attn_blocks, "18");
+    o = att_options_none(), att_options_set_text(&o, "attn", "se"), att_options_set_text(&o, "attn_blocks", "18");
     cannot_be_built(p, "resnet50", &o, "there is no block 18");
-    o = att_model_options_defaults(), strcpy(o.attn_blocks, "all");
+    o = att_options_none(), att_options_set_text(&o, "attn_blocks", "all");
     cannot_be_built(p, "resnet50", &o,
                     "attn_blocks \"all\" says which blocks have a module, but attn does not say which");
-    o = att_model_options_defaults(), o.depth = 20, strcpy(o.layers, "1,1,1");
+    o = att_options_none(), att_options_set(&o, "depth", 20), att_options_set_text(&o, "layers", "1,1,1");
     cannot_be_built(p, "resnet20", &o,
                     "depth 20 does not go with layers 1,1,1, which are 8 deep; leave one of them out");
-    o = att_model_options_defaults(), strcpy(o.attn, "fca"), o.width = 4;
+    o = att_options_none(), att_options_set_text(&o, "attn", "fca"), att_options_set(&o, "width", 4);
     cannot_be_built(p, "resnet20", &o, "its 16 frequencies take a branch whose channels are a multiple of 16, not 4");
-    o = att_model_options_defaults(), strcpy(o.attn, "srm"), o.img_size = 4;
+    o = att_options_none(), att_options_set_text(&o, "attn", "srm"), att_options_set(&o, "img_size", 4);
     cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.srm");
-    strcpy(o.attn, "step:adaptor=style");
+    att_options_set_text(&o, "attn", "step:adaptor=style");
     cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.step.style");
-    o = att_model_options_defaults(), o.in_chans = 2;
+    o = att_options_none(), att_options_set(&o, "in_chans", 2);
     cannot_be_built(p, "resnet20", &o, "in_chans must be 1 or 3, not 2");
-    o = att_model_options_defaults(), o.patch_size = 16;
+    o = att_options_none(), att_options_set(&o, "patch_size", 16);
     cannot_be_built(p, "resnet50", &o, "patch_size is an option of the family \"vit\", not of \"resnet\"");
-    o = att_model_options_defaults(), strcpy(o.attn, "se");
+    o = att_options_none(), att_options_set_text(&o, "attn", "se");
     cannot_be_built(p, "vit_tiny_patch16_224", &o, "attn is an option of the family \"resnet\", not of \"vit\"");
-    o = att_model_options_defaults(), strcpy(o.shortcut, "B");
+    o = att_options_none(), att_options_set_text(&o, "shortcut", "B");
     cannot_be_built(p, "resnet50", &o, "shortcut must be one of \"conv\", \"avg_conv\", \"pad\", not \"B\"");
 }
 
@@ -87,8 +87,9 @@ static void last_norms_start_at_zero_where_timms_do(void **state)
 {
     const place *p = *state;
     for (int own = 0; own < 2; own++) {
-        att_model_options options = att_model_options_defaults();
-        options.zero_init_last = own ? -1 : 0;
+        att_option_values options = att_options_none();
+        if (!own)
+            att_options_set(&options, "zero_init_last", 0);
         att_model *model = make(p, "resnet50", &options);
         starts_at(att_model_graph(model), "layer1.0.bn3.weight", own ? 0 : 1);
         starts_at(att_model_graph(model), "layer1.0.bn2.weight", 1);

@@ -222,11 +222,11 @@ static void check_training(network *n, const golden *g)
     att_plan_destroy(&plan);
 }
 
-static network network_create(att_context *context, const char *variant, att_model_options options, double last,
+static network network_create(att_context *context, const char *variant, att_option_values options, double last,
                               const numbers *how)
 {
-    network n = {.context = context, .how = how, .side = options.img_size};
-    options.num_classes = CLASSES;
+    network n = {.context = context, .how = how, .side = att_options_number(&options, "img_size", -1)};
+    att_options_set(&options, "num_classes", CLASSES);
     CHECK(context, att_model_create(context, variant, &options, how->dtype, &n.model));
     loss_add(n.model, 0);
     CHECK(context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
@@ -242,7 +242,7 @@ static void network_destroy(network *n, const char *name)
     att_model_destroy(&n->model);
 }
 
-static void check(att_context *context, const char *name, const char *variant, att_model_options options,
+static void check(att_context *context, const char *name, const char *variant, att_option_values options,
                   const numbers *how)
 {
     static golden g;
@@ -257,33 +257,34 @@ static void check(att_context *context, const char *name, const char *variant, a
     network_destroy(&n, name);
 }
 
-static att_model_options cifar(int depth, int width, int side)
+static att_option_values cifar(int depth, int width, int side)
 {
-    att_model_options options = att_model_options_defaults();
-    options.depth = depth, options.width = width, options.img_size = side;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", depth), att_options_set(&options, "width", width),
+        att_options_set(&options, "img_size", side);
     return options;
 }
 
-static att_model_options imagenet(const char *layers, int side)
+static att_option_values imagenet(const char *layers, int side)
 {
-    att_model_options options = att_model_options_defaults();
-    strcpy(options.layers, layers);
-    options.width = 8, options.img_size = side;
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "layers", layers);
+    att_options_set(&options, "width", 8), att_options_set(&options, "img_size", side);
     return options;
 }
 
 static void check_all(att_context *context, const numbers *how)
 {
     check(context, "cifar_a", "resnet20", cifar(14, 8, 9), how);
-    att_model_options options = cifar(20, 4, 8);
-    strcpy(options.attn, "se:ratio=4");
-    strcpy(options.attn_blocks, "1,layer2:0,layer3:1");
+    att_option_values options = cifar(20, 4, 8);
+    att_options_set_text(&options, "attn", "se:ratio=4");
+    att_options_set_text(&options, "attn_blocks", "1,layer2:0,layer3:1");
     check(context, "after_se", "resnet164", options, how);
     check(context, "before", "preresnet164", cifar(11, 4, 8), how);
     check(context, "basic", "resnet18", imagenet("1,1,2,1", 40), how);
     check(context, "bottleneck", "resnet50", imagenet("1,1,2,1", 33), how);
     options = imagenet("1,2,1,1", 44);
-    options.cardinality = 2, options.base_width = 32;
+    att_options_set(&options, "cardinality", 2), att_options_set(&options, "base_width", 32);
     check(context, "tiered_eca_groups", "ecaresnet50t", options, how);
     check(context, "deep", "resnet50d", imagenet("1,2,1,1", 36), how);
 }
@@ -308,8 +309,8 @@ static void the_cpu_trains_as_pytorch_in_f32(void **state)
 static double check_at_full_size(att_context *context, const golden *g, const numbers *how)
 {
     assert_int_equal(g->loss_count, LONG_STEPS);
-    att_model_options options = cifar(164, 16, 32);
-    strcpy(options.attn, "se");
+    att_option_values options = cifar(164, 16, 32);
+    att_options_set_text(&options, "attn", "se");
     network n = network_create(context, "resnet164", options, 0, how);
     check_training(&n, g);
     network_destroy(&n, "seresnet164");

@@ -6,9 +6,9 @@
 static void networks_with_the_same_tensors_are_refused(void **state)
 {
     const place *p = *state;
-    att_model_options options = att_model_options_defaults();
-    strcpy(options.layers, "1,1,1,1");
-    options.width = 8;
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "layers", "1,1,1,1");
+    att_options_set(&options, "width", 8);
     write_model(p, "resnet50", &options, false);
     refused(p, "resnetaa50", ATT_ERR_UNSUPPORTED, "timm has resnetaa50 (anti-aliased downsampling)");
     write_model(p, "resnet50", NULL, false);
@@ -40,7 +40,7 @@ static void networks_with_the_same_tensors_are_refused(void **state)
 static void a_lacking_name_and_the_tensors_are_explained(void **state)
 {
     const place *p = *state;
-    att_model_options options = small();
+    att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
     add_tensor(&t, "reg_token", att_shape_of(1, 4, 32));
@@ -71,8 +71,8 @@ static void other_librarys_configs_are_refused(void **state)
 /* As other codes write them into safetensors. */
 static void write_described(const place *p, const char *key, const char *value)
 {
-    att_model_options options = att_model_options_defaults();
-    options.depth = 1;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 1);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
     att_safetensors_pair metadata[] = {{"arch", "vit_tiny_patch16_224"}, {key, value}};

@@ -13,7 +13,7 @@ static void check_test_images(const place *p, const char *network, const char *t
     assert_int_equal(fscanf(golden, "%d %lf", &size, &crop), 2);
     snprintf(name, sizeof name, "%s.%s", network, tag);
     CHECK(p->context, att_variant_find(p->context, name, &variant));
-    assert_int_equal(variant.tag.test_img_size ? variant.tag.test_img_size : own->img_size, size);
+    assert_int_equal(variant.tag.test_height ? variant.tag.test_height : own->height, size);
     assert_true((variant.tag.test_crop_pct > 0 ? variant.tag.test_crop_pct : own->crop_pct) == crop);
 }
 
@@ -30,7 +30,7 @@ static void check_tag(const place *p, const char *network, int index, FILE *gold
     CHECK(p->context, att_model_tag_at(p->context, network, index, &found));
     assert_string_equal(found.name, tag);
     assert_int_equal(found.num_classes, classes);
-    assert_int_equal(found.preprocess.img_size, size);
+    assert_int_equal(found.preprocess.height, size);
     assert_memory_equal(found.preprocess.mean, mean, sizeof mean);
     assert_memory_equal(found.preprocess.std, std, sizeof std);
     assert_true(found.preprocess.crop_pct == crop);
@@ -68,19 +68,19 @@ static void a_tag_gives_a_new_network_its_images_and_classes(void **state)
     const place *p = *state;
     att_model *model = make(p, "resnet50.tv2_in1k", NULL);
     assert_string_equal(att_model_name(model), "resnet50");
-    assert_int_equal(att_model_preprocess(model).img_size, 176);
+    assert_int_equal(att_model_preprocess(model).height, 176);
     assert_true(att_model_preprocess(model).crop_pct == 0.875);
     assert_string_equal(att_model_preprocess(model).interpolation, "bilinear");
     att_model_destroy(&model);
-    att_model_options options = att_model_options_defaults();
-    options.img_size = 64;
-    strcpy(options.stem_type, "conv3"); /* a network for small images, which the tag's are not */
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", 64);
+    att_options_set_text(&options, "stem_type", "conv3"); /* a network for small images, which the tag's are not */
     model = make(p, "resnet50.tv2_in1k", &options);
-    assert_int_equal(att_model_preprocess(model).img_size, 64);
+    assert_int_equal(att_model_preprocess(model).height, 64);
     assert_true(att_model_preprocess(model).crop_pct == 1);
     att_model_destroy(&model);
     model = make(p, "vit_tiny_patch16_224_in21k", NULL);
-    assert_int_equal(att_model_options_of(model).num_classes, 21843);
+    assert_int_equal(att_model_classes(model), 21843);
     att_model_destroy(&model);
 }
 
@@ -89,13 +89,13 @@ static const char tagged[] = "{\"architecture\": \"vit_tiny_patch16_224\", \"pre
 static void a_file_takes_the_tags_images(void **state)
 {
     const place *p = *state;
-    att_model_options options = att_model_options_defaults();
-    options.depth = 1, options.num_classes = 7;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 1), att_options_set(&options, "num_classes", 7);
     write_model(p, "deit3_small_patch16_224", &options, false);
     att_identity identity;
     CHECK(p->context, identify(p, "deit3_small_patch16_224.fb_in22k_ft_in1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
-    assert_int_equal(identity.options.num_classes, 7); /* tensors go before the tag */
+    assert_int_equal(att_options_number(&identity.options, "num_classes", -1), 7); /* tensors go before the tag */
     says(identity.origin, "architecture: as asked for (deit3_small_patch16_224.fb_in22k_ft_in1k)");
     CHECK(p->context, identify(p, "deit3_small_patch16_224_in21ft1k", NULL, &identity));
     assert_true(identity.preprocess.crop_pct == 1);
@@ -130,15 +130,15 @@ static void the_callers_tag_goes_before_the_config(void **state)
         "{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"crop_pct\": 0.5, \"input_size\": [3, 96, 96], "
         "\"test_input_size\": [3, 128, 128], \"test_crop_pct\": 0.75}}");
     CHECK(p->context, identify(p, "resnet18.a1_in1k", NULL, &identity));
-    assert_int_equal(identity.preprocess.img_size, 224);
+    assert_int_equal(identity.preprocess.height, 224);
     assert_true(identity.preprocess.crop_pct == 0.95);
-    assert_int_equal(identity.test_img_size, 288);
+    assert_int_equal(identity.test_height, 288);
     assert_true(identity.test_crop_pct == 1);
     says(identity.brief, "the preprocessing of config.json was left out for that of the tag");
     CHECK(p->context, identify(p, "resnet18", NULL, &identity));
-    assert_int_equal(identity.preprocess.img_size, 96);
+    assert_int_equal(identity.preprocess.height, 96);
     assert_true(identity.preprocess.crop_pct == 0.5);
-    assert_int_equal(identity.test_img_size, 128);
+    assert_int_equal(identity.test_height, 128);
     assert_true(identity.test_crop_pct == 0.75);
     assert_null(strstr(identity.brief, "left out"));
     write_beside(p, "config.json", "{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"crop_pct\": 0.95}}");
@@ -148,13 +148,13 @@ static void the_callers_tag_goes_before_the_config(void **state)
     write_beside(p, "config.json", "{}");
     write_beside(p, "args.yaml", "model: resnet18.a1_in1k\nimg_size: 96\n");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
-    assert_int_equal(identity.test_img_size, 0);
+    assert_int_equal(identity.test_height, 0);
     assert_true(identity.test_crop_pct == 1);
     write_beside(p, "args.yaml", "model: resnet18.a1_in1k\ncrop_pct: 0.5\n");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
-    assert_int_equal(identity.test_img_size, 288);
+    assert_int_equal(identity.test_height, 288);
     assert_true(identity.test_crop_pct == 0);
-    write_beside(p, "config.json", "{\"pretrained_cfg\": {\"test_input_size\": [3, 128, 96]}}");
+    write_beside(p, "config.json", "{\"pretrained_cfg\": {\"test_input_size\": [3, 128, 0]}}");
     refused(p, "resnet18", ATT_ERR_FORMAT, "test_input_size");
 }
 

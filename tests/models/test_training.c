@@ -43,7 +43,7 @@ typedef struct network {
     const char *optimizer;
 } network;
 
-static void network_create(network *n, const att_model_options *options, double smoothing, const char *backend)
+static void network_create(network *n, const att_option_values *options, double smoothing, const char *backend)
 {
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN, plan.backend = backend, plan.lanes = 2;
@@ -145,7 +145,7 @@ typedef struct numbers {
  * largest of three tiers and two compilers. */
 static const numbers f64_ref = {"ref", ATT_F64, 1e-11, 1e-8}, f32_cpu = {"cpu", ATT_F32, 2e-5, 2e-6};
 
-static void train(att_context *context, const char *name, const att_model_options *options, double smoothing,
+static void train(att_context *context, const char *name, const att_option_values *options, double smoothing,
                   const char *optimizer, const numbers *how)
 {
     golden g = golden_read(name);
@@ -175,28 +175,30 @@ static void train(att_context *context, const char *name, const att_model_option
     network_destroy(&n);
 }
 
-static att_model_options small(void)
+static att_option_values small(void)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = SIDE, options.in_chans = 1, options.num_classes = CLASSES, options.patch_size = 7;
-    options.embed_dim = 32, options.depth = 2, options.num_heads = 2;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", SIDE), att_options_set(&options, "in_chans", 1),
+        att_options_set(&options, "num_classes", CLASSES), att_options_set(&options, "patch_size", 7);
+    att_options_set(&options, "embed_dim", 32), att_options_set(&options, "depth", 2),
+        att_options_set(&options, "num_heads", 2);
     return options;
 }
 
 static void train_all(att_context *context, const numbers *how)
 {
-    att_model_options options = small();
+    att_option_values options = small();
     train(context, "plain_adamw", &options, 0, "adamw", how);
     train(context, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
-    strcpy(options.broadcast, "cb");
+    att_options_set_text(&options, "broadcast", "cb");
     train(context, "cb_adamw", &options, 0.1, "adamw", how);
     options = small();
-    strcpy(options.broadcast, "cb_s");
-    options.init_values = 0.1, options.embed_class = 0;
+    att_options_set_text(&options, "broadcast", "cb_s");
+    att_options_set(&options, "init_values", 0.1), att_options_set(&options, "embed_class", 0);
     train(context, "cb_s_layerscale_adamw", &options, 0, "adamw", how);
     options = small();
-    strcpy(options.global_pool, "avg");
-    options.class_token = 0, options.qkv_bias = 0;
+    att_options_set_text(&options, "global_pool", "avg");
+    att_options_set(&options, "class_token", 0), att_options_set(&options, "qkv_bias", 0);
     train(context, "mean_sgd", &options, 0, "sgd", how);
 }
 

@@ -55,8 +55,8 @@ static void check_variant(att_context *context, const line *l)
     CHECK(context, att_model_create(context, l->name, NULL, ATT_F32, &model));
     check_graph(att_model_graph(model), l);
     att_preprocess look = att_model_preprocess(model);
-    assert_int_equal(att_model_options_of(model).num_classes, l->classes);
-    assert_int_equal(look.img_size, l->img_size);
+    assert_int_equal(att_model_classes(model), l->classes);
+    assert_int_equal(look.height, l->img_size);
     assert_int_equal(look.in_chans, 3);
     assert_memory_equal(look.mean, l->mean, sizeof look.mean);
     assert_memory_equal(look.std, l->std, sizeof look.std);
@@ -112,18 +112,20 @@ static void work_is_counted(void **state)
 
 static void any_size_is_built(void **state)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = 28, options.in_chans = 1, options.num_classes = 10, options.patch_size = 4;
-    options.embed_dim = 64, options.depth = 4, options.num_heads = 4;
-    strcpy(options.broadcast, "cb_s");
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", 28), att_options_set(&options, "in_chans", 1),
+        att_options_set(&options, "num_classes", 10), att_options_set(&options, "patch_size", 4);
+    att_options_set(&options, "embed_dim", 64), att_options_set(&options, "depth", 4),
+        att_options_set(&options, "num_heads", 4);
+    att_options_set_text(&options, "broadcast", "cb_s");
     att_model *model;
     CHECK(*state, att_model_create(*state, "vit_tiny_patch16_224", &options, ATT_F32, &model));
     /* embedding 64 (17 + 50), classes 650, last norm 128, and four blocks of 12 64^2 + 13 64, each with 64 for CB_S */
     assert_int_equal(att_graph_parameter_elements(att_model_graph(model)),
                      64 * (17 + 1 + 50) + 650 + 128 + 4 * (12 * 4096 + 13 * 64 + 64));
-    assert_int_equal(att_model_preprocess(model).img_size, 28);
+    assert_int_equal(att_model_preprocess(model).height, 28);
     assert_int_equal(att_model_preprocess(model).in_chans, 1);
-    assert_int_equal(att_model_options_of(model).qkv_bias, 1);
+    assert_int_equal(att_options_number(att_model_options(model), "qkv_bias", -1), 1);
     att_model_destroy(&model);
 }
 
@@ -186,9 +188,10 @@ static void parameters_start_as_timms(void **state)
 /* A residual network for CIFAR with a module in its blocks, 20 layers deep. */
 static att_model *small_residual(att_context *context, const char *name, int width, const char *attn)
 {
-    att_model_options options = att_model_options_defaults();
-    options.depth = 20, options.width = width, options.drop_path_rate = 0.5;
-    snprintf(options.attn, sizeof options.attn, "%s", attn);
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 20), att_options_set(&options, "width", width),
+        att_options_set(&options, "drop_path_rate", 0.5);
+    att_options_set_text(&options, "attn", attn);
     att_model *model;
     CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
     return model;
@@ -285,8 +288,9 @@ static void drop_path_rises_in_residual_networks(void **state)
 /* Rates rise linearly from the first block to the last, the same in both branches; the first block has none. */
 static void drop_path_rises_with_depth(void **state)
 {
-    att_model_options options = att_model_options_defaults();
-    options.depth = 5, options.drop_path_rate = 0.4, options.drop_rate = 0.25;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "depth", 5), att_options_set(&options, "drop_path_rate", 0.4),
+        att_options_set(&options, "drop_rate", 0.25);
     att_model *model;
     CHECK(*state, att_model_create(*state, "vit_tiny_patch16_224", &options, ATT_F32, &model));
     const att_graph *graph = att_model_graph(model);
@@ -314,11 +318,11 @@ static void drop_path_rises_with_depth(void **state)
 /* Hyeon-Woo et al., ICCV 2023: 12 x 384 = 4,608 parameters for ViT-S. */
 static void cb_s_costs_what_the_paper_says(void **state)
 {
-    att_model_options options = att_model_options_defaults();
-    strcpy(options.broadcast, "cb_s");
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "broadcast", "cb_s");
     att_model *with, *without;
     CHECK(*state, att_model_create(*state, "vit_small_patch16_224", &options, ATT_F32, &with));
-    strcpy(options.broadcast, "cb");
+    att_options_set_text(&options, "broadcast", "cb");
     CHECK(*state, att_model_create(*state, "vit_small_patch16_224", &options, ATT_F32, &without));
     assert_int_equal(att_graph_parameter_elements(att_model_graph(with)) -
                          att_graph_parameter_elements(att_model_graph(without)),
@@ -327,7 +331,7 @@ static void cb_s_costs_what_the_paper_says(void **state)
     att_model_destroy(&without);
 }
 
-static void refuses(att_context *context, const char *name, const att_model_options *options, att_status status,
+static void refuses(att_context *context, const char *name, const att_option_values *options, att_status status,
                     const char *words)
 {
     att_model *model = NULL;
@@ -340,22 +344,22 @@ static void refuses(att_context *context, const char *name, const att_model_opti
 static void what_cannot_be_built_is_said(void **state)
 {
     const char *tiny = "vit_tiny_patch16_224";
-    att_model_options o = att_model_options_defaults();
+    att_option_values o = att_options_none();
     refuses(*state, "vit_tiny_patch16_225", NULL, ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
     refuses(*state, "resnet51", NULL, ATT_ERR_NOT_FOUND, "there is no model \"resnet51\"");
-    o.num_heads = 5;
+    att_options_set(&o, "num_heads", 5);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "embed_dim 192 is not a multiple of num_heads 5");
-    o = att_model_options_defaults(), o.img_size = 225;
+    o = att_options_none(), att_options_set(&o, "img_size", 225);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "img_size 225 is not a multiple of patch_size 16");
-    o = att_model_options_defaults(), o.class_token = 0;
+    o = att_options_none(), att_options_set(&o, "class_token", 0);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "avg");
-    o = att_model_options_defaults(), strcpy(o.global_pool, "max");
+    o = att_options_none(), att_options_set_text(&o, "global_pool", "max");
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "max");
-    o = att_model_options_defaults(), strcpy(o.broadcast, "cbs");
+    o = att_options_none(), att_options_set_text(&o, "broadcast", "cbs");
     refuses(*state, tiny, &o, ATT_ERR_NOT_FOUND, "cb");
-    o = att_model_options_defaults(), o.drop_path_rate = 1;
+    o = att_options_none(), att_options_set(&o, "drop_path_rate", 1);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "drop_path_rate");
-    o = att_model_options_defaults(), o.depth = -3;
+    o = att_options_none(), att_options_set(&o, "depth", -3);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "depth");
 }
 

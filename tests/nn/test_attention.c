@@ -140,7 +140,7 @@ static network create(att_context *context, const line *l, att_dtype dtype)
     att_value y = att_module_apply(&n.choice, &root, branch, identity);
     att_graph_output(n.graph, "y", y);
     att_value head = att_graph_parameter(n.graph, "head", att_shape_of(2, n.count), att_init_linear(), true);
-    att_value logits = att_linear(n.graph, att_patchify(n.graph, y, l->side), head, ATT_NONE);
+    att_value logits = att_linear(n.graph, att_patchify(n.graph, y, l->side, l->side), head, ATT_NONE);
     att_value target = att_graph_input(n.graph, "target", ATT_I32, (att_shape){0});
     att_graph_output(n.graph, "loss", att_cross_entropy(n.graph, att_token_mean(n.graph, logits, 0), target, 0));
     CHECK(context, att_graph_status(n.graph));

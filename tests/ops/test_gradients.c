@@ -172,7 +172,7 @@ static att_value mlp_branch(att_graph *graph, att_value x, double rate)
 static att_value network(fd_model *model, double rate)
 {
     att_graph *graph = model->graph;
-    att_value x = att_patchify(graph, fd_input(model, ATT_F64, att_shape_of(4, 4, 2), 1, 0, 0), 2);
+    att_value x = att_patchify(graph, fd_input(model, ATT_F64, att_shape_of(4, 4, 2), 1, 0, 0), 2, 2);
     x = att_linear(graph, x, weight(graph, "patch", "weight", att_shape_of(WIDTH, 2, 2, 2), 0.5), ATT_NONE);
     x = att_prepend_tokens(graph, weight(graph, "cls", "token", att_shape_of(1, 1, WIDTH), 1), x);
     x = att_add(graph, x, weight(graph, "pos", "embed", att_shape_of(1, 5, WIDTH), 1));

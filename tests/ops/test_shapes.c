@@ -57,7 +57,7 @@ static void builders_yield_the_stated_shapes(void **state)
     assert_shape(g, att_add(g, sample(g, att_shape_of(5, 1)), shared(g, att_shape_of(1))), att_shape_of(5, 1));
     assert_shape(g, att_add(g, x, shared(g, att_shape_of(1, 5, 6))), att_shape_of(5, 6));
     assert_shape(g, att_scale(g, x, c6), att_shape_of(5, 6));
-    assert_shape(g, att_patchify(g, sample(g, att_shape_of(4, 6, 3)), 2), att_shape_of(6, 12));
+    assert_shape(g, att_patchify(g, sample(g, att_shape_of(4, 6, 3)), 2, 2), att_shape_of(6, 12));
     assert_shape(g, att_prepend_tokens(g, shared(g, att_shape_of(1, 2, 6)), x), att_shape_of(7, 6));
     assert_shape(g, att_slice_tokens(g, x, 1, 3), att_shape_of(3, 6));
     assert_shape(g, att_token_mean(g, x, 1), att_shape_of(6));
@@ -224,11 +224,11 @@ static void layers_refuse_what_does_not_fit(void **state)
 static void token_ops_refuse_what_does_not_fit(void **state)
 {
     (void)state;
-    MISFIT("patchify: image [5, 6] must have 3 axes", att_patchify(g, x, 2));
+    MISFIT("patchify: image [5, 6] must have 3 axes", att_patchify(g, x, 2, 2));
     MISFIT("patchify: an image of 4 x 5 does not divide into patches of 2 x 2",
-           att_patchify(g, sample(g, att_shape_of(4, 5, 1)), 2));
+           att_patchify(g, sample(g, att_shape_of(4, 5, 1)), 2, 2));
     MISFIT("patchify: an image of 4 x 4 does not divide into patches of 0",
-           att_patchify(g, sample(g, att_shape_of(4, 4, 1)), 0));
+           att_patchify(g, sample(g, att_shape_of(4, 4, 1)), 0, 0));
     MISFIT("prepend_tokens: tokens [4] must be whole rows of 6", att_prepend_tokens(g, shared(g, att_shape_of(4)), x));
     WRONG("slice_tokens: 3 tokens from 3 on are not among 5", att_slice_tokens(g, x, 3, 3));
     WRONG("slice_tokens: 1 tokens from -1 on", att_slice_tokens(g, x, -1, 1));

@@ -65,10 +65,13 @@ static inline att_status fixture_make_session(fixture *f, uint64_t seed)
 /* A network with every instrument on; to be freed whatever comes back. */
 static inline att_status fixture_make(att_context *context, uint64_t seed, fixture *f)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = FIXTURE_SIDE, options.patch_size = FIXTURE_PATCH, options.in_chans = 1;
-    options.embed_dim = 16, options.num_heads = FIXTURE_HEADS, options.depth = FIXTURE_DEPTH;
-    options.num_classes = FIXTURE_CLASSES, options.init_values = 0.3; /* gates: NSI's readings differ */
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", FIXTURE_SIDE), att_options_set(&options, "patch_size", FIXTURE_PATCH),
+        att_options_set(&options, "in_chans", 1);
+    att_options_set(&options, "embed_dim", 16), att_options_set(&options, "num_heads", FIXTURE_HEADS),
+        att_options_set(&options, "depth", FIXTURE_DEPTH);
+    att_options_set(&options, "num_classes", FIXTURE_CLASSES),
+        att_options_set(&options, "init_values", 0.3); /* gates: NSI's readings differ */
     *f = (fixture){0};
     att_status status = att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model);
     return status == ATT_OK ? fixture_make_session(f, seed) : status;

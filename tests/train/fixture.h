@@ -89,16 +89,16 @@ static inline void write_idx(const char *folder, const char *name, int count, ui
     assert_int_equal(fclose(labels), 0);
 }
 
-static inline att_model_options tiny_options(void)
+static inline att_option_values tiny_options(void)
 {
-    att_model_options options = att_model_options_defaults();
-    options.img_size = SIDE;
-    options.patch_size = SIDE / 2;
-    options.in_chans = 1;
-    options.num_classes = CLASSES;
-    options.embed_dim = 16;
-    options.depth = 2;
-    options.num_heads = 2;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", SIDE);
+    att_options_set(&options, "patch_size", SIDE / 2);
+    att_options_set(&options, "in_chans", 1);
+    att_options_set(&options, "num_classes", CLASSES);
+    att_options_set(&options, "embed_dim", 16);
+    att_options_set(&options, "depth", 2);
+    att_options_set(&options, "num_heads", 2);
     return options;
 }
 
@@ -107,9 +107,9 @@ static inline void fixture_model(fixture *f, double drops)
 {
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
-    att_model_options options = tiny_options();
-    options.drop_rate = drops;
-    options.drop_path_rate = drops;
+    att_option_values options = tiny_options();
+    att_options_set(&options, "drop_rate", drops);
+    att_options_set(&options, "drop_path_rate", drops);
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
     assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);

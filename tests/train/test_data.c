@@ -193,10 +193,10 @@ static void slow_network(fixture *f)
 {
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
-    att_model_options options = tiny_options();
-    options.patch_size = 1;
-    options.embed_dim = 64;
-    options.depth = 4;
+    att_option_values options = tiny_options();
+    att_options_set(&options, "patch_size", 1);
+    att_options_set(&options, "embed_dim", 64);
+    att_options_set(&options, "depth", 4);
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
     assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);

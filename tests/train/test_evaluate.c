@@ -109,8 +109,8 @@ static void what_does_not_fit_is_refused(void **state)
     assert_message_has(f, "channels");
     assert_int_equal(att_predictor_create(f->model, f->weights, &wrong, "cpu", ATT_FULL, &predictor), ATT_ERR_MISMATCH);
     assert_null(predictor);
-    att_model_options options = tiny_options();
-    options.num_classes = CLASSES - 1;
+    att_option_values options = tiny_options();
+    att_options_set(&options, "num_classes", CLASSES - 1);
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);

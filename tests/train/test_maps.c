@@ -294,9 +294,9 @@ static void drop_class_token(fixture *f)
 {
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
-    att_model_options options = tiny_options();
-    options.class_token = 0;
-    snprintf(options.global_pool, sizeof options.global_pool, "avg");
+    att_option_values options = tiny_options();
+    att_options_set(&options, "class_token", 0);
+    att_options_set_text(&options, "global_pool", "avg");
     must(f, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model));
     must(f, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
     must(f, att_weights_initialise(f->weights, 1));

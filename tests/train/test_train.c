@@ -386,7 +386,7 @@ static void instruments_see_every_third_update(void **state)
 static void instruments_agree_with_the_evaluation(void **state)
 {
     fixture *f = *state;
-    att_model_options options = tiny_options();
+    att_option_values options = tiny_options();
     att_model *model;
     att_measure *measure;
     att_evaluation e;

@@ -1,5 +1,5 @@
 """Position embeddings for another grid of patches, as timm resamples them: for each case a line "prefix from to width",
-then the numbers made of table uniform("pos_embed") (training.py), row by row, one a line.
+from and to as height and width, then the numbers made of table uniform("pos_embed") (training.py), row by row, one a line.
 """
 import sys
 import numpy as np
@@ -18,9 +18,11 @@ def uniform(key, count):
 
 
 with open(sys.argv[1] + "/regrid.txt", "w") as out:
-    for prefix, old, new, width in (1, 4, 6, 3), (1, 7, 5, 2), (0, 14, 20, 1), (1, 2, 1, 3), (1, 13, 3, 2), (2, 1, 3, 2):
-        table = torch.from_numpy(uniform("pos_embed", (prefix + old**2) * width)).float().reshape(1, -1, width)
-        made = resample_abs_pos_embed(table, [new, new], num_prefix_tokens=prefix)
-        assert made.shape == (1, prefix + new**2, width)
-        out.write(f"{prefix} {old} {new} {width}\n")
+    for prefix, old, new, width in (
+        (1, (4, 4), (6, 6), 3), (1, (7, 7), (5, 5), 2), (0, (14, 14), (20, 20), 1), (1, (2, 2), (1, 1), 3),
+        (1, (13, 13), (3, 3), 2), (2, (1, 1), (3, 3), 2), (1, (4, 4), (3, 7), 2), (0, (5, 3), (2, 6), 3)):
+        table = torch.from_numpy(uniform("pos_embed", (prefix + old[0] * old[1]) * width)).float().reshape(1, -1, width)
+        made = resample_abs_pos_embed(table, list(new), old_size=list(old), num_prefix_tokens=prefix)
+        assert made.shape == (1, prefix + new[0] * new[1], width)
+        out.write(f"{prefix} {old[0]} {old[1]} {new[0]} {new[1]} {width}\n")
         out.writelines(f"{value:.8g}\n" for value in made.flatten().tolist())

@@ -2,20 +2,21 @@
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 
-/* Where element `e` of the patches [group, N, c P P] lies in the images [group, h, w, c]. */
-static int64_t pixel_of(int64_t e, int64_t height, int64_t width, int64_t channels, int64_t patch)
+/* Where element `e` of the patches [group, N, c P Q] lies in the images [group, h, w, c]. */
+static int64_t pixel_of(int64_t e, int64_t height, int64_t width, int64_t channels, const int32_t patch[2])
 {
-    int64_t column = e % patch, row = e / patch % patch, channel = e / (patch * patch) % channels;
-    int64_t number = e / (patch * patch * channels); /* of the patch, among all samples' */
-    int64_t across = width / patch, down = height / patch;
-    int64_t y = number / across % down * patch + row, x = number % across * patch + column;
+    int64_t tall = patch[0], wide = patch[1];
+    int64_t column = e % wide, row = e / wide % tall, channel = e / (tall * wide) % channels;
+    int64_t number = e / (tall * wide * channels); /* of the patch, among all samples' */
+    int64_t across = width / wide, down = height / tall;
+    int64_t y = number / across % down * tall + row, x = number % across * wide + column;
     int64_t sample = number / (across * down);
     return ((sample * height + y) * width + x) * channels + channel;
 }
 
 static att_status run_patchify(const att_call *call)
 {
-    int64_t patch = ATT_ATTRS(call->problem, patch)->patch;
+    const int32_t *patch = ATT_ATTRS(call->problem, patch)->patch;
     int64_t height = ref_dim(call, 0, 0), width = ref_dim(call, 0, 1), channels = ref_dim(call, 0, 2);
     ref_range share = ref_share(call, ref_count(call, 0));
     for (int64_t e = share.begin; e < share.end; e++)

@@ -24,14 +24,14 @@ static void split_three(const float *restrict line, int64_t width, float *restri
 ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t first, int64_t y, bool narrow)
 {
     const att_desc *image = &call->problem->in[0];
-    int64_t width = image->shape.dims[1], channels = image->shape.dims[2],
-            patch = ATT_ATTRS(call->problem, patch)->patch;
-    for (int64_t p = 0; p < width / patch; p++)
+    const int32_t *patch = ATT_ATTRS(call->problem, patch)->patch;
+    int64_t width = image->shape.dims[1], channels = image->shape.dims[2], tall = patch[0], wide = patch[1];
+    for (int64_t p = 0; p < width / wide; p++)
         for (int64_t c = 0; c < channels; c++) {
-            const float *from = planes + c * width + p * patch;
-            int64_t to = first + ((p * channels + c) * patch + y) * patch;
-            for (int64_t x = 0; x < patch; x += VW)
-                v_put_until(call->out[0], to + x, to + patch, v_get_until(from, x, patch, false), narrow);
+            const float *from = planes + c * width + p * wide;
+            int64_t to = first + ((p * channels + c) * tall + y) * wide;
+            for (int64_t x = 0; x < wide; x += VW)
+                v_put_until(call->out[0], to + x, to + wide, v_get_until(from, x, wide, false), narrow);
         }
 }
 
@@ -39,15 +39,15 @@ ATT_INLINE void fill_row(const att_call *call, const float *planes, int64_t firs
 ATT_INLINE void patchify_as(const att_call *call, bool narrow)
 {
     const int64_t *dims = call->problem->in[0].shape.dims;
-    int64_t patch = ATT_ATTRS(call->problem, patch)->patch, line = dims[1] * dims[2];
-    att_range part = att_part_of(call, call->problem->group * (dims[0] / patch), 1);
-    for (int64_t row = part.begin * patch; row < part.end * patch; row++) {
+    int64_t tall = ATT_ATTRS(call->problem, patch)->patch[0], line = dims[1] * dims[2];
+    att_range part = att_part_of(call, call->problem->group * (dims[0] / tall), 1);
+    for (int64_t row = part.begin * tall; row < part.end * tall; row++) {
         const float *from = (const float *)call->in[0] + row * line;
         if (dims[2] == 3)
             split_three(from, dims[1], call->scratch);
         else
             split_line(from, dims[1], dims[2], call->scratch);
-        fill_row(call, call->scratch, row / patch * patch * line, row % patch, narrow);
+        fill_row(call, call->scratch, row / tall * tall * line, row % tall, narrow);
     }
 }
 

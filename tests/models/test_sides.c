@@ -1,0 +1,131 @@
+/* Images, patches and grids that are not square. */
+#include <string.h>
+
+#include "core/options.h"
+#include "models/made.h"
+
+/* 32 x 40 pixels in patches of 8 x 4: a grid of 4 x 10. */
+static att_option_values wide(void)
+{
+    att_option_values options = small();
+    att_options_set_sides(&options, "img_size", 32, 40);
+    att_options_set_sides(&options, "patch_size", 8, 4);
+    return options;
+}
+
+static void has_sides(const att_option_values *options, const char *key, int height, int width)
+{
+    const att_option_value *value = att_options_find(options, key);
+    assert_non_null(value);
+    assert_int_equal(value->numbers[0], height);
+    assert_int_equal(value->numbers[value->count - 1], width);
+}
+
+static att_shape shape_of_parameter(const att_graph *graph, const char *name)
+{
+    for (int i = 0; i < att_graph_parameter_count(graph); i++)
+        if (strcmp(att_graph_parameter_at(graph, i).name, name) == 0)
+            return att_graph_parameter_at(graph, i).shape;
+    fail_msg("there is no parameter %s", name);
+    return (att_shape){0};
+}
+
+static void vits_take_them(void **state)
+{
+    const place *p = *state;
+    att_option_values options = wide();
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    const att_graph *graph = att_model_graph(model);
+    assert_true(att_shape_equal(shape_of_parameter(graph, "pos_embed"), att_shape_of(1, 1 + 4 * 10, 32)));
+    assert_true(att_shape_equal(shape_of_parameter(graph, "patch_embed.proj.weight"), att_shape_of(32, 3, 8, 4)));
+    att_preprocess look = att_model_preprocess(model);
+    assert_int_equal(look.height, 32);
+    assert_int_equal(look.width, 40);
+    att_model_destroy(&model);
+    att_options_set_sides(&options, "img_size", 32, 38);
+    assert_int_equal(att_model_create(p->context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "img_size 38 is not a multiple of patch_size 4 (width)");
+}
+
+static void residual_networks_take_them(void **state)
+{
+    const place *p = *state;
+    att_option_values options = att_options_none();
+    att_options_set_sides(&options, "img_size", 8, 12);
+    att_options_set(&options, "width", 4);
+    write_model(p, "resnet20", &options, true);
+    att_identity found;
+    CHECK(p->context, identify(p, NULL, NULL, &found));
+    has_sides(&found.options, "img_size", 8, 12);
+    att_options_set_sides(&options, "img_size", 8, 3);
+    att_model *model = NULL;
+    assert_int_equal(att_model_create(p->context, "resnet20", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "img_size 3: the network halves images");
+}
+
+/* A checkpoint of ours says them; tensors alone show patches, not the grid. */
+static void files_are_identified(void **state)
+{
+    const place *p = *state;
+    att_option_values options = wide(), flags = att_options_none();
+    att_identity found;
+    write_model(p, "vit_tiny_patch16_224", &options, true);
+    CHECK(p->context, identify(p, NULL, NULL, &found));
+    has_sides(&found.options, "img_size", 32, 40);
+    has_sides(&found.options, "patch_size", 8, 4);
+    assert_int_equal(found.preprocess.height, 32);
+    assert_int_equal(found.preprocess.width, 40);
+    says(found.origin, "img_size 32 x 40");
+
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_options_set(&flags, "num_heads", 2);
+    assert_int_equal(identify(p, "vit_tiny_patch16_224", &flags, &found), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context), "the 41 positions of \"pos_embed\" are no square grid");
+    write_beside(p, "config.json", "{\"architecture\": \"vit_tiny_patch16_224\", \"input_size\": [3, 32, 40]}");
+    CHECK(p->context, identify(p, NULL, &flags, &found));
+    has_sides(&found.options, "img_size", 32, 40);
+    has_sides(&found.options, "patch_size", 8, 4);
+}
+
+static void loads_as(const place *p, const att_option_values *options, att_status expected)
+{
+    att_model *model = make(p, "vit_tiny_patch16_224", options);
+    att_weights *weights;
+    att_tensors *file;
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    att_status status = att_model_load(model, file, weights);
+    if (status != expected)
+        fail_msg("%s", att_context_message(p->context));
+    att_tensors_close(&file);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+/* A file of 6 x 6 patches and one of 4 x 9 have as many positions: metadata tell them apart, else the square counts. */
+static void positions_are_resampled(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small(), other = small();
+    att_options_set_sides(&options, "img_size", 32, 72);
+    att_options_set_sides(&other, "img_size", 64, 144);
+    write_model(p, "vit_tiny_patch16_224", &options, true);
+    loads_as(p, &other, ATT_OK);
+    att_options_set_sides(&options, "img_size", 32, 40);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_options_set_sides(&other, "img_size", 64, 80); /* the same proportions */
+    loads_as(p, &other, ATT_OK);
+    att_options_set_sides(&other, "img_size", 64, 64);
+    loads_as(p, &other, ATT_ERR_MISMATCH);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(vits_take_them),
+        TEST(residual_networks_take_them),
+        TEST(files_are_identified),
+        TEST(positions_are_resampled),
+    };
+    return cmocka_run_group_tests_name("models/sides", tests, NULL, NULL);
+}
