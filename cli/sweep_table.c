@@ -396,7 +396,7 @@ typedef struct ranks_widths {
 
 static ranks_widths find_widths(const att_sweep *sweep)
 {
-    ranks_widths widths = {width_of("runs of"), 14};
+    ranks_widths widths = {width_of("runs of"), width_of("x")};
     char number[16];
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
         att_sweep_correlation c = att_sweep_correlation_at(sweep, i);

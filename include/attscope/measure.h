@@ -42,17 +42,18 @@ typedef struct att_instrument_info {
     bool needs_labels;   /* it compares with the classes of the samples */
     bool scores;         /* a sample is right or wrong: beside a mean stands its standard error, deviation / sqrt(n) */
     bool by_sample;      /* its single samples are worth looking at: att_measure_keep_samples() */
-    bool by_block; /* a block has one node or more that differ from network to network: tables call it by its block */
-    const att_statistic_info
-        *statistics;             /* those with a title or a unit of their own; the last has no name. NULL: none */
-    const char *const *readings; /* every statistic comes once in each, as "tns unit", or is called as the
-                                    reading; NULL-terminated. NULL: none */
-    const char *readings_agree;  /* what it means that all readings have the same figures: "no gates here" */
-    const char *brief;           /* the one statistic in the tables of sweeps; NULL: all */
-    const char *score;           /* the statistic that says how good a network is, per cent; NULL: none */
-    const char *predictor; /* the statistic, in each reading, whose rank correlation with scores sweeps tell unless they
-                              are asked for others; NULL: none */
-    const char *excluded;  /* what the mark of a figure that another instrument leaves out means; NULL: it has none */
+    bool by_block;       /* networks call the same place of a block differently: tables name a node by its block */
+    /* Statistics with a title or a unit of their own; the last has no name. NULL: none. */
+    const att_statistic_info *statistics;
+    /* Every statistic comes once in each reading, as "tns unit", or is called as the reading. NULL-terminated; NULL:
+     * there are none. */
+    const char *const *readings;
+    const char *readings_agree; /* what it means that all readings have the same figures, as "no gates here" */
+    const char *brief;          /* the one statistic in the tables of sweeps; NULL: all */
+    const char *score;          /* the statistic that says how good a network is: more is better; NULL: none */
+    const char *predictor;      /* the statistic whose rank correlation with scores sweeps tell by default, in each
+                                   reading; NULL: none */
+    const char *excluded;       /* why another instrument leaves marked figures out; NULL: none is marked */
 } att_instrument_info;
 ATT_API int att_instrument_count(void);
 ATT_API att_instrument_info att_instrument_at(int index);

@@ -19,7 +19,7 @@
 
 /* One sample's rows, in the order in which the instrument asked for them. */
 typedef struct att_observed {
-    const float *const *rows; /* NULL where no sample is meant, only the other members */
+    const float *const *rows; /* NULL in a `shape`, which describes every sample */
     const int64_t *lengths;   /* elements of each */
     int count;
     const double *constants; /* what ask() attached to each */
@@ -81,7 +81,7 @@ void att_asking_row(att_asking *asking, const char *name, double constant);
 void att_asking_value(att_asking *asking, const char *name, att_value value, double constant);
 /* One more series. `node` is copied; `statistic` is a literal. */
 void att_asking_series(att_asking *asking, const char *node, int head, const char *statistic);
-/* The series declared last is of a step that "tns" leaves out. */
+/* Marks the series declared last: another instrument leaves it out, for the reason in info.excluded. */
 void att_asking_exclude(att_asking *asking);
 /* ERR_NOT_FOUND: "no <what> fits <pattern>". */
 att_status att_asking_found_nothing(const att_asking *asking, const char *what);
