@@ -63,6 +63,13 @@ for file in averaged converted; do
     agrees $tolerance found.json figures/converted.validate.json top1 loss
 done
 
+# --- names of classes
+run 0 predict vit.safetensors data/val --labels runs/vit/classes.txt --logits --json found.json
+agrees $tolerance found.json figures/vit.predict.json logits
+[ "$(grep '"name":' found.json)" = "$(grep '"name":' figures/vit.predict.json)" ] || fail "$command_line: other names"
+run 0 validate data --checkpoint converted.safetensors --class-map runs/vit/classes.txt --json found.json
+agrees $tolerance found.json figures/converted.validate.json top1 loss
+
 # --- inspect shows the options
 inspected() { # FILE LINE...
     run 0 inspect "$1"
@@ -145,4 +152,14 @@ run 0 "${tiny[@]}" --seeds 1,2,3
 [ "$(grep -c ': done already$' stderr)" = 4 ] || fail "$command_line: runs of attscope 0.1 are done again"
 run 0 report sweeps/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
+
+# A run of attscope 0.1 that was stopped in its training fails alone, and begins anew once its folder is removed.
+stopped=sweeps/tiny/broadcast=none-seed2
+sed -i '$d' $stopped/metrics.jsonl && rm $stopped/measure.jsonl
+run 1 "${tiny[@]}" --seeds 1,2
+err_has "attscope: $stopped/last.safetensors holds a training by attscope 0.1, which attscope 0.2 cannot continue"
+err_has '1 of 4 runs failed; the same command tries them again, from the beginning where their folder is removed:'
+rm -r $stopped
+run 0 "${tiny[@]}" --seeds 1,2
+[ "$(grep -c ': done already$' stderr)" = 3 ] || fail "$command_line: other than the removed run is done again"
 finish
