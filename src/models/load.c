@@ -10,40 +10,6 @@
 #include "models/checkpoint.h"
 #include "models/family.h"
 
-bool att_checkpoint_owns(const att_tensors *file, const char *name)
-{
-    bool ours = att_tensors_metadata(file, ATT_IDENTITY_KEY) != NULL;
-    return (strncmp(name, "ema.", 4) == 0 && (ours || att_tensors_has_average(file))) ||
-           (strncmp(name, "optimizer.", 10) == 0 && ours);
-}
-
-/* The module whose constant has that name; NULL: none. */
-static const att_module *constant_of(const char *name)
-{
-    for (int i = 0; i < att_module_count(); i++) {
-        const char *constant = att_module_at(i)->constant;
-        size_t length = strlen(name), tail = constant ? strlen(constant) : length;
-        if (length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, constant) == 0)
-            return att_module_at(i);
-    }
-    return NULL;
-}
-
-bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
-{
-    /* PyTorch counts the batches that a batch norm has seen; nothing depends on it where momentum is given. */
-    return att_checkpoint_owns(file, name) || att_text_matches("*.num_batches_tracked", name) || constant_of(name);
-}
-
-bool att_checkpoint_same_shape(att_shape a, att_shape b)
-{
-    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
-        a.rank--;
-    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
-        b.rank--;
-    return att_shape_equal(a, b);
-}
-
 enum { NAME_BYTES = 256, LISTED = 12 };
 
 typedef struct loading {
@@ -333,7 +299,7 @@ static att_status check_constant(const loading *l, int index, const att_module *
 static att_status check_constants(const loading *l)
 {
     for (int i = 0; i < att_tensors_count(l->file); i++) {
-        const att_module *module = constant_of(att_tensors_at(l->file, i).name);
+        const att_module *module = att_checkpoint_constant(att_tensors_at(l->file, i).name);
         if (module)
             ATT_TRY(check_constant(l, i, module));
     }

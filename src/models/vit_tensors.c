@@ -11,24 +11,21 @@
 #include "models/signs.h"
 #include "models/vit.h"
 
-static const char *const outer_names[] = {
-    "cls_token",   "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias",
-    "norm.weight", "norm.bias", "fc_norm.weight",          "fc_norm.bias",
-    "head.weight", "head.bias"};
-static const char *const block_names[] = {"norm1.weight",     "norm1.bias",     "attn.qkv.weight", "attn.qkv.bias",
-                                          "attn.proj.weight", "attn.proj.bias", "ls1.gamma",       "norm2.weight",
-                                          "norm2.bias",       "mlp.fc1.weight", "mlp.fc1.bias",    "mlp.fc2.weight",
-                                          "mlp.fc2.bias",     "ls2.gamma"};
-
-#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
-
-static bool is_one_of(const char *name, const char *const *names, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
+static const char *const outer_names[] = {"cls_token",
+                                          "pos_embed",
+                                          "patch_embed.proj.weight",
+                                          "patch_embed.proj.bias",
+                                          "norm.weight",
+                                          "norm.bias",
+                                          "fc_norm.weight",
+                                          "fc_norm.bias",
+                                          "head.weight",
+                                          "head.bias",
+                                          NULL};
+static const char *const block_names[] = {
+    "norm1.weight",   "norm1.bias",     "attn.qkv.weight", "attn.qkv.bias", "attn.proj.weight",
+    "attn.proj.bias", "ls1.gamma",      "norm2.weight",    "norm2.bias",    "mlp.fc1.weight",
+    "mlp.fc1.bias",   "mlp.fc2.weight", "mlp.fc2.bias",    "ls2.gamma",     NULL};
 
 /* The module whose parameter "mlp.<scope>.<parameter>" is; NULL for others. */
 static const att_module *module_of(const char *name)
@@ -45,33 +42,17 @@ static const att_module *module_of(const char *name)
     return NULL;
 }
 
-/* "blocks.<number>.<rest>": the number, up to 9999 without leading zeros, and the rest; -1 for other names. */
-static int block_of(const char *name, const char **rest)
-{
-    if (strncmp(name, "blocks.", 7) != 0)
-        return -1;
-    const char *digits = name + 7;
-    size_t count = strspn(digits, "0123456789");
-    if (count < 1 || count > 4 || digits[count] != '.' || (digits[0] == '0' && count > 1))
-        return -1;
-    int number = 0;
-    for (size_t i = 0; i < count; i++)
-        number = 10 * number + (digits[i] - '0');
-    *rest = digits + count + 1;
-    return number;
-}
-
 /* Reads every name: depth and module, or the refusal of a name that is not a plain ViT's, the one that says most. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
 {
     const char *alien = NULL;
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
-        if (att_checkpoint_owns(file, name) || is_one_of(name, outer_names, COUNT(outer_names)))
+        if (att_checkpoint_owns(file, name) || att_checkpoint_lists(outer_names, name))
             continue;
-        int block = block_of(name, &rest);
+        int block = att_checkpoint_block(name, "blocks", &rest);
         const att_module *module = block >= 0 ? module_of(rest) : NULL;
-        if (block >= 0 && (module || is_one_of(rest, block_names, COUNT(block_names)))) {
+        if (block >= 0 && (module || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
             if (module)
@@ -83,30 +64,10 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
     return alien ? att_sign_refuse(context, file, alien, "plain ViT, DeiT or ResNet") : ATT_OK;
 }
 
-static bool has(const att_tensors *file, const char *name)
-{
-    return att_tensors_find(file, name) >= 0;
-}
-
-/* The dims of a tensor of this rank, each in 1..2^24; NULL where it is otherwise. */
-static const int64_t *dims_of(const att_tensors *file, const char *name, int rank, att_shape *shape)
-{
-    int index = att_tensors_find(file, name);
-    if (index < 0)
-        return NULL;
-    *shape = att_tensors_at(file, index).shape;
-    if (shape->rank != rank)
-        return NULL;
-    for (int i = 0; i < rank; i++)
-        if (shape->dims[i] < 1 || shape->dims[i] > 1 << 24)
-            return NULL;
-    return shape->dims;
-}
-
 static att_status read_patches(att_context *context, const att_tensors *file, att_option_values *found)
 {
     att_shape shape;
-    const int64_t *dims = dims_of(file, "patch_embed.proj.weight", 4, &shape);
+    const int64_t *dims = att_checkpoint_dims(file, "patch_embed.proj.weight", 4, &shape);
     if (!dims)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "%s: there is no patch embedding (\"patch_embed.proj.weight\" [width, channels, P, Q])",
@@ -130,7 +91,7 @@ static int root_of(int64_t count)
 static void read_grid(const att_tensors *file, att_option_values *found)
 {
     att_shape shape;
-    const int64_t *dims = dims_of(file, "pos_embed", 3, &shape);
+    const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
     if (!dims)
         return;
     int side = root_of(dims[1]);
@@ -149,14 +110,16 @@ static void read_switches(const att_tensors *file, att_option_values *found)
 {
     /* LayerScale is seen, what it started at is not: this is DeiT III's order of magnitude. */
     static const double unknown_start = 1e-5;
-    bool has_class = has(file, "cls_token"), has_head = has(file, "head.weight") || has(file, "head.bias");
+    bool has_class = att_checkpoint_has(file, "cls_token"),
+         has_head = att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
     att_options_set(found, "class_token", has_class);
-    att_options_set(found, "qkv_bias", has(file, "blocks.0.attn.qkv.bias"));
-    att_options_set(found, "init_values", has(file, "blocks.0.ls1.gamma") ? unknown_start : 0);
-    if (has(file, "norm.weight") || has(file, "fc_norm.weight"))
-        att_options_set(found, "fc_norm", has(file, "fc_norm.weight"));
+    att_options_set(found, "qkv_bias", att_checkpoint_has(file, "blocks.0.attn.qkv.bias"));
+    att_options_set(found, "init_values", att_checkpoint_has(file, "blocks.0.ls1.gamma") ? unknown_start : 0);
+    if (att_checkpoint_has(file, "norm.weight") || att_checkpoint_has(file, "fc_norm.weight"))
+        att_options_set(found, "fc_norm", att_checkpoint_has(file, "fc_norm.weight"));
     else if (!has_head) /* a backbone may end in its last block; with a head the norm is missing */
-        att_options_set(found, "final_norm", has(file, "norm.bias") || has(file, "fc_norm.bias"));
+        att_options_set(found, "final_norm",
+                        att_checkpoint_has(file, "norm.bias") || att_checkpoint_has(file, "fc_norm.bias"));
     if (!has_class)
         att_options_set_text(found, "global_pool", "avg");
     if (!has_head)
@@ -166,10 +129,10 @@ static void read_switches(const att_tensors *file, att_option_values *found)
 static void read_widths(const att_tensors *file, att_option_values *found)
 {
     att_shape shape;
-    const int64_t *dims = dims_of(file, "head.weight", 2, &shape);
+    const int64_t *dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
     if (dims)
         att_options_set(found, "num_classes", (double)dims[0]);
-    dims = dims_of(file, "blocks.0.mlp.fc1.weight", 2, &shape);
+    dims = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &shape);
     if (!dims)
         return;
     int width = (int)att_options_number(found, "embed_dim", 1);
@@ -185,8 +148,8 @@ static void read_widths(const att_tensors *file, att_option_values *found)
 static att_status check_gate(att_context *context, const att_tensors *file)
 {
     att_shape first, second;
-    const int64_t *in = dims_of(file, "blocks.0.mlp.fc1.weight", 2, &first);
-    const int64_t *out = dims_of(file, "blocks.0.mlp.fc2.weight", 2, &second);
+    const int64_t *in = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &first);
+    const int64_t *out = att_checkpoint_dims(file, "blocks.0.mlp.fc2.weight", 2, &second);
     if (!in || !out || 2 * out[1] != in[0])
         return ATT_OK;
     return att_fail(
@@ -272,7 +235,7 @@ static att_status check_heads(att_context *context, const att_unsaid *u)
 static att_status check_grid(att_context *context, const att_tensors *file, const att_unsaid *u)
 {
     att_shape shape;
-    const int64_t *dims = dims_of(file, "pos_embed", 3, &shape);
+    const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
     if (!dims || att_options_find(u->found, "img_size") || att_options_find(u->said, "img_size"))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
@@ -291,5 +254,5 @@ att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, c
 bool att_vit_is_added(const char *name)
 {
     const char *rest;
-    return block_of(name, &rest) >= 0 && module_of(rest);
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && module_of(rest);
 }

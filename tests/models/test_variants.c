@@ -6,6 +6,7 @@
 #include <attscope/plan.h>
 
 #include "graph/graph.h"
+#include "models/family.h"
 #include "models/fixture.h"
 #include "models/loss.h"
 #include "ops/drop.h"
@@ -374,9 +375,33 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Flags and files have one option of a key, whichever family it is for. */
+static void families_agree_on_options(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (int f = 0; f < att_model_family_count(); f++) {
+        att_family_info family = att_model_family_at(f);
+        for (int i = 0; i < family.option_count; i++) {
+            const att_option *option = &family.options[i], *first = att_family_option(option->key);
+            assert_true(strlen(option->key) < ATT_OPTION_KEY);
+            assert_true(option->size <= ATT_OPTION_TEXT_BYTES);
+            assert_true(option->internal || option->help);
+            assert_int_equal(option->kind, first->kind);
+            assert_true(option->low == first->low && option->high == first->high);
+            if (option == first) {
+                assert_true(count < ATT_MOST_OPTIONS);
+                count++;
+            }
+        }
+    }
+    assert_true(count > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(families_agree_on_options),
         cmocka_unit_test(every_variant_is_timms),
         cmocka_unit_test(networks_for_cifar_have_their_parameters),
         cmocka_unit_test(work_is_counted),
