@@ -93,8 +93,8 @@ static void values_are_written_as_they_are_read(void **state)
     formats(&values, SIDES, "8", NULL);
     att_options_set_sides(&values, "sides", 8, 16);
     formats(&values, SIDES, "8", "16");
-    att_options_set(&values, "ratio", 48.0 / 11);
-    formats(&values, RATIO, "4.3636363636363633", NULL);
+    att_options_set(&values, "ratio", 1.0 / 3);
+    formats(&values, RATIO, "0.3333333333333333", NULL);
     att_options_set(&values, "norm", 0);
     formats(&values, NORM, "false", NULL);
     att_options_set_text(&values, "pool", "avg");
