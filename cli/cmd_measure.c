@@ -432,8 +432,7 @@ static bool is_named(const char *with, const char *instrument)
     }
 }
 
-/* The first instrument that looks at classes and is named; of "all" those are left out where there are no classes for
- * them. NULL: none. */
+/* The first named instrument that needs labels; NULL: none. "all" names none: it works without labels, too. */
 static const char *labels_wanted_by(const char *with)
 {
     for (int i = 0; i < att_instrument_count(); i++)
@@ -453,7 +452,7 @@ static bool takes_all(const char *with)
     return is_named(with, "all");
 }
 
-/* Of "all" instruments those that look at classes work only where there are some for them. */
+/* Leaves instruments that need labels out of "all". */
 static void leave_out_unlabelled(job *j)
 {
     bool has_classes = cli_identity_classes(&j->loaded.identity) > 0, any = false;

@@ -113,7 +113,7 @@ static void write_runs(att_json_writer *writer, const sweep_plan *plan)
     att_json_end_array(writer);
 }
 
-/* What the page of the sweep's folder goes by; nothing where the correlations are the default ones. */
+/* The asked correlations, which the page of the sweep's folder reads; left out where they are the default ones. */
 static void write_pairs(att_json_writer *writer, const job *j)
 {
     if (j->pair_count == 0)
@@ -424,7 +424,8 @@ static bool has_figure(const att_sweep *sweep, const char *figure)
     return false;
 }
 
-/* What is measured has names only then; the same command with another --correlate trains nothing again. */
+/* Names of figures are known only after a measurement. The same command with another --correlate trains nothing again.
+ */
 static int check_figures_found(const job *j)
 {
     for (int i = 0; i < j->pair_count; i++)

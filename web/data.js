@@ -8,8 +8,9 @@ const report = (() => {
   place.remove();
   return data;
 })();
-/* What instruments say about themselves (att_instrument_info in attscope/measure.h); the page knows none by name, and
-   figures may be of one that is not here. */
+/* What instruments say about themselves (att_instrument_info in attscope/measure.h). Sections are made from it; only
+   how charts look may depend on an instrument's name (DEPTHS, DEVELOPMENTS). Figures may be of an instrument that is
+   not here. */
 const instruments = new Map(report.instruments.map((info) => [info.name, info]));
 function infoOf(instrument) {
   return instruments.get(instrument) ?? { name: instrument };

@@ -25,7 +25,7 @@ const DEPTHS = [
 
 const OTHERS = { heads: true, labels: {} };
 
-/* By instrument; those of whole networks have no depth. */
+/* One for each instrument that has figures of nodes. */
 function depthSpecs() {
   const others = measuredInstruments().filter((name) => !DEPTHS.some((spec) => spec.instrument === name));
   return [...DEPTHS.filter((spec) => hasInstrument(spec.instrument)),

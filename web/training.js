@@ -26,7 +26,7 @@ function lineKey(...entries) {
   }));
 }
 
-/* What evaluations tell besides the loss, as far as the instrument that scores has a name for it: key, title, unit. */
+/* Metrics of epochs other than the loss that the scoring instrument has, too: key, title, unit. */
 function evaluatedScores(among) {
   const statistics = SCORE ? infoOf(SCORE.instrument).statistics ?? [] : [];
   return statistics.map(({ statistic }) => [evaluatedAs(statistic), statisticInfo(SCORE.instrument, statistic)])

@@ -28,8 +28,8 @@ typedef struct att_statistic_info {
     const char *unit;  /* NULL: the instrument's */
 } att_statistic_info;
 
-/* What an instrument says about itself; every text is one line. Tables, charts and rank correlations go by this alone:
- * none knows an instrument by its name. */
+/* What an instrument says about itself; every text is one line. Tables, sweeps and pages read this, so that a new
+ * instrument needs no change there. */
 typedef struct att_instrument_info {
     const char *name, *summary;
     const char *title; /* "Attention entropy": a heading; NULL: the name */
