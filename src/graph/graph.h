@@ -8,7 +8,8 @@
 
 typedef struct att_value_info {
     att_desc desc;
-    int node; /* that makes it; -1: an input or a parameter */
+    int node;       /* that makes it; -1: an input or a parameter */
+    bool requested; /* its own gradient is asked for: until gradients are laid out, every reader must keep reading it */
 } att_value_info;
 
 typedef struct att_named_value {

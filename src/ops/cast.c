@@ -11,8 +11,14 @@ static att_status cast_infer(att_infer *infer)
     return ATT_OK;
 }
 
+/* Gradients are laid out while both types are the same. */
+static void cast_backward(att_backward *backward)
+{
+    att_backward_give(backward, 0, att_backward_gradient(backward, 0));
+}
+
 static const att_op_case cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
     {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
 };
 
@@ -20,6 +26,7 @@ const att_op att_op_cast = {
     .name = "cast",
     .help = "y = x in another type, rounded to nearest, ties to even",
     .infer = cast_infer,
+    .backward = cast_backward,
     .narrow_in = 1,
     .narrow_out = 1,
     ATT_CASES(cases),

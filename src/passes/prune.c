@@ -34,7 +34,14 @@ static bool is_output(const att_graph *graph, att_value value)
     return false;
 }
 
-/* An output is made by a node: where nothing but an input is left of it, by a copy. */
+/* Whether the identity `node` must stay, as a copy: an output needs a node that makes it, and a value whose gradient is
+ * asked for must not share the gradient of what it copies. */
+static bool stays_as_copy(const att_graph *graph, const att_node *node)
+{
+    return is_output(graph, node->out[0]) &&
+           (!att_graph_maker(graph, node->in[0]) || graph->values.items[node->out[0]].requested);
+}
+
 void att_graph_drop_train_only(att_graph *graph)
 {
     const att_op *copy = att_registry_op(graph->context, "cast");
@@ -42,7 +49,7 @@ void att_graph_drop_train_only(att_graph *graph)
         att_node *node = &graph->nodes.items[i];
         if (!(node->op->flags & ATT_OP_TRAIN_ONLY))
             continue;
-        if (copy && is_output(graph, node->out[0]) && !att_graph_maker(graph, node->in[0])) {
+        if (copy && stays_as_copy(graph, node)) {
             node->op = copy;
             continue;
         }

@@ -17,6 +17,13 @@ static void replace_inputs(att_node *node, const att_value *stands_for)
             node->in[j] = stands_for[node->in[j]];
 }
 
+static void stand_for(att_graph *graph, att_value *stands_for, att_value old, att_value new)
+{
+    stands_for[old] = new;
+    if (graph->status == ATT_OK && graph->values.items[old].requested)
+        graph->values.items[new].requested = true;
+}
+
 /* Old nodes and emitted ones stay where they are until the order is finished, so that patterns find makers of both. */
 static void replace(att_graph *graph, const replacing *how, att_order *order, att_value *stands_for)
 {
@@ -32,7 +39,7 @@ static void replace(att_graph *graph, const replacing *how, att_order *order, at
         if (!replaced)
             att_order_append(order, node);
         for (int j = 0; replaced && j < node.out_count; j++)
-            stands_for[node.out[j]] = instead[j];
+            stand_for(graph, stands_for, node.out[j], instead[j]);
     }
     for (int i = 0; i < graph->outputs.count; i++)
         graph->outputs.items[i].value = stands_for[graph->outputs.items[i].value];

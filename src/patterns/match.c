@@ -1,4 +1,5 @@
 #include "patterns/match.h"
+#include "graph/graph.h"
 #include "ops/add.h"
 #include "ops/batch_norm.h"
 #include "ops/list.h"
@@ -7,7 +8,7 @@
 const att_node *att_match(const att_graph *graph, att_value value, const att_op *op)
 {
     const att_node *maker = att_graph_maker(graph, value);
-    return maker && maker->op == op ? maker : NULL;
+    return maker && maker->op == op && !graph->values.items[value].requested ? maker : NULL;
 }
 
 bool att_match_norm(const att_graph *graph, att_value value, att_node *norm)

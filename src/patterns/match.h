@@ -22,7 +22,8 @@ enum {
     NORMALIZE_GRAD_IN_COUNT
 };
 
-/* The node that makes `value` where that is one of `op`; else NULL. */
+/* The node that makes `value` where that is one of `op`; else NULL. Also NULL where the gradient of `value` is asked
+ * for: a node that then read the maker's inputs instead of `value` would be missing in that gradient. */
 const att_node *att_match(const att_graph *graph, att_value value, const att_op *op);
 
 /* Copies the normalize node that makes `value`, where it has no activation. */

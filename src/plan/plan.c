@@ -49,6 +49,16 @@ static att_status find_values(const att_graph *graph, const char *const *names, 
     return ATT_OK;
 }
 
+/* Marks the values so that no pass before differentiate() leads readers around them. Unknown names fail there. */
+static void mark_requested(att_graph *graph, const char *const *names)
+{
+    for (int i = 0; names && names[i]; i++) {
+        att_value value = find_named(graph, names[i]);
+        if (value != ATT_NONE)
+            graph->values.items[value].requested = true;
+    }
+}
+
 static att_status differentiate(att_graph *graph, const att_plan_options *options, int **owner)
 {
     att_value loss = att_graph_find_output(graph, "loss"), *values = NULL;
@@ -164,6 +174,8 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
 {
     ATT_TRY(choose_outputs(graph, options->outputs));
     ATT_TRY(detach_probes(graph));
+    if (options->purpose != ATT_INFER)
+        mark_requested(graph, options->gradients);
     if (options->purpose == ATT_TRAIN) {
         ATT_TRY(apply_patterns(graph, options, ATT_BEFORE_GRADIENTS, w));
         ATT_TRY(att_graph_expand(graph));

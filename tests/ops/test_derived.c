@@ -243,6 +243,48 @@ static void gradients_of_the_network_of_inference(void **state)
     fd_destroy(&model);
 }
 
+/* y = x + d, with d = dropout(x), the identity in an ATT_GRADIENT plan: the gradient of d is that of y, and that of x
+ * is twice as large. */
+static void identities_have_gradients_of_their_own(void **state)
+{
+    (void)state;
+    enum { WIDTH = 4 };
+    static const char *const names[] = {"x", "d", "first", "input0", NULL};
+    double given[4][FD_BATCH * WIDTH];
+    fd_model model = fd_create();
+    att_graph *graph = model.graph;
+    att_value first = att_dropout(graph, fd_input(&model, ATT_F64, att_shape_of(WIDTH), 1, 0, 0), 0.5);
+    att_value x = att_tanh(graph, first), d = att_dropout(graph, x, 0.5);
+    att_graph_output(graph, "first", first);
+    att_graph_output(graph, "x", x);
+    att_graph_output(graph, "d", d);
+    fd_loss_of(&model, att_silu(graph, att_add(graph, x, d)));
+    FD_OK(att_graph_status(graph));
+    att_plan_options options = {.purpose = ATT_GRADIENT, .backend = "ref", .gradients = names};
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    FD_OK(att_plan_compile(graph, &options, &plan));
+    FD_OK(att_weights_create(graph, "ref", &weights));
+    FD_OK(att_session_create(plan, weights, FD_BATCH, &session));
+    for (int i = 0; i < model.input_count; i++)
+        FD_OK(att_session_bind(session, model.input[i].name, model.input[i].rows));
+    FD_OK(att_session_accumulate(session, NULL, FD_BATCH, 1, 9, 4, 0));
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%s.grad", names[i]);
+        FD_OK(att_session_output(session, name, 0, FD_BATCH, given[i]));
+    }
+    for (int e = 0; e < FD_BATCH * WIDTH; e++) {
+        assert_true(given[1][e] != 0 && given[0][e] == 2 * given[1][e]);
+        assert_true(given[2][e] == given[3][e]);
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    fd_destroy(&model);
+}
+
 static void assert_refused(const fd_model *model, const char *name, att_status status, const char *message)
 {
     const char *const names[] = {name, NULL};
@@ -283,6 +325,7 @@ int main(void)
         cmocka_unit_test(what_needs_samples_is_refused),
         cmocka_unit_test(gradients_of_inputs_and_named_values_come_back),
         cmocka_unit_test(gradients_of_the_network_of_inference),
+        cmocka_unit_test(identities_have_gradients_of_their_own),
         cmocka_unit_test(gradients_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
