@@ -61,11 +61,10 @@ static void mix(const void *user, void *const *own, const void *const *other, co
 static att_value loss(att_graph *graph, const att_task_setup *setup)
 {
     att_value logits = att_graph_find_output(graph, logits_name);
-    if (logits == ATT_NONE) {
-        (void)att_fail(graph->context, ATT_ERR_NOT_FOUND,
-                       "classification needs a network with a head: there is no output \"%s\"", logits_name);
-        return att_graph_fail(graph, ATT_ERR_NOT_FOUND);
-    }
+    if (logits == ATT_NONE)
+        return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND,
+                                              "classification needs a network with a head: there is no output \"%s\"",
+                                              logits_name));
     att_shape shape = setup->mixed ? att_value_shape(graph, logits) : (att_shape){0};
     att_value target = att_graph_input(graph, target_name, setup->mixed ? graph->dtype : ATT_I32, shape);
     return att_cross_entropy(graph, logits, target, setup->mixed ? 0 : setup->smoothing);

@@ -16,8 +16,8 @@ typedef struct att_task {
     /* --- targets --- */
     /* Describes the targets of a sample; returns how many there are. Names are literals. */
     int (*fields)(const att_task_setup *setup, att_field fields[ATT_MAX_TARGETS]);
-    /* As in att_target_rules, for these fields; `user` is the att_task_setup. mix: NULL where targets cannot be mixed.
-     */
+    /* As in att_target_rules, for these fields; `user` is the att_task_setup. `mix` is NULL where targets cannot be
+     * mixed. */
     att_status (*fill)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *fields);
     void (*mix)(const void *user, void *const *own, const void *const *other, const att_mixing *mixing);
@@ -34,9 +34,8 @@ typedef struct att_task {
     att_value (*loss)(att_graph *graph, const att_task_setup *setup);
 
     /* --- metrics --- */
-    /* Of what is known after some samples. An empty state is all zeros; what it points to later is the context's
-     * memory.
-     */
+    /* Size of the state: what the metrics know of the samples so far. An empty state is all zeros. Memory that a state
+     * points to comes from the context. */
     size_t state_size;
     /* Adds the samples of a batch. answers: the network's outputs for them, F32, by name. */
     att_status (*observe)(att_context *context, void *state, const att_task_setup *setup, const att_batch *batch,

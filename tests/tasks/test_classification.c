@@ -77,6 +77,20 @@ static void mixed_targets_are_timms(void **state)
     att_dataset_close(&dataset);
 }
 
+static void tasks_are_found_by_name(void **state)
+{
+    scratch *self = *state;
+    att_task_info info;
+    for (int i = 0; i < att_task_count(); i++) {
+        assert_int_equal(att_task_find(self->context, att_task_at(i).name, &info), ATT_OK);
+        assert_string_equal(info.name, att_task_at(i).name);
+        assert_true(info.metric_count > 0 && info.best >= 0 && info.best < info.metric_count);
+        assert_int_equal(att_task_metric(&info, "no metric"), -1);
+    }
+    assert_int_equal(att_task_find(self->context, "no task", &info), ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "there are: classification");
+}
+
 static void a_target_is_a_class_where_nothing_is_mixed(void **state)
 {
     att_dataset *dataset = open_images(*state);
@@ -310,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(answers_are_told_by_class),
         cmocka_unit_test(ranking_orders_classes),
+        scratch_test(tasks_are_found_by_name),
         scratch_test(mixed_targets_are_timms),
         scratch_test(a_target_is_a_class_where_nothing_is_mixed),
         scratch_test(classes_beyond_the_network_are_refused),
