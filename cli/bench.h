@@ -74,7 +74,7 @@ bool bench_wants(const bench_settings *settings, const char *standard, const cha
 /* Wanted case `index`, of --model or else of the standard ones; false past the last. */
 bool bench_case_at(const bench_settings *settings, const char *standard, int index, bench_case *found);
 /* One of `model`, without a name; `attn`: where the flags say nothing of it. */
-void bench_case_of(const bench_settings *settings, const char *model, const char *attn, bool training,
+void bench_case_of(const bench_settings *settings, const char *model, const char *modules, bool training,
                    bench_case *made);
 /* Makes the context with `threads` threads and says in *options, whose network stays in *c, what the flags say of the
  * case. CLI_OK or a code. */

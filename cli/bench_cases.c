@@ -19,12 +19,12 @@ static int img_size_of(const char *model)
     return IMAGENET;
 }
 
-void bench_case_of(const bench_settings *s, const char *model, const char *attn, bool training, bench_case *made)
+void bench_case_of(const bench_settings *s, const char *model, const char *modules, bool training, bench_case *made)
 {
     enum { SMALL_IMAGE = 64, MANY = 128, FEW = 32 };
     *made = (bench_case){.model = model, .network = s->network.options, .training = training};
-    if (*attn && !att_options_find(&made->network, "attn"))
-        att_options_set_text(&made->network, "attn", attn);
+    if (*modules && !att_options_find(&made->network, "modules"))
+        att_options_set_text(&made->network, "modules", modules);
     double size = att_options_number(&made->network, "img_size", img_size_of(model));
     made->batch_size = s->measure.batch_size ? s->measure.batch_size : size < SMALL_IMAGE ? MANY : FEW;
 }
@@ -38,7 +38,7 @@ static bool any_case(const bench_settings *s, int index, bench_case *found)
         return index < 2;
     }
     att_bench_case standard = att_bench_case_at(index);
-    bench_case_of(s, standard.model, standard.attn, standard.training, found);
+    bench_case_of(s, standard.model, standard.modules, standard.training, found);
     snprintf(found->name, sizeof found->name, "%s", standard.name);
     return index < att_bench_case_count();
 }
@@ -199,8 +199,8 @@ void bench_write_case(const bench_call *call, const bench_case *c)
 {
     cli_json_text(call->writer, "case", c->name);
     cli_json_text(call->writer, "model", c->model);
-    if (att_options_find(&c->network, "attn"))
-        cli_json_text(call->writer, "attn", att_options_text(&c->network, "attn"));
+    if (att_options_find(&c->network, "modules"))
+        cli_json_text(call->writer, "attn", att_options_text(&c->network, "modules"));
     cli_json_text(call->writer, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
 }
 

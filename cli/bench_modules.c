@@ -23,11 +23,12 @@ static bool fits_blocks(const att_module *module)
     return module->place == ATT_ON_MAPS;
 }
 
-/* --attn, or none, whose price says how far to trust the others', and each module for feature maps; NULL past the last.
+/* --modules, or none, whose price says how far to trust the others', and each module for feature maps; NULL past the
+ * last.
  */
 static const char *module_text(const bench_settings *s, int index)
 {
-    const char *attn = att_options_text(&s->network.options, "attn");
+    const char *attn = att_options_text(&s->network.options, "modules");
     if (*attn)
         return index == 0 ? attn : NULL;
     if (index-- == 0)
@@ -48,7 +49,7 @@ static bool any_priced(const bench_settings *s, int index, priced *p)
         return false;
     const char *text = module_text(s, index % modules), *model = s->network.model;
     bench_case_of(s, model ? model : STANDARD_MODEL, text, training, &p->with);
-    att_options_set_text(&p->with.network, "attn", text);
+    att_options_set_text(&p->with.network, "modules", text);
     snprintf(p->name, sizeof p->name, "%s/%s", text, training ? "train" : "infer");
     return true;
 }
@@ -84,7 +85,7 @@ static int price(const bench_call *call, const priced *p, station *with, station
     if (code != CLI_OK)
         return code;
     found->size = att_bench_size_of(with->bench);
-    att_options_set_text(&none.with.network, "attn", NONE);
+    att_options_set_text(&none.with.network, "modules", NONE);
     options.network = &none.with.network;
     code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &without->bench));
     for (int turn = -m->warmup; code == CLI_OK && turn < m->repeats; turn++) {
@@ -154,7 +155,7 @@ static void show(const bench_call *call, const priced *p, const bench_price *fou
     att_json_begin_object(w);
     cli_json_text(w, "case", p->name);
     cli_json_text(w, "model", p->with.model);
-    cli_json_text(w, "attn", att_options_text(&p->with.network, "attn"));
+    cli_json_text(w, "attn", att_options_text(&p->with.network, "modules"));
     cli_json_text(w, "precision", att_precision_name(cli_engine_precision(&call->settings->engine)));
     cli_json_integer(w, "batch_size", p->with.batch_size);
     cli_json_number(w, "samples_per_sec", rate);

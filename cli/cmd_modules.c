@@ -35,6 +35,38 @@ static void print_module(const att_module *module)
         print_option(&module->options[i]);
 }
 
+static void print_places(void)
+{
+    for (int f = 0; f < att_model_family_count(); f++) {
+        att_family_info family = att_model_family_at(f);
+        if (family.hook_count > 0)
+            cli_print("\nPlaces in networks of the family \"%s\" (after an @; the first where none is said):\n",
+                      family.name);
+        for (int h = 0; h < family.hook_count; h++)
+            cli_print("  @%-14s %-22s  %s\n", family.hooks[h].name, places[family.hooks[h].place],
+                      family.hooks[h].help);
+    }
+}
+
+/* The places that the module fits. */
+static void write_places(att_json_writer *writer, const att_module *module)
+{
+    att_json_key(writer, "at");
+    att_json_begin_array(writer);
+    for (int f = 0; f < att_model_family_count(); f++) {
+        att_family_info family = att_model_family_at(f);
+        for (int h = 0; h < family.hook_count; h++) {
+            if (family.hooks[h].place != module->place)
+                continue;
+            att_json_begin_object(writer);
+            cli_json_text(writer, "family", family.name);
+            cli_json_text(writer, "place", family.hooks[h].name);
+            att_json_end_object(writer);
+        }
+    }
+    att_json_end_array(writer);
+}
+
 static void write_option(att_json_writer *writer, const att_module_option *option)
 {
     att_json_begin_object(writer);
@@ -66,6 +98,7 @@ static void write_module(att_json_writer *writer, const att_module *module)
     for (int i = 0; i < module->option_count; i++)
         write_option(writer, &module->options[i]);
     att_json_end_array(writer);
+    write_places(writer, module);
     att_json_end_object(writer);
 }
 
@@ -86,9 +119,11 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     (void)operands, (void)count;
     const settings *s = user;
-    if (cli_prints(s->output.json))
+    if (cli_prints(s->output.json)) {
         for (int i = 0; i < att_module_count(); i++)
             print_module(att_module_at(i));
+        print_places();
+    }
     if (!s->output.json)
         return CLI_OK;
     int code = cli_open(cli, 1);
@@ -97,12 +132,17 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 
 const cli_command cli_command_modules = {
     .name = "modules",
-    .summary = "lists what can be put on a network's residual branches",
+    .summary = "lists modules and where they can be put in a network",
     .operands = "",
     .about =
-        "A module's options follow a colon: --broadcast cb_s:init=0.1. Those that work on\n"
-        "tokens fit ViTs, those that work on feature maps convolutional networks.",
-    .example = "  attscope modules",
+        "--modules MODULE[:OPTIONS][@PLACE[:BLOCKS]] puts a module into a network, several are\n"
+        "joined by +. Without a place it goes where most networks have it, without blocks into\n"
+        "all of them. BLOCKS is all, none, every:K, or numbers as 0,2,5-7, of the whole network\n"
+        "or of a stage as layer3:all.",
+    .example =
+        "  attscope modules\n"
+        "  attscope train DATA --model resnet29 --modules se:ratio=8@after_branch:every:2\n"
+        "  attscope train DATA --model vit_tiny_patch16_224 --modules cb@after_attn+cb_s:0-5",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -71,7 +71,7 @@ static const cli_option named_options[] = {
      .advisory = true, CLI_AT(cli_network, model)},
     {"input-size", .kind = CLI_REALS, .value = "C H W", .help = "as timm says it: --in-chans C and --img-size H W",
      CLI_AT(cli_network, input_size), .low = 1, .high = 65536},
-    {"adaptor", .kind = CLI_TEXT, .value = "NAME", .help = "of --attn step, as step:adaptor=NAME",
+    {"adaptor", .kind = CLI_TEXT, .value = "NAME", .help = "of --modules step, as step:adaptor=NAME",
      .choice = choose_adaptor, CLI_AT(cli_network, adaptor)},
     {"adaptor-input", .kind = CLI_TEXT, .value = "NAME", .help = "what that adaptor is told, as step:input=NAME",
      .choice = choose_adaptor_input, CLI_AT(cli_network, adaptor_input)},
@@ -134,6 +134,13 @@ static const cli_option *network_rows(int *count)
     }
     for (int i = 1; i < NAMED; i++)
         rows[made++] = named_options[i];
+    att_family_info old = att_model_old_options();
+    for (int i = 0; i < old.option_count; i++) {
+        key_to_flag(old.options[i].key, names[declared]);
+        rows[made] = cli_declared_row(&old.options[i], names[declared++], offsetof(cli_network, options));
+        rows[made].help = NULL;
+        rows[made++].old = true;
+    }
     *count = made;
     return rows;
 }
@@ -152,24 +159,25 @@ static bool says(const char *attn, const char *option)
 static bool complete_step(cli_network *network, const char *flag, const char *option, const char **value)
 {
     char completed[2 * ATT_OPTION_TEXT_BYTES];
-    const char *attn = att_options_text(&network->options, "attn");
-    size_t named = strcspn(attn, ":");
+    const char *modules = att_options_text(&network->options, "modules");
+    size_t named = strcspn(modules, ":@"), module = strcspn(modules, "@");
     if (!*value)
         return true;
-    if (named != strlen(step) || strncmp(attn, step, named) != 0) {
-        cli_say("--%s %s completes --attn step, but attn is %s", flag, *value, *attn ? attn : "not given");
+    if (named != strlen(step) || strncmp(modules, step, named) != 0) {
+        cli_say("--%s %s completes --modules step, but modules is %s", flag, *value, *modules ? modules : "not given");
         return false;
     }
-    if (says(attn, option)) {
-        cli_say("--%s %s: attn says %s already, in %s; leave one of them out", flag, *value, option, attn);
+    if (says(modules, option)) {
+        cli_say("--%s %s: modules says %s already, in %s; leave one of them out", flag, *value, option, modules);
         return false;
     }
-    snprintf(completed, sizeof completed, "%s%c%s=%s", attn, attn[named] ? ',' : ':', option, *value);
-    if (strlen(completed) >= cli_declared_find("attn")->size) {
-        cli_say("--%s %s makes attn too long: %s", flag, *value, completed);
+    snprintf(completed, sizeof completed, "%.*s%c%s=%s%s", (int)module, modules, named < module ? ',' : ':', option,
+             *value, modules + module);
+    if (strlen(completed) >= cli_declared_find("modules")->size) {
+        cli_say("--%s %s makes modules too long: %s", flag, *value, completed);
         return false;
     }
-    att_options_set_text(&network->options, "attn", completed);
+    att_options_set_text(&network->options, "modules", completed);
     *value = NULL;
     return true;
 }
@@ -201,6 +209,7 @@ static bool complete_size(cli_network *network)
 static bool complete_network(void *values)
 {
     cli_network *network = values;
+    att_model_renew_options(&network->options);
     return complete_size(network) && complete_step(network, "adaptor", "adaptor", &network->adaptor) &&
            complete_step(network, "adaptor-input", "input", &network->adaptor_input);
 }

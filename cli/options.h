@@ -52,6 +52,7 @@ typedef struct cli_option {
     bool empty;                 /* texts: "" is a value of its own */
     bool detailed;              /* texts: one of the choices may be followed by a colon and more */
     bool advisory;              /* texts: the choices are for help and completion; what uses a value judges it */
+    bool old;                   /* taken, but neither shown nor written: what it says goes over into another option */
     bool once; /* belongs to one call, not to a run: left out of args.yaml and refused in config files */
 } cli_option;
 

@@ -176,7 +176,7 @@ att_status cli_options_write(const cli_table *table, att_context *context, const
     int count = 0;
     for (int i = 0; i < cli_option_count(table) && count < MOST; i++) {
         cli_found f = cli_option_at(table, i);
-        if (f.option->once)
+        if (f.option->once || f.option->old)
             continue;
         snprintf(keys[count], KEY, "%s", f.option->name);
         for (char *c = keys[count]; *c; c++)

@@ -1,6 +1,9 @@
 #include "sweep_same.h"
 
+#include <stdio.h>
 #include <string.h>
+
+static const char MODULES[] = "modules";
 
 /* "se" and "se:ratio=16"; false where a text cannot be read. */
 static bool same_module(cli_app *cli, const char *a, const char *b, att_module_choice *choice)
@@ -15,11 +18,20 @@ static bool same_module(cli_app *cli, const char *a, const char *b, att_module_c
     return true;
 }
 
-/* A text that is not given may be the named network's or a checkpoint's own module. */
+/* The part before "@". */
+static void module_of(const char *text, char module[ATT_OPTION_TEXT_BYTES])
+{
+    snprintf(module, ATT_OPTION_TEXT_BYTES, "%.*s", (int)strcspn(text, "@"), text);
+}
+
+/* Texts of one module each. One that is not given may be the named network's or a checkpoint's own. */
 static bool same_module_text(cli_app *cli, const char *a, const char *b)
 {
+    char one[ATT_OPTION_TEXT_BYTES], other[ATT_OPTION_TEXT_BYTES];
     att_module_choice choice;
-    return strcmp(a, b) == 0 || (*a && *b && same_module(cli, a, b, &choice));
+    module_of(a, one);
+    module_of(b, other);
+    return strcmp(one, other) == 0 || (*one && *other && same_module(cli, one, other, &choice));
 }
 
 static bool same_parameters(const att_graph *a, const att_graph *b)
@@ -43,45 +55,36 @@ static bool same_network(cli_app *cli, const cli_network *a, const cli_network *
     return same;
 }
 
-/* `attn` is the module of both. */
-static bool same_places(cli_app *cli, const train_settings *a, const train_settings *b, const char *attn)
+/* Of runs with the same module. */
+static bool same_places(cli_app *cli, const train_settings *a, const train_settings *b)
 {
+    const char *modules = att_options_text(&a->network.options, MODULES),
+               *others = att_options_text(&b->network.options, MODULES);
+    char module[ATT_OPTION_TEXT_BYTES];
     att_module_choice choice;
-    const char *places = att_options_text(&a->network.options, "attn_blocks"),
-               *others = att_options_text(&b->network.options, "attn_blocks");
-    if (strcmp(places, others) == 0)
+    module_of(modules, module);
+    if (strcmp(modules + strcspn(modules, "@"), others + strcspn(others, "@")) == 0)
         return true;
-    if (!*attn || !same_module(cli, attn, attn, &choice))
+    if (!*module || !same_module(cli, module, module, &choice))
         return false;
     if (!choice.module)
         return true;
     return choice.module->parameter && !a->files.initial_checkpoint && same_network(cli, &a->network, &b->network);
 }
 
-static void take_over(const att_option_values *from, const char *key, att_option_values *to)
-{
-    const char *text = att_options_text(from, key);
-    att_options_unset(to, key);
-    if (*text)
-        att_options_set_text(to, key, text);
-}
-
 bool sweep_same_settings(cli_app *cli, const train_settings *a, const train_settings *b)
 {
-    static const char *const modules[] = {"broadcast", "attn"};
-    const att_option_values *options = &a->network.options;
+    const char *modules = att_options_text(&a->network.options, MODULES);
     train_settings other = *b, none;
-    att_option_values *to = &other.network.options;
     other.recipe.seed = a->recipe.seed;
     other.files.output = a->files.output;
     other.files.experiment = a->files.experiment;
-    for (int i = 0; i < 2; i++) {
-        if (!same_module_text(cli, att_options_text(options, modules[i]), att_options_text(to, modules[i])))
-            return false;
-        take_over(options, modules[i], to);
-    }
-    take_over(options, "attn_blocks", to);
+    if (!same_module_text(cli, modules, att_options_text(&b->network.options, MODULES)))
+        return false;
+    att_options_unset(&other.network.options, MODULES);
+    if (*modules)
+        att_options_set_text(&other.network.options, MODULES, modules);
     const cli_table table = {
         .command = "train", .uses = cli_train_uses, .use_count = CLI_TRAIN_USES, .settings = &other, .defaults = &none};
-    return cli_options_same(&table, a) && same_places(cli, a, b, att_options_text(options, "attn"));
+    return cli_options_same(&table, a) && same_places(cli, a, b);
 }

@@ -144,28 +144,19 @@ static void compare_images(cli_app *cli, const att_dataset *data, const att_prep
     att_image_free(cli->context, &image);
 }
 
-/* Which module is in which blocks; a ViT's is in all. */
-static void describe_modules(const att_option_values *o, char *text, size_t size)
+static const char *describe_modules(const att_option_values *options)
 {
-    const char *attn = att_options_text(o, "attn"), *places = att_options_text(o, "attn_blocks");
-    const char *module = *attn ? attn : att_options_text(o, "broadcast");
-    bool everywhere = !*places || strcmp(places, "all") == 0;
-    if (!*module || strcmp(module, "none") == 0)
-        snprintf(text, size, "no module in its blocks");
-    else if (everywhere)
-        snprintf(text, size, "%s in all blocks", module);
-    else
-        snprintf(text, size, "%s in blocks %s", module, places);
+    const char *modules = att_options_text(options, "modules");
+    return strcmp(modules, "none") == 0 ? "no modules" : modules;
 }
 
 static void say_network(cli_app *cli, const cli_train_network *n)
 {
     int classes = att_model_classes(n->model);
-    char modules[512];
-    describe_modules(att_model_options(n->model), modules, sizeof modules);
     cli_note(cli, "trains %s, %d x %d x %d, %d class%s, %lld parameters, %s", n->name, n->preprocess.height,
              n->preprocess.width, n->preprocess.in_chans, classes, classes == 1 ? "" : "es",
-             (long long)att_graph_parameter_elements(att_model_graph(n->model)), modules);
+             (long long)att_graph_parameter_elements(att_model_graph(n->model)),
+             describe_modules(att_model_options(n->model)));
 }
 
 /* Of instruments that compare answers with classes nothing is recorded while images are mixed. */

@@ -92,7 +92,7 @@ int main(void)
     att_options_set(&network, "embed_dim", 32);
     att_options_set(&network, "depth", 2);
     att_options_set(&network, "num_heads", 2);
-    att_options_set_text(&network, "broadcast", "cb"); /* context broadcasting at the end of each MLP */
+    att_options_set_text(&network, "modules", "cb"); /* context broadcasting at the end of each MLP */
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN;
 

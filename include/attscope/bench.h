@@ -31,7 +31,7 @@ extern "C" {
 typedef struct att_bench_case {
     const char *name; /* "seresnet164/train" */
     const char *model;
-    const char *attn; /* the option of that name */
+    const char *modules; /* the option of that name */
     bool training;
 } att_bench_case;
 ATT_API int att_bench_case_count(void);

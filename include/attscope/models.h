@@ -12,6 +12,7 @@
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
 
+#include <attscope/nn.h>
 #include <attscope/options.h>
 #include <attscope/tensors.h>
 #include <attscope/weights.h>
@@ -37,10 +38,17 @@ typedef struct att_family_info {
     const char *name;          /* "vit" */
     const att_option *options; /* in the order in which help shows them */
     int option_count;
+    const att_module_hook *hooks; /* the first is where modules go that are not told where */
+    int hook_count;
 } att_family_info;
 ATT_API int att_model_family_count(void);
 /* All zero past the last. */
 ATT_API att_family_info att_model_family_at(int index);
+/* Options of version 0.1, which files and flags may still hold: "broadcast", "attn", "attn_blocks". Networks have
+ * "modules" in their place. No hooks. */
+ATT_API att_family_info att_model_old_options(void);
+/* Says in "modules" what `options` say in those. Whoever takes options from outside calls it. */
+ATT_API void att_model_renew_options(att_option_values *options);
 /* That of a network of the list, by its name; all zero for other names. */
 ATT_API att_family_info att_model_family_of(const char *network);
 

@@ -121,6 +121,13 @@ ATT_API const att_module *att_module_at(int index);
 /* "none", then the names of the modules that fit a place; NULL past the last. */
 ATT_API const char *att_module_name(att_module_place place, int index);
 
+/* A point of a network where modules can be put. Each family of networks has some (attscope/models.h). */
+typedef struct att_module_hook {
+    const char *name; /* "after_mlp" */
+    const char *help; /* one line */
+    att_module_place place;
+} att_module_hook;
+
 /* A module with its options' values, said in text: "none", "cb", "cb_s:init=0.1", "step:adaptor=style,input=both". */
 typedef struct att_module_choice {
     const att_module *module; /* NULL: none */

@@ -7,7 +7,7 @@
  *     att_option_values options = att_options_none();
  *     att_options_set(&options, "depth", 4);
  *     att_options_set_sides(&options, "img_size", 96, 128);
- *     att_options_set_text(&options, "attn", "se:ratio=8");
+ *     att_options_set_text(&options, "modules", "cb_s@after_attn:0-5");
  *     att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model);
  */
 #ifndef ATTSCOPE_OPTIONS_H
@@ -50,7 +50,7 @@ typedef struct att_option {
     size_t offset, size; /* of the member that holds it in the struct of whoever declares it; 0 for others */
 } att_option;
 
-enum { ATT_OPTION_KEY = 24, ATT_OPTION_TEXT_BYTES = 128, ATT_MOST_OPTIONS = 48 };
+enum { ATT_OPTION_KEY = 24, ATT_OPTION_TEXT_BYTES = 256, ATT_MOST_OPTIONS = 48 };
 
 /* One value: numbers or a text. */
 typedef struct att_option_value {

@@ -45,17 +45,6 @@ void att_options_size(const att_option_values *options, att_preprocess *preproce
     preprocess->in_chans = (int)att_options_number(options, "in_chans", preprocess->in_chans);
 }
 
-att_status att_options_check_attn(att_context *context, const att_option_values *options,
-                                  const att_option_values *known)
-{
-    const char *own = att_options_text(known, "attn"), *places = att_options_text(options, "attn_blocks");
-    bool has_module = *own && strcmp(own, "none") != 0;
-    if (!*places || att_options_find(options, "attn") || has_module)
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_ARGUMENT,
-                    "attn_blocks \"%s\" says which blocks have a module, but attn does not say which module", places);
-}
-
 bool att_options_agree(const att_option_values *found, const att_option_values *own)
 {
     for (int i = 0; i < found->count; i++) {

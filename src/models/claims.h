@@ -34,11 +34,6 @@ void att_options_forget_training(att_option_values *options);
 /* Puts img_size and in_chans into *preprocess, where they are said. */
 void att_options_size(const att_option_values *options, att_preprocess *preprocess);
 
-/* ERR_ARGUMENT where attn_blocks is said and no module is: neither in `options` nor in `known`, where it would be from.
- */
-att_status att_options_check_attn(att_context *context, const att_option_values *options,
-                                  const att_option_values *known);
-
 /* A value as files give it. */
 typedef struct att_fact {
     enum { ATT_FACT_TEXT, ATT_FACT_NUMBERS, ATT_FACT_OTHER } kind;

@@ -9,6 +9,7 @@
 
 #include "core/options.h"
 #include "models/claims.h"
+#include "models/placement.h"
 #include "models/regrid.h"
 
 /* What a head can read of a network: each ATT_NONE where the family has none. */
@@ -51,6 +52,7 @@ typedef struct att_family {
     const char *name;                        /* "vit" */
     const char *mark;                        /* a tensor that every network of it has: "patch_embed.proj.weight" */
     const att_option_table *options;         /* ATT_SHARED_OPTIONS among them */
+    att_hooks hooks;                         /* where modules can be put; the option "modules" says which */
     const att_idle_argument *idle_arguments; /* up to a key NULL */
     att_classifier_form (*classifier)(const void *options);
     int variant_count;
@@ -89,44 +91,63 @@ typedef struct att_family {
 /* Options that every family declares, and their members, of a struct `type`. */
 #define ATT_SHARED_MEMBERS                  \
     int img_size[2], in_chans, num_classes; \
+    char modules[ATT_OPTION_TEXT_BYTES];    \
     double drop_rate, drop_path_rate
-#define ATT_SHARED_OPTIONS(type)                                                                          \
-    {.key = "img_size",                                                                                   \
-     .kind = ATT_OPTION_SIDES,                                                                            \
-     .value = "H [W]",                                                                                    \
-     .help = "pixels of an image, height and width; one number is both",                                  \
-     .low = 1,                                                                                            \
-     .high = 65536,                                                                                       \
-     ATT_OPTION_AT(type, img_size)},                                                                      \
-        {.key = "in_chans",                                                                               \
-         .kind = ATT_OPTION_WHOLE,                                                                        \
-         .value = "N",                                                                                    \
-         .help = "channels of an image: 1 or 3",                                                          \
-         .low = 1,                                                                                        \
-         .high = 3,                                                                                       \
-         .free = true,                                                                                    \
-         ATT_OPTION_AT(type, in_chans)},                                                                  \
-        {.key = "num_classes",                                                                            \
-         .kind = ATT_OPTION_WHOLE,                                                                        \
-         .value = "N",                                                                                    \
-         .help = "classes, the outputs of the classifier; 0: no classifier",                              \
-         .low = 0,                                                                                        \
-         .high = 10000000,                                                                                \
-         .free = true,                                                                                    \
-         ATT_OPTION_AT(type, num_classes)},                                                               \
-        {.key = "drop_rate",                                                                              \
-         .kind = ATT_OPTION_REAL,                                                                         \
-         .value = "X",                                                                                    \
-         .help = "dropout before the head",                                                               \
-         .high = 0.999999,                                                                                \
-         .free = true,                                                                                    \
-         .training = true,                                                                                \
-         ATT_OPTION_AT(type, drop_rate)},                                                                 \
-    {                                                                                                     \
-        .key = "drop_path_rate", .kind = ATT_OPTION_REAL, .value = "X",                                   \
-        .help = "drop path of the last block; rises from 0 in the first", .high = 0.999999, .free = true, \
-        .training = true, ATT_OPTION_AT(type, drop_path_rate)                                             \
+#define ATT_SHARED_OPTIONS(type)                                                                           \
+    {.key = "img_size",                                                                                    \
+     .kind = ATT_OPTION_SIDES,                                                                             \
+     .value = "H [W]",                                                                                     \
+     .help = "pixels of an image, height and width; one number is both",                                   \
+     .low = 1,                                                                                             \
+     .high = 65536,                                                                                        \
+     ATT_OPTION_AT(type, img_size)},                                                                       \
+        {.key = "in_chans",                                                                                \
+         .kind = ATT_OPTION_WHOLE,                                                                         \
+         .value = "N",                                                                                     \
+         .help = "channels of an image: 1 or 3",                                                           \
+         .low = 1,                                                                                         \
+         .high = 3,                                                                                        \
+         .free = true,                                                                                     \
+         ATT_OPTION_AT(type, in_chans)},                                                                   \
+        {.key = "num_classes",                                                                             \
+         .kind = ATT_OPTION_WHOLE,                                                                         \
+         .value = "N",                                                                                     \
+         .help = "classes, the outputs of the classifier; 0: no classifier",                               \
+         .low = 0,                                                                                         \
+         .high = 10000000,                                                                                 \
+         .free = true,                                                                                     \
+         ATT_OPTION_AT(type, num_classes)},                                                                \
+        {.key = "modules",                                                                                 \
+         .kind = ATT_OPTION_TEXT,                                                                          \
+         .value = "LIST",                                                                                  \
+         .help =                                                                                           \
+             "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, cb@after_attn+cb_s:0-5; " \
+             "attscope modules lists both",                                                                \
+         .choice = att_module_choice_name,                                                                 \
+         .detailed = true,                                                                                 \
+         .free = true,                                                                                     \
+         ATT_OPTION_AT(type, modules)},                                                                    \
+        {.key = "drop_rate",                                                                               \
+         .kind = ATT_OPTION_REAL,                                                                          \
+         .value = "X",                                                                                     \
+         .help = "dropout before the head",                                                                \
+         .high = 0.999999,                                                                                 \
+         .free = true,                                                                                     \
+         .training = true,                                                                                 \
+         ATT_OPTION_AT(type, drop_rate)},                                                                  \
+    {                                                                                                      \
+        .key = "drop_path_rate", .kind = ATT_OPTION_REAL, .value = "X",                                    \
+        .help = "drop path of the last block; rises from 0 in the first", .high = 0.999999, .free = true,  \
+        .training = true, ATT_OPTION_AT(type, drop_path_rate)                                              \
     }
+
+/* "none", then every module; NULL past the last. */
+const char *att_module_choice_name(int index);
+extern const att_option_table att_old_options;
+
+/* "none", then every module; NULL past the last. */
+const char *att_module_choice_name(int index);
+extern const att_option_table att_old_options;
 
 const att_family *att_model_family(const att_model *model);
 /* The struct of the model's options, complete. */

@@ -152,6 +152,7 @@ static att_status take_parts(search *s, const char *from, const char *look_from,
 {
     att_network_name name;
     att_variant variant;
+    att_model_renew_options(&said->options);
     if (!says_look(said))
         look_from = from; /* the name's tag may say something */
     if (said->name[0]) {
@@ -238,13 +239,6 @@ static att_status take_all(search *s, const char *name, const att_option_values 
 
 /* --- without a name ---------------------------------------------------------------------------------------------- */
 
-/* Names before a colon are the same. */
-static bool is_same_module(const char *found, const char *own)
-{
-    size_t length = strcspn(own, ":");
-    return strcspn(found, ":") == length && strncmp(found, own, length) == 0;
-}
-
 /* Whether a variant, changed as `changes` say (NULL: unchanged), has what the tensors say. */
 static bool fits(att_context *context, att_variant variant, const att_option_values *changes,
                  const att_option_values *found)
@@ -254,7 +248,7 @@ static bool fits(att_context *context, att_variant variant, const att_option_val
     att_variant_defaults(&variant, changes, &own, &preprocess);
     att_options_fill(&changed, &own);
     return att_family_complete(context, variant.family, &changed) == ATT_OK && att_options_agree(found, &changed) &&
-           is_same_module(att_options_text(found, "attn"), att_options_text(&changed, "attn"));
+           att_placed_same(att_options_text(found, "modules"), att_options_text(&changed, "modules"));
 }
 
 /* Appends the names of the variants that fit when changed so. */
@@ -272,7 +266,7 @@ static void list_fitting(const search *s, const att_option_values *changes, cons
 /* What is said beside a residual network's name without making it another: of what was found. */
 static att_option_values said_beside(const att_option_values *found)
 {
-    static const char *const keys[] = {"attn", "attn_blocks", "stem_type", "width"};
+    static const char *const keys[] = {"modules", "stem_type", "width"};
     att_option_values beside = att_options_none();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         att_option_copy(keys[i], found, &beside);
@@ -371,10 +365,8 @@ static att_status check_name(const search *s, att_variant variant)
     bool known = find_nearest(s, &n) == ATT_OK && !n.names.failed && n.names.length > 0;
     att_option_values changes = s->claims.options;
     att_options_unset(&n.found, "img_size");
-    if (strcmp(att_options_text(&n.found, "attn"), "none") == 0) {
-        att_options_unset(&changes, "attn"); /* a module that is put onto the weights is no other network */
-        att_options_unset(&changes, "attn_blocks");
-    }
+    if (strcmp(att_options_text(&n.found, "modules"), "none") == 0)
+        att_options_unset(&changes, "modules"); /* a module that is put onto the weights is no other network */
     bool by_caller = s->name_from == CALLER;
     att_status status = ATT_OK;
     if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.beside, &n.found))
@@ -405,18 +397,13 @@ static void settle_classes(const search *s, const att_option_values *found, att_
         att_option_copy(key, found, options);
 }
 
-/* A value whose presence alone shows in tensors is the variant's; a module that is named alone leaves its options to
- * the tensors. */
-static void settle_details(const att_option_table *table, const att_option_values *own, att_option_values *found,
-                           att_option_values *options)
+/* A value whose presence alone shows in tensors is the variant's. */
+static void settle_present(const att_option_table *table, const att_option_values *own, att_option_values *found)
 {
     for (int i = 0; i < table->count; i++) {
-        const att_option *option = &table->options[i];
-        const char *key = option->key, *said = att_options_text(options, key), *seen = att_options_text(found, key);
-        if (option->presence && att_options_number(found, key, 0) > 0 && att_options_number(own, key, 0) > 0)
+        const char *key = table->options[i].key;
+        if (table->options[i].presence && att_options_number(found, key, 0) > 0 && att_options_number(own, key, 0) > 0)
             att_option_copy(key, own, found);
-        if (option->detailed && *said && !strchr(said, ':') && is_same_module(seen, said))
-            att_option_copy(key, found, options);
     }
 }
 
@@ -437,11 +424,12 @@ static att_status settle_options(const search *s, const att_variant *variant, at
     *options = s->claims.options;
     settle_classes(s, &found, options);
     ATT_TRY(att_family_check(s->context, family, options));
-    ATT_TRY(att_options_check_attn(s->context, options, &found));
+    const char *seen = att_options_text(&found, "modules");
+    ATT_TRY(att_placed_complete(s->context, *seen ? seen : att_options_text(own, "modules"), options));
     if (family->check_unsaid)
         ATT_TRY(
             family->check_unsaid(s->context, s->file, &(att_unsaid){s->path, s->claims.name, options, &found, own}));
-    settle_details(family->options, own, &found, options);
+    settle_present(family->options, own, &found);
     att_options_fill(options, &found);
     att_options_fill(options, own);
     att_options_forget_training(options);

@@ -384,6 +384,7 @@ static att_status read_made_for(loading *l)
     att_claims claims = att_claims_none();
     if (text)
         ATT_TRY(att_claims_parse(l->context, att_tensors_path(l->file), text, &claims));
+    att_model_renew_options(&claims.options);
     l->made_for = claims.options;
     return ATT_OK;
 }

@@ -48,8 +48,13 @@ int att_model_family_count(void)
 att_family_info att_model_family_at(int index)
 {
     const att_family *family = att_family_at(index);
-    return family ? (att_family_info){family->name, family->options->options, family->options->count}
-                  : (att_family_info){0};
+    if (!family)
+        return (att_family_info){0};
+    return (att_family_info){.name = family->name,
+                             .options = family->options->options,
+                             .option_count = family->options->count,
+                             .hooks = family->hooks.items,
+                             .hook_count = family->hooks.count};
 }
 
 att_family_info att_model_family_of(const char *network)
@@ -63,10 +68,15 @@ att_family_info att_model_family_of(const char *network)
 
 const att_option *att_family_option(const char *key)
 {
-    const att_option *option = NULL;
+    const att_option *option = att_option_find(&att_old_options, key);
     for (int f = 0; f < FAMILY_COUNT && !option; f++)
         option = att_option_find(families[f]->options, key);
     return option;
+}
+
+const char *att_module_choice_name(int index)
+{
+    return index == 0 ? "none" : index <= att_module_count() ? att_module_at(index - 1)->name : NULL;
 }
 
 const att_family *att_family_shown(const att_tensors *file)
@@ -210,10 +220,12 @@ static att_status settle(att_model *model, const att_variant *variant, const att
     att_option_values own;
     att_variant_defaults(variant, options, &own, &model->preprocess);
     model->options = options ? *options : att_options_none();
+    att_model_renew_options(&model->options);
     model->name = variant->family->variant(variant->index).name;
     model->family = variant->family;
     ATT_TRY(att_family_check(model->context, model->family, &model->options));
-    ATT_TRY(att_options_check_attn(model->context, &model->options, &own));
+    if (*att_options_text(&model->options, "modules") == '@')
+        ATT_TRY(att_placed_complete(model->context, att_options_text(&own, "modules"), &model->options));
     att_options_fill(&model->options, &own);
     ATT_TRY(complete(model->context, model->family, &model->options, &model->settings));
     att_options_size(&model->options, &model->preprocess);

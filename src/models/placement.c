@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/module_options.h"
 
 int att_stages_total(const att_stages *stages)
 {
@@ -27,7 +28,7 @@ typedef struct reading {
 static att_status fail_item(const reading *r, const char *item)
 {
     return att_fail(r->context, ATT_ERR_ARGUMENT,
-                    "attn_blocks \"%s\": \"%s\" is none of all, none, every:K, a block as 3 and blocks as 5-7, with or "
+                    "modules \"%s\": \"%s\" is none of all, none, every:K, a block as 3 and blocks as 5-7, with or "
                     "without a stage before it as in layer2:all",
                     r->text, item);
 }
@@ -68,7 +69,7 @@ static att_status read_stage(reading *r, const char **item)
         return ATT_OK;
     if (stage < 1 || stage > r->stages->count)
         return att_fail(r->context, ATT_ERR_ARGUMENT,
-                        "attn_blocks \"%s\": there is no stage %d; the network has layer1 to layer%d", r->text, stage,
+                        "modules \"%s\": there is no stage %d; the network has layer1 to layer%d", r->text, stage,
                         r->stages->count);
     r->stage = stage;
     *item = colon + 1;
@@ -81,8 +82,8 @@ static att_status fail_range(const reading *r, int from, int to, int count)
     if (r->stage)
         snprintf(place, sizeof place, "layer%d", r->stage);
     if (from > to)
-        return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": %d-%d runs backwards", r->text, from, to);
-    return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": there is no block %d; %s has blocks 0 to %d",
+        return att_fail(r->context, ATT_ERR_ARGUMENT, "modules \"%s\": %d-%d runs backwards", r->text, from, to);
+    return att_fail(r->context, ATT_ERR_ARGUMENT, "modules \"%s\": there is no block %d; %s has blocks 0 to %d",
                     r->text, to, place, count - 1);
 }
 
@@ -100,7 +101,7 @@ static att_status choose(reading *r, bool with, int from, int to, int step)
         return fail_range(r, from, to, count);
     for (int b = from; b <= to; b += step) {
         if (r->named[first + b])
-            return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": block %d%s is named twice", r->text, b,
+            return att_fail(r->context, ATT_ERR_ARGUMENT, "modules \"%s\": block %d%s is named twice", r->text, b,
                             in_stage(r, (char[16]){0}));
         r->named[first + b] = true;
         r->chosen[first + b] = with;
@@ -110,7 +111,7 @@ static att_status choose(reading *r, bool with, int from, int to, int step)
 
 static att_status fail_period(const reading *r, int period, int count)
 {
-    return att_fail(r->context, ATT_ERR_ARGUMENT, "attn_blocks \"%s\": every:%d, but %s has %d blocks", r->text, period,
+    return att_fail(r->context, ATT_ERR_ARGUMENT, "modules \"%s\": every:%d, but %s has %d blocks", r->text, period,
                     r->stage ? "the stage" : "the network", count);
 }
 
@@ -198,6 +199,166 @@ bool att_placement_format(const bool *chosen, const att_stages *stages, char *te
     return (period == 0 && text[0]) || snprintf(text, size, "%s", word) < (int)size;
 }
 
+/* --- modules ----------------------------------------------------------------------------------------------------- */
+
+static const char KEY[] = "modules";
+
+static const char *hook_name(const void *hooks, int index)
+{
+    return ((const att_hooks *)hooks)->items[index].name;
+}
+
+static att_status find_hook(att_context *context, const att_hooks *hooks, const char *name, int *hook)
+{
+    char names[128] = "";
+    for (int i = 0; i < hooks->count; i++) {
+        if (strcmp(hooks->items[i].name, name) == 0) {
+            *hook = i;
+            return ATT_OK;
+        }
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", hooks->items[i].name);
+    }
+    const char *nearest = att_text_nearest(name, hook_name, hooks, hooks->count);
+    if (nearest)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: this network has no \"@%.32s\"; did you mean \"@%s\"?", KEY,
+                        name, nearest);
+    return att_fail(context, ATT_ERR_ARGUMENT, "%s: this network has no \"@%.32s\", only %s", KEY, name, names);
+}
+
+/* Without a hook the first is taken that the module fits. */
+static int default_hook(const att_hooks *hooks, const att_module *module)
+{
+    for (int i = 0; i < hooks->count; i++)
+        if (module && hooks->items[i].place == module->place)
+            return i;
+    return 0;
+}
+
+static att_status check_fit(att_context *context, const att_hooks *hooks, const att_placed_module *placed)
+{
+    static const char *const places[] = {
+#define PLACE_TEXT(name, rank, text) text,
+        ATT_MODULE_PLACE_LIST(PLACE_TEXT)
+#undef PLACE_TEXT
+    };
+    const att_module *module = placed->choice.module;
+    const att_module_hook *hook = &hooks->items[placed->hook];
+    if (!module || module->place == hook->place)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT, "%s: module \"%s\" works on %s, and \"@%s\" has %s", KEY, module->name,
+                    places[module->place], hook->name, places[hook->place]);
+}
+
+/* item: "se:ratio=8@after_branch:every:2", which is cut apart. */
+static att_status parse_placed(att_context *context, const att_hooks *hooks, const att_stages *stages, char *item,
+                               att_placed_module *placed)
+{
+    char *hook = strchr(item, '@'), *places = NULL;
+    if (hook) {
+        *hook++ = '\0';
+        places = strchr(hook, ':');
+    }
+    if (places)
+        *places++ = '\0';
+    ATT_TRY(att_module_parse(context, item, &placed->choice));
+    if (placed->choice.module && hooks->count == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: this network has no place for modules", KEY);
+    placed->hook = default_hook(hooks, placed->choice.module);
+    if (hook)
+        ATT_TRY(find_hook(context, hooks, hook, &placed->hook));
+    ATT_TRY(check_fit(context, hooks, placed));
+    return att_placement_parse(context, places ? places : "all", stages, placed->at);
+}
+
+att_status att_modules_parse(att_context *context, const att_hooks *hooks, const att_stages *stages, const char *text,
+                             att_modules *modules)
+{
+    char copy[ATT_OPTION_TEXT_BYTES];
+    *modules = (att_modules){.count = 0};
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *item = copy, *next; item; item = next) {
+        next = strchr(item, '+');
+        if (next)
+            *next++ = '\0';
+        if (modules->count == ATT_MOST_MODULES)
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": a network has at most %d of them", KEY, text,
+                            ATT_MOST_MODULES);
+        att_placed_module *placed = &modules->items[modules->count];
+        ATT_TRY(parse_placed(context, hooks, stages, item, placed));
+        if (!placed->choice.module && (modules->count > 0 || next || strchr(text, '@')))
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": \"none\" stands alone", KEY, text);
+        modules->count += placed->choice.module != NULL;
+    }
+    return ATT_OK;
+}
+
+bool att_placed_format(const char *module, const att_hooks *hooks, int hook, const bool *chosen,
+                       const att_stages *stages, char *text, size_t size)
+{
+    char places[ATT_OPTION_TEXT_BYTES];
+    if (!att_placement_format(chosen, stages, places, sizeof places))
+        return false;
+    bool everywhere = strcmp(places, "all") == 0;
+    if (everywhere && hook == 0)
+        return snprintf(text, size, "%s", module) < (int)size;
+    return snprintf(text, size, "%s@%s%s%s", module, hooks->items[hook].name, everywhere ? "" : ":",
+                    everywhere ? "" : places) < (int)size;
+}
+
+bool att_modules_any(const att_modules *modules, int hook, int block)
+{
+    for (int i = 0; i < modules->count; i++)
+        if (modules->items[i].hook == hook && modules->items[i].at[block])
+            return true;
+    return false;
+}
+
+att_value att_modules_apply(const att_modules *modules, int hook, int block, const att_scope *scope, att_value branch,
+                            att_value identity)
+{
+    for (int i = 0; i < modules->count; i++) {
+        const att_placed_module *placed = &modules->items[i];
+        att_module_choice choice = placed->choice;
+        if (placed->hook != hook || !placed->at[block])
+            continue;
+        if (placed->hidden[block] > 0)
+            att_module_set_hidden(&choice, placed->hidden[block]);
+        branch = att_module_apply(&choice, scope, branch, identity);
+    }
+    return branch;
+}
+
+size_t att_placed_module_length(const char *text)
+{
+    return strcspn(text, "@");
+}
+
+bool att_placed_same(const char *a, const char *b)
+{
+    size_t length = strcspn(a, ":@");
+    bool none = (!*a || strcmp(a, "none") == 0) && (!*b || strcmp(b, "none") == 0);
+    return none || (!strchr(a, '+') && !strchr(b, '+') && strcspn(b, ":@") == length && strncmp(a, b, length) == 0);
+}
+
+att_status att_placed_complete(att_context *context, const char *known, att_option_values *said)
+{
+    char text[2 * ATT_OPTION_TEXT_BYTES];
+    const char *own = att_options_text(said, KEY);
+    bool any = *own == '@', none = !*known || strcmp(known, "none") == 0;
+    if (any && (none || strchr(known, '+')))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "%s \"%s\" says where a module is, but the network has %s: say which one", KEY, own,
+                        none ? "none" : "several");
+    if (!*own || none || (!any && !att_placed_same(own, known)))
+        return ATT_OK;
+    size_t own_length = att_placed_module_length(own), known_length = att_placed_module_length(known);
+    bool has_options = memchr(own, ':', own_length) != NULL;
+    const char *module = has_options ? own : known, *place = own[own_length] ? own + own_length : known + known_length;
+    snprintf(text, sizeof text, "%.*s%s", (int)(has_options ? own_length : known_length), module, place);
+    att_options_set_text(said, KEY, text);
+    return ATT_OK;
+}
+
 /* --- widths ------------------------------------------------------------------------------------------------------ */
 
 /* Reads "5x2" or "10" up to a comma or the end. */
@@ -234,16 +395,16 @@ att_status att_widths_parse(att_context *context, const char *text, const bool *
         int64_t width, count;
         if (!read_run(&at, &width, &count))
             return att_fail(context, ATT_ERR_ARGUMENT,
-                            "attn_hidden \"%s\": widths of blocks were expected, as in \"3x2,5x2,10\"", text);
+                            "modules_hidden \"%s\": widths of blocks were expected, as in \"3x2,5x2,10\"", text);
         for (; count > 0 && block < total; count--, block = next_chosen(chosen, total, block + 1))
             widths[block] = (int)width;
         if (count > 0)
             return att_fail(context, ATT_ERR_ARGUMENT,
-                            "attn_hidden \"%s\": it has more widths than blocks with a module", text);
+                            "modules_hidden \"%s\": it has more widths than blocks with a module", text);
     }
     if (block < total)
-        return att_fail(context, ATT_ERR_ARGUMENT, "attn_hidden \"%s\": it has fewer widths than blocks with a module",
-                        text);
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "modules_hidden \"%s\": it has fewer widths than blocks with a module", text);
     return ATT_OK;
 }
 

@@ -53,7 +53,7 @@ static const struct resnet_variant {
     const resnet_style *style;
     const char *layers; /* NULL: from the depth */
     int depth, cardinality, base_width;
-    const char *attn;
+    const char *modules;
     int img_size;
     double crop_pct;
     const resnet_look *look;
@@ -173,8 +173,7 @@ static void resnet_defaults(int index, const att_option_values *said, att_option
     snprintf(o.stem_type, sizeof o.stem_type, "%s", style->stem_type);
     snprintf(o.shortcut, sizeof o.shortcut, "%s", style->shortcut);
     snprintf(o.layers, sizeof o.layers, "%s", variant->layers ? variant->layers : "");
-    snprintf(o.attn, sizeof o.attn, "%s", variant->attn);
-    snprintf(o.attn_blocks, sizeof o.attn_blocks, "all");
+    snprintf(o.modules, sizeof o.modules, "%s", variant->modules);
     att_options_write(&att_resnet_table, &o, options);
 }
 
@@ -201,12 +200,18 @@ static const att_idle_argument resnet_idle[] = {
     {NULL, NULL},
 };
 
+static const att_module_hook hooks[] = {
+    {"after_branch", "at the end of a residual branch, before the addition", ATT_ON_MAPS},
+};
+const att_hooks att_resnet_hooks = {hooks, sizeof hooks / sizeof *hooks};
+
 extern const att_family att_family_resnet;
 
 const att_family att_family_resnet = {
     .name = "resnet",
     .mark = "layer1.0.conv1.weight",
     .options = &att_resnet_table,
+    .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .idle_arguments = resnet_idle,
     .classifier = resnet_classifier,
     .variant_count = sizeof variants / sizeof *variants,

@@ -18,12 +18,15 @@ typedef struct att_resnet_options {
     int depth, width, cardinality, base_width;
     int zero_init_last;
     char global_pool[8], block[12], stem_type[12], shortcut[12], layers[24];
-    char attn[64], attn_blocks[128];
-    /* The module's option `hidden` block by block, for the blocks that have the module, in order: "3x2,5x2,10" is
-     * 3, 3, 5, 5, 10; "": as attn says in all of them. */
-    char attn_hidden[128];
+    /* The module's option `hidden` block by block, for the blocks that have the first module, in order: "3x2,5x2,10" is
+     * 3, 3, 5, 5, 10; "": as `modules` says in all of them. */
+    char modules_hidden[128];
 } att_resnet_options;
 extern const att_option_table att_resnet_table;
+
+/* Where modules can be put, in the order of att_resnet_hooks. */
+enum { ATT_RESNET_AFTER_BRANCH };
+extern const att_hooks att_resnet_hooks;
 
 /* What options say, read. */
 typedef struct att_resnet {
@@ -32,16 +35,11 @@ typedef struct att_resnet {
     att_resnet_stem stem;
     att_resnet_shortcut shortcut;
     att_stages stages;
-    att_module_choice attn;
-    bool attn_at[ATT_BLOCKS];
-    int attn_hidden[ATT_BLOCKS]; /* 0: as attn says */
+    att_modules modules;
 } att_resnet;
 
 /* ERR_ARGUMENT where the options do not go together. *net refers to them. */
 att_status att_resnet_read(att_context *context, const att_resnet_options *options, att_resnet *net);
-
-/* The module of block `index`, with the block's own hidden width. */
-att_module_choice att_resnet_attn(const att_resnet *net, int index);
 
 /* Layers with weights, shortcuts aside. */
 int att_resnet_depth(att_resnet_block block, const att_stages *stages);

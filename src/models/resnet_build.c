@@ -116,10 +116,7 @@ static att_value build_block(const resnet_build *build, const place *at, att_val
 {
     const att_resnet *net = build->net;
     att_value branch = build_branch(build, at, x), identity = build_shortcut(build, at, x);
-    if (net->attn_at[at->index]) {
-        att_module_choice attn = att_resnet_attn(net, at->index);
-        branch = att_module_apply(&attn, &at->scope, branch, identity);
-    }
+    branch = att_modules_apply(&net->modules, ATT_RESNET_AFTER_BRANCH, at->index, &at->scope, branch, identity);
     att_scope drop = att_scope_in(&at->scope, "drop_path"), add = att_scope_in(&at->scope, "add");
     att_scope_enter(&drop);
     branch = att_drop_path(build->graph, branch, drop_path_of(net, at->index));

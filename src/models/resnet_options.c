@@ -33,12 +33,6 @@ static const char *pool_names(int index)
     return index == 0 ? "avg" : NULL;
 }
 
-/* "none", then the modules that fit a branch of maps. */
-static const char *attn_names(int index)
-{
-    return att_module_name(ATT_ON_MAPS, index);
-}
-
 #define RESNET(member) ATT_OPTION_AT(att_resnet_options, member)
 static const att_option resnet_options[] = {
     ATT_SHARED_OPTIONS(att_resnet_options),
@@ -67,12 +61,7 @@ static const att_option resnet_options[] = {
      .low = 1, .high = 65536, RESNET(base_width)},
     {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
      .free = true, RESNET(zero_init_last)},
-    {"attn", .kind = ATT_OPTION_TEXT, .value = "MODULE",
-     .help = "at the end of residual branches, options behind a colon as in se:ratio=8", .choice = attn_names,
-     .detailed = true, .free = true, RESNET(attn)},
-    {"attn_blocks", .kind = ATT_OPTION_TEXT, .value = "WHERE",
-     .help = "which have it: all, none, every:K, 0,2,5-7; of a stage: layer3:all", .free = true, RESNET(attn_blocks)},
-    {"attn_hidden", .kind = ATT_OPTION_TEXT, .free = true, .internal = true, RESNET(attn_hidden)},
+    {"modules_hidden", .kind = ATT_OPTION_TEXT, .free = true, .internal = true, RESNET(modules_hidden)},
 };
 
 ATT_FAMILY_FITS(att_resnet_options);
@@ -198,14 +187,15 @@ static att_status check_widths(att_context *context, const att_resnet_options *o
 
 static att_status read_hidden(att_context *context, const att_resnet_options *options, att_resnet *net)
 {
-    att_module_choice choice = net->attn;
-    if (!options->attn_hidden[0])
+    att_placed_module *placed = &net->modules.items[0];
+    att_module_choice choice = placed->choice;
+    if (!options->modules_hidden[0])
         return ATT_OK;
-    if (!att_module_set_hidden(&choice, 1))
-        return att_fail(context, ATT_ERR_ARGUMENT, "attn_hidden \"%s\": the module \"%s\" has no hidden width",
-                        options->attn_hidden, options->attn);
-    return att_widths_parse(context, options->attn_hidden, net->attn_at, att_stages_total(&net->stages),
-                            net->attn_hidden);
+    if (net->modules.count != 1 || !att_module_set_hidden(&choice, 1))
+        return att_fail(context, ATT_ERR_ARGUMENT, "modules_hidden \"%s\": the module \"%s\" has no hidden width",
+                        options->modules_hidden, options->modules);
+    return att_widths_parse(context, options->modules_hidden, placed->at, att_stages_total(&net->stages),
+                            placed->hidden);
 }
 
 att_status att_resnet_read(att_context *context, const att_resnet_options *options, att_resnet *net)
@@ -224,17 +214,8 @@ att_status att_resnet_read(att_context *context, const att_resnet_options *optio
     if (net->block == ATT_PREACT && options->zero_init_last)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "zero_init_last: the branches of pre-activation blocks do not end in a norm");
-    ATT_TRY(att_module_parse(context, options->attn, &net->attn));
-    ATT_TRY(att_placement_parse(context, options->attn_blocks, &net->stages, net->attn_at));
+    ATT_TRY(att_modules_parse(context, &att_resnet_hooks, &net->stages, options->modules, &net->modules));
     return read_hidden(context, options, net);
-}
-
-att_module_choice att_resnet_attn(const att_resnet *net, int index)
-{
-    att_module_choice choice = net->attn;
-    if (net->attn_hidden[index] > 0)
-        att_module_set_hidden(&choice, net->attn_hidden[index]);
-    return choice;
 }
 
 att_status att_resnet_complete(att_context *context, void *options)

@@ -369,30 +369,27 @@ static void list_blocks(const seen *s, const att_stages *stages, bool chosen[ATT
             chosen[count++] = s->bears[i][b];
 }
 
-static att_status read_options(const seen *s, const att_stages *stages, att_option_values *found)
+/* The module with its options, as far as tensors show them. */
+static att_status read_options(const seen *s, const att_stages *stages, char *text, size_t size)
 {
     att_module_site sites[ATT_BLOCKS];
     att_module_places places = {s->file, sites, list_sites(s, stages, sites), att_resnet_alias};
-    char attn[sizeof((att_resnet_options *)0)->attn];
-    ATT_TRY(att_module_options_infer(s->context, &places, s->module, attn, sizeof attn));
-    att_options_set_text(found, "attn", attn);
-    return ATT_OK;
+    return att_module_options_infer(s->context, &places, s->module, text, size);
 }
 
 static att_status read_module(const seen *s, const att_stages *stages, att_option_values *found)
 {
     bool chosen[ATT_BLOCKS] = {false};
-    char places[sizeof((att_resnet_options *)0)->attn_blocks];
-    att_options_set_text(found, "attn", "none");
-    if (!s->module)
-        return ATT_OK;
-    ATT_TRY(read_options(s, stages, found));
-    list_blocks(s, stages, chosen);
-    if (!att_placement_format(chosen, stages, places, sizeof places))
-        return att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                        "%s: the blocks with modules are too scattered to be said in %zu bytes",
-                        att_tensors_path(s->file), sizeof places - 1);
-    att_options_set_text(found, "attn_blocks", places);
+    char module[128], text[ATT_OPTION_TEXT_BYTES] = "none";
+    if (s->module) {
+        ATT_TRY(read_options(s, stages, module, sizeof module));
+        list_blocks(s, stages, chosen);
+        if (!att_placed_format(module, &att_resnet_hooks, ATT_RESNET_AFTER_BRANCH, chosen, stages, text, sizeof text))
+            return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                            "%s: the blocks with modules are too scattered to be said in %zu bytes",
+                            att_tensors_path(s->file), sizeof text - 1);
+    }
+    att_options_set_text(found, "modules", text);
     return ATT_OK;
 }
 
@@ -443,11 +440,11 @@ att_status att_resnet_recognise(att_context *context, const att_tensors *file, a
 /* hidden: of the sites, which are the blocks that have the module, in order. */
 static att_status write_hidden(const seen *s, const int *hidden, int count, att_resnet_options *options)
 {
-    if (att_widths_format(hidden, count, options->attn_hidden, sizeof options->attn_hidden))
+    if (att_widths_format(hidden, count, options->modules_hidden, sizeof options->modules_hidden))
         return ATT_OK;
     return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                     "%s: the hidden widths of its modules differ from block to block and take more than %zu bytes",
-                    att_tensors_path(s->file), sizeof options->attn_hidden - 1);
+                    att_tensors_path(s->file), sizeof options->modules_hidden - 1);
 }
 
 /* Where the network has the file's module in the file's blocks, its hidden widths are the file's. */
@@ -459,15 +456,17 @@ att_status att_resnet_fit(att_context *context, const att_tensors *file, void *s
     att_resnet net;
     att_stages stages;
     bool chosen[ATT_BLOCKS] = {false}, own;
-    options->attn_hidden[0] = '\0';
+    options->modules_hidden[0] = '\0';
     ATT_TRY(read_network(&s, &found, &stages));
     ATT_TRY(att_resnet_read(context, options, &net));
     list_blocks(&s, &stages, chosen);
-    if (!s.module || net.attn.module != s.module || memcmp(chosen, net.attn_at, sizeof chosen) != 0)
+    const att_placed_module *placed = &net.modules.items[0];
+    if (!s.module || net.modules.count != 1 || placed->choice.module != s.module ||
+        memcmp(chosen, placed->at, sizeof chosen) != 0)
         return ATT_OK;
     att_module_site sites[ATT_BLOCKS];
     int hidden[ATT_BLOCKS];
     att_module_places places = {file, sites, list_sites(&s, &stages, sites), att_resnet_alias};
-    ATT_TRY(att_module_options_fit(context, &places, &net.attn, options->attn, hidden, &own));
+    ATT_TRY(att_module_options_fit(context, &places, &placed->choice, options->modules, hidden, &own));
     return own ? write_hidden(&s, hidden, places.count, options) : ATT_OK;
 }

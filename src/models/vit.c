@@ -139,12 +139,6 @@ static const char *pool_names(int index)
     return index < 2 ? names[index] : NULL;
 }
 
-/* "none", then the modules that fit a branch of tokens. */
-static const char *broadcast_names(int index)
-{
-    return att_module_name(ATT_ON_TOKENS, index);
-}
-
 #define VIT(member) ATT_OPTION_AT(att_vit_options, member)
 static const att_option vit_options[] = {
     ATT_SHARED_OPTIONS(att_vit_options),
@@ -169,9 +163,6 @@ static const att_option vit_options[] = {
     {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
     {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this start; 0: none", .high = 1e3,
      .presence = true, VIT(init_values)},
-    {"broadcast", .kind = ATT_OPTION_TEXT, .value = "MODULE",
-     .help = "at the end of every MLP branch, options behind a colon as in cb_s:init=0.1", .choice = broadcast_names,
-     .detailed = true, .free = true, VIT(broadcast)},
 };
 
 ATT_FAMILY_FITS(att_vit_options);
@@ -201,7 +192,7 @@ static void vit_defaults(int index, const att_option_values *said, att_option_va
     o.embed_class = style->embed_class;
     o.qkv_bias = style->qkv_bias;
     o.init_values = style->init_values;
-    snprintf(o.broadcast, sizeof o.broadcast, "none");
+    snprintf(o.modules, sizeof o.modules, "none");
     snprintf(o.global_pool, sizeof o.global_pool, "%s", style->global_pool);
     att_options_write(&vit_table, &o, options);
     *preprocess = (att_preprocess){
@@ -210,6 +201,19 @@ static void vit_defaults(int index, const att_option_values *said, att_option_va
     memcpy(preprocess->std, variant->look->std, sizeof preprocess->std);
     snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", variant->look->crop_mode);
     snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->look->interpolation);
+}
+
+/* In the order of att_vit_hook. */
+static const att_module_hook hooks[] = {
+    {"after_mlp", "at the end of a block's MLP branch, before LayerScale and the addition", ATT_ON_TOKENS},
+    {"after_attn", "at the end of a block's attention branch, before LayerScale and the addition", ATT_ON_TOKENS},
+    {"attn", "in place of a block's attention, of what its norm gives", ATT_ON_TOKENS},
+};
+const att_hooks att_vit_hooks = {hooks, sizeof hooks / sizeof *hooks};
+
+att_stages att_vit_stages(int depth)
+{
+    return (att_stages){.count = 1, .blocks = {depth}};
 }
 
 static const att_idle_argument vit_idle[] = {
@@ -269,8 +273,9 @@ static att_status vit_complete(att_context *context, void *options)
     if (!pools_mean(o) && !o->class_token)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "global_pool \"token\" needs the class token; without one use \"avg\"");
-    att_module_choice broadcast;
-    ATT_TRY(att_module_parse(context, o->broadcast, &broadcast));
+    att_modules modules;
+    const att_stages stages = att_vit_stages(o->depth);
+    ATT_TRY(att_modules_parse(context, &att_vit_hooks, &stages, o->modules, &modules));
     if (o->fc_norm == ATT_OPTION_OPEN)
         o->fc_norm = pools_mean(o);
     if (!o->class_token)
@@ -283,7 +288,7 @@ static att_status vit_complete(att_context *context, void *options)
 typedef struct vit_build {
     att_graph *graph;
     const att_vit_options *options;
-    att_module_choice broadcast;
+    att_modules modules;
     att_scope root;
 } vit_build;
 
@@ -321,11 +326,17 @@ static att_value build_block(const vit_build *build, int index, att_value x)
     att_scope norm1 = att_scope_in(&block, "norm1"), attn = att_scope_in(&block, "attn");
     att_scope norm2 = att_scope_in(&block, "norm2"), mlp = att_scope_in(&block, "mlp");
 
-    att_value branch = att_nn_attention(&attn, att_nn_layer_norm(&norm1, x, NORM_EPS), &attention);
+    const att_modules *modules = &build->modules;
+    att_value branch = att_nn_layer_norm(&norm1, x, NORM_EPS);
+    if (att_modules_any(modules, ATT_VIT_ATTN, index))
+        branch = att_modules_apply(modules, ATT_VIT_ATTN, index, &attn, branch, x);
+    else
+        branch = att_nn_attention(&attn, branch, &attention);
+    branch = att_modules_apply(modules, ATT_VIT_AFTER_ATTN, index, &attn, branch, x);
     x = add_branch(build, &block, index, 1, x, branch);
     branch = att_nn_mlp(&mlp, att_nn_layer_norm(&norm2, x, NORM_EPS),
                         att_vit_hidden(options->embed_dim, options->mlp_ratio));
-    branch = att_module_apply(&build->broadcast, &mlp, branch, x);
+    branch = att_modules_apply(modules, ATT_VIT_AFTER_MLP, index, &mlp, branch, x);
     return add_branch(build, &block, index, 2, x, branch);
 }
 
@@ -395,7 +406,9 @@ static void build_pool(const vit_build *build, att_value x, att_features *featur
 static void vit_build_network(att_graph *graph, const void *options, att_features *features)
 {
     vit_build build = {.graph = graph, .options = options, .root = att_scope_root(graph)};
-    if (att_module_parse(att_graph_context(graph), build.options->broadcast, &build.broadcast) != ATT_OK)
+    const att_stages stages = att_vit_stages(build.options->depth);
+    if (att_modules_parse(att_graph_context(graph), &att_vit_hooks, &stages, build.options->modules, &build.modules) !=
+        ATT_OK)
         return; /* complete() has let it pass before */
     att_value x = build_embedding(&build);
     for (int i = 0; i < build.options->depth; i++)
@@ -420,6 +433,7 @@ const att_family att_family_vit = {
     .name = "vit",
     .mark = "patch_embed.proj.weight",
     .options = &vit_table,
+    .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .idle_arguments = vit_idle,
     .classifier = vit_classifier,
     .variant_count = sizeof variants / sizeof *variants,

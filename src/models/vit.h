@@ -11,8 +11,14 @@ typedef struct att_vit_options {
     double mlp_ratio, init_values;
     int class_token, embed_class, qkv_bias;
     int final_norm, fc_norm; /* a norm after the last block; after the pooling instead of before it */
-    char global_pool[8], broadcast[48];
+    char global_pool[8];
 } att_vit_options;
+
+/* Where modules can be put, in the order of att_vit_hooks. */
+enum { ATT_VIT_AFTER_MLP, ATT_VIT_AFTER_ATTN, ATT_VIT_ATTN, ATT_VIT_HOOKS };
+extern const att_hooks att_vit_hooks;
+/* One stage of all blocks. */
+att_stages att_vit_stages(int depth);
 
 /* Channels inside the MLP: embed_dim mlp_ratio, rounded down. */
 int64_t att_vit_hidden(int embed_dim, double mlp_ratio);

@@ -27,14 +27,22 @@ static const char *const block_names[] = {
     "attn.proj.bias", "ls1.gamma",      "norm2.weight",    "norm2.bias",    "mlp.fc1.weight",
     "mlp.fc1.bias",   "mlp.fc2.weight", "mlp.fc2.bias",    "ls2.gamma",     NULL};
 
-/* The module whose parameter "mlp.<scope>.<parameter>" is; NULL for others. */
-static const att_module *module_of(const char *name)
+/* --- modules ------------------------------------------------------------------------------------------------------ */
+
+/* What names show of modules: at each hook which one, and in which blocks. */
+typedef struct seen_modules {
+    const att_module *module[ATT_VIT_HOOKS];
+    bool at[ATT_VIT_HOOKS][ATT_BLOCKS];
+} seen_modules;
+
+/* The module whose parameter "<branch>.<scope>.<parameter>" is; NULL for others. */
+static const att_module *module_of(const char *name, const char *branch)
 {
     for (int i = 0; i < att_module_count(); i++) {
         const att_module *module = att_module_at(i);
         char own[128];
         if (module->parameter && module->place == ATT_ON_TOKENS) {
-            snprintf(own, sizeof own, "mlp.%s.%s", module->scope, module->parameter);
+            snprintf(own, sizeof own, "%s.%s.%s", branch, module->scope, module->parameter);
             if (att_text_matches(own, name))
                 return module;
         }
@@ -42,26 +50,74 @@ static const att_module *module_of(const char *name)
     return NULL;
 }
 
-/* Reads every name: depth and module, or the refusal of a name that is not a plain ViT's, the one that says most. */
+static bool has_attention(const att_tensors *file, int block)
+{
+    char name[48];
+    snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", block);
+    return att_checkpoint_has(file, name);
+}
+
+/* Whether `rest`, behind the block's number, is a module's parameter; then *hook says where the module is. */
+static const att_module *module_at(const att_tensors *file, int block, const char *rest, int *hook)
+{
+    const att_module *module = module_of(rest, "mlp");
+    *hook = ATT_VIT_AFTER_MLP;
+    if (module)
+        return module;
+    *hook = has_attention(file, block) ? ATT_VIT_AFTER_ATTN : ATT_VIT_ATTN;
+    return module_of(rest, "attn");
+}
+
+/* Sets "modules" where there are any. */
+static att_status write_modules(att_context *context, const att_tensors *file, const seen_modules *seen,
+                                att_option_values *found)
+{
+    char text[ATT_OPTION_TEXT_BYTES] = "";
+    const att_stages stages = att_vit_stages((int)att_options_number(found, "depth", 1));
+    for (int h = 0; h < ATT_VIT_HOOKS; h++) {
+        size_t length = strlen(text);
+        if (!seen->module[h])
+            continue;
+        if (length > 0 && length + 1 < sizeof text)
+            text[length++] = '+';
+        if (!att_placed_format(seen->module[h]->name, &att_vit_hooks, h, seen->at[h], &stages, text + length,
+                               sizeof text - length))
+            return att_fail(context, ATT_ERR_UNSUPPORTED,
+                            "%s: the blocks with modules are too scattered to be said in %zu bytes",
+                            att_tensors_path(file), sizeof text - 1);
+    }
+    if (*text)
+        att_options_set_text(found, "modules", text);
+    return ATT_OK;
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+/* Reads every name: depth and modules, or the refusal of a name that is not a plain ViT's, the one that says most. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
 {
     const char *alien = NULL;
+    seen_modules seen = {0};
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
+        int hook = 0;
         if (att_checkpoint_owns(file, name) || att_checkpoint_lists(outer_names, name))
             continue;
         int block = att_checkpoint_block(name, "blocks", &rest);
-        const att_module *module = block >= 0 ? module_of(rest) : NULL;
+        const att_module *module = block >= 0 && block < ATT_BLOCKS ? module_at(file, block, rest, &hook) : NULL;
         if (block >= 0 && (module || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
-            if (module)
-                att_options_set_text(found, "broadcast", module->name);
         } else if (!alien || att_sign_rank(name) < att_sign_rank(alien)) {
             alien = name;
         }
+        if (module) {
+            seen.module[hook] = module;
+            seen.at[hook][block] = true;
+        }
     }
-    return alien ? att_sign_refuse(context, file, alien, "plain ViT, DeiT or ResNet") : ATT_OK;
+    return alien ? att_sign_refuse(context, file, alien, "plain ViT, DeiT or ResNet")
+                 : write_modules(context, file, &seen, found);
 }
 
 static att_status read_patches(att_context *context, const att_tensors *file, att_option_values *found)
@@ -106,6 +162,20 @@ static void read_grid(const att_tensors *file, att_option_values *found)
         att_options_set_sides(found, "img_size", side * (int)patch[0], side * (int)patch[1]);
 }
 
+/* Some blocks may have a module in place of attention. */
+static void read_bias(const att_tensors *file, att_option_values *found)
+{
+    int depth = (int)att_options_number(found, "depth", 0);
+    for (int b = 0; b < depth; b++) {
+        char name[48];
+        snprintf(name, sizeof name, "blocks.%d.attn.qkv.bias", b);
+        if (!has_attention(file, b))
+            continue;
+        att_options_set(found, "qkv_bias", att_checkpoint_has(file, name));
+        return;
+    }
+}
+
 static void read_switches(const att_tensors *file, att_option_values *found)
 {
     /* LayerScale is seen, what it started at is not: this is DeiT III's order of magnitude. */
@@ -113,7 +183,7 @@ static void read_switches(const att_tensors *file, att_option_values *found)
     bool has_class = att_checkpoint_has(file, "cls_token"),
          has_head = att_checkpoint_has(file, "head.weight") || att_checkpoint_has(file, "head.bias");
     att_options_set(found, "class_token", has_class);
-    att_options_set(found, "qkv_bias", att_checkpoint_has(file, "blocks.0.attn.qkv.bias"));
+    read_bias(file, found);
     att_options_set(found, "init_values", att_checkpoint_has(file, "blocks.0.ls1.gamma") ? unknown_start : 0);
     if (att_checkpoint_has(file, "norm.weight") || att_checkpoint_has(file, "fc_norm.weight"))
         att_options_set(found, "fc_norm", att_checkpoint_has(file, "fc_norm.weight"));
@@ -254,5 +324,5 @@ att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, c
 bool att_vit_is_added(const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && module_of(rest);
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && (module_of(rest, "mlp") || module_of(rest, "attn"));
 }

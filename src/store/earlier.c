@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <attscope/measure.h>
+#include <attscope/models.h>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -65,6 +66,33 @@ static bool is_told_only(const att_event *begin, const char *name)
     return false;
 }
 
+/* Whether a member of version 0.1 says of the network's modules what the new event does in its own way. */
+static bool says_same_modules(const json_t *object, const att_event *begin)
+{
+    static const char key[] = "modules";
+    att_option_values options = att_options_none();
+    att_family_info old = att_model_old_options();
+    for (int i = 0; i < old.option_count; i++) {
+        const char *text = json_string_value(json_object_get(object, old.options[i].key));
+        if (text)
+            att_options_set_text(&options, old.options[i].key, text);
+    }
+    att_model_renew_options(&options);
+    for (int i = 0; i < begin->field_count; i++)
+        if (strcmp(begin->fields[i].name, key) == 0)
+            return strcmp(begin->fields[i].text, att_options_text(&options, key)) == 0;
+    return false;
+}
+
+static bool is_old_option(const char *name)
+{
+    att_family_info old = att_model_old_options();
+    for (int i = 0; i < old.option_count; i++)
+        if (strcmp(old.options[i].key, name) == 0)
+            return true;
+    return false;
+}
+
 /* Earlier versions wrote fewer fields: where a digest says what the weights are, one that is missing says nothing. */
 static const char *difference(const att_line_event *event, const att_event *begin)
 {
@@ -82,7 +110,8 @@ static const char *difference(const att_line_event *event, const att_event *begi
     json_object_foreach(event->object, key, value)
     {
         (void)value;
-        if (!is_own_member(key) && !has_field(begin, key))
+        if (!is_own_member(key) && !has_field(begin, key) &&
+            !(is_old_option(key) && says_same_modules(event->object, begin)))
             return key;
     }
     return NULL;

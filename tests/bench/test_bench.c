@@ -324,7 +324,7 @@ static void cases_name_known_networks_and_modules(void **state)
             known = known || strcmp(att_model_at(m).name, c.model) == 0;
         assert_true(known);
         att_module_choice choice;
-        assert_int_equal(att_module_parse(context, c.attn[0] ? c.attn : "none", &choice), ATT_OK);
+        assert_int_equal(att_module_parse(context, c.modules[0] ? c.modules : "none", &choice), ATT_OK);
     }
     assert_string_equal(att_bench_case_at(att_bench_case_count()).name, "");
     att_context_destroy(&context);

@@ -79,18 +79,18 @@ inspected() { # FILE LINE...
 for file in vit.safetensors runs/vit/last.safetensors; do
     inspected $file 'network      vit_tiny_patch16_224' \
         'images       16 x 16 x 3' 'patch_size     4' 'embed_dim      16' 'depth          2' 'num_heads      2' \
-        'num_classes    4' 'global_pool    token' 'class_token    true' 'broadcast      cb_s' 'parameters   5652' \
+        'num_classes    4' 'global_pool    token' 'class_token    true' 'modules        cb_s' 'parameters   5652' \
         'training     4 epochs and 0 batches, 8 updates, seed 42, with averaged weights' 'in epoch 4'
 done
 for file in residual.safetensors runs/residual/model_best.safetensors; do
     inspected $file 'network      resnet20' 'images       16 x 16 x 3' 'width          2' 'depth          14' \
-        'num_classes    4' 'attn           se:ratio=2' 'attn_blocks    every:2' 'training     4 epochs'
+        'num_classes    4' 'modules        se:ratio=2@after_branch:every:2' 'training     4 epochs'
 done
 for file in step.safetensors runs/step/last.safetensors; do
     inspected $file 'network      resnet29' 'images       16 x 16 x 3' 'width          2' 'depth          11' \
-        'num_classes    4' 'attn           step:adaptor=affine,input=x_t' 'attn_blocks    all' 'training     4 epochs'
+        'num_classes    4' 'modules        step:adaptor=affine,input=x_t' 'training     4 epochs'
 done
-inspected converted.safetensors 'network      vit_tiny_patch16_224' 'broadcast      cb_s'
+inspected converted.safetensors 'network      vit_tiny_patch16_224' 'modules        cb_s'
 
 # --- trainings: their options give the same run, their weights begin another one, and they are not continued
 for name in vit residual step; do

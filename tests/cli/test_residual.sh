@@ -13,10 +13,10 @@ train() { # CODE NAME FLAG...
 }
 
 train 0 plain --epochs 1
-err_has 'trains resnet29, 8 x 8 x 1, 4 classes, 14560 parameters, no module in its blocks'
+err_has 'trains resnet29, 8 x 8 x 1, 4 classes, 14560 parameters, no modules'
 train 0 some --epochs 2 --attn se:ratio=4 --attn-blocks layer2:all,layer3:0 --measure nsi,tns
-err_has ' parameters, se:ratio=4 in blocks layer2:all,layer3:0'
-for line in 'attn: se:ratio=4' 'attn_blocks: layer2:all,layer3:0'; do
+err_has ' parameters, se:ratio=4@after_branch:layer2:all,layer3:0'
+for line in 'modules: se:ratio=4@after_branch:layer2:all,layer3:0'; do
     grep -qxF "$line" out/some/args.yaml || fail "args.yaml has no line $line"
 done
 
@@ -24,8 +24,8 @@ done
 cp out/some/last.safetensors alone.safetensors
 run 0 inspect alone.safetensors
 for option in 'img_size       8' 'in_chans       1' 'num_classes    4' 'depth          20' 'width          4' 'layers         2,2,2' \
-    'block          bottleneck' 'stem_type      conv3' 'shortcut       conv' 'attn           se:ratio=4' \
-    'attn_blocks    layer2:all,layer3:0'; do
+    'block          bottleneck' 'stem_type      conv3' 'shortcut       conv' \
+    'modules        se:ratio=4@after_branch:layer2:all,layer3:0'; do
     out_has " $option"
 done
 run 0 validate data --checkpoint alone.safetensors
@@ -42,8 +42,8 @@ run 0 measure alone.safetensors data --with tns --output measured --experiment m
 [ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 6 ] || fail 'a kept figure loses its mark'
 # Its record says what it is, in the words of a training's, and nothing of another family's.
 run 0 measure alone.safetensors data --with tns --output measured --experiment alone
-for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' '"attn":"se:ratio=4"' \
-    '"attn_blocks":"layer2:all,layer3:0"'; do
+for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' \
+    '"modules":"se:ratio=4@after_branch:layer2:all,layer3:0"'; do
     head -n 1 measured/alone/measure.jsonl | grep -qF "$fact" || fail "measure.jsonl begins without $fact"
 done
 for fact in patch_size embed_dim num_heads broadcast tokens entropy_bound; do
@@ -65,11 +65,11 @@ err_has 'nothing is left to train'
 # Modules on top of weights without them start anew.
 train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
 err_has 'start anew'
-err_has ', eca in blocks every:2'
+err_has ', eca@after_branch:every:2'
 
-# StepNet's flags complete attn, which is what files record.
+# StepNet's flags complete modules, which is what files record.
 recorded() { # NAME TEXT
-    grep -qxF "attn: $2" "out/$1/args.yaml" || fail "$1: attn is not recorded as $2"
+    grep -qxF "modules: $2" "out/$1/args.yaml" || fail "$1: modules is not recorded as $2"
 }
 train 0 text --epochs 1 --attn step:adaptor=dct,input=x_t
 train 0 flags --epochs 1 --attn step --adaptor dct --adaptor-input x_t
@@ -79,7 +79,7 @@ for line in 'adaptor: null' 'adaptor_input: null'; do
 done
 cmp out/text/last.safetensors out/flags/last.safetensors || fail 'the flags are not what the text is'
 run 0 inspect out/flags/last.safetensors
-out_has ' attn           step:adaptor=dct,input=x_t'
+out_has ' modules        step:adaptor=dct,input=x_t'
 run 0 train data -c out/flags/args.yaml --experiment again
 cmp out/text/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same run'
 run 0 train data --resume out/flags/last.safetensors
@@ -96,23 +96,23 @@ step() { # MESSAGE FLAG...: refused in this one sentence
     train 2 none "$@"
     err_is <<<"attscope: $message"
 }
-step '--adaptor dct completes --attn step, but attn is not given' --adaptor dct
-step '--adaptor-input x_t completes --attn step, but attn is se:ratio=8' --attn se:ratio=8 --adaptor-input x_t
-step '--adaptor-input x_t: attn says input already, in step:ratio=2,input=both; leave one of them out' \
+step '--adaptor dct completes --modules step, but modules is not given' --adaptor dct
+step '--adaptor-input x_t completes --modules step, but modules is se:ratio=8' --attn se:ratio=8 --adaptor-input x_t
+step '--adaptor-input x_t: modules says input already, in step:ratio=2,input=both; leave one of them out' \
     --attn step:ratio=2,input=both --adaptor-input x_t
-long=step:ratio=1.0000000000000000000000000000000000000000000
-step "--adaptor affine makes attn too long: $long,adaptor=affine" --attn $long --adaptor affine
+long=step:ratio=1.$(printf '0%.0s' {1..230})
+step "--adaptor affine makes modules too long: $long,adaptor=affine" --attn $long --adaptor affine
 step '--adaptor: there is no "dtc"; did you mean dct?' --attn step --adaptor dtc
 step '--adaptor-input: there is no "nothing", only x_t, x_t1, difference, both' --attn step --adaptor-input nothing
 run 2 validate data --checkpoint out/flags/last.safetensors --attn eca --adaptor dct
-err_is <<<'attscope: --adaptor dct completes --attn step, but attn is eca'
+err_is <<<'attscope: --adaptor dct completes --modules step, but modules is eca'
 run 0 train --help
-for words in '--adaptor NAME ' 'affine, iebn,' '--adaptor-input NAME ' 'x_t1, difference, both'; do out_has "$words"; done
+for words in '--adaptor NAME ' 'iebn, bottleneck,' '--adaptor-input NAME ' 'x_t1, difference, both'; do out_has "$words"; done
 
 train 2 none --attn se --attn-blocks layer9:all
 err_has 'there is no stage 9; the network has layer1 to layer3'
 train 2 none --attn-blocks all
-err_has 'attn_blocks "all" says which blocks have a module, but attn does not say which module'
+err_has 'modules "@after_branch:all" says where a module is, but the network has none: say which one'
 train 2 none --attn se --attn-blocks 0,0,0
 err_has 'block 0 is named twice'
 train 2 none --attn se --attn-blocks ''

@@ -26,7 +26,7 @@ sed -E 's|[0-9.]+ images/s|X images/s|; s|ETA [0-9:-]+|ETA T|; s|[0-9]+\.[0-9]+|
 err_is <<'TEXT'
 data, train: 96 images, 4 classes, numbered by the labels
 data, t10k: 32 images, 4 classes, numbered by the labels
-trains vit_tiny_patch16_224, 8 x 8 x 1, 4 classes, 3748 parameters, no module in its blocks
+trains vit_tiny_patch16_224, 8 x 8 x 1, 4 classes, 3748 parameters, no modules
 train 1/3  1/6  loss X  X images/s  ETA T
 train 1/3  2/6  loss X  X images/s  ETA T
 train 1/3  4/6  loss X  X images/s  ETA T

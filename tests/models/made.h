@@ -133,6 +133,18 @@ static inline void says(const char *text, const char *words)
         fail_msg("\"%s\" does not say \"%s\"", text ? text : "", words);
 }
 
+/* The module and, where that is no NULL, the blocks of a residual network that "modules" says. */
+static inline void has_module(const att_option_values *options, const char *module, const char *places)
+{
+    const char *text = att_options_text(options, "modules");
+    char expected[256];
+    int whole = places && strcmp(places, "all") != 0;
+    snprintf(expected, sizeof expected, "%s%s%s", module, whole ? "@after_branch:" : "", whole ? places : "");
+    size_t length = places ? strlen(text) : strcspn(text, "@");
+    if (strlen(expected) != length || strncmp(text, expected, length) != 0)
+        fail_msg("modules are \"%s\", not \"%s\"", text, expected);
+}
+
 /* The file is refused with a sentence that holds these words, and nothing is written. */
 static inline void refused(const place *p, const char *name, att_status status, const char *words)
 {

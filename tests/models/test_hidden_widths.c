@@ -6,13 +6,13 @@ static void write_widths(const place *p, const char *attn, const char *widths, c
 {
     att_option_values options = tiny(attn, "all");
     att_options_set(&options, "width", 10);
-    att_options_set_text(&options, "attn_hidden", widths);
+    att_options_set_text(&options, "modules_hidden", widths);
     att_model *model = make(p, "resnet164", &options);
     tensors t = tensors_of(model);
     char text[ATT_IDENTITY_TEXT];
     att_identity identity = att_model_identity(model);
     if (metadata)
-        att_options_set_text(&identity.options, "attn", metadata);
+        att_options_set_text(&identity.options, "modules", metadata);
     CHECK(p->context, att_model_identity_text(p->context, &identity, text, sizeof text));
     write_tensors(p, &t, metadata ? text : NULL);
     att_model_destroy(&model);
@@ -25,8 +25,8 @@ static void widths_are_kept(const place *p, const char *name, const att_option_v
     att_identity found;
     for (int again = 0; again < 2; again++) {
         CHECK(p->context, identify(p, name, flags, &found));
-        assert_string_equal(att_options_text(&found.options, "attn"), attn);
-        assert_string_equal(att_options_text(&found.options, "attn_hidden"), widths);
+        has_module(&found.options, attn, NULL);
+        assert_string_equal(att_options_text(&found.options, "modules_hidden"), widths);
         CHECK(p->context, load_into(p, found.name, &found.options));
         write_model(p, found.name, &found.options, true);
     }
@@ -70,11 +70,11 @@ static void hidden_widths_need_a_module_that_has_them(void **state)
     const place *p = *state;
     att_option_values options = tiny("eca", "all");
     att_model *model = NULL;
-    att_options_set_text(&options, "attn_hidden", "3x6");
+    att_options_set_text(&options, "modules_hidden", "3x6");
     assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "the module \"eca\" has no hidden width");
     att_options_set_text(&options, "attn", "se");
-    att_options_set_text(&options, "attn_hidden", "3x5");
+    att_options_set_text(&options, "modules_hidden", "3x5");
     assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "fewer widths than blocks");
 }

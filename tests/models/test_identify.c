@@ -17,7 +17,7 @@ static void same_options(const att_option_values *a, const att_option_values *b)
     assert_int_equal(att_options_number(a, "embed_class", -1), att_options_number(b, "embed_class", -1));
     assert_int_equal(att_options_number(a, "qkv_bias", -1), att_options_number(b, "qkv_bias", -1));
     assert_true(att_options_number(a, "init_values", -1) == att_options_number(b, "init_values", -1));
-    assert_string_equal(att_options_text(a, "broadcast"), att_options_text(b, "broadcast"));
+    assert_string_equal(att_options_text(a, "modules"), att_options_text(b, "modules"));
 }
 
 /* --- where it is said -------------------------------------------------------------------------------------------- */

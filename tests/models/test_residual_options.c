@@ -31,8 +31,8 @@ static void contradicting_options_are_refused(void **state)
     cannot_be_built(p, "resnet50", &o, "4 stages");
     att_options_set_text(&o, "layers", "3,0,6,3");
     cannot_be_built(p, "resnet50", &o, "not \"3,0,6,3\"");
-    att_options_set_text(&o, "layers", "500,4,6,3");
-    cannot_be_built(p, "resnet50", &o, "at most 512");
+    att_options_set_text(&o, "layers", "1020,4,6,3");
+    cannot_be_built(p, "resnet50", &o, "at most 1024");
     o = att_options_none(), att_options_set(&o, "img_size", 31);
     cannot_be_built(p, "resnet50", &o, "img_size 31");
     o = att_options_none(), att_options_set_text(&o, "stem_type", "conv7");
@@ -51,7 +51,7 @@ static void contradicting_options_are_refused(void **state)
     cannot_be_built(p, "resnet50", &o, "there is no block 18");
     o = att_options_none(), att_options_set_text(&o, "attn_blocks", "all");
     cannot_be_built(p, "resnet50", &o,
-                    "attn_blocks \"all\" says which blocks have a module, but attn does not say which");
+                    "modules \"@after_branch:all\" says where a module is, but the network has none: say which one");
     o = att_options_none(), att_options_set(&o, "depth", 20), att_options_set_text(&o, "layers", "1,1,1");
     cannot_be_built(p, "resnet20", &o,
                     "depth 20 does not go with layers 1,1,1, which are 8 deep; leave one of them out");
@@ -66,7 +66,7 @@ static void contradicting_options_are_refused(void **state)
     o = att_options_none(), att_options_set(&o, "patch_size", 16);
     cannot_be_built(p, "resnet50", &o, "patch_size is an option of the family \"vit\", not of \"resnet\"");
     o = att_options_none(), att_options_set_text(&o, "attn", "se");
-    cannot_be_built(p, "vit_tiny_patch16_224", &o, "attn is an option of the family \"resnet\", not of \"vit\"");
+    cannot_be_built(p, "vit_tiny_patch16_224", &o, "module \"se\" works on feature maps [h, w, C], and \"@after_mlp\" has tokens [N, C]");
     o = att_options_none(), att_options_set_text(&o, "shortcut", "B");
     cannot_be_built(p, "resnet50", &o, "shortcut must be one of \"conv\", \"avg_conv\", \"pad\", not \"B\"");
 }

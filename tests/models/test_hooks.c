@@ -1,0 +1,155 @@
+/* Where modules are put: at the hooks of a family, in some blocks. */
+#include <string.h>
+
+#include "core/options.h"
+#include "models/family.h"
+#include "models/made.h"
+
+static bool has_parameter(const att_model *model, const char *name)
+{
+    const att_graph *graph = att_model_graph(model);
+    for (int i = 0; i < att_graph_parameter_count(graph); i++)
+        if (strcmp(att_graph_parameter_at(graph, i).name, name) == 0)
+            return true;
+    return false;
+}
+
+static att_option_values with(const char *modules)
+{
+    att_option_values options = small();
+    att_options_set(&options, "depth", 3);
+    att_options_set_text(&options, "modules", modules);
+    return options;
+}
+
+static void modules_are_where_they_are_said_to_be(void **state)
+{
+    const place *p = *state;
+    att_option_values options = with("cb_s@after_attn:0,2+cb_s");
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    for (int b = 0; b < 3; b++) {
+        char attn[48], mlp[48];
+        snprintf(attn, sizeof attn, "blocks.%d.attn.cb.weight", b);
+        snprintf(mlp, sizeof mlp, "blocks.%d.mlp.cb.weight", b);
+        assert_int_equal(has_parameter(model, attn), b != 1);
+        assert_true(has_parameter(model, mlp));
+    }
+    att_model_destroy(&model);
+}
+
+/* Then there are no queries, keys and values. */
+static void a_module_takes_the_place_of_attention(void **state)
+{
+    const place *p = *state;
+    att_option_values options = with("cb_s@attn:1");
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    assert_true(has_parameter(model, "blocks.0.attn.qkv.weight"));
+    assert_false(has_parameter(model, "blocks.1.attn.qkv.weight"));
+    assert_true(has_parameter(model, "blocks.1.attn.cb.weight"));
+    att_model_destroy(&model);
+}
+
+/* By attscope's metadata, and by tensors alone. */
+static void files_are_identified(void **state)
+{
+    const place *p = *state;
+    static const char *const all[] = {
+        "cb_s",        "cb_s@after_mlp:every:2",         "cb_s@after_attn", "cb_s+cb_s@after_attn:0",
+        "cb_s@attn:0", "cb_s@after_mlp:1+cb_s@attn:1-2", "cb_s@attn"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int ours = 0; ours < 2; ours++) {
+            att_option_values options = with(all[i]), flags = att_options_none();
+            att_options_set(&flags, "num_heads", 2);
+            att_identity found;
+            write_model(p, "vit_tiny_patch16_224", &options, ours);
+            CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
+            assert_string_equal(att_options_text(&found.options, "modules"), all[i]);
+        }
+}
+
+/* As version 0.1 said them. */
+static void old_options_mean_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *broadcast, *attn, *attn_blocks, *modules;
+    } old[] = {{"cb_s", "", "", "cb_s"},
+               {"none", "", "", "none"},
+               {"", "se:ratio=8", "", "se:ratio=8"},
+               {"", "se", "all", "se"},
+               {"", "none", "all", "none"},
+               {"", "se", "layer2:0,1", "se@after_branch:layer2:0,1"},
+               {"", "", "every:2", "@after_branch:every:2"},
+               {"none", "se", "all", "se"},
+               {"", "", "", ""}};
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        att_option_values options = att_options_none();
+        if (*old[i].broadcast)
+            att_options_set_text(&options, "broadcast", old[i].broadcast);
+        if (*old[i].attn)
+            att_options_set_text(&options, "attn", old[i].attn);
+        if (*old[i].attn_blocks)
+            att_options_set_text(&options, "attn_blocks", old[i].attn_blocks);
+        att_model_renew_options(&options);
+        assert_string_equal(att_options_text(&options, "modules"), old[i].modules);
+        assert_int_equal(options.count, *old[i].modules != '\0');
+    }
+}
+
+/* A place alone is that of the network's own module; a module alone leaves the rest to the file. */
+static void what_is_left_open_is_the_networks(void **state)
+{
+    const place *p = *state;
+    static const struct {
+        const char *known, *said, *completed;
+    } cases[] = {{"se:divisor=8", "@after_branch:every:2", "se:divisor=8@after_branch:every:2"},
+                 {"se:ratio=4@after_branch:0", "se", "se:ratio=4@after_branch:0"},
+                 {"se:ratio=4@after_branch:0", "se:ratio=8", "se:ratio=8@after_branch:0"},
+                 {"se:ratio=4@after_branch:0", "se@after_branch:1", "se:ratio=4@after_branch:1"},
+                 {"se:ratio=4@after_branch:0", "eca", "eca"},
+                 {"none", "se", "se"},
+                 {"", "se", "se"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_option_values options = att_options_none();
+        att_options_set_text(&options, "modules", cases[i].said);
+        CHECK(p->context, att_placed_complete(p->context, cases[i].known, &options));
+        assert_string_equal(att_options_text(&options, "modules"), cases[i].completed);
+    }
+}
+
+static void what_cannot_be_is_said(void **state)
+{
+    const place *p = *state;
+    static const char *const wrong[][2] = {
+        {"cb_s@after_mpl", "did you mean \"@after_mlp\"?"},
+        {"cb_s@nowhere", "only after_mlp, after_attn, attn"},
+        {"cbs", "did you mean \"cb\"?"},
+        {"cb_s@after_mlp:3", "there is no block 3; the network has blocks 0 to 2"},
+        {"cb+none", "\"none\" stands alone"},
+        {"none@attn", "\"none\" stands alone"},
+        {"cb+cb+cb+cb+cb", "at most 4"},
+        {"@after_attn", "the network has none: say which one"},
+        {"cb_s@", "no \"@\""},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        att_option_values options = with(wrong[i][0]);
+        att_model *model = NULL;
+        att_status status = att_model_create(p->context, "vit_tiny_patch16_224", &options, ATT_F32, &model);
+        if (status != ATT_ERR_ARGUMENT && status != ATT_ERR_NOT_FOUND)
+            fail_msg("%s: status %d", wrong[i][0], status);
+        says(att_context_message(p->context), wrong[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(modules_are_where_they_are_said_to_be),
+        TEST(a_module_takes_the_place_of_attention),
+        TEST(files_are_identified),
+        TEST(old_options_mean_the_same),
+        TEST(what_is_left_open_is_the_networks),
+        TEST(what_cannot_be_is_said),
+    };
+    return cmocka_run_group_tests_name("models/hooks", tests, NULL, NULL);
+}
