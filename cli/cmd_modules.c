@@ -135,14 +135,12 @@ const cli_command cli_command_modules = {
     .summary = "lists modules and where they can be put in a network",
     .operands = "",
     .about =
-        "--modules MODULE[:OPTIONS][@PLACE[:BLOCKS]] puts a module into a network, several are\n"
-        "joined by +. Without a place it goes where most networks have it, without blocks into\n"
-        "all of them. BLOCKS is all, none, every:K, or numbers as 0,2,5-7, of the whole network\n"
-        "or of a stage as layer3:all.",
-    .example =
-        "  attscope modules\n"
-        "  attscope train DATA --model resnet29 --modules se:ratio=8@after_branch:every:2\n"
-        "  attscope train DATA --model vit_tiny_patch16_224 --modules cb@after_attn+cb_s:0-5",
+        "Modules are said as MODULE[:OPTIONS][@PLACE[:BLOCKS]], several joined by +:\n"
+        "se:ratio=8@after_branch:every:2, cb@after_attn+cb_s@after_mlp:0-5. Without a\n"
+        "place a module goes to the first that it fits, without blocks into all of them.\n"
+        "BLOCKS is all, none, every:K or numbers as 0,2,5-7, of the whole network or\n"
+        "of one stage, as layer3:all.",
+    .example = "  attscope modules",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
