@@ -54,7 +54,9 @@ ATT_API const att_known_classes *att_checkpoint_known_classes(const att_tensors 
 /* As att_model_load(), but takes the averaged weights. ERR_NOT_FOUND where the file has none. */
 ATT_API att_status att_checkpoint_load_ema(const att_model *model, const att_tensors *file, att_weights *weights);
 
-/* Writes weights and identity only, in one step: the file at `path` is the new one or the old one. */
+/* Writes the model's parameters, found among the weights by name, and its identity, in one step: the file at `path` is
+ * the new one or the old one. The weights may hold other parameters, too; those are not written. Errors: ERR_MISMATCH
+ * where they lack one of the model's, or have it in another shape or type. */
 ATT_API att_status att_checkpoint_export(const att_model *model, const att_weights *weights, const char *path);
 
 #ifdef __cplusplus

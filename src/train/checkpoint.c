@@ -11,6 +11,7 @@
 #include "io/json.h"
 #include "models/checkpoint.h"
 #include "train/metadata.h"
+#include "weights/weights.h"
 
 static const char ema_slot[] = "ema", ema_prefix[] = "ema.";
 enum { NO_SLOT = -1, PREFIX_SIZE = 96 };
@@ -210,30 +211,31 @@ const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, i
 typedef struct content {
     att_context *context;
     const att_weights *weights;
-    int slots; /* written beside the weights */
+    const int *parameters; /* indices among the weights of those that are written */
+    int count;             /* of these */
+    int slots;             /* written beside the weights */
     att_metadata metadata;
-    att_safetensors_tensor *tensors; /* [slots + 1][parameters] */
+    att_safetensors_tensor *tensors; /* [slots + 1][count] */
 } content;
 
-/* Tensor index = (slot + 1) * parameters + parameter. */
+/* Tensor index = (slot + 1) * count + place among the parameters. */
 static att_status fill_tensor(void *user, int index, void *out, size_t bytes)
 {
     const content *c = user;
-    int parameters = att_weights_count(c->weights);
     size_t size = att_safetensors_dtype_size(c->tensors[index].dtype);
-    return att_weights_get(c->weights, index / parameters - 1, index % parameters, out, (int64_t)(bytes / size));
+    return att_weights_get(c->weights, index / c->count - 1, c->parameters[index % c->count], out,
+                           (int64_t)(bytes / size));
 }
 
 static att_status name_tensors(content *c, const att_model *model)
 {
-    int parameters = att_weights_count(c->weights);
     att_safetensors_dtype dtype = att_safetensors_dtype_of(att_graph_dtype(att_model_graph(model)));
     att_text name = {.context = c->context};
-    for (int i = 0; i < (c->slots + 1) * parameters; i++) {
-        int slot = i / parameters - 1;
+    for (int i = 0; i < (c->slots + 1) * c->count; i++) {
+        int slot = i / c->count - 1;
         char prefix[PREFIX_SIZE];
         tensor_prefix(slot < 0 ? NULL : att_weights_slot_name(c->weights, slot), prefix);
-        att_parameter_info parameter = att_weights_at(c->weights, i % parameters);
+        att_parameter_info parameter = att_weights_at(c->weights, c->parameters[i % c->count]);
         name.length = 0;
         att_text_append(&name, "%s%s", prefix, parameter.name);
         const char *kept = name.failed ? NULL : att_arena_string(&c->metadata.arena, name.data);
@@ -247,7 +249,7 @@ static att_status name_tensors(content *c, const att_model *model)
 
 static att_status write_content(content *c, const att_model *model, const char *path)
 {
-    size_t count = (size_t)(c->slots + 1) * (size_t)att_weights_count(c->weights);
+    size_t count = (size_t)(c->slots + 1) * (size_t)c->count;
     c->tensors = att_allocate_array(c->context, count, sizeof *c->tensors);
     if (!c->tensors)
         return att_fail_memory(c->context, count * sizeof *c->tensors, "the list of tensors");
@@ -265,6 +267,56 @@ static att_status write_content(content *c, const att_model *model, const char *
     return status;
 }
 
+/* Room for the list of written parameters. */
+static int *make_room(content *c, int count)
+{
+    int *parameters = att_arena_allocate(&c->metadata.arena, ((size_t)count + 1) * sizeof *parameters);
+    c->parameters = parameters;
+    c->count = count;
+    return parameters;
+}
+
+static att_status choose_all(content *c)
+{
+    int *parameters = make_room(c, att_weights_count(c->weights));
+    if (!parameters)
+        return att_fail_memory(c->context, (size_t)c->count * sizeof *parameters, "the list of tensors");
+    for (int i = 0; i < c->count; i++)
+        parameters[i] = i;
+    return ATT_OK;
+}
+
+/* Finds the parameter of the model among the weights. */
+static att_status find_parameter(const content *c, const att_parameter_info *wanted, int *index)
+{
+    char found[96], expected[96];
+    *index = att_weights_find(c->weights, wanted->name);
+    if (*index < 0)
+        return att_fail(c->context, ATT_ERR_MISMATCH, "the weights lack \"%s\", which the network has", wanted->name);
+    att_shape shape = att_weights_at(c->weights, *index).shape;
+    if (att_shape_equal(shape, wanted->shape))
+        return ATT_OK;
+    return att_fail(c->context, ATT_ERR_MISMATCH, "\"%s\" has shape %s in the weights and %s in the network",
+                    wanted->name, att_shape_format(shape, found, sizeof found),
+                    att_shape_format(wanted->shape, expected, sizeof expected));
+}
+
+static att_status choose_of_model(content *c, const att_model *model)
+{
+    const att_graph *graph = att_model_graph(model);
+    if (c->weights->dtype != att_graph_dtype(graph))
+        return att_fail(c->context, ATT_ERR_MISMATCH, "the weights are %s, the network computes in %s",
+                        att_dtype_name(c->weights->dtype), att_dtype_name(att_graph_dtype(graph)));
+    int *parameters = make_room(c, att_graph_parameter_count(graph));
+    if (!parameters)
+        return att_fail_memory(c->context, (size_t)c->count * sizeof *parameters, "the list of tensors");
+    for (int i = 0; i < c->count; i++) {
+        att_parameter_info wanted = att_graph_parameter_at(graph, i);
+        ATT_TRY(find_parameter(c, &wanted, &parameters[i]));
+    }
+    return ATT_OK;
+}
+
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path)
 {
     content c = {.context = run->context,
@@ -272,6 +324,8 @@ att_status att_checkpoint_write(const att_train_run *run, const att_train_state 
                  .slots = att_weights_slot_count(run->weights),
                  .metadata = {.arena = {.context = run->context}}};
     att_status status = att_metadata_training(&c.metadata, run, state);
+    if (status == ATT_OK)
+        status = choose_all(&c);
     if (status == ATT_OK)
         status = write_content(&c, run->model, path);
     att_metadata_free(&c.metadata);
@@ -283,6 +337,8 @@ att_status att_checkpoint_export(const att_model *model, const att_weights *weig
     att_context *context = att_graph_context(att_model_graph(model));
     content c = {.context = context, .weights = weights, .metadata = {.arena = {.context = context}}};
     att_status status = att_metadata_identity(&c.metadata, model);
+    if (status == ATT_OK)
+        status = choose_of_model(&c, model);
     if (status == ATT_OK)
         status = write_content(&c, model, path);
     att_metadata_free(&c.metadata);

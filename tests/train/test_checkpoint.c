@@ -155,6 +155,35 @@ static void exports_hold_weights_only(void **state)
     assert_loads(f, "out.safetensors", NULL);
 }
 
+/* The fixture's weights joined with one more parameter, "more", are written as the network that they hold; "more"
+ * alone, and weights of another shape or type, are refused. */
+static void exports_hold_what_the_network_has(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    assert_int_equal(att_weights_initialise(f->weights, 5), ATT_OK);
+    att_weights *more[3], *joined;
+    for (int i = 0; i < 3; i++) {
+        att_graph *graph;
+        att_dtype dtype = i == 2 ? ATT_F64 : ATT_F32;
+        assert_int_equal(att_graph_create(f->context, dtype, &graph), ATT_OK);
+        att_graph_parameter(graph, i == 0 ? "more" : att_weights_at(f->weights, 0).name, att_shape_of(7),
+                            (att_init){ATT_INIT_CONSTANT, 0}, false);
+        assert_int_equal(att_weights_create(graph, "cpu", &more[i]), ATT_OK);
+        att_graph_destroy(&graph);
+    }
+    assert_int_equal(att_weights_join((att_weights *const[]){more[0], f->weights}, 2, &joined), ATT_OK);
+    assert_int_equal(att_checkpoint_export(f->model, joined, path_in(f, "out.safetensors", path)), ATT_OK);
+    assert_loads(f, "out.safetensors", NULL);
+    path_in(f, "refused.safetensors", path);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(att_checkpoint_export(f->model, more[i], path), ATT_ERR_MISMATCH);
+    assert_false(exists(f, "refused.safetensors"));
+    att_weights_destroy(&joined);
+    for (int i = 0; i < 3; i++)
+        att_weights_destroy(&more[i]);
+}
+
 static void as_many_checkpoints_are_kept_as_asked(void **state)
 {
     fixture *f = *state;
@@ -285,6 +314,7 @@ int main(void)
         fixture_test(classes_are_those_of_the_data_set_that_a_training_names),
         fixture_test(checkpoints_tell_where_the_training_stood),
         fixture_test(exports_hold_weights_only),
+        fixture_test(exports_hold_what_the_network_has),
         fixture_test(as_many_checkpoints_are_kept_as_asked),
         fixture_test(contradicting_checkpoints_are_refused),
         fixture_test(a_full_disk_keeps_the_old_checkpoint),
