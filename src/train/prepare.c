@@ -312,6 +312,17 @@ static att_status describe_data(att_trainer *trainer)
     return take_sample(trainer, run->data->eval, run->eval_sample);
 }
 
+/* Whether a resume has enough threads: as many share a lane as in the training that is continued. */
+static att_status check_threads(const att_trainer *trainer, int parts)
+{
+    int threads = att_context_threads(trainer->context);
+    if (parts <= threads)
+        return ATT_OK;
+    return att_fail(trainer->context, ATT_ERR_MISMATCH,
+                    "the training in %s needs at least %d threads to continue, and there %s %d; pass --threads %d",
+                    trainer->options->resume, parts, threads == 1 ? "is" : "are", threads, parts);
+}
+
 /* file: NULL without a resume. */
 static att_status build(att_trainer *trainer, const att_tensors *file)
 {
@@ -321,6 +332,8 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     if (file)
         ATT_TRY(att_checkpoint_engine(trainer->context, file, &file_lanes, &parts, &file_memory));
     lanes = lanes ? lanes : file_lanes;
+    if (lanes == file_lanes)
+        ATT_TRY(check_threads(trainer, parts));
     ATT_TRY(compile(trainer, lanes, lanes == file_lanes ? parts : 0, options->memory ? options->memory : file_memory));
     ATT_TRY(create_sessions(trainer));
     ATT_TRY(open_loader(trainer));

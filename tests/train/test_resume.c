@@ -214,6 +214,24 @@ static void other_threads_continue_to_the_same_bits(void **state)
     assert_same_run(f, "whole", "moved");
 }
 
+/* Two threads share the only lane. */
+static void fewer_threads_than_share_a_lane_are_refused(void **state)
+{
+    fixture *f = *state;
+    char output[160], last[160];
+    att_train_options options = training_in(f, "whole", output);
+    options.lanes = 1;
+    assert_trains(f, &options);
+    options.lanes = 0;
+    options.resume = path_in(f, "whole/last.safetensors", last);
+    fixture other = {.threads = 1};
+    strcpy(other.folder, f->folder);
+    fixture_open(&other);
+    assert_int_equal(att_train(other.model, other.weights, &other.data, &options, NULL), ATT_ERR_MISMATCH);
+    assert_message_has(&other, "needs at least 2 threads to continue, and there is 1; pass --threads 2");
+    fixture_close(&other);
+}
+
 /* What the checkpoint says of memory holds for a resume that says nothing. */
 static void the_memory_of_the_checkpoint_is_taken(void **state)
 {
@@ -416,6 +434,7 @@ int main(int argc, char **argv)
         fixture_test(what_is_kept_no_longer_is_removed),
         fixture_test(other_file_systems_get_a_copy),
         fixture_test(other_threads_continue_to_the_same_bits),
+        fixture_test(fewer_threads_than_share_a_lane_are_refused),
         fixture_test(the_memory_of_the_checkpoint_is_taken),
         fixture_test(too_little_memory_is_refused_with_the_least_that_works),
         fixture_test(the_first_difference_is_named),
