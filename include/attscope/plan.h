@@ -112,8 +112,8 @@ ATT_API att_status att_session_run(att_session *session, int batch);
 /* Copies rows [first, first + count) of an output of the last run to `rows`. */
 ATT_API att_status att_session_output(att_session *session, const char *output, int first, int count, void *rows);
 
-/* Whether the next runs fill the probes (att_graph_probe()); they do at first. Where not, what only probes need is left
- * out, and att_session_output() of a probe is ERR_ARGUMENT. */
+/* Whether the next runs fill the probes (att_graph_probe()); they do at first. A run that does not leaves out what only
+ * probes need, and att_session_output() of a probe after it is ERR_ARGUMENT. */
 ATT_API void att_session_watch(att_session *session, bool on);
 
 /* Training: forward and backward on `batch` samples; adds to `gradient`, which is of the session's weights.
@@ -129,7 +129,7 @@ ATT_API att_status att_session_accumulate(att_session *session, att_gradient *gr
 /* Runs the last att_session_accumulate() again, node by node, and writes the name of the first node with a non-finite
  * result ("blocks.3.attn (attention), sample 17") to `text`; "" where every node is finite. Its gradient and bound
  * inputs must still exist and the weights be unchanged. The gradient is cleared, with everything that was added to it
- * before: call att_gradient_begin() before using it again. */
+ * before: call att_gradient_begin() before using it again. Weights and buffers stay as they are. */
 ATT_API att_status att_session_blame(att_session *session, char *text, size_t size);
 
 /* Where the time of the runs since the last reset went, one row per kernel name. Off by default. seconds: summed over

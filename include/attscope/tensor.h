@@ -39,10 +39,12 @@ typedef struct att_shape {
     int64_t dims[ATT_MAX_RANK];
 } att_shape;
 
-/* Product of the dims, 1 for a scalar; -1 where a dim is negative or the product exceeds INT64_MAX / 16. */
+/* Product of the dims, 1 for a scalar; -1 where a dim is negative, the product exceeds INT64_MAX / 16, or the rank
+ * exceeds ATT_MAX_RANK. */
 ATT_API int64_t att_shape_count(att_shape shape);
+/* False for shapes whose rank exceeds ATT_MAX_RANK. */
 ATT_API bool att_shape_equal(att_shape a, att_shape b);
-/* Writes "[2, 3]" (truncated to fit) and returns `text`. */
+/* Writes "[2, 3]" ("of rank 6" where the rank exceeds ATT_MAX_RANK), truncated to fit, and returns `text`. */
 ATT_API char *att_shape_format(att_shape shape, char *text, size_t size);
 
 /* att_shape_of(2, 3) is the shape [2, 3]. */

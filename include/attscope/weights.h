@@ -25,9 +25,9 @@ ATT_API void att_weights_destroy(att_weights **weights);
 
 /* Weights that consist of others, so that plans and updates see them as one: a backbone's and a head's, say. They hold
  * nothing themselves: parameters come part after part, and the parts, whose names must differ (ERR_ARGUMENT), must
- * outlive them. Slots are those of the first part; adding one adds it to every part. part_count is at least 1. Errors:
- * ERR_MISMATCH (parts of different types, or in different memories), ERR_MEMORY. att_parameter_info.value means nothing
- * here. */
+ * outlive them. Slots are those of the first part; adding one adds it to every part. part_count is at least 1 (else
+ * ERR_ARGUMENT, without a message: there is no context). Errors: ERR_MISMATCH (parts of different types, or in
+ * different memories), ERR_MEMORY. att_parameter_info.value means nothing here. */
 ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined);
 
 /* Fills every parameter by its att_init from `seed`; slots become zero. */

@@ -47,6 +47,8 @@ int64_t att_shape_count(att_shape shape)
 {
     const int64_t limit = INT64_MAX / 16;
     int64_t count = 1;
+    if (shape.rank > ATT_MAX_RANK)
+        return -1;
     for (int i = 0; i < shape.rank; i++) {
         int64_t dim = shape.dims[i];
         if (dim < 0 || (dim > 0 && count > limit / dim))
@@ -64,11 +66,16 @@ size_t att_field_bytes(const att_field *field)
 
 bool att_shape_equal(att_shape a, att_shape b)
 {
-    return a.rank == b.rank && (a.rank <= 0 || memcmp(a.dims, b.dims, (size_t)a.rank * sizeof *a.dims) == 0);
+    return a.rank == b.rank && a.rank <= ATT_MAX_RANK &&
+           (a.rank <= 0 || memcmp(a.dims, b.dims, (size_t)a.rank * sizeof *a.dims) == 0);
 }
 
 char *att_shape_format(att_shape shape, char *text, size_t size)
 {
+    if (shape.rank > ATT_MAX_RANK) {
+        snprintf(text, size, "of rank %d", shape.rank);
+        return text;
+    }
     size_t used = (size_t)snprintf(text, size, "[");
     for (int i = 0; i < shape.rank && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, i ? ", %lld" : "%lld", (long long)shape.dims[i]);

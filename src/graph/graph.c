@@ -88,6 +88,11 @@ att_context *att_graph_context(const att_graph *graph)
     return graph->context;
 }
 
+const char *att_scope_colon(const char *scope)
+{
+    return *scope ? ": " : "";
+}
+
 static bool is_countable(att_graph *graph, att_shape shape)
 {
     int64_t count = att_shape_count(shape);
@@ -95,8 +100,8 @@ static bool is_countable(att_graph *graph, att_shape shape)
         return true;
     char text[96];
     att_graph_fail(graph,
-                   att_fail(graph->context, ATT_ERR_ARGUMENT, "%s: a value of the shape %s has too many elements",
-                            graph->scope, att_shape_format(shape, text, sizeof text)));
+                   att_fail(graph->context, ATT_ERR_ARGUMENT, "%s%sa value of the shape %s has too many elements",
+                            graph->scope, att_scope_colon(graph->scope), att_shape_format(shape, text, sizeof text)));
     return false;
 }
 
@@ -132,16 +137,25 @@ static bool shape_is_valid(att_graph *graph, const char *name, att_shape shape)
     if (count > 0 && count <= MOST_KEPT)
         return true;
     char text[96];
+    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                   "\"%s\" cannot have the shape %s: at most %d dimensions, 1 to 2^38 elements", name,
+                                   att_shape_format(shape, text, sizeof text), ATT_MAX_RANK));
+    return false;
+}
+
+static bool dtype_is_valid(att_graph *graph, const char *name, att_dtype dtype)
+{
+    if (att_dtype_size(dtype) > 0)
+        return true;
     att_graph_fail(graph,
-                   att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\" cannot have the shape %s: 1 to 2^38 elements",
-                            name, att_shape_format(shape, text, sizeof text)));
+                   att_fail(graph->context, ATT_ERR_ARGUMENT, "\"%s\": %d is no element type", name, (int)dtype));
     return false;
 }
 
 att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, att_shape shape)
 {
     if (graph->status != ATT_OK || !name_is_free(graph, name) || !shape_is_valid(graph, name, shape) ||
-        !RESERVE(graph, inputs))
+        !dtype_is_valid(graph, name, dtype) || !RESERVE(graph, inputs))
         return ATT_NONE;
     att_value value = att_graph_add_value(graph, (att_desc){.dtype = dtype, .kind = ATT_SAMPLE, .shape = shape}, -1);
     const char *copy = att_graph_string(graph, name);
@@ -195,14 +209,15 @@ void att_graph_assign(att_graph *graph, att_value buffer, att_value value)
     if (fits)
         graph->assigned.items[graph->assigned.count++] = (att_assignment){.parameter = parameter, .value = value};
     else
-        att_graph_fail(graph,
-                       att_fail(graph->context, ATT_ERR_ARGUMENT,
-                                "%s: only a buffer can be assigned, a batch value of its own shape", graph->scope));
+        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                       "%s%sonly a buffer can be assigned, a batch value of its own shape",
+                                       graph->scope, att_scope_colon(graph->scope)));
 }
 
 att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shape shape, const void *data)
 {
-    if (graph->status != ATT_OK || !shape_is_valid(graph, "a constant", shape) || !RESERVE(graph, constants))
+    if (graph->status != ATT_OK || !shape_is_valid(graph, "a constant", shape) ||
+        !dtype_is_valid(graph, "a constant", dtype) || !RESERVE(graph, constants))
         return ATT_NONE;
     size_t bytes = (size_t)att_shape_count(shape) * att_dtype_size(dtype);
     const void *copy = att_graph_attrs(graph, data, bytes);
@@ -414,8 +429,8 @@ static bool make_outputs(att_graph *graph, att_node *node)
     att_status status = infer_outputs(graph, node, &work, &infer);
     if (status == ATT_OK && infer.derived && needs_samples(node, &infer))
         status = att_fail(graph->context, ATT_ERR_UNSUPPORTED,
-                          "%s: op \"%s\" needs samples, and got values that are the same for all of them", graph->scope,
-                          node->op->name);
+                          "%s%sop \"%s\" needs samples, and got values that are the same for all of them", graph->scope,
+                          att_scope_colon(graph->scope), node->op->name);
     node->out_count = status == ATT_OK ? infer.out_count : 0;
     node->out = att_graph_values(graph, node->out_count);
     for (int i = 0; node->out && i < node->out_count; i++)

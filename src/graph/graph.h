@@ -61,6 +61,8 @@ att_value att_graph_fail(att_graph *graph, att_status status);
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
 /* When the value is there: what the body reads of other stages is. */
 att_stage att_graph_stage_of(const att_graph *graph, att_value value);
+/* For messages, what stands between a scope and the rest: ": ", or "" behind the empty scope. */
+const char *att_scope_colon(const char *scope);
 /* A shared value that holds the sum of a derived value's gradient once the body has run. */
 att_value att_graph_add_total(att_graph *graph, att_desc desc);
 /* Room for `count` values that lives as long as the graph, all ATT_NONE; NULL: the graph has failed. */

@@ -185,8 +185,8 @@ static void apply_rule(att_backward *backward, int i)
     if (node.op->backward)
         node.op->backward(backward);
     else
-        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED, "op \"%s\" (%s) has no backward rule",
-                                       node.op->name, node.scope));
+        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED, "%s%sop \"%s\" has no backward rule",
+                                       node.scope, att_scope_colon(node.scope), node.op->name));
 }
 
 /* owner[value] = what it adds to. */

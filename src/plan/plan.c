@@ -422,10 +422,20 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     return att_write_fingerprint(plan);
 }
 
+static att_status check_options(att_context *context, const att_plan_options *options)
+{
+    if ((unsigned)options->purpose > ATT_GRADIENT)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d is no purpose of a plan", (int)options->purpose);
+    if ((unsigned)options->precision >= sizeof precisions / sizeof *precisions)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d is no precision of a plan", (int)options->precision);
+    return ATT_OK;
+}
+
 att_status att_plan_compile(const att_graph *graph, const att_plan_options *options, att_plan **out)
 {
     att_context *context = graph->context;
     ATT_TRY(graph->status);
+    ATT_TRY(check_options(context, options));
     att_graph *copy = att_graph_copy(graph);
     att_plan *plan = att_allocate(context, sizeof *plan);
     if (!copy || !plan) {

@@ -309,10 +309,11 @@ att_status att_session_output(att_session *session, const char *output, int firs
     if (port < 0)
         return no_port(session, "output", plan->outputs, plan->output_count, output);
     if (first < 0 || count < 0 || first > session->batch.count - count)
-        return att_fail(session->context, ATT_ERR_ARGUMENT, "rows %d to %d of \"%s\": the last run had %d", first,
-                        first + count - 1, output, session->batch.count);
-    if (plan->outputs[port].probe && !session->watching)
-        return att_fail(session->context, ATT_ERR_ARGUMENT, "the session does not watch: \"%s\" was left out", output);
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "%d rows of \"%s\" from row %d on: the last run had %d",
+                        count, output, first, session->batch.count);
+    if (plan->outputs[port].probe && !session->batch.watched)
+        return att_fail(session->context, ATT_ERR_ARGUMENT,
+                        "the session did not watch in its last run: \"%s\" was left out", output);
     size_t row = (size_t)plan->outputs[port].row_bytes;
     const char *held = session->outputs[plan->outputs[port].holder];
     session->memory->copy_out(rows, held + (size_t)first * row, (size_t)count * row);
@@ -344,7 +345,7 @@ att_status att_session_run(att_session *session, int batch)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "a plan with gradients accumulates; it does not run forward alone");
     ATT_TRY(check_batch(session, batch));
-    session->batch = (att_body_batch){.count = batch};
+    session->batch = (att_body_batch){.count = batch, .watched = session->watching};
     return att_session_body(session);
 }
 
@@ -384,9 +385,14 @@ att_status att_session_accumulate(att_session *session, att_gradient *gradient, 
     if (session->plan->purpose == ATT_INFER)
         return att_fail(session->context, ATT_ERR_ARGUMENT, "the plan was compiled without gradients");
     ATT_TRY(check_batch(session, batch));
+    if (first < 0 || first > INT64_MAX - batch)
+        return att_fail(session->context, ATT_ERR_ARGUMENT, "a batch of %d cannot begin at position %lld of an update",
+                        batch, (long long)first);
     ATT_TRY(bind_gradient(session, gradient));
-    session->batch =
-        (att_body_batch){.count = batch, .first = first, .run = {.seed = seed, .step = step, .scale = scale}};
+    session->batch = (att_body_batch){.count = batch,
+                                      .watched = session->watching,
+                                      .first = first,
+                                      .run = {.seed = seed, .step = step, .scale = scale}};
     if (gradient)
         att_gradient_changed(gradient);
     att_status status = att_session_body(session);

@@ -10,6 +10,7 @@
 /* What one call of the body works on; kept, so that a failed one can be replayed. */
 typedef struct att_body_batch {
     int count;
+    bool watched;  /* probes were filled */
     int64_t first; /* position of its first sample in the update */
     att_run run;
 } att_body_batch;

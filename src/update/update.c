@@ -286,8 +286,8 @@ size_t att_update_bytes(const att_weights *weights, const att_update_options *op
 static att_status check_rates(const att_weights *weights, const att_parameter_rates *rates)
 {
     for (int i = 0; rates && i < weights->count; i++)
-        if (!(rates[i].lr >= 0 && isfinite(rates[i].lr) && rates[i].weight_decay >= 0 &&
-              isfinite(rates[i].weight_decay)))
+        if (!weights->parameters[i].buffer && !(rates[i].lr >= 0 && isfinite(rates[i].lr) &&
+                                                rates[i].weight_decay >= 0 && isfinite(rates[i].weight_decay)))
             return att_fail(weights->context, ATT_ERR_ARGUMENT,
                             "\"%s\": the factors of learning rate and weight decay are %g and %g; they must be finite "
                             "and not negative",
@@ -413,6 +413,24 @@ att_status att_update_reduce(att_update *update, double *norm)
     return ATT_OK;
 }
 
+static att_status check_hyper(const att_update *update, const att_hyper *hyper)
+{
+    bool averages = update->averages.count > 0;
+    if (hyper->update < 1)
+        return att_fail(update->context, ATT_ERR_ARGUMENT, "updates are counted from 1, not %lld",
+                        (long long)hyper->update);
+    if (!isfinite(hyper->lr) || !isfinite(hyper->weight_decay))
+        return att_fail(update->context, ATT_ERR_ARGUMENT,
+                        "the learning rate is %g and the weight decay %g; they must be finite", hyper->lr,
+                        hyper->weight_decay);
+    if (!(hyper->clip_norm >= 0))
+        return att_fail(update->context, ATT_ERR_ARGUMENT, "clip_norm is %g; it must not be negative",
+                        hyper->clip_norm);
+    if (averages && !(hyper->ema_decay >= 0 && hyper->ema_decay <= 1))
+        return att_fail(update->context, ATT_ERR_ARGUMENT, "ema_decay is %g, must be within 0 and 1", hyper->ema_decay);
+    return ATT_OK;
+}
+
 static att_status apply(att_update *update)
 {
     ATT_TRY(run_list(update, &update->clips));
@@ -425,9 +443,7 @@ att_status att_update_apply(att_update *update, const att_hyper *hyper)
     if (update->reduced_at == 0 || update->reduced_at != update->gradient->changes)
         return att_fail(update->context, ATT_ERR_ARGUMENT,
                         "an update follows att_update_reduce() of the same gradient");
-    if (hyper->update < 1)
-        return att_fail(update->context, ATT_ERR_ARGUMENT, "updates are counted from 1, not %lld",
-                        (long long)hyper->update);
+    ATT_TRY(check_hyper(update, hyper));
     const att_weights *weights = weights_of(update);
     update->reduced_at = 0;
     update->hyper = hyper;

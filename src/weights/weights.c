@@ -184,6 +184,8 @@ static att_status join(att_weights *const *parts, int part_count, att_weights *j
 
 att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **out)
 {
+    if (part_count < 1)
+        return ATT_ERR_ARGUMENT; /* there is no context to put a message into */
     att_context *context = parts[0]->context;
     att_weights *joined = att_allocate(context, sizeof *joined);
     if (!joined)

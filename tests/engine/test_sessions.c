@@ -59,6 +59,30 @@ static void a_value_comes_back_under_every_name(void **state)
     free_runner(&it);
 }
 
+/* A probe can be read after each run that watched, and after no other, whatever the next run is to do. */
+static void probes_are_of_the_last_run(void **state)
+{
+    (void)state;
+    att_graph *graph = make_graph();
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(WIDTH));
+    att_value y = att_tanh(graph, x);
+    att_graph_probe(graph, "probe", y);
+    att_graph_output(graph, "y", att_gelu(graph, y));
+    runner it = make_runner(graph, att_plan_options_defaults(), 1);
+    float in[WIDTH] = {1, 2, 3}, out[WIDTH];
+    assert_int_equal(att_session_bind(it.session, "x", in), ATT_OK);
+    for (int watching = 0; watching < 2; watching++) {
+        att_session_watch(it.session, watching);
+        assert_int_equal(att_session_run(it.session, 1), ATT_OK);
+        att_session_watch(it.session, !watching);
+        assert_int_equal(att_session_output(it.session, "probe", 0, 1, out), watching ? ATT_OK : ATT_ERR_ARGUMENT);
+        if (!watching)
+            assert_message("did not watch in its last run: \"probe\"");
+    }
+    assert_true(fabs((double)out[1] - tanh(2)) < 1e-6);
+    free_runner(&it);
+}
+
 /* Packed weights are made again: twice the weights, twice the answer. */
 static void weights_that_are_set_are_used(void **state)
 {
@@ -153,7 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_are_a_node_s_own),           cmocka_unit_test(a_value_comes_back_under_every_name),
         cmocka_unit_test(weights_that_are_set_are_used),         cmocka_unit_test(outputs_stay_wide),
-        cmocka_unit_test(clipping_shortens_and_never_lengthens),
+        cmocka_unit_test(clipping_shortens_and_never_lengthens), cmocka_unit_test(probes_are_of_the_last_run),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);
 }

@@ -257,6 +257,7 @@ static void every_parameter_can_have_rates_of_its_own(void **state)
     step_with(rates, it.weights, changes);
     for (int i = 0; i < count; i++)
         assert_true(changes[i] == (i % 5 == 0 ? 0 : 0.5 * rates[i].lr * (1 + 0.25 * rates[i].weight_decay * 2)));
+    assert_true(rates[3].lr != 0 && !att_weights_at(it.weights, 3).buffer);
     rates[3].lr = NAN;
     att_gradient *gradient;
     att_update *update = NULL;
@@ -306,6 +307,39 @@ static void frozen_parameters_get_no_gradient(void **state)
     att_session_destroy(&probe.session);
     att_gradient_destroy(&gradient);
     att_plan_destroy(&plan);
+    free_runner(&it);
+}
+
+/* Refused before anything changes, so that the last, right one works. */
+static void numbers_of_an_update_are_checked(void **state)
+{
+    (void)state;
+    data d = draw();
+    runner it = make_runner(derived_graph(true), training, BATCH);
+    att_parameter_rates rates[16];
+    att_update_options options = {.backend = "cpu", .optimizer = "sgd", .rates = rates, .ema = true};
+    for (int i = 0; i < att_weights_count(it.weights); i++) {
+        att_parameter_info parameter = att_weights_at(it.weights, i);
+        rates[i] = att_parameter_rates_defaults(&parameter);
+        if (parameter.buffer)
+            rates[i].lr = rates[i].weight_decay = NAN; /* ignored */
+    }
+    ok(att_update_create(it.gradient, &options, &it.update));
+    accumulate(&it, it.gradient, &d, 0, BATCH);
+    ok(att_update_reduce(it.update, NULL));
+    const att_hyper right = {.lr = 0.1, .update = 1};
+    for (int i = 0; i < 6; i++) {
+        att_hyper hyper = right;
+        *(i < 1   ? &hyper.lr
+          : i < 2 ? &hyper.weight_decay
+          : i < 4 ? &hyper.clip_norm
+                  : &hyper.ema_decay) = i == 3   ? -1
+                                        : i == 5 ? 1.5
+                                                 : NAN;
+        assert_int_equal(att_update_apply(it.update, &hyper), ATT_ERR_ARGUMENT);
+        assert_message(i < 2 ? "must be finite" : i < 4 ? "clip_norm is" : "ema_decay is");
+    }
+    ok(att_update_apply(it.update, &right));
     free_runner(&it);
 }
 
@@ -371,6 +405,8 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     assert_int_equal(att_weights_slot_count(parts[1]), 3);
     assert_int_equal(att_weights_join((att_weights *const[]){parts[0], whole}, 2, &twice), ATT_ERR_ARGUMENT);
     assert_message("two of the weights to be joined hold \"backbone.");
+    assert_int_equal(att_weights_join(parts, 0, &twice), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_weights_join(NULL, -1, &twice), ATT_ERR_ARGUMENT);
     assert_null(twice);
     att_plan *head;
     att_session *session = NULL;
@@ -399,6 +435,7 @@ int main(void)
         cmocka_unit_test(changed_statistics_are_seen),
         cmocka_unit_test(every_parameter_can_have_rates_of_its_own),
         cmocka_unit_test(frozen_parameters_get_no_gradient),
+        cmocka_unit_test(numbers_of_an_update_are_checked),
         cmocka_unit_test(backbone_and_head_have_weights_of_their_own),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);
