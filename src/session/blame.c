@@ -75,10 +75,21 @@ static void check_inputs(nonfinite_search *search)
     }
 }
 
+/* Whether runs of the plan change the parameter: it is then a consequence of the last run. */
+static bool is_assigned(const att_session *session, int parameter)
+{
+    for (int i = 0; i < session->plan->assigned_count; i++)
+        if (session->parameters[session->plan->assigned[i]].index == parameter)
+            return true;
+    return false;
+}
+
 static void check_weights(nonfinite_search *search)
 {
     att_session *session = search->session;
     for (int i = 0; i < session->weights->count && !search->found; i++) {
+        if (is_assigned(session, i))
+            continue;
         const att_parameter_info *parameter = &session->weights->parameters[i];
         int64_t count = att_shape_count(parameter->shape);
         if (att_weights_get(session->weights, -1, i, search->host, count) != ATT_OK ||
@@ -106,6 +117,17 @@ static const char *place_of(const att_session *session, const att_ref *ref, int6
     return ref->place == ATT_AT_OUTPUT ? session->outputs[ref->offset] + row * ref->row_bytes : NULL;
 }
 
+/* "blocks.3.attn (attention), sample 17", without the parentheses where the scope is empty; sample: -1 for none. */
+static void write_step(const nonfinite_search *search, const att_step *step, int64_t sample)
+{
+    const char *op = step->unit->problem.op;
+    bool named = *step->scope;
+    char which[32] = "";
+    if (sample >= 0)
+        snprintf(which, sizeof which, ", sample %lld", (long long)sample);
+    snprintf(search->text, search->size, named ? "%s (%s)%s" : "%s%s%s", step->scope, op, which);
+}
+
 static void check_step(nonfinite_search *search, const att_step *step, int64_t row)
 {
     att_session *session = search->session;
@@ -122,10 +144,9 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
             continue;
         search->found = true;
         if (problem->out[i].kind == ATT_SAMPLE)
-            snprintf(search->text, search->size, "%s (%s), sample %lld", step->scope, problem->op,
-                     (long long)(row + at / att_shape_count(problem->out[i].shape)));
+            write_step(search, step, row + at / att_shape_count(problem->out[i].shape));
         else
-            snprintf(search->text, search->size, "%s (%s)", step->scope, problem->op);
+            write_step(search, step, -1);
     }
 }
 
@@ -149,7 +170,7 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
     return ATT_OK;
 }
 
-/* Buffers are assigned once more, which a training that has failed does not use. */
+/* Assigns buffers once more. */
 static att_status replay_reductions(nonfinite_search *search, const att_segment *segment)
 {
     for (int i = 0; i < segment->reduction_count && !search->found; i++) {
@@ -191,6 +212,38 @@ static att_status replay(nonfinite_search *search)
     return replay_once(search, &plan->epilogue);
 }
 
+static size_t buffer_bytes(const att_session *session, int assigned)
+{
+    const att_plan *plan = session->plan;
+    return (size_t)att_shape_count(plan->parameters[plan->assigned[assigned]].shape) * att_dtype_size(plan->dtype);
+}
+
+static char *buffer_at(const att_session *session, int assigned)
+{
+    return session->parameters[session->plan->assigned[assigned]].values;
+}
+
+/* The buffers that a run assigns are afterwards what they were. */
+static att_status replay_and_restore(nonfinite_search *search)
+{
+    att_session *session = search->session;
+    size_t bytes = 0;
+    for (int i = 0; i < session->plan->assigned_count; i++)
+        bytes += buffer_bytes(session, i);
+    char *kept = att_allocate(session->context, bytes + 1), *at = kept;
+    if (!kept)
+        return att_fail_memory(session->context, bytes, "the search for a non-finite value");
+    for (int i = 0; i < session->plan->assigned_count; at += buffer_bytes(session, i++))
+        session->memory->copy_out(at, buffer_at(session, i), buffer_bytes(session, i));
+    att_status status = replay(search);
+    att_runner_wait(&session->runner);
+    at = kept;
+    for (int i = 0; i < session->plan->assigned_count; at += buffer_bytes(session, i++))
+        session->memory->copy_in(buffer_at(session, i), at, buffer_bytes(session, i));
+    att_free(session->context, kept);
+    return status;
+}
+
 att_status att_session_blame(att_session *session, char *text, size_t size)
 {
     if (session->plan->purpose == ATT_INFER || session->batch.count == 0)
@@ -204,7 +257,7 @@ att_status att_session_blame(att_session *session, char *text, size_t size)
         text[0] = '\0';
     check_inputs(&search);
     check_weights(&search);
-    att_status status = search.found ? ATT_OK : replay(&search);
+    att_status status = search.found ? ATT_OK : replay_and_restore(&search);
     att_free(session->context, search.host);
     return status;
 }

@@ -2,6 +2,7 @@
 #include <attscope/update.h>
 
 #include "engine/fixture.h"
+#include <limits.h>
 #include <math.h>
 
 enum { SIZE = 4, BATCH = 6 };
@@ -33,6 +34,63 @@ static void names_are_unique(void **state)
     assert_message("\"x\"");
     att_graph_destroy(&graph);
     assert_int_equal(att_graph_create(context, ATT_I32, &graph), ATT_ERR_ARGUMENT);
+}
+
+/* Every refusal leaves a graph that has failed, so each has a graph of its own. */
+static void inputs_and_parameters_are_checked(void **state)
+{
+    (void)state;
+    const att_shape six = {.rank = 6, .dims = {1, 1, 1, 1, 1}}, below = {.rank = -1};
+    const float zero = 0;
+    for (int i = 0; i < 6; i++) {
+        att_graph *graph = make_graph();
+        att_value made = i == 0   ? att_graph_input(graph, "x", ATT_F32, six)
+                         : i == 1 ? att_graph_parameter(graph, "x", six, (att_init){0}, true)
+                         : i == 2 ? att_graph_constant(graph, ATT_F32, six, &zero)
+                         : i == 3 ? att_graph_input(graph, "x", ATT_F32, below)
+                         : i == 4 ? att_graph_input(graph, "x", (att_dtype)9, att_shape_of(1))
+                                  : att_graph_constant(graph, (att_dtype)-1, att_shape_of(1), &zero);
+        assert_int_equal(made, ATT_NONE);
+        assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
+        assert_message(i < 3 ? "cannot have the shape of rank 6" : i == 3 ? "cannot have" : "is no element type");
+        att_graph_destroy(&graph);
+    }
+    assert_int_equal(att_shape_count(six), -1);
+    assert_false(att_shape_equal(six, six));
+}
+
+static void messages_of_the_empty_scope_begin_with_a_word(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        att_graph *graph = make_graph();
+        if (named)
+            att_graph_scope(graph, "table");
+        att_dropout(graph, network_parameter(graph, "weight", att_shape_of(3), 1), 0.5);
+        assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
+        const char *start = named ? "table: op \"dropout\"" : "op \"dropout\"";
+        assert_memory_equal(att_context_message(context), start, strlen(start));
+        att_graph_destroy(&graph);
+    }
+}
+
+static void plans_check_their_options(void **state)
+{
+    (void)state;
+    att_graph *graph = make_graph();
+    att_plan *plan = NULL;
+    att_graph_output(graph, "y", att_gelu(graph, att_graph_input(graph, "x", ATT_F32, att_shape_of(3))));
+    att_plan_options options = att_plan_options_defaults();
+    for (int wrong = -1; wrong <= 9; wrong += 10) {
+        options.purpose = (att_purpose)wrong, options.precision = ATT_FULL;
+        assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_ARGUMENT);
+        assert_message("is no purpose of a plan");
+        options.purpose = ATT_INFER, options.precision = (att_precision)wrong;
+        assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_ARGUMENT);
+        assert_message("is no precision of a plan");
+    }
+    assert_null(plan);
+    att_graph_destroy(&graph);
 }
 
 static void training_needs_a_loss(void **state)
@@ -157,6 +215,87 @@ static void a_class_that_does_not_exist_is_blamed(void **state)
     free_runner(&it.run);
 }
 
+static runner bind_data(att_graph *graph, const char *input, const float *rows, const int32_t *targets)
+{
+    assert_int_equal(att_graph_status(graph), ATT_OK);
+    runner it =
+        make_trainer(graph, (att_plan_options){.purpose = ATT_TRAIN, .backend = "cpu", .group = 4}, "sgd", BATCH);
+    assert_int_equal(att_session_bind(it.session, input, rows), ATT_OK);
+    assert_int_equal(att_session_bind(it.session, "target", targets), ATT_OK);
+    return it;
+}
+
+/* One image of each value is multiplied by a gain before a batch norm, all under the empty scope. */
+static runner make_norm(const float *images, const int32_t *targets)
+{
+    att_graph *graph = make_graph();
+    att_value x = att_graph_input(graph, "image", ATT_F32, att_shape_of(SIZE, SIZE));
+    att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
+    att_shape vector = att_shape_of(SIZE);
+    x = att_scale(graph, x, att_graph_parameter(graph, "gain", vector, (att_init){ATT_INIT_CONSTANT, 1}, false));
+    x = att_batch_norm(graph, x, network_parameter(graph, "gamma", vector, 1),
+                       network_parameter(graph, "beta", vector, 1), att_graph_buffer(graph, "mean", vector, 0),
+                       att_graph_buffer(graph, "variance", vector, 1), NULL);
+    x = network_linear(graph, "head", att_token_mean(graph, x, 0), NETWORK_CLASSES);
+    att_graph_output(graph, "loss", att_cross_entropy(graph, x, target, 0));
+    return bind_data(graph, "image", images, targets);
+}
+
+/* Running statistics are afterwards what they were; where they are not finite, they are not the culprit. */
+static void blaming_leaves_running_statistics(void **state)
+{
+    (void)state;
+    float images[BATCH * SIZE * SIZE], gain[SIZE] = {1, 1, 3e38f, 1}, before[SIZE], after[SIZE];
+    int32_t targets[BATCH];
+    char text[128];
+    network_data(images, targets, BATCH, SIZE);
+    images[2 * SIZE * SIZE + 2] = 4; /* overflows in sample 2, the others stay below 1 */
+    runner it = make_norm(images, targets);
+    for (int overflows = 0; overflows < 2; overflows++) {
+        if (overflows)
+            assert_int_equal(att_weights_set(it.weights, -1, att_weights_find(it.weights, "gain"), gain, SIZE), ATT_OK);
+        int mean = att_weights_find(it.weights, "mean");
+        assert_int_equal(att_session_accumulate(it.session, it.gradient, BATCH, 1, 1, 0, 0), ATT_OK);
+        assert_int_equal(att_weights_get(it.weights, -1, mean, before, SIZE), ATT_OK);
+        assert_int_equal(isfinite(before[2]) != 0, !overflows);
+        assert_int_equal(att_session_blame(it.session, text, sizeof text), ATT_OK);
+        assert_string_equal(text, overflows ? "scale, sample 2" : "");
+        assert_int_equal(att_weights_get(it.weights, -1, mean, after, SIZE), ATT_OK);
+        assert_memory_equal(before, after, sizeof before);
+    }
+    free_runner(&it);
+}
+
+/* A derived bias is a parameter times a factor. The sum of the bias's gradient is close to the largest number; its
+ * product with the factor is larger where the factor is 8. */
+static void what_overflows_behind_the_sums_is_blamed(void **state)
+{
+    (void)state;
+    for (int factor = 1; factor <= 8; factor += 7) {
+        float rows[BATCH * NETWORK_CLASSES] = {0}, gradient[NETWORK_CLASSES];
+        const int32_t targets[BATCH] = {0};
+        char text[128];
+        att_graph *graph = make_graph();
+        att_shape vector = att_shape_of(NETWORK_CLASSES);
+        att_value x = att_graph_input(graph, "rows", ATT_F32, vector);
+        att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
+        att_graph_scope(graph, "bias");
+        att_value zero = att_graph_parameter(graph, "bias", vector, (att_init){ATT_INIT_CONSTANT, 0}, false);
+        att_value times = att_graph_parameter(graph, "factor", vector, (att_init){ATT_INIT_CONSTANT, factor}, false);
+        x = att_add(graph, x, att_scale(graph, zero, times));
+        att_graph_output(graph, "loss", att_cross_entropy(graph, x, target, 0));
+        runner it = bind_data(graph, "rows", rows, targets);
+        double scale = 2e38 / (BATCH * (1 - 1.0 / NETWORK_CLASSES));
+        assert_int_equal(att_session_accumulate(it.session, it.gradient, BATCH, scale, 1, 0, 0), ATT_OK);
+        assert_int_equal(att_gradient_get(it.gradient, 0, gradient, NETWORK_CLASSES), ATT_OK);
+        assert_int_equal(isfinite(gradient[0]) != 0, factor == 1);
+        assert_int_equal(att_session_blame(it.session, text, sizeof text), ATT_OK);
+        assert_memory_equal(text, "bias (", factor == 1 ? 0 : 6);
+        assert_int_equal(*text == '\0', factor == 1);
+        free_runner(&it);
+    }
+}
+
 static void sessions_refuse_what_they_cannot_run(void **state)
 {
     (void)state;
@@ -166,8 +305,14 @@ static void sessions_refuse_what_they_cannot_run(void **state)
     assert_int_equal(att_session_bind(it.run.session, "imag", it.images), ATT_ERR_NOT_FOUND);
     assert_message("did you mean \"image\"");
     assert_int_equal(att_session_accumulate(it.run.session, it.run.gradient, BATCH + 1, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_accumulate(it.run.session, it.run.gradient, 2, 1, 1, 0, INT64_MAX - 1),
+                     ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_accumulate(it.run.session, it.run.gradient, 2, 1, 1, 0, -1), ATT_ERR_ARGUMENT);
+    assert_message("cannot begin at position -1");
     assert_int_equal(att_session_run(it.run.session, 1), ATT_ERR_ARGUMENT);
     assert_int_equal(att_session_output(it.run.session, "logits", 0, 1, row), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_session_output(it.run.session, "logits", INT_MAX, INT_MAX, row), ATT_ERR_ARGUMENT);
+    assert_message("from row 2147483647 on: the last run had 0");
     assert_int_equal(att_update_reduce(it.run.update, NULL), ATT_ERR_ARGUMENT);
     free_runner(&it.run);
 }
@@ -177,6 +322,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(building_keeps_its_first_failure),
         cmocka_unit_test(names_are_unique),
+        cmocka_unit_test(inputs_and_parameters_are_checked),
+        cmocka_unit_test(messages_of_the_empty_scope_begin_with_a_word),
+        cmocka_unit_test(plans_check_their_options),
         cmocka_unit_test(training_needs_a_loss),
         cmocka_unit_test(backends_name_the_kernel_they_lack),
         cmocka_unit_test(a_bad_input_is_blamed),
@@ -184,6 +332,8 @@ int main(void)
         cmocka_unit_test(an_overflowing_node_is_blamed),
         cmocka_unit_test(the_sample_that_overflows_is_blamed),
         cmocka_unit_test(a_class_that_does_not_exist_is_blamed),
+        cmocka_unit_test(blaming_leaves_running_statistics),
+        cmocka_unit_test(what_overflows_behind_the_sums_is_blamed),
         cmocka_unit_test(sessions_refuse_what_they_cannot_run),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);
