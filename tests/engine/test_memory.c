@@ -238,6 +238,32 @@ static void host_code_never_reads_arenas(void **state)
     assert_memory_equal(with_guard, without, sizeof without);
 }
 
+static void weights_in_different_memories_are_not_joined(void **state)
+{
+    (void)state;
+    const att_backend guarded = {
+        .name = "cpu", .memory = &guarded_memory, .kernels = att_kernels_cpu, .grouping = &att_host_grouping};
+    const att_backend host = {
+        .name = "ref", .memory = &att_host_memory, .kernels = att_kernels_cpu, .grouping = &att_host_grouping};
+    const att_backend *const backends[] = {&guarded, &host, NULL};
+    const att_registry registry = {.ops = att_ops, .backends = backends};
+    att_context *context;
+    att_weights *parts[2], *joined = NULL;
+    assert_int_equal(att_context_create_with(NULL, &registry, &context), ATT_OK);
+    for (int i = 0; i < 2; i++) {
+        att_graph *graph;
+        assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
+        network_parameter(graph, i ? "a" : "b", att_shape_of(3), 1);
+        assert_int_equal(att_weights_create(graph, backends[i]->name, &parts[i]), ATT_OK);
+        att_graph_destroy(&graph);
+    }
+    assert_int_equal(att_weights_join(parts, 2, &joined), ATT_ERR_MISMATCH);
+    assert_null(joined);
+    for (int i = 0; i < 2; i++)
+        att_weights_destroy(&parts[i]);
+    att_context_destroy(&context);
+}
+
 static void two_image_sizes_live_side_by_side(void **state)
 {
     (void)state;
@@ -315,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_code_never_reads_arenas),
+        cmocka_unit_test(weights_in_different_memories_are_not_joined),
         cmocka_unit_test(two_image_sizes_live_side_by_side),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -340,7 +340,75 @@ static void numbers_of_an_update_are_checked(void **state)
         assert_message(i < 2 ? "must be finite" : i < 4 ? "clip_norm is" : "ema_decay is");
     }
     ok(att_update_apply(it.update, &right));
+    float mean[SIZE], average[SIZE];
+    int slot = 0, index = att_weights_find(it.weights, "mean");
+    while (strcmp(att_weights_slot_name(it.weights, slot), "ema") != 0)
+        slot++;
+    ok(att_weights_get(it.weights, -1, index, mean, SIZE));
+    ok(att_weights_get(it.weights, slot, index, average, SIZE));
+    assert_true(mean[0] != 0);
+    assert_memory_equal(average, mean, sizeof mean); /* buffers are averaged, too */
     free_runner(&it);
+}
+
+/* A derived value of a running mean is that of the mean as the last run left it. */
+static void derived_values_follow_assigned_buffers(void **state)
+{
+    (void)state;
+    data d = draw();
+    att_graph *graph = make_graph();
+    att_value x = att_graph_input(graph, "image", ATT_F32, att_shape_of(SIZE, SIZE));
+    att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
+    att_value mean = att_graph_buffer(graph, "mean", att_shape_of(SIZE), 0);
+    x = att_batch_norm(graph, x, network_parameter(graph, "gamma", att_shape_of(SIZE), 1),
+                       network_parameter(graph, "beta", att_shape_of(SIZE), 1), mean,
+                       att_graph_buffer(graph, "variance", att_shape_of(SIZE), 1), NULL);
+    x = network_linear(graph, "head", att_add(graph, att_token_mean(graph, x, 0), att_tanh(graph, mean)),
+                       NETWORK_CLASSES);
+    att_graph_output(graph, "logits", x);
+    att_graph_output(graph, "loss", att_cross_entropy(graph, x, target, 0));
+    runner it = make_runner(graph, training, BATCH), fresh = it;
+    float kept[SIZE], second[BATCH * NETWORK_CLASSES], expected[BATCH * NETWORK_CLASSES];
+    int index = att_weights_find(it.weights, "mean");
+    accumulate(&it, it.gradient, &d, 0, BATCH);
+    ok(att_weights_get(it.weights, -1, index, kept, SIZE));
+    assert_true(kept[0] != 0);
+    accumulate(&it, it.gradient, &d, 0, BATCH);
+    ok(att_session_output(it.session, "logits", 0, BATCH, second));
+    ok(att_weights_set(it.weights, -1, index, kept, SIZE));
+    ok(att_session_create(it.plan, it.weights, BATCH, &fresh.session));
+    accumulate(&fresh, it.gradient, &d, 0, BATCH);
+    ok(att_session_output(fresh.session, "logits", 0, BATCH, expected));
+    assert_memory_equal(second, expected, sizeof second);
+    att_session_destroy(&fresh.session);
+    free_runner(&it);
+}
+
+static void a_buffer_is_no_parameter(void **state)
+{
+    (void)state;
+    att_graph *graphs[2] = {make_graph(), make_graph()};
+    att_plan_options infer = att_plan_options_defaults();
+    for (int i = 0; i < 2; i++) {
+        att_value gain = i ? network_parameter(graphs[i], "gain", att_shape_of(SIZE), 1)
+                           : att_graph_buffer(graphs[i], "gain", att_shape_of(SIZE), 1);
+        att_value x = att_graph_input(graphs[i], "x", ATT_F32, att_shape_of(SIZE));
+        att_graph_output(graphs[i], "y", att_scale(graphs[i], x, gain));
+    }
+    for (int i = 0; i < 2; i++) {
+        att_plan *plan;
+        att_weights *weights;
+        att_session *session = NULL;
+        ok(att_plan_compile(graphs[i], &infer, &plan));
+        ok(att_weights_create(graphs[1 - i], "cpu", &weights));
+        assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_ERR_MISMATCH);
+        assert_message("buffer in one of them only");
+        assert_null(session);
+        att_weights_destroy(&weights);
+        att_plan_destroy(&plan);
+    }
+    for (int i = 0; i < 2; i++)
+        att_graph_destroy(&graphs[i]);
 }
 
 static att_value two_layers(att_graph *graph, bool backbone, bool head)
@@ -392,7 +460,10 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
         ok(att_session_bind(session, "target", d.targets));
         ok(att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 1, 0, 0));
         ok(att_update_reduce(update, &norms[i]));
+        uint64_t versions[] = {att_weights_version(parts[0]), att_weights_version(parts[1])};
         ok(att_update_apply(update, &(att_hyper){.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .update = 1}));
+        for (int part = 0; i && part < 2; part++)
+            assert_true(att_weights_version(parts[part]) > versions[part]);
         int index = att_weights_find(i ? parts[0] : whole, "backbone.weight");
         ok(att_weights_get(i ? parts[0] : whole, -1, index, results[i], SIZE * SIZE));
         att_update_destroy(&update);
@@ -405,6 +476,20 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     assert_int_equal(att_weights_slot_count(parts[1]), 3);
     assert_int_equal(att_weights_join((att_weights *const[]){parts[0], whole}, 2, &twice), ATT_ERR_ARGUMENT);
     assert_message("two of the weights to be joined hold \"backbone.");
+    att_graph *wide;
+    att_weights *other;
+    ok(att_graph_create(context, ATT_F64, &wide));
+    network_parameter(wide, "wide", att_shape_of(SIZE), 1);
+    ok(att_weights_create(wide, "ref", &other));
+    assert_int_equal(att_weights_join((att_weights *const[]){parts[0], other}, 2, &twice), ATT_ERR_MISMATCH);
+    att_weights_destroy(&other);
+    att_graph_destroy(&wide);
+    float bias[NETWORK_CLASSES];
+    for (int i = 0; i < 2; i++) { /* the second part's slots are cleared, too */
+        ok(att_weights_get(parts[1], 0, att_weights_find(parts[1], "head.bias"), bias, NETWORK_CLASSES));
+        assert_int_equal(bias[0] == 0, i);
+        ok(att_weights_initialise(both, 5));
+    }
     assert_int_equal(att_weights_join(parts, 0, &twice), ATT_ERR_ARGUMENT);
     assert_int_equal(att_weights_join(NULL, -1, &twice), ATT_ERR_ARGUMENT);
     assert_null(twice);
@@ -436,6 +521,8 @@ int main(void)
         cmocka_unit_test(every_parameter_can_have_rates_of_its_own),
         cmocka_unit_test(frozen_parameters_get_no_gradient),
         cmocka_unit_test(numbers_of_an_update_are_checked),
+        cmocka_unit_test(derived_values_follow_assigned_buffers),
+        cmocka_unit_test(a_buffer_is_no_parameter),
         cmocka_unit_test(backbone_and_head_have_weights_of_their_own),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);

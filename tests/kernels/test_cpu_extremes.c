@@ -3,6 +3,7 @@
 #include "kernels/cpu/list.h"
 #include "kernels/ref/list.h"
 #include "kernels/tiers.h"
+#include "ops/l2_norm.h"
 #include "ops/list.h"
 
 /* Relative to the largest result. Measured: 6.8e-7. */
@@ -163,6 +164,47 @@ static void norms_of_huge_rows_do_not_overflow(void **state)
     each_small_case(visit_huge);
 }
 
+/* One index below 0, one behind the last row. */
+static void visit_outside(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
+{
+    bool forward = strcmp(op->name, "embed") == 0;
+    if (!forward && strcmp(op->name, "embed_grad"))
+        return;
+    case_drawn drawn = draw(op, definition, narrow_in, narrow_out);
+    int32_t *indices = drawn.block[1];
+    assert_true(case_count(&drawn.setup, &drawn.in[1]) > 1);
+    indices[0] = -1;
+    indices[1] = definition->in[1].limit;
+    compare(&drawn, "outside", forward ? agree_on_nan : agree);
+    case_free(&drawn);
+}
+
+static void indices_outside_are_as_in_the_reference(void **state)
+{
+    (void)state;
+    each_small_case(visit_outside);
+}
+
+/* Rows whose norm is eps to the bit have the gradient of a constant divisor. */
+static void norms_of_eps_are_as_in_the_reference(void **state)
+{
+    (void)state;
+    const att_l2_norm_attrs attrs = {.eps = 0.25};
+    const att_op *op = case_op(att_ops, "l2_norm_grad");
+    for (int i = 0; i < op->case_count; i++) {
+        att_op_case at_eps = op->cases[i];
+        if (at_eps.bench)
+            continue;
+        at_eps.attrs = &attrs;
+        case_drawn drawn = draw(op, &at_eps, 0, 0);
+        float *norms = drawn.block[2];
+        for (int64_t row = 0; row < case_count(&drawn.setup, &drawn.in[2]); row++)
+            norms[row] = 0.25f;
+        compare(&drawn, "norms of eps", agree);
+        case_free(&drawn);
+    }
+}
+
 static void visit_nan(const att_op *op, const att_op_case *definition, unsigned narrow_in, unsigned narrow_out)
 {
     for (int i = 0; i < definition->in_count; i++) {
@@ -283,6 +325,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unusual_magnitudes_are_as_in_the_reference),
         cmocka_unit_test(norms_of_huge_rows_do_not_overflow),
+        cmocka_unit_test(indices_outside_are_as_in_the_reference),
+        cmocka_unit_test(norms_of_eps_are_as_in_the_reference),
         cmocka_unit_test(nan_goes_where_it_goes_in_the_reference),
         cmocka_unit_test(gelu_is_as_close_as_it_says),
         cmocka_unit_test(tanh_is_as_close_as_it_says),

@@ -74,15 +74,15 @@ static void merged_patches_are_those_of_timm(void **state)
 static void embed_takes_rows_and_an_index_outside_is_nan(void **state)
 {
     (void)state;
-    const double table[] = {1, 2, 3, 4, 5, 6}, dy[] = {1, 10, 2, 20, 3, 30, 4, 40};
-    const int32_t indices[] = {2, 0, 2, 3};
-    const direct_input rows[] = {SHARED(table, 3, 2), {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(4)}, indices}};
-    const direct_input back[] = {SAMPLE(dy, 4, 2), {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(4)}, indices}};
+    const double table[] = {1, 2, 3, 4, 5, 6}, dy[] = {1, 10, 2, 20, 3, 30, 4, 40, 5, 50};
+    const int32_t indices[] = {2, 0, 2, 3, -1};
+    const direct_input rows[] = {SHARED(table, 3, 2), {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(5)}, indices}};
+    const direct_input back[] = {SAMPLE(dy, 5, 2), {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(5)}, indices}};
     const att_embed_attrs attrs = {.rows = 3};
-    double y[8], dtable[6] = {100};
+    double y[10], dtable[6] = {100};
     direct_run("embed", NULL, 1, rows, 2, OUTPUTS(y), NULL, 0);
     CLOSE(y, 0, 5, 6, 1, 2, 5, 6);
-    assert_true(isnan(y[6]) && isnan(y[7]));
+    assert_true(isnan(y[6]) && isnan(y[7]) && isnan(y[8]) && isnan(y[9]));
     direct_run("embed_grad", &attrs, 1, back, 2, OUTPUTS(dtable), NULL, 0);
     CLOSE(dtable, 0, 102, 20, 0, 0, 4, 40); /* added to what was there */
 }

@@ -162,6 +162,20 @@ static void the_stream_of_a_mask_follows_from_its_scope(void **state)
     assert_true(stream_in("blocks.1.attn", 1, 0) == stream_in("blocks.1.attn", 1, 3));
 }
 
+static void drops_of_one_scope_have_masks_of_their_own(void **state)
+{
+    (void)state;
+    att_graph *g = new_graph();
+    att_value x = sample(g, att_shape_of(5));
+    uint64_t streams[3];
+    for (int i = 0; i < 3; i++) {
+        x = i == 1 ? att_drop_path(g, x, 0.5) : att_dropout(g, x, 0.5);
+        streams[i] = ATT_ATTRS(&g->nodes.items[i], drop)->stream;
+    }
+    assert_true(streams[0] != streams[1] && streams[1] != streams[2] && streams[0] != streams[2]);
+    att_graph_destroy(&g);
+}
+
 /* sqrt(1/16) where no scale is given. */
 static void attention_scales_by_its_width(void **state)
 {
@@ -434,6 +448,7 @@ int main(void)
         cmocka_unit_test(builders_yield_the_stated_shapes),
         cmocka_unit_test(a_rate_of_zero_adds_no_node),
         cmocka_unit_test(the_stream_of_a_mask_follows_from_its_scope),
+        cmocka_unit_test(drops_of_one_scope_have_masks_of_their_own),
         cmocka_unit_test(attention_scales_by_its_width),
         cmocka_unit_test(layers_refuse_what_does_not_fit),
         cmocka_unit_test(token_ops_refuse_what_does_not_fit),
