@@ -242,8 +242,10 @@ static att_status check_fit(att_context *context, const att_hooks *hooks, const 
 #undef PLACE_TEXT
     };
     const att_module *module = placed->choice.module;
+    if (!module)
+        return ATT_OK;
     const att_module_hook *hook = &hooks->items[placed->hook];
-    if (!module || module->place == hook->place)
+    if (module->place == hook->place)
         return ATT_OK;
     return att_fail(context, ATT_ERR_ARGUMENT, "%s: module \"%s\" works on %s, and \"@%s\" has %s", KEY, module->name,
                     places[module->place], hook->name, places[hook->place]);
