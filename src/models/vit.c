@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "models/family.h"
+#include "models/patches.h"
 #include "models/vit.h"
 
 static const double NORM_EPS = 1e-6;
@@ -238,26 +239,9 @@ static const att_idle_argument vit_idle[] = {
     {NULL, NULL},
 };
 
-int64_t att_vit_hidden(int embed_dim, double mlp_ratio)
-{
-    return (int64_t)(embed_dim * mlp_ratio);
-}
-
 static bool pools_mean(const att_vit_options *o)
 {
     return strcmp(o->global_pool, "avg") == 0;
-}
-
-static att_status check_sides(att_context *context, const att_vit_options *o)
-{
-    for (int i = 0; i < 2; i++)
-        if (o->img_size[i] % o->patch_size[i])
-            return att_fail(context, ATT_ERR_ARGUMENT, "img_size %d is not a multiple of patch_size %d%s",
-                            o->img_size[i], o->patch_size[i],
-                            o->img_size[0] == o->img_size[1] ? ""
-                            : i                              ? " (width)"
-                                                             : " (height)");
-    return ATT_OK;
 }
 
 static att_status vit_complete(att_context *context, void *options)
@@ -266,10 +250,8 @@ static att_status vit_complete(att_context *context, void *options)
     if (o->embed_dim % o->num_heads)
         return att_fail(context, ATT_ERR_ARGUMENT, "embed_dim %d is not a multiple of num_heads %d", o->embed_dim,
                         o->num_heads);
-    ATT_TRY(check_sides(context, o));
-    if (att_vit_hidden(o->embed_dim, o->mlp_ratio) < 1)
-        return att_fail(context, ATT_ERR_ARGUMENT, "mlp_ratio %g leaves no hidden channel of embed_dim %d",
-                        o->mlp_ratio, o->embed_dim);
+    ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
+    ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
     if (!pools_mean(o) && !o->class_token)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "global_pool \"token\" needs the class token; without one use \"avg\"");
@@ -335,7 +317,7 @@ static att_value build_block(const vit_build *build, int index, att_value x)
     branch = att_modules_apply(modules, ATT_VIT_AFTER_ATTN, index, &attn, branch, x);
     x = add_branch(build, &block, index, 1, x, branch);
     branch = att_nn_mlp(&mlp, att_nn_layer_norm(&norm2, x, NORM_EPS),
-                        att_vit_hidden(options->embed_dim, options->mlp_ratio));
+                        att_mlp_hidden(options->embed_dim, options->mlp_ratio));
     branch = att_modules_apply(modules, ATT_VIT_AFTER_MLP, index, &mlp, branch, x);
     return add_branch(build, &block, index, 2, x, branch);
 }

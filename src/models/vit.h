@@ -20,8 +20,6 @@ extern const att_hooks att_vit_hooks;
 /* One stage of all blocks. */
 att_stages att_vit_stages(int depth);
 
-/* Channels inside the MLP: embed_dim mlp_ratio, rounded down. */
-int64_t att_vit_hidden(int embed_dim, double mlp_ratio);
 /* att_family.recognise */
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);
 /* att_family.regrids: the position embedding. */

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/checkpoint.h"
+#include "models/patches.h"
 #include "models/signs.h"
 #include "models/vit.h"
 
@@ -120,29 +121,6 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
                  : write_modules(context, file, &seen, found);
 }
 
-static att_status read_patches(att_context *context, const att_tensors *file, att_option_values *found)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "patch_embed.proj.weight", 4, &shape);
-    if (!dims)
-        return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "%s: there is no patch embedding (\"patch_embed.proj.weight\" [width, channels, P, Q])",
-                        att_tensors_path(file));
-    att_options_set(found, "embed_dim", (double)dims[0]);
-    att_options_set(found, "in_chans", (double)dims[1]);
-    att_options_set_sides(found, "patch_size", (int)dims[2], (int)dims[3]);
-    return ATT_OK;
-}
-
-/* The number whose square `count` is, 0 where there is none. */
-static int root_of(int64_t count)
-{
-    int root = 0;
-    while ((int64_t)root * root < count)
-        root++;
-    return (int64_t)root * root == count ? root : 0;
-}
-
 /* A grid that is not square cannot be told from its positions. */
 static void read_grid(const att_tensors *file, att_option_values *found)
 {
@@ -150,16 +128,14 @@ static void read_grid(const att_tensors *file, att_option_values *found)
     const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
     if (!dims)
         return;
-    int side = root_of(dims[1]);
+    int side = att_patches_side(dims[1]);
     bool embeds_class = !side && att_options_number(found, "class_token", 0) != 0;
     if (embeds_class)
-        side = root_of(dims[1] - 1);
+        side = att_patches_side(dims[1] - 1);
     if (!side)
         return;
     att_options_set(found, "embed_class", embeds_class);
-    const double *patch = att_options_find(found, "patch_size")->numbers;
-    if (side <= INT32_MAX / patch[0] && side <= INT32_MAX / patch[1])
-        att_options_set_sides(found, "img_size", side * (int)patch[0], side * (int)patch[1]);
+    att_patches_read_side(side, found);
 }
 
 /* Some blocks may have a module in place of attention. */
@@ -206,34 +182,14 @@ static void read_widths(const att_tensors *file, att_option_values *found)
     if (!dims)
         return;
     int width = (int)att_options_number(found, "embed_dim", 1);
-    double ratio = (double)dims[0] / width;
-    /* The quotient may have been rounded down: then the product would be, too. */
-    if (att_vit_hidden(width, ratio) < dims[0])
-        ratio = ((double)dims[0] + 0.5) / width;
-    att_options_set(found, "mlp_ratio", ratio);
-}
-
-/* The gated MLP of DINOv2's largest network has timm's names for others, but its second layer reads half of what the
- * first one gives. */
-static att_status check_gate(att_context *context, const att_tensors *file)
-{
-    att_shape first, second;
-    const int64_t *in = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &first);
-    const int64_t *out = att_checkpoint_dims(file, "blocks.0.mlp.fc2.weight", 2, &second);
-    if (!in || !out || 2 * out[1] != in[0])
-        return ATT_OK;
-    return att_fail(
-        context, ATT_ERR_UNSUPPORTED,
-        "%s: tensor \"blocks.0.mlp.fc2.weight\" reads %d of the %d channels that \"blocks.0.mlp.fc1.weight\" "
-        "gives: it is a sign of a gated MLP (SwiGLU), which no model here has",
-        att_tensors_path(file), (int)out[1], (int)in[0]);
+    att_options_set(found, "mlp_ratio", att_mlp_ratio(width, dims[0]));
 }
 
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     ATT_TRY(read_names(context, file, found));
-    ATT_TRY(read_patches(context, file, found));
-    ATT_TRY(check_gate(context, file));
+    ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
+    ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp"));
     read_switches(file, found);
     read_widths(file, found);
     read_grid(file, found);
@@ -250,7 +206,7 @@ static bool find_grid(const att_option_values *made_for, int64_t count, const in
         from[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
     if (sides && patch && (int64_t)from[0] * from[1] == count)
         return true;
-    from[0] = from[1] = root_of(count);
+    from[0] = from[1] = att_patches_side(count);
     if (from[0] > 0)
         return true;
     from[0] = (int)lround(sqrt((double)count * to[0] / to[1]));
