@@ -137,7 +137,7 @@ typedef struct att_family {
          ATT_OPTION_AT(type, drop_rate)},                                                                  \
     {                                                                                                      \
         .key = "drop_path_rate", .kind = ATT_OPTION_REAL, .value = "X",                                    \
-        .help = "drop path of the last block; rises from 0 in the first", .high = 0.999999, .free = true,  \
+        .help = "drop path rate of the last block; no block's is larger", .high = 0.999999, .free = true,  \
         .training = true, ATT_OPTION_AT(type, drop_path_rate)                                              \
     }
 

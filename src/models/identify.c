@@ -327,7 +327,7 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
                         names);
     return att_fail(s->context, ATT_ERR_NOT_FOUND,
                     "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, seen,
-                    att_options_find(&n->found, "embed_dim") ? " and the number of heads" : "");
+                    att_option_find(family_of(s->file)->options, "num_heads") ? " and the number of heads" : "");
 }
 
 static att_status fail_nameless(const search *s)

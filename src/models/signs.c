@@ -37,6 +37,8 @@ static const struct sign {
     {"blocks.*.ffns.*", "parallel branches"},
     {"blocks.*.in_proj.*", "attention and MLP in parallel"},
     {"blocks.*.mlp_tokens.*", "MLP-Mixer"},
+    {"blocks.*.linear_tokens.*", "ResMLP"},
+    {"blocks.*.mlp_channels.gate.*", "gMLP"},
     {"attn_pool.*", "pooling by attention"},
     {"patch_embed.backbone.*", "a convolutional network before the patches (a hybrid ViT)"},
     {"patch_embed.norm.*", "a norm after the patch embedding"},

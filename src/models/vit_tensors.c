@@ -117,7 +117,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
             seen.at[hook][block] = true;
         }
     }
-    return alien ? att_sign_refuse(context, file, alien, "plain ViT, DeiT or ResNet")
+    return alien ? att_sign_refuse(context, file, alien, "plain ViT or DeiT, nor to another network here")
                  : write_modules(context, file, &seen, found);
 }
 

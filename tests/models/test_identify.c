@@ -104,6 +104,7 @@ static void a_nameless_file_lists_what_fits(void **state)
     att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     refused(p, NULL, ATT_ERR_NOT_FOUND, "img_size 32, in_chans 3, num_classes 7, patch_size 8, embed_dim 32, depth 2");
+    says(att_context_message(p->context), "name the nearest one and the number of heads");
     refused(p, "vit_tny_patch16_224", ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224");
 }
 
@@ -288,6 +289,8 @@ static void tensors_of_other_networks_are_named(void **state)
                      {"patch_embed.backbone.stem.conv.weight", "hybrid"},
                      {"vit.encoder.layer.0.output.dense.weight", "transformers library"},
                      {"deit.embeddings.cls_token", "transformers library"},
+                     {"blocks.0.linear_tokens.weight", "ResMLP"},
+                     {"blocks.0.mlp_channels.gate.proj.weight", "gMLP"},
                      {"vit.patch_embed.proj.weight", "names with a prefix"},
                      {"net.layer1.0.conv1.weight", "names with a prefix"},
                      {"optimizer.exp_avg.head.weight", "no plain ViT"}, /* not ours without our metadata */
