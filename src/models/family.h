@@ -70,7 +70,11 @@ typedef struct att_family {
     att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
     /* Sets those of the options, which are complete, that are known from the tensors alone. */
     att_status (*fit)(att_context *context, const att_tensors *file, void *options);
-    /* ERR_UNSUPPORTED where tensors leave something open that the variant's own value cannot stand in for. */
+    /* Takes an argument of timm's constructor that has another form there than its option here, such as two ratios in
+     * one list, and sets those of the options that are still open. False: it is no such argument. */
+    bool (*take_argument)(const char *key, const att_fact *fact, att_option_values *options);
+    /* ERR_UNSUPPORTED where no network has both what was said and the file's tensors, or where tensors leave something
+     * open that the variant's own value cannot stand in for. */
     att_status (*check_unsaid)(att_context *context, const att_tensors *file, const att_unsaid *unsaid);
     /* Whether a file's tensor `name` differs from the one of a network with these options in nothing but the grid of
      * patches that it was made for: then *grid says how to make it anew. made_for: the options that the file's metadata

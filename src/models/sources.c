@@ -255,6 +255,8 @@ static const att_family *family_of(att_context *context, const att_tensors *file
 static att_status note_argument(att_context *context, const char *what, const att_family *family, const char *key,
                                 const att_fact *fact, att_claims *claims)
 {
+    if (family && family->take_argument && family->take_argument(key, fact, &claims->options))
+        return ATT_OK;
     att_status status = att_claims_note(context, what, key, fact, claims);
     return status == ATT_ERR_NOT_FOUND ? check_argument(context, what, family, key, fact) : status;
 }
