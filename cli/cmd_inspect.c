@@ -62,6 +62,17 @@ static int gather(cli_app *cli, const settings *s, const char *path, facts *f)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
+/* The width of the column of keys: those of most families need no more than 14. */
+static int key_width(const att_family_info *family)
+{
+    int width = 14;
+    for (int i = 0; i < family->option_count; i++) {
+        int length = (int)strlen(family->options[i].key);
+        width = length > width && !family->options[i].training && !family->options[i].internal ? length : width;
+    }
+    return width;
+}
+
 /* Every option of the network's family. */
 static void print_options(const facts *f)
 {
@@ -72,8 +83,8 @@ static void print_options(const facts *f)
         int count = att_option_format(&family.options[i], &f->identity.options, texts);
         if (count == 0)
             continue;
-        cli_print("%-12s %-14s %s%s%s\n", title, family.options[i].key, texts[0], count > 1 ? " x " : "",
-                  count > 1 ? texts[1] : "");
+        cli_print("%-12s %-*s %s%s%s\n", title, key_width(&family), family.options[i].key, texts[0],
+                  count > 1 ? " x " : "", count > 1 ? texts[1] : "");
         title = "";
     }
 }
