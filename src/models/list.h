@@ -2,6 +2,6 @@
 #ifndef ATT_MODELS_LIST_H
 #define ATT_MODELS_LIST_H
 
-#define ATT_FAMILY_LIST(X) X(vit) X(resnet)
+#define ATT_FAMILY_LIST(X) X(vit) X(resnet) X(mixer)
 
 #endif

@@ -33,6 +33,7 @@ static golden golden_read(const char *name)
 
 typedef struct network {
     att_context *context;
+    const char *name;
     att_model *model;
     att_weights *weights;
     att_plan *plan;
@@ -47,7 +48,7 @@ static void network_create(network *n, const att_option_values *options, double 
 {
     att_plan_options plan = att_plan_options_defaults();
     plan.purpose = ATT_TRAIN, plan.backend = backend, plan.lanes = 2;
-    CHECK(n->context, att_model_create(n->context, "vit_tiny_patch16_224", options, n->dtype, &n->model));
+    CHECK(n->context, att_model_create(n->context, n->name, options, n->dtype, &n->model));
     loss_add(n->model, smoothing);
     CHECK(n->context, att_weights_create(att_model_graph(n->model), "cpu", &n->weights));
     formula_fill(n->context, att_model_graph(n->model), n->weights);
@@ -131,7 +132,10 @@ static void check_norms(const network *n, const golden *g, double tolerance, dou
     for (int i = 0; i < g->norm_count; i++) {
         int index = att_weights_find(n->weights, g->names[i]);
         assert_true(index >= 0);
-        check_close(g->names[i], gradient_norm(n, index), g->norms[i], tolerance, worst);
+        if (g->norms[i] == 0) /* in theory; measured: f64 1.3e-17, f32 4.8e-9 */
+            assert_true(gradient_norm(n, index) <= tolerance);
+        else
+            check_close(g->names[i], gradient_norm(n, index), g->norms[i], tolerance, worst);
     }
 }
 
@@ -145,11 +149,11 @@ typedef struct numbers {
  * largest of three tiers and two compilers. */
 static const numbers f64_ref = {"ref", ATT_F64, 1e-11, 1e-8}, f32_cpu = {"cpu", ATT_F32, 2e-5, 2e-6};
 
-static void train(att_context *context, const char *name, const att_option_values *options, double smoothing,
-                  const char *optimizer, const numbers *how)
+static void train(att_context *context, const char *network_name, const char *name, const att_option_values *options,
+                  double smoothing, const char *optimizer, const numbers *how)
 {
     golden g = golden_read(name);
-    network n = {.context = context, .dtype = how->dtype, .optimizer = optimizer};
+    network n = {.context = context, .name = network_name, .dtype = how->dtype, .optimizer = optimizer};
     network_create(&n, options, smoothing, how->backend);
     bool adam = strcmp(optimizer, "adamw") == 0;
     att_hyper hyper = {.lr = adam ? 1e-3 : 0.05,
@@ -187,19 +191,25 @@ static att_option_values small(void)
 
 static void train_all(att_context *context, const numbers *how)
 {
+    static const char vit[] = "vit_tiny_patch16_224";
     att_option_values options = small();
-    train(context, "plain_adamw", &options, 0, "adamw", how);
-    train(context, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
+    train(context, vit, "plain_adamw", &options, 0, "adamw", how);
+    train(context, vit, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
     att_options_set_text(&options, "broadcast", "cb");
-    train(context, "cb_adamw", &options, 0.1, "adamw", how);
+    train(context, vit, "cb_adamw", &options, 0.1, "adamw", how);
     options = small();
     att_options_set_text(&options, "broadcast", "cb_s");
     att_options_set(&options, "init_values", 0.1), att_options_set(&options, "embed_class", 0);
-    train(context, "cb_s_layerscale_adamw", &options, 0, "adamw", how);
+    train(context, vit, "cb_s_layerscale_adamw", &options, 0, "adamw", how);
     options = small();
     att_options_set_text(&options, "global_pool", "avg");
     att_options_set(&options, "class_token", 0), att_options_set(&options, "qkv_bias", 0);
-    train(context, "mean_sgd", &options, 0, "sgd", how);
+    train(context, vit, "mean_sgd", &options, 0, "sgd", how);
+    options = small();
+    att_options_unset(&options, "num_heads");
+    att_options_set_sides(&options, "patch_size", 7, 4);
+    att_options_set(&options, "token_mlp_ratio", 0.7), att_options_set(&options, "mlp_ratio", 2);
+    train(context, "mixer_s16_224", "mixer_adamw", &options, 0.1, "adamw", how);
 }
 
 static void the_reference_trains_as_pytorch_in_f64(void **state)

@@ -1,5 +1,5 @@
-"""Names, shapes, weight decay and preprocessing of timm's plain ViTs and residual networks: one line for each model of
-our list that timm has.
+"""Names, shapes, weight decay and preprocessing of timm's plain ViTs, residual networks and MLP-Mixers: one line for each
+model of our list that timm has.
 
 name parameters hash decayed classes img_size mean[3] std[3] crop_pct interpolation crop_mode
 
@@ -42,7 +42,7 @@ def line(name):
     config = timm.get_pretrained_cfg(name)
     classes = config.num_classes or (0 if "dinov2" in name or "siglip" in name else 1000)
     model = timm.create_model(name, device="meta", num_classes=classes)
-    if hasattr(model, "blocks"):
+    if hasattr(model, "patch_embed"):
         if not is_plain(model):
             return None
         assert model.blocks[0].norm1.eps == 1e-6 and model.blocks[0].mlp.act.approximate == "none", name
@@ -59,6 +59,7 @@ def line(name):
 
 names = [n for m in ("vision_transformer", "deit") for n in timm.list_models(module=m) if not OTHERS.match(n)]
 names += [n for n in timm.list_models(module="resnet") if not OTHER_RESNETS.match(n)]
+names += [n for n in timm.list_models(module="mlp_mixer") if n.startswith("mixer_")]  # not gmixer, resmlp, gmlp
 with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):
         try:

@@ -22,7 +22,7 @@ import warnings
 
 import timm
 import torch
-from timm.models import _registry, resnet, vision_transformer
+from timm.models import _registry, mlp_mixer, resnet, vision_transformer
 
 warnings.filterwarnings("ignore")
 goldens = pathlib.Path(sys.argv[1])
@@ -47,7 +47,7 @@ ARCHITECTURES = {
     "hiera": "Hiera", "hieradet_sam2": "Hiera of Segment Anything 2", "hrnet": "HRNet", "iformer": "iFormer",
     "inception_next": "InceptionNeXt", "inception_resnet_v2": "Inception-ResNet", "inception_v3": "Inception",
     "inception_v4": "Inception", "lcnetv2": "LCNetV2", "levit": "LeViT", "lowformer": "LowFormer",
-    "mambaout": "MambaOut", "maxxvit": "MaxViT and CoAtNet", "metaformer": "MetaFormer", "mlp_mixer": "MLP-Mixer",
+    "mambaout": "MambaOut", "maxxvit": "MaxViT and CoAtNet", "metaformer": "MetaFormer",
     "mobilenetv3": "MobileNetV3 and its relatives", "mobilenetv5": "MobileNetV5", "mobilevit": "MobileViT",
     "mvitv2": "MViTv2", "naflexvit": "NaFlexViT", "nasnet": "NASNet", "nest": "nested transformer",
     "nextvit": "Next-ViT", "nfnet": "normaliser-free network", "pit": "PiT", "pnasnet": "PNASNet", "pvt_v2": "PVTv2",
@@ -174,6 +174,14 @@ def lacks_of_resnet(model):
         yield "channels that were pruned, or are other multiples"
 
 
+def lacks_of_mixer(model):
+    block, mlp = type(model.blocks[0]).__name__, type(model.blocks[0].mlp_channels).__name__
+    if block != "MixerBlock":
+        yield {"ResBlock": "ResMLP: affine norms", "SpatialGatingBlock": "gMLP: gates along the tokens"}[block]
+    elif mlp != "Mlp":
+        yield "a gated MLP"
+
+
 def signature(model):
     """Names and shapes of the tensors, those of the classifier aside."""
     return frozenset((n, tuple(t.shape)) for n, t in model.state_dict().items() if not n.startswith(("head.", "fc.")))
@@ -206,6 +214,8 @@ def reason(name):
     model = timm.create_model(name, device="meta")
     if isinstance(model, resnet.ResNet):
         lacks = lacks_of_resnet(model)
+    elif isinstance(model, mlp_mixer.MlpMixer):
+        lacks = lacks_of_mixer(model)
     elif isinstance(model, vision_transformer.VisionTransformer):
         lacks = lacks_of_vit(model)
     else:

@@ -1,12 +1,14 @@
-"""The first twenty updates of small ViTs in PyTorch, in f64: losses, and each tensor's gradient norm in the first one.
+"""The first twenty updates of small ViTs and an MLP-Mixer in PyTorch, in f64: losses, and each tensor's gradient norm in the first one.
 
 Weights, images and labels follow from formulas (uniform() below), so that any program can make them. One file per case:
 lines "loss <value>", then "norm <tensor> <value>". The gradient of the key third of qkv.bias is 0 in theory (softmax does
-not see it): it is left out of that tensor's norm.
+not see it): it is left out of that tensor's norm. So is that of an MLP-Mixer's mlp_tokens.fc2.bias, which adds one number to
+all channels of a token (layer norms do not see it): its norm is written as 0.
 """
 import sys
 import numpy as np
 import torch
+from timm.models.mlp_mixer import MlpMixer
 from timm.models.vision_transformer import VisionTransformer
 from timm.optim import param_groups_weight_decay
 
@@ -41,8 +43,11 @@ class Broadcast(torch.nn.Module):
 def build(options):
     options = dict(options)
     broadcast = options.pop("broadcast", None)
-    model = VisionTransformer(img_size=SIDE, patch_size=7, in_chans=1, num_classes=CLASSES, embed_dim=32, depth=2,
-                              num_heads=2, **options).double()
+    sizes = {"img_size": SIDE, "patch_size": 7, "in_chans": 1, "num_classes": CLASSES, "embed_dim": 32}
+    if options.pop("mixer", False):
+        model = MlpMixer(**(sizes | options)).double()
+    else:
+        model = VisionTransformer(depth=2, num_heads=2, **sizes, **options).double()
     for block in model.blocks if broadcast else []:
         block.mlp = Broadcast(block.mlp, broadcast == "cb_s")
     for name, parameter in model.named_parameters():
@@ -64,12 +69,14 @@ def gradient_norm(name, gradient):
     if name.endswith("qkv.bias"):
         query, _, value = gradient.chunk(3)
         gradient = torch.cat((query, value))
-    return gradient.norm().item()
+    norm = gradient.norm().item()
+    return norm if norm > 1e-15 else 0
 
 
 def run(path, model_options, optimizer, smoothing):
     model = build(model_options)
-    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=model.no_weight_decay())
+    no_decay = model.no_weight_decay() if hasattr(model, "no_weight_decay") else ()
+    groups = param_groups_weight_decay(model, 0.05, no_weight_decay_list=no_decay)
     if optimizer == "adamw":
         update = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
     else:
@@ -96,6 +103,7 @@ CASES = {
     "cb_adamw": ({"broadcast": "cb"}, "adamw", 0.1),
     "cb_s_layerscale_adamw": ({"broadcast": "cb_s", "init_values": 0.1, "no_embed_class": True}, "adamw", 0.0),
     "mean_sgd": ({"class_token": False, "global_pool": "avg", "qkv_bias": False}, "sgd", 0.0),
+    "mixer_adamw": ({"mixer": True, "patch_size": (7, 4), "num_blocks": 2, "mlp_ratio": (0.7, 2.0)}, "adamw", 0.1),
 }
 for case, (model_options, optimizer, smoothing) in CASES.items():
     run(f"{sys.argv[1]}/training_{case}.txt", model_options, optimizer, smoothing)

@@ -1,0 +1,366 @@
+/* MLP-Mixer (Tolstikhin et al., NeurIPS 2021) as timm builds it: patch embedding, pre-norm blocks whose first MLP works
+ * along the tokens and whose second along the channels, a last norm, the mean over tokens. Dimensions and preprocessing
+ * are those of timm 1.0.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/ops.h>
+
+#include "core/error.h"
+#include "models/checkpoint.h"
+#include "models/family.h"
+#include "models/patches.h"
+#include "models/signs.h"
+
+static const double NORM_EPS = 1e-6;
+
+/* --- variants ---------------------------------------------------------------------------------------------------- */
+
+static const struct mixer_variant {
+    const char *name;
+    int patch_size, embed_dim, depth;
+} variants[] = {
+    {"mixer_s32_224", 32, 512, 8},  {"mixer_s16_224", 16, 512, 8},   {"mixer_b32_224", 32, 768, 12},
+    {"mixer_b16_224", 16, 768, 12}, {"mixer_l32_224", 32, 1024, 24}, {"mixer_l16_224", 16, 1024, 24},
+};
+enum { IMG_SIZE = 224 };
+
+static att_model_info mixer_info(int index)
+{
+    return (att_model_info){.name = variants[index].name,
+                            .summary = "MLP-Mixer (Tolstikhin et al., NeurIPS 2021)",
+                            .height = IMG_SIZE,
+                            .width = IMG_SIZE};
+}
+
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+typedef struct mixer_options {
+    ATT_SHARED_MEMBERS;
+    int patch_size[2], embed_dim, depth;
+    double mlp_ratio, token_mlp_ratio;
+    char global_pool[8];
+} mixer_options;
+
+static const char *pool_names(int index)
+{
+    return index == 0 ? "avg" : NULL;
+}
+
+#define MIXER(member) ATT_OPTION_AT(mixer_options, member)
+static const att_option rows[] = {
+    ATT_SHARED_OPTIONS(mixer_options),
+    {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
+     .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, MIXER(patch_size)},
+    {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
+     MIXER(embed_dim)},
+    {"depth", .alias = "num_blocks", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "blocks", .low = 1, .high = 1024,
+     MIXER(depth)},
+    {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X",
+     .help = "width of the MLP along the channels over that of a token", .low = 1e-3, .high = 64, MIXER(mlp_ratio)},
+    {"token_mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X",
+     .help = "of an MLP-Mixer: width of the MLP along the tokens over that of a token", .low = 1e-3, .high = 64,
+     MIXER(token_mlp_ratio)},
+    {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "what the head reads: avg, the mean over tokens", .choice = pool_names, MIXER(global_pool)},
+};
+ATT_FAMILY_FITS(mixer_options);
+static const att_option_table table = {rows, sizeof rows / sizeof *rows, sizeof(mixer_options)};
+
+static void mixer_defaults(int index, const att_option_values *said, att_option_values *options,
+                           att_preprocess *preprocess)
+{
+    (void)said;
+    const struct mixer_variant *variant = &variants[index];
+    mixer_options o;
+    att_options_open(&table, &o);
+    o.img_size[0] = o.img_size[1] = IMG_SIZE;
+    o.in_chans = 3;
+    o.num_classes = 1000;
+    o.drop_rate = o.drop_path_rate = 0;
+    o.patch_size[0] = o.patch_size[1] = variant->patch_size;
+    o.embed_dim = variant->embed_dim;
+    o.depth = variant->depth;
+    o.mlp_ratio = 4;
+    o.token_mlp_ratio = 0.5;
+    snprintf(o.modules, sizeof o.modules, "none");
+    snprintf(o.global_pool, sizeof o.global_pool, "avg");
+    att_options_write(&table, &o, options);
+    *preprocess = (att_preprocess){.height = IMG_SIZE,
+                                   .width = IMG_SIZE,
+                                   .in_chans = 3,
+                                   .mean = {0.5, 0.5, 0.5},
+                                   .std = {0.5, 0.5, 0.5},
+                                   .crop_pct = 0.875,
+                                   .crop_mode = "center",
+                                   .interpolation = "bicubic"};
+}
+
+static const att_hooks no_hooks = {NULL, 0};
+
+static att_status mixer_complete(att_context *context, void *options)
+{
+    const mixer_options *o = options;
+    const att_stages stages = {.count = 1, .blocks = {o->depth}};
+    att_modules modules;
+    ATT_TRY(att_modules_parse(context, &no_hooks, &stages, o->modules, &modules));
+    ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
+    ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
+    return att_mlp_check(context, "token_mlp_ratio", o->embed_dim, o->token_mlp_ratio);
+}
+
+static const att_idle_argument idle_arguments[] = {
+    {"proj_drop_rate", ATT_ANY_VALUE},
+    {"nlhb", ATT_ANY_VALUE},
+    {"stem_norm", "false"},
+    {"act_layer", "gelu"},
+    {"norm_layer", "layernorm"},
+    {NULL, NULL},
+};
+
+static void set_if_open(att_option_values *options, const char *key, double number)
+{
+    if (!att_options_find(options, key))
+        att_options_set(options, key, number);
+}
+
+/* timm's mlp_ratio is that of the MLP along the tokens and that along the channels, or one number for both. */
+static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
+{
+    const att_option *ratio = att_option_find(&table, "mlp_ratio");
+    if (strcmp(key, ratio->key) != 0 || fact->kind != ATT_FACT_NUMBERS || fact->count < 1 || fact->count > 2)
+        return false;
+    const double *tokens = &fact->numbers[0], *channels = &fact->numbers[fact->count - 1];
+    if (!att_option_accepts(ratio, tokens, 1) || !att_option_accepts(ratio, channels, 1))
+        return false;
+    set_if_open(options, "token_mlp_ratio", *tokens);
+    set_if_open(options, ratio->key, *channels);
+    return true;
+}
+
+/* --- the network ------------------------------------------------------------------------------------------------- */
+
+/* timm's start: Glorot's uniform weights, and biases that are almost 0. */
+static att_value build_linear(const att_scope *scope, att_value x, int64_t inputs, int64_t outputs)
+{
+    att_init weight_init = {.rule = ATT_INIT_UNIFORM, .value = sqrt(6.0 / (double)(inputs + outputs))};
+    att_init bias_init = {.rule = ATT_INIT_NORMAL, .value = 1e-6};
+    att_scope_enter(scope);
+    att_value weight = att_scope_parameter(scope, "weight", att_shape_of(outputs, inputs), weight_init, true);
+    att_value bias = att_scope_parameter(scope, "bias", att_shape_of(outputs), bias_init, false);
+    return att_linear(scope->graph, x, weight, bias);
+}
+
+static att_value build_mlp(const att_scope *scope, att_value x, int64_t width, int64_t hidden)
+{
+    att_scope first = att_scope_in(scope, "fc1"), second = att_scope_in(scope, "fc2");
+    x = att_gelu(scope->graph, build_linear(&first, x, width, hidden));
+    return build_linear(&second, x, hidden, width);
+}
+
+static att_value transpose(const att_scope *scope, att_value x)
+{
+    att_scope_enter(scope);
+    return att_transpose(scope->graph, x, (const int[]){1, 0}, 2);
+}
+
+static int64_t tokens_of(const mixer_options *o)
+{
+    return (int64_t)(o->img_size[0] / o->patch_size[0]) * (o->img_size[1] / o->patch_size[1]);
+}
+
+/* identity + drop_path(branch), with one rate for all blocks; half is 1 or 2. */
+static att_value add_branch(const att_scope *block, const mixer_options *o, int half_of_block, att_value identity,
+                            att_value branch)
+{
+    att_scope drop = att_scope_in(block, "drop_path%d", half_of_block);
+    att_scope_enter(&drop);
+    branch = att_drop_path(block->graph, branch, o->drop_path_rate);
+    att_scope sum = att_scope_in(block, "add%d", half_of_block);
+    att_scope_enter(&sum);
+    return att_add(block->graph, identity, branch);
+}
+
+static att_value build_block(const att_scope *block, const mixer_options *o, att_value x)
+{
+    att_scope norm1 = att_scope_in(block, "norm1"), along_tokens = att_scope_in(block, "mlp_tokens");
+    att_scope norm2 = att_scope_in(block, "norm2"), along_channels = att_scope_in(block, "mlp_channels");
+    att_value branch = transpose(&along_tokens, att_nn_layer_norm(&norm1, x, NORM_EPS));
+    branch = build_mlp(&along_tokens, branch, tokens_of(o), att_mlp_hidden(o->embed_dim, o->token_mlp_ratio));
+    x = add_branch(block, o, 1, x, transpose(&along_tokens, branch));
+    branch = att_nn_layer_norm(&norm2, x, NORM_EPS);
+    branch = build_mlp(&along_channels, branch, o->embed_dim, att_mlp_hidden(o->embed_dim, o->mlp_ratio));
+    return add_branch(block, o, 2, x, branch);
+}
+
+/* timm's start: LeCun's normal weights. timm redraws what is farther than two deviations off, and widens the rest to
+ * the same variance; this does not. */
+static att_value build_stem(const att_scope *scope, const mixer_options *o)
+{
+    att_value image = att_graph_input(scope->graph, ATT_IMAGE, att_graph_dtype(scope->graph),
+                                      att_shape_of(o->img_size[0], o->img_size[1], o->in_chans));
+    int64_t pixels = (int64_t)o->patch_size[0] * o->patch_size[1];
+    att_init weight_init = {.rule = ATT_INIT_NORMAL, .value = 1 / sqrt((double)(pixels * o->in_chans))};
+    att_init bias_init = {.rule = ATT_INIT_CONSTANT, .value = 0};
+    att_shape shape = att_shape_of(o->embed_dim, o->in_chans, o->patch_size[0], o->patch_size[1]);
+    att_scope_enter(scope);
+    att_value weight = att_scope_parameter(scope, "weight", shape, weight_init, true);
+    att_value bias = att_scope_parameter(scope, "bias", att_shape_of(o->embed_dim), bias_init, false);
+    return att_linear(scope->graph, att_patchify(scope->graph, image, o->patch_size[0], o->patch_size[1]), weight,
+                      bias);
+}
+
+static void mixer_build(att_graph *graph, const void *options, att_features *features)
+{
+    const mixer_options *o = options;
+    att_scope root = att_scope_root(graph), stem = att_scope_in(&root, "stem.proj");
+    att_value x = build_stem(&stem, o);
+    for (int i = 0; i < o->depth; i++) {
+        att_scope block = att_scope_in(&root, "blocks.%d", i);
+        x = build_block(&block, o, x);
+    }
+    att_scope norm = att_scope_in(&root, "norm"), pool = att_scope_in(&root, "pool");
+    features->tokens = att_nn_layer_norm(&norm, x, NORM_EPS);
+    att_scope_enter(&pool);
+    features->pooled = att_token_mean(graph, features->tokens, 0);
+}
+
+/* timm starts it at zero. */
+static att_value build_classifier(const att_scope *scope, att_value features, int64_t classes)
+{
+    static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
+    int64_t width = att_value_shape(scope->graph, features).dims[0];
+    att_scope_enter(scope);
+    att_value weight = att_scope_parameter(scope, "weight", att_shape_of(classes, width), zeros, true);
+    att_value bias = att_scope_parameter(scope, "bias", att_shape_of(classes), zeros, false);
+    return att_linear(scope->graph, features, weight, bias);
+}
+
+static att_classifier_form mixer_classifier(const void *options)
+{
+    (void)options;
+    return (att_classifier_form){.scope = "head", .build = build_classifier};
+}
+
+/* --- what tensors say -------------------------------------------------------------------------------------------- */
+
+static const char MARK[] = "stem.proj.weight";
+static const char TOKEN_MLP[] = "blocks.0.mlp_tokens.fc1.weight", CHANNEL_MLP[] = "blocks.0.mlp_channels.fc1.weight";
+
+static const char *const outer_names[] = {MARK,          "stem.proj.bias", "norm.weight", "norm.bias",
+                                          "head.weight", "head.bias",      NULL};
+static const char *const block_names[] = {"norm1.weight",
+                                          "norm1.bias",
+                                          "mlp_tokens.fc1.weight",
+                                          "mlp_tokens.fc1.bias",
+                                          "mlp_tokens.fc2.weight",
+                                          "mlp_tokens.fc2.bias",
+                                          "norm2.weight",
+                                          "norm2.bias",
+                                          "mlp_channels.fc1.weight",
+                                          "mlp_channels.fc1.bias",
+                                          "mlp_channels.fc2.weight",
+                                          "mlp_channels.fc2.bias",
+                                          NULL};
+
+/* Reads every name: depth, or the refusal of the name that says most of those that are no MLP-Mixer's. */
+static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
+{
+    const char *alien = NULL;
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *name = att_tensors_at(file, i).name, *rest = NULL;
+        int block = att_checkpoint_block(name, "blocks", &rest);
+        if (block >= 0 && att_checkpoint_lists(block_names, rest)) {
+            if (block + 1 > att_options_number(found, "depth", 0))
+                att_options_set(found, "depth", block + 1);
+        } else if (!att_checkpoint_owns(file, name) && !att_checkpoint_lists(outer_names, name) &&
+                   (!alien || att_sign_rank(name) < att_sign_rank(alien))) {
+            alien = name;
+        }
+    }
+    return alien ? att_sign_refuse(context, file, alien, "MLP-Mixer") : ATT_OK;
+}
+
+static void read_classes(const att_tensors *file, att_option_values *found)
+{
+    att_shape shape;
+    const int64_t *dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
+    if (dims)
+        att_options_set(found, "num_classes", (double)dims[0]);
+    else if (!att_checkpoint_has(file, "head.weight") && !att_checkpoint_has(file, "head.bias"))
+        att_options_set(found, "num_classes", 0);
+}
+
+static void read_mlps(const att_tensors *file, att_option_values *found)
+{
+    att_shape shape;
+    int width = (int)att_options_number(found, "embed_dim", 1);
+    const int64_t *dims = att_checkpoint_dims(file, CHANNEL_MLP, 2, &shape);
+    if (dims)
+        att_options_set(found, "mlp_ratio", att_mlp_ratio(width, dims[0]));
+    dims = att_checkpoint_dims(file, TOKEN_MLP, 2, &shape);
+    if (!dims)
+        return;
+    att_options_set(found, "token_mlp_ratio", att_mlp_ratio(width, dims[0]));
+    int side = att_patches_side(dims[1]);
+    if (side > 0)
+        att_patches_read_side(side, found);
+}
+
+static att_status mixer_recognise(att_context *context, const att_tensors *file, att_option_values *found)
+{
+    ATT_TRY(read_names(context, file, found));
+    ATT_TRY(att_patches_read(context, file, MARK, found));
+    ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_tokens"));
+    ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_channels"));
+    read_classes(file, found);
+    read_mlps(file, found);
+    return ATT_OK;
+}
+
+/* The MLP along the tokens fixes their number, but not the sides of their grid. */
+static att_status mixer_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *u)
+{
+    att_shape shape;
+    const int64_t *dims = att_checkpoint_dims(file, TOKEN_MLP, 2, &shape);
+    const att_option_value *size = att_options_find(u->said, "img_size");
+    if (!dims || (!size && att_options_find(u->found, "img_size")))
+        return ATT_OK;
+    if (!size)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "%s: the %d patches of \"%s\" are no square grid, so that the sides of the images must be said "
+                        "(img_size H W)",
+                        u->path, (int)dims[1], TOKEN_MLP);
+    const att_option_value *patch = att_options_find(u->said, "patch_size");
+    if (!patch)
+        patch = att_options_find(u->found, "patch_size");
+    int height = (int)size->numbers[0], width = (int)size->numbers[size->count - 1];
+    int64_t tokens = (int64_t)(height / (int)patch->numbers[0]) * (width / (int)patch->numbers[patch->count - 1]);
+    if (tokens == dims[1])
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: the weights of an MLP-Mixer fit one number of patches: these fit %d, and an image of %d x %d "
+                    "pixels has %" PRId64 "; leave img_size out, or train a network for that size",
+                    u->path, (int)dims[1], height, width, tokens);
+}
+
+extern const att_family att_family_mixer;
+
+const att_family att_family_mixer = {
+    .name = "mixer",
+    .mark = MARK,
+    .options = &table,
+    .idle_arguments = idle_arguments,
+    .classifier = mixer_classifier,
+    .variant_count = sizeof variants / sizeof *variants,
+    .variant = mixer_info,
+    .defaults = mixer_defaults,
+    .complete = mixer_complete,
+    .build = mixer_build,
+    .recognise = mixer_recognise,
+    .take_argument = take_argument,
+    .check_unsaid = mixer_check_unsaid,
+};
