@@ -301,7 +301,8 @@ static const cli_option run_options[] = {
     {"memory", .kind = CLI_SIZE, .value = "SIZE",
      .help =
          "most memory for weights, optimiser, gradients, what is kept of a batch, and evaluation, as 800M or 4G: the "
-         "less, the more is computed again; changes no weight, only the speed; 0: a fixed rule for each network",
+         "less, the more is computed again; changes no weight, only the speed; 0: a fixed rule for each network, or in "
+         "a resume the checkpoint's SIZE",
      RECIPE(memory), .open = true},
     {"eval-metric", .kind = CLI_TEXT, .value = "NAME", .help = "what the best epoch goes by", .choice = choose_metric,
      RECIPE(eval_metric)},

@@ -4,7 +4,7 @@ att_folder(core)
 att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
 att_folder(data USES att_io)
-att_folder(graph USES att_io)
+att_folder(graph USES att_core)
 att_folder(ops USES att_graph)
 att_folder(passes USES att_graph)
 att_folder(patterns USES att_passes att_ops)

@@ -79,8 +79,8 @@ ATT_API att_value att_graph_buffer(att_graph *graph, const char *name, att_shape
  */
 ATT_API att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shape shape, const void *data);
 
-/* Makes a sample value an output under a name, or under one name more; it comes back from each run, one row per sample.
- */
+/* Makes a sample value that an operation made an output under a name, or under one name more; it comes back from each
+ * run, one row per sample. An input cannot be an output. */
 ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
 
 /* As att_graph_output(), for watching: a probe and what it alone needs leave every other result the same to the bit,

@@ -3,6 +3,10 @@
  * Each returns the value it makes, ATT_NONE after a failure (see attscope/graph.h: building is sticky). Shapes are per
  * sample; "rows" are all axes but the last. Gradients of every operation follow from its formula; those that are not
  * plain are stated.
+ *
+ * Where all operands are shared, most operations make a derived value (attscope/graph.h). Dropout, drop path, batch
+ * norm and the target of cross entropy need sample values. A gate and what it multiplies are of one kind, sample or
+ * shared, and so are both operands of a concatenation.
  */
 #ifndef ATTSCOPE_OPS_H
 #define ATTSCOPE_OPS_H
@@ -202,7 +206,7 @@ ATT_API att_value att_channel_linear(att_graph *graph, att_value x, att_value we
 /* a [.., A] and b [.., B] side by side: [.., A + B]. */
 ATT_API att_value att_concat(att_graph *graph, att_value a, att_value b);
 
-/* --- axes, rows and places: x is a sample value of any shape unless said otherwise ------------------------------- */
+/* --- axes, rows and places: x has any shape unless said otherwise ------------------------------------------------ */
 
 /* The elements of x with its axes in another order: axis i of y is axis axes[i] of x. `axes` holds `count` numbers, as
  * many as x has axes: each of 0 .. count - 1 once. As torch.permute. Errors: ERR_ARGUMENT for any other list. */

@@ -56,9 +56,11 @@ typedef struct att_plan_options {
      * "NAME.grad", scaled as the loss is. NULL: none. Probes have none. */
     const char *const *gradients;
     bool plain;        /* training: without algebraic rewritings, see below */
-    int group;         /* samples a body call works on; 0: chosen from the graph alone */
-    int lanes;         /* gradient lanes, training only; 0: the context's threads */
-    int parts;         /* threads that share one group where there are fewer groups than threads; 0: automatic */
+    int group;         /* samples a body call works on, at most 64, rounded down to a power of two; 0: chosen from the
+                          graph alone */
+    int lanes;         /* gradient lanes, at most 1024, ignored by ATT_INFER; 0: the context's threads */
+    int parts;         /* threads that share one group where there are fewer groups than threads, at most the context's
+                          threads; 0: automatic */
     size_t keep_bytes; /* training: bytes of a sample to keep between segments at most, or as few as is possible;
                           what is not kept is computed again. Gaps may add 2 or 3 %. Decides no bit.
                           0: by a fixed rule of the graph */
@@ -75,13 +77,14 @@ ATT_API att_plan_options att_plan_options_defaults(void);
 /* Compiles. The graph is only read and may be freed after. On success *plan is the caller's. Errors: the graph's own
  * failure; ERR_UNSUPPORTED where the backend lacks a kernel (the message names op and type) or an op has no backward
  * rule; ERR_NOT_FOUND where there is none of a name in `outputs` or `gradients`, or gradients are wanted and there is
- * no output "loss"; ERR_ARGUMENT where the loss does not depend on such a one; ERR_MEMORY. */
+ * no output "loss"; ERR_ARGUMENT where the loss does not depend on such a one, or an option is out of range;
+ * ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_plan_compile(const att_graph *graph, const att_plan_options *options,
                                                    att_plan **plan);
 ATT_API void att_plan_destroy(att_plan **plan);
 
 /* What decides the bits of a training step besides data and seed: "precision=f32 graph=<hash> purpose=train backend=cpu
- * group=4 lanes=2 tier=avx512 onednn=2.6.3 attscope=0.1.0". Lives as long as the plan. */
+ * group=4 lanes=2 parts=1 tier=avx512 onednn-2.6.3 attscope=0.1.0". Lives as long as the plan. */
 ATT_API const char *att_plan_fingerprint(const att_plan *plan);
 
 typedef struct att_plan_facts {
@@ -105,8 +108,8 @@ ATT_API void att_session_destroy(att_session **session);
 /* Binds host memory with one row per sample to an input; it is read during runs and stays the caller's. */
 ATT_API att_status att_session_bind(att_session *session, const char *input, const void *rows);
 
-/* Runs the body forward on `batch` samples (1..max_batch). Errors: ERR_ARGUMENT (nothing bound, batch too large),
- * ERR_INTERNAL. */
+/* Runs the body of an ATT_INFER plan forward on `batch` samples (1..max_batch). Errors: ERR_ARGUMENT (nothing bound,
+ * batch too large, a plan with gradients: att_session_accumulate() runs that), ERR_INTERNAL. */
 ATT_API att_status att_session_run(att_session *session, int batch);
 
 /* Copies rows [first, first + count) of an output of the last run to `rows`. */
@@ -132,8 +135,9 @@ ATT_API att_status att_session_accumulate(att_session *session, att_gradient *gr
  * before: call att_gradient_begin() before using it again. Weights and buffers stay as they are. */
 ATT_API att_status att_session_blame(att_session *session, char *text, size_t size);
 
-/* Where the time of the runs since the last reset went, one row per kernel name. Off by default. seconds: summed over
- * the threads; bytes: inputs read and outputs written by the calls, each value once. */
+/* Where the time of the runs since the last att_session_profile() went, one row per kernel name: each such call, on or
+ * off, sets the figures to zero. Off at first. seconds: summed over the threads; bytes: inputs read and outputs
+ * written by the calls, each value once. */
 typedef struct att_profile_row {
     const char *op, *kernel;
     int64_t calls;

@@ -22,7 +22,8 @@ typedef struct att_update att_update;
 typedef struct att_parameter_rates {
     double lr;           /* multiplies att_hyper.lr */
     double weight_decay; /* multiplies att_hyper.weight_decay */
-    bool frozen;         /* never updated, and not part of the norm; att_plan_options.frozen saves its gradient, too */
+    bool frozen;         /* never updated, and not part of the norm. With att_plan_options.frozen its gradient is
+                            not computed either; the att_gradient has room for it all the same */
 } att_parameter_rates;
 
 /* The rates of a parameter's declaration: lr 1, weight_decay 1 where the declaration wants it and 0 elsewhere. */
@@ -34,7 +35,8 @@ typedef struct att_update_options {
     const att_parameter_rates *rates; /* one for each parameter of the weights, in the order of att_weights_at(); those
                                          of buffers are ignored; NULL: those of the declarations */
     bool ema; /* keep a moving average of the weights in the slot "ema", which begins at zero: pass ema_decay 0 in the
-                 first update, which copies the weights */
+                 first update, which copies the weights. There is one average for the weights: of several updates over
+                 them only one may keep it, or it is averaged more than once */
 } att_update_options;
 
 /* AdamW on "cpu", rates of the declarations, no average. */
@@ -44,7 +46,7 @@ ATT_API att_update_options att_update_options_defaults(void);
  * slots are zero, and they stay if the call fails later. The gradient must outlive the update. options are only read
  * here. Errors: ERR_UNSUPPORTED (the backend has no kernel: weights in F64 on "cpu"), ERR_NOT_FOUND (no such optimiser
  * or backend), ERR_MEMORY, ERR_MISMATCH (a backend whose memory the weights are not in), ERR_ARGUMENT (rates that are
- * negative or not finite). */
+ * negative or not finite; more than 8 slots). */
 ATT_API ATT_MUST_CHECK att_status att_update_create(att_gradient *gradient, const att_update_options *options,
                                                     att_update **update);
 ATT_API void att_update_destroy(att_update **update);
@@ -64,8 +66,9 @@ typedef struct att_hyper {
  * ERR_NONFINITE where the norm is NaN or infinite: att_session_blame() names the cause. */
 ATT_API att_status att_update_reduce(att_update *update, double *norm);
 
-/* Changes the weights. ERR_ARGUMENT where the gradient changed since att_update_reduce(), or hyper->update is below 1:
- * the weights are as they were. */
+/* Changes the weights. ERR_ARGUMENT where the gradient changed since att_update_reduce(), hyper->update is below 1, lr
+ * or weight_decay is not finite, clip_norm is negative or NaN, or an average is kept and ema_decay is outside 0..1: the
+ * weights are then as they were. */
 ATT_API att_status att_update_apply(att_update *update, const att_hyper *hyper);
 
 /* As att_session_profile() and its neighbours, for reductions and updates. */

@@ -2,9 +2,9 @@
  *
  * The parameters lie in one block (joined weights: one for each part): those with weight decay, then other trained
  * ones, then buffers; each begins on a multiple of 16 elements. A slot is a second block of the same layout: "exp_avg",
- * "momentum_buffer", "ema". A gradient (attscope/gradient.h) is laid out likewise. A weights object is shared by the
- * sessions that read it and the one that trains it; it must outlive them. It lives where its backend says; copies in
- * and out are the only way to its contents.
+ * "momentum_buffer", "ema". A gradient (attscope/gradient.h) is laid out likewise. A weights object is shared by
+ * any number of sessions, gradients and updates, used one after the other; it must outlive them. It lives where its
+ * backend says; copies in and out are the only way to its contents.
  */
 #ifndef ATTSCOPE_WEIGHTS_H
 #define ATTSCOPE_WEIGHTS_H
@@ -39,7 +39,8 @@ ATT_API att_parameter_info att_weights_at(const att_weights *weights, int index)
 /* Index of a name, -1 where there is none. */
 ATT_API int att_weights_find(const att_weights *weights, const char *name);
 
-/* Adds a slot of zeros under `name`, or keeps the one that is there. Errors: ERR_MEMORY. */
+/* Adds a slot of zeros under `name`, or keeps the one that is there. Errors: ERR_ARGUMENT where there are 8 slots
+ * already, ERR_MEMORY. */
 ATT_API att_status att_weights_add_slot(att_weights *weights, const char *name);
 ATT_API int att_weights_slot_count(const att_weights *weights);
 ATT_API const char *att_weights_slot_name(const att_weights *weights, int slot);
