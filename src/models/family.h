@@ -149,10 +149,6 @@ typedef struct att_family {
 const char *att_module_choice_name(int index);
 extern const att_option_table att_old_options;
 
-/* "none", then every module; NULL past the last. */
-const char *att_module_choice_name(int index);
-extern const att_option_table att_old_options;
-
 const att_family *att_model_family(const att_model *model);
 /* The struct of the model's options, complete. */
 const void *att_model_settings(const att_model *model);

@@ -238,7 +238,9 @@ static void make_archive(const char *name, const char *format, bool packed)
 
 static void put_options(const cli_group *group, FILE *dictionary, FILE *seed)
 {
-    for (const cli_option *option = group->options; option < group->options + group->count; option++) {
+    int count;
+    const cli_option *rows = cli_group_rows(group, &count);
+    for (const cli_option *option = rows; option < rows + count; option++) {
         fprintf(dictionary, "\"--%s\"\n", option->name);
         fprintf(seed, "--%s\n1\n", option->name);
         for (int choice = 0; choice < cli_choice_count(option) && choice < CLI_MOST_CHOICES; choice++)
