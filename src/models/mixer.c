@@ -13,6 +13,7 @@
 #include "models/checkpoint.h"
 #include "models/family.h"
 #include "models/patches.h"
+#include "models/seen_modules.h"
 #include "models/signs.h"
 
 static const double NORM_EPS = 1e-6;
@@ -99,14 +100,26 @@ static void mixer_defaults(int index, const att_option_values *said, att_option_
                                    .interpolation = "bicubic"};
 }
 
-static const att_hooks no_hooks = {NULL, 0};
+/* In the order of `hooks`. */
+enum { AFTER_MLP, AFTER_MIXING, MIXING };
+static const att_module_hook hooks[] = {
+    {"after_mlp", "at the end of a block's MLP along channels, before the addition", ATT_ON_TOKENS},
+    {"after_mixing", "at the end of a block's MLP along tokens, before the addition", ATT_ON_TOKENS},
+    {"mixing", "in place of a block's MLP along tokens, of what its norm gives", ATT_ON_TOKENS},
+};
+static const att_hooks places = {hooks, sizeof hooks / sizeof *hooks};
+
+static att_status parse_modules(att_context *context, const mixer_options *o, att_modules *modules)
+{
+    const att_stages stages = {.count = 1, .blocks = {o->depth}};
+    return att_modules_parse(context, &places, &stages, o->modules, modules);
+}
 
 static att_status mixer_complete(att_context *context, void *options)
 {
     const mixer_options *o = options;
-    const att_stages stages = {.count = 1, .blocks = {o->depth}};
     att_modules modules;
-    ATT_TRY(att_modules_parse(context, &no_hooks, &stages, o->modules, &modules));
+    ATT_TRY(parse_modules(context, o, &modules));
     ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
     ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
     return att_mlp_check(context, "token_mlp_ratio", o->embed_dim, o->token_mlp_ratio);
@@ -184,15 +197,28 @@ static att_value add_branch(const att_scope *block, const mixer_options *o, int 
     return att_add(block->graph, identity, branch);
 }
 
-static att_value build_block(const att_scope *block, const mixer_options *o, att_value x)
+/* [N, C] -> [N, C] */
+static att_value build_mixing(const att_scope *scope, const mixer_options *o, att_value x)
+{
+    x = build_mlp(scope, transpose(scope, x), tokens_of(o), att_mlp_hidden(o->embed_dim, o->token_mlp_ratio));
+    return transpose(scope, x);
+}
+
+static att_value build_block(const att_scope *block, const mixer_options *o, const att_modules *modules, int index,
+                             att_value x)
 {
     att_scope norm1 = att_scope_in(block, "norm1"), along_tokens = att_scope_in(block, "mlp_tokens");
     att_scope norm2 = att_scope_in(block, "norm2"), along_channels = att_scope_in(block, "mlp_channels");
-    att_value branch = transpose(&along_tokens, att_nn_layer_norm(&norm1, x, NORM_EPS));
-    branch = build_mlp(&along_tokens, branch, tokens_of(o), att_mlp_hidden(o->embed_dim, o->token_mlp_ratio));
-    x = add_branch(block, o, 1, x, transpose(&along_tokens, branch));
+    att_value branch = att_nn_layer_norm(&norm1, x, NORM_EPS);
+    if (att_modules_any(modules, MIXING, index))
+        branch = att_modules_apply(modules, MIXING, index, &along_tokens, branch, x);
+    else
+        branch = build_mixing(&along_tokens, o, branch);
+    branch = att_modules_apply(modules, AFTER_MIXING, index, &along_tokens, branch, x);
+    x = add_branch(block, o, 1, x, branch);
     branch = att_nn_layer_norm(&norm2, x, NORM_EPS);
     branch = build_mlp(&along_channels, branch, o->embed_dim, att_mlp_hidden(o->embed_dim, o->mlp_ratio));
+    branch = att_modules_apply(modules, AFTER_MLP, index, &along_channels, branch, x);
     return add_branch(block, o, 2, x, branch);
 }
 
@@ -216,11 +242,14 @@ static att_value build_stem(const att_scope *scope, const mixer_options *o)
 static void mixer_build(att_graph *graph, const void *options, att_features *features)
 {
     const mixer_options *o = options;
+    att_modules modules;
+    if (parse_modules(att_graph_context(graph), o, &modules) != ATT_OK)
+        return; /* complete() has let it pass before */
     att_scope root = att_scope_root(graph), stem = att_scope_in(&root, "stem.proj");
     att_value x = build_stem(&stem, o);
     for (int i = 0; i < o->depth; i++) {
         att_scope block = att_scope_in(&root, "blocks.%d", i);
-        x = build_block(&block, o, x);
+        x = build_block(&block, o, &modules, i, x);
     }
     att_scope norm = att_scope_in(&root, "norm"), pool = att_scope_in(&root, "pool");
     features->tokens = att_nn_layer_norm(&norm, x, NORM_EPS);
@@ -248,7 +277,7 @@ static att_classifier_form mixer_classifier(const void *options)
 /* --- what tensors say -------------------------------------------------------------------------------------------- */
 
 static const char MARK[] = "stem.proj.weight";
-static const char TOKEN_MLP[] = "blocks.0.mlp_tokens.fc1.weight", CHANNEL_MLP[] = "blocks.0.mlp_channels.fc1.weight";
+static const char CHANNEL_MLP[] = "blocks.0.mlp_channels.fc1.weight";
 
 static const char *const outer_names[] = {MARK,          "stem.proj.bias", "norm.weight", "norm.bias",
                                           "head.weight", "head.bias",      NULL};
@@ -266,14 +295,41 @@ static const char *const block_names[] = {"norm1.weight",
                                           "mlp_channels.fc2.bias",
                                           NULL};
 
-/* Reads every name: depth, or the refusal of the name that says most of those that are no MLP-Mixer's. */
+enum { NAME_SIZE = 48 };
+static const char *token_mlp_name(int block, char name[NAME_SIZE])
+{
+    snprintf(name, NAME_SIZE, "blocks.%d.mlp_tokens.fc1.weight", block);
+    return name;
+}
+
+static const att_module *module_at(const att_tensors *file, int block, const char *rest, int *hook)
+{
+    const att_module *module = att_seen_module(rest, "mlp_channels");
+    char name[NAME_SIZE];
+    bool mixes = att_checkpoint_has(file, token_mlp_name(block, name));
+    *hook = module ? AFTER_MLP : mixes ? AFTER_MIXING : MIXING;
+    return module ? module : att_seen_module(rest, "mlp_tokens");
+}
+
+static bool mixer_is_added(const char *name)
+{
+    const char *rest;
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 &&
+           (att_seen_module(rest, "mlp_channels") || att_seen_module(rest, "mlp_tokens"));
+}
+
+/* Reads every name: depth and modules, or the refusal of the name that says most of those that are no MLP-Mixer's. */
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
 {
     const char *alien = NULL;
+    att_seen_modules seen = {0};
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
-        int block = att_checkpoint_block(name, "blocks", &rest);
-        if (block >= 0 && att_checkpoint_lists(block_names, rest)) {
+        int block = att_checkpoint_block(name, "blocks", &rest), hook = 0;
+        const att_module *module = block >= 0 && block < ATT_BLOCKS ? module_at(file, block, rest, &hook) : NULL;
+        if (module)
+            att_seen_note(&seen, module, hook, block);
+        if (module || (block >= 0 && att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
         } else if (!att_checkpoint_owns(file, name) && !att_checkpoint_lists(outer_names, name) &&
@@ -281,7 +337,20 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
             alien = name;
         }
     }
-    return alien ? att_sign_refuse(context, file, alien, "MLP-Mixer") : ATT_OK;
+    if (alien)
+        return att_sign_refuse(context, file, alien, "MLP-Mixer");
+    return att_seen_write(context, file, &places, (int)att_options_number(found, "depth", 1), &seen, found);
+}
+
+/* The dims of the first block's that has an MLP along the tokens, and its name; NULL where none has. */
+static const int64_t *token_mlp(const att_tensors *file, const att_option_values *found, char name[NAME_SIZE],
+                                att_shape *shape)
+{
+    int depth = (int)att_options_number(found, "depth", 0);
+    for (int b = 0; b < depth; b++)
+        if (att_checkpoint_has(file, token_mlp_name(b, name)))
+            return att_checkpoint_dims(file, name, 2, shape);
+    return NULL;
 }
 
 static void read_classes(const att_tensors *file, att_option_values *found)
@@ -301,7 +370,8 @@ static void read_mlps(const att_tensors *file, att_option_values *found)
     const int64_t *dims = att_checkpoint_dims(file, CHANNEL_MLP, 2, &shape);
     if (dims)
         att_options_set(found, "mlp_ratio", att_mlp_ratio(width, dims[0]));
-    dims = att_checkpoint_dims(file, TOKEN_MLP, 2, &shape);
+    char name[NAME_SIZE];
+    dims = token_mlp(file, found, name, &shape);
     if (!dims)
         return;
     att_options_set(found, "token_mlp_ratio", att_mlp_ratio(width, dims[0]));
@@ -325,7 +395,8 @@ static att_status mixer_recognise(att_context *context, const att_tensors *file,
 static att_status mixer_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *u)
 {
     att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, TOKEN_MLP, 2, &shape);
+    char name[NAME_SIZE];
+    const int64_t *dims = token_mlp(file, u->found, name, &shape);
     const att_option_value *size = att_options_find(u->said, "img_size");
     if (!dims || (!size && att_options_find(u->found, "img_size")))
         return ATT_OK;
@@ -333,7 +404,7 @@ static att_status mixer_check_unsaid(att_context *context, const att_tensors *fi
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "%s: the %d patches of \"%s\" are no square grid, so that the sides of the images must be said "
                         "(img_size H W)",
-                        u->path, (int)dims[1], TOKEN_MLP);
+                        u->path, (int)dims[1], name);
     const att_option_value *patch = att_options_find(u->said, "patch_size");
     if (!patch)
         patch = att_options_find(u->found, "patch_size");
@@ -353,6 +424,7 @@ const att_family att_family_mixer = {
     .name = "mixer",
     .mark = MARK,
     .options = &table,
+    .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .idle_arguments = idle_arguments,
     .classifier = mixer_classifier,
     .variant_count = sizeof variants / sizeof *variants,
@@ -363,4 +435,5 @@ const att_family att_family_mixer = {
     .recognise = mixer_recognise,
     .take_argument = take_argument,
     .check_unsaid = mixer_check_unsaid,
+    .is_added = mixer_is_added,
 };

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "models/checkpoint.h"
 #include "models/patches.h"
+#include "models/seen_modules.h"
 #include "models/signs.h"
 #include "models/vit.h"
 
@@ -30,27 +31,6 @@ static const char *const block_names[] = {
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
-/* What names show of modules: at each hook which one, and in which blocks. */
-typedef struct seen_modules {
-    const att_module *module[ATT_VIT_HOOKS];
-    bool at[ATT_VIT_HOOKS][ATT_BLOCKS];
-} seen_modules;
-
-/* The module whose parameter "<branch>.<scope>.<parameter>" is; NULL for others. */
-static const att_module *module_of(const char *name, const char *branch)
-{
-    for (int i = 0; i < att_module_count(); i++) {
-        const att_module *module = att_module_at(i);
-        char own[128];
-        if (module->parameter && module->place == ATT_ON_TOKENS) {
-            snprintf(own, sizeof own, "%s.%s.%s", branch, module->scope, module->parameter);
-            if (att_text_matches(own, name))
-                return module;
-        }
-    }
-    return NULL;
-}
-
 static bool has_attention(const att_tensors *file, int block)
 {
     char name[48];
@@ -61,35 +41,12 @@ static bool has_attention(const att_tensors *file, int block)
 /* Whether `rest`, behind the block's number, is a module's parameter; then *hook says where the module is. */
 static const att_module *module_at(const att_tensors *file, int block, const char *rest, int *hook)
 {
-    const att_module *module = module_of(rest, "mlp");
+    const att_module *module = att_seen_module(rest, "mlp");
     *hook = ATT_VIT_AFTER_MLP;
     if (module)
         return module;
     *hook = has_attention(file, block) ? ATT_VIT_AFTER_ATTN : ATT_VIT_ATTN;
-    return module_of(rest, "attn");
-}
-
-/* Sets "modules" where there are any. */
-static att_status write_modules(att_context *context, const att_tensors *file, const seen_modules *seen,
-                                att_option_values *found)
-{
-    char text[ATT_OPTION_TEXT_BYTES] = "";
-    const att_stages stages = att_vit_stages((int)att_options_number(found, "depth", 1));
-    for (int h = 0; h < ATT_VIT_HOOKS; h++) {
-        size_t length = strlen(text);
-        if (!seen->module[h])
-            continue;
-        if (length > 0 && length + 1 < sizeof text)
-            text[length++] = '+';
-        if (!att_placed_format(seen->module[h]->name, &att_vit_hooks, h, seen->at[h], &stages, text + length,
-                               sizeof text - length))
-            return att_fail(context, ATT_ERR_UNSUPPORTED,
-                            "%s: the blocks with modules are too scattered to be said in %zu bytes",
-                            att_tensors_path(file), sizeof text - 1);
-    }
-    if (*text)
-        att_options_set_text(found, "modules", text);
-    return ATT_OK;
+    return att_seen_module(rest, "attn");
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -98,7 +55,7 @@ static att_status write_modules(att_context *context, const att_tensors *file, c
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
 {
     const char *alien = NULL;
-    seen_modules seen = {0};
+    att_seen_modules seen = {0};
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0;
@@ -112,13 +69,12 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
         } else if (!alien || att_sign_rank(name) < att_sign_rank(alien)) {
             alien = name;
         }
-        if (module) {
-            seen.module[hook] = module;
-            seen.at[hook][block] = true;
-        }
+        if (module)
+            att_seen_note(&seen, module, hook, block);
     }
     return alien ? att_sign_refuse(context, file, alien, "plain ViT or DeiT, nor to another network here")
-                 : write_modules(context, file, &seen, found);
+                 : att_seen_write(context, file, &att_vit_hooks, (int)att_options_number(found, "depth", 1), &seen,
+                                  found);
 }
 
 /* A grid that is not square cannot be told from its positions. */
@@ -280,5 +236,6 @@ att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, c
 bool att_vit_is_added(const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && (module_of(rest, "mlp") || module_of(rest, "attn"));
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 &&
+           (att_seen_module(rest, "mlp") || att_seen_module(rest, "attn"));
 }

@@ -122,10 +122,26 @@ static void what_cannot_be_built_is_said(void **state)
     cannot_be(p, &options, "token_mlp_ratio 0.01 leaves no hidden channel of embed_dim 24");
     options = wide(), att_options_set_text(&options, "global_pool", "token");
     cannot_be(p, &options, "global_pool");
-    options = wide(), att_options_set_text(&options, "modules", "cb_s");
-    cannot_be(p, &options, "this network has no place for modules");
+    options = wide(), att_options_set_text(&options, "modules", "cb_s@attn");
+    cannot_be(p, &options, "this network has no \"@attn\", only after_mlp, after_mixing, mixing");
     options = wide(), att_options_set(&options, "num_heads", 2);
     cannot_be(p, &options, "num_heads is an option of the family \"vit\", not of \"mixer\"");
+}
+
+/* By attscope's metadata, and by tensors alone. */
+static void modules_are_found_again(void **state)
+{
+    const place *p = *state;
+    static const char *const all[] = {"cb_s", "cb_s@after_mixing", "cb_s@after_mlp:1+cb_s@mixing:0", "cb_s@mixing:0"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int ours = 0; ours < 2; ours++) {
+            att_option_values options = square();
+            att_identity found;
+            att_options_set_text(&options, "modules", all[i]);
+            write_model(p, MIXER, &options, ours);
+            CHECK(p->context, identify(p, MIXER, NULL, &found));
+            assert_string_equal(att_options_text(&found.options, "modules"), all[i]);
+        }
 }
 
 static void has(const att_identity *found, const char *key, double number)
@@ -235,10 +251,15 @@ static void relatives_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(sides_may_differ),       TEST(parameters_start_as_timms),
-        TEST(drop_path_has_one_rate), TEST(what_cannot_be_built_is_said),
-        TEST(files_are_identified),   TEST(images_of_another_size_are_refused),
-        TEST(timms_ratios_are_read),  TEST(relatives_are_refused),
+        TEST(sides_may_differ),
+        TEST(parameters_start_as_timms),
+        TEST(drop_path_has_one_rate),
+        TEST(what_cannot_be_built_is_said),
+        TEST(modules_are_found_again),
+        TEST(files_are_identified),
+        TEST(images_of_another_size_are_refused),
+        TEST(timms_ratios_are_read),
+        TEST(relatives_are_refused),
     };
     return cmocka_run_group_tests_name("models/mixer", tests, NULL, NULL);
 }
