@@ -36,6 +36,7 @@ typedef struct job {
     cli_app *cli;
     const settings *settings;
     att_predictor *predictor;
+    const char *task; /* of the network */
     cli_labels labels;
     att_answer_options shown;
     att_json_writer *writer; /* NULL: no JSON */
@@ -53,17 +54,16 @@ static void print_line(void *user, const char *text)
 static att_status show_answer(const job *j, const char *path, const att_batch *answer)
 {
     att_context *context = j->cli->context;
-    const char *task = cli_task().name;
     att_status status = ATT_OK;
     if (cli_prints(j->settings->output.json)) {
         cli_print("%s\n", path);
-        status = att_task_describe(context, task, answer, &j->shown, print_line, NULL);
+        status = att_task_describe(context, j->task, answer, &j->shown, print_line, NULL);
     }
     if (!j->writer || status != ATT_OK)
         return status;
     att_json_begin_object(j->writer);
     cli_json_text(j->writer, ATT_ANSWER_IMAGE, path);
-    status = att_task_write(context, task, answer, &j->shown, j->writer);
+    status = att_task_write(context, j->task, answer, &j->shown, j->writer);
     att_json_end_object(j->writer);
     return status;
 }
@@ -197,6 +197,7 @@ static int prepare(job *j, const cli_loaded *loaded)
     j->channels = loaded->transform.channels;
     code =
         cli_labels_choose(j->cli, s->answer.labels, loaded->file, cli_identity_classes(&loaded->identity), &j->labels);
+    j->task = att_model_task(loaded->model).name;
     j->shown = (att_answer_options){.labels = (const char *const *)j->labels.names,
                                     .label_count = j->labels.count,
                                     .most = s->answer.most,

@@ -97,6 +97,8 @@ static void settle_settings(job *j, const char *data)
     const char *slash = strrchr(j->run.folder, '/');
     s->files.experiment = slash ? slash + 1 : j->run.folder;
     s->files.resume = NULL;
+    const att_task_info task = att_model_task(j->network.model);
+    cli_train_task_settle(s, &task);
     s->recipe.backend = s->engine.backend;
     s->recipe.precision = cli_engine_precision(&s->engine);
     s->recipe.output = j->run.folder;
@@ -154,7 +156,7 @@ static const char *whose_weights(const job *j)
 /* "  eval loss 0.1234  top-1 97.00 %"; "" where nothing was evaluated. */
 static void describe_evaluation(const job *j, const att_event *event, char *text, size_t size)
 {
-    const att_task_info task = cli_task();
+    const att_task_info task = att_model_task(j->network.model);
     char figure[64], name[64];
     size_t length = 0;
     *text = '\0';
@@ -207,8 +209,9 @@ static void print_result(const job *j, const att_train_result *r)
               (long long)r->updates);
     if (isfinite(r->train_loss))
         cli_print("training loss %.4f\n", r->train_loss);
-    if (isfinite(r->eval[cli_task().best])) {
-        cli_metrics_print(r->eval);
+    const att_task_info task = att_model_task(j->network.model);
+    if (isfinite(r->eval[task.best])) {
+        cli_metrics_print(&task, r->eval);
         cli_print("%s\n", whose_weights(j));
     }
     if (r->best_epoch >= 0)
@@ -223,13 +226,14 @@ static int write_json(const job *j, const att_train_result *r)
     int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &w));
     if (code != CLI_OK)
         return code;
+    const att_task_info task = att_model_task(j->network.model);
     att_json_begin_object(w);
     cli_json_text(w, "model", att_model_name(j->network.model));
     cli_json_text(w, "folder", j->run.folder);
     cli_json_integer(w, "epochs", r->epochs);
     cli_json_integer(w, "updates", r->updates);
     cli_json_number(w, "train_loss", r->train_loss);
-    cli_metrics_json(w, "eval_", r->eval);
+    cli_metrics_json(w, &task, "eval_", r->eval);
     cli_json_number(w, "best_metric", r->best_metric);
     cli_json_integer(w, "best_epoch", r->best_epoch);
     cli_json_number(w, "train_samples_per_sec", r->images_per_second);
@@ -323,6 +327,7 @@ static att_train_options options_of(const job *j)
 {
     att_train_options options = j->settings->recipe;
     options.measure = j->network.measure;
+    options.task_options = &j->settings->task;
     return options;
 }
 

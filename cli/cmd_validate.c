@@ -44,7 +44,7 @@ static int64_t parameters_of(const cli_loaded *loaded)
 static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
 {
     const att_preprocess *p = &loaded->identity.preprocess;
-    const att_task_info task = cli_task();
+    const att_task_info task = att_model_task(loaded->model);
     char names[1024] = "", values[1024] = "", text[4096], size[CLI_SIDES_TEXT];
     size_t name_length = 0, value_length = 0;
     for (int i = 0; i < task.metric_count; i++) {
@@ -64,15 +64,14 @@ static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, c
 }
 
 /* Shares, with the error that is left; or the other metrics. */
-static void write_metrics(att_json_writer *writer, bool shares, const att_evaluation *e)
+static void write_metrics(att_json_writer *writer, const att_task_info *task, bool shares, const att_evaluation *e)
 {
-    const att_task_info task = cli_task();
-    for (int i = 0; i < task.metric_count; i++) {
+    for (int i = 0; i < task->metric_count; i++) {
         char name[64];
-        if (cli_metric_is_share(&task.metrics[i]) != shares)
+        if (cli_metric_is_share(&task->metrics[i]) != shares)
             continue;
-        cli_json_number(writer, task.metrics[i].name, e->metrics[i]);
-        snprintf(name, sizeof name, "%s_err", task.metrics[i].name);
+        cli_json_number(writer, task->metrics[i].name, e->metrics[i]);
+        snprintf(name, sizeof name, "%s_err", task->metrics[i].name);
         if (shares)
             cli_json_number(writer, name, 100 - e->metrics[i]);
     }
@@ -85,15 +84,16 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
     if (code != CLI_OK)
         return code;
     const att_preprocess *p = &loaded->identity.preprocess;
+    const att_task_info task = att_model_task(loaded->model);
     att_json_begin_object(writer);
     cli_json_text(writer, "model", loaded->identity.name);
     cli_json_sides(writer, "img_size", p->height, p->width);
-    write_metrics(writer, true, e);
+    write_metrics(writer, &task, true, e);
     cli_json_number(writer, "param_count", 1e-6 * (double)parameters_of(loaded));
     cli_json_number(writer, "crop_pct", p->crop_pct);
     cli_json_text(writer, "crop_mode", p->crop_mode);
     cli_json_text(writer, "interpolation", p->interpolation);
-    write_metrics(writer, false, e);
+    write_metrics(writer, &task, false, e);
     cli_json_number(writer, "count", (double)e->count);
     cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
@@ -109,7 +109,8 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     if (code != CLI_OK)
         return code;
     if (cli_prints(s->output.json)) {
-        cli_metrics_print(e.metrics);
+        const att_task_info task = att_model_task(loaded->model);
+        cli_metrics_print(&task, e.metrics);
         cli_print("   %lld image%s\n", (long long)e.count, e.count == 1 ? "" : "s");
     }
     if (s->results_file)

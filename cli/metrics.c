@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-att_task_info cli_task(void)
-{
-    return att_task_at(0);
-}
-
 bool cli_metric_is_share(const att_metric *metric)
 {
     return strcmp(metric->unit, "%") == 0;
@@ -21,26 +16,24 @@ char *cli_metric_format(const att_metric *metric, double value, char *text, size
     return text;
 }
 
-void cli_metrics_print(const double *metrics)
+void cli_metrics_print(const att_task_info *task, const double *metrics)
 {
-    const att_task_info task = cli_task();
     char text[64];
     const char *between = "";
     for (int shares = 1; shares >= 0; shares--)
-        for (int i = 0; i < task.metric_count; i++) {
-            if (cli_metric_is_share(&task.metrics[i]) != (shares == 1))
+        for (int i = 0; i < task->metric_count; i++) {
+            if (cli_metric_is_share(&task->metrics[i]) != (shares == 1))
                 continue;
-            cli_print("%s%s", between, cli_metric_format(&task.metrics[i], metrics[i], text, sizeof text));
+            cli_print("%s%s", between, cli_metric_format(&task->metrics[i], metrics[i], text, sizeof text));
             between = "   ";
         }
 }
 
-void cli_metrics_json(att_json_writer *writer, const char *prefix, const double *metrics)
+void cli_metrics_json(att_json_writer *writer, const att_task_info *task, const char *prefix, const double *metrics)
 {
-    const att_task_info task = cli_task();
-    for (int i = 0; i < task.metric_count; i++) {
+    for (int i = 0; i < task->metric_count; i++) {
         char name[64];
-        snprintf(name, sizeof name, "%s%s", prefix, task.metrics[i].name);
+        snprintf(name, sizeof name, "%s%s", prefix, task->metrics[i].name);
         cli_json_number(writer, name, metrics[i]);
     }
 }

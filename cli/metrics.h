@@ -4,19 +4,17 @@
 
 #include "cli.h"
 
-/* The task that networks are trained for and evaluated on. */
-att_task_info cli_task(void);
-
 /* Whether a metric is in per cent, so that 100 minus it is an error. */
 bool cli_metric_is_share(const att_metric *metric);
 
 /* "top-1 97.00 %", "loss 0.1234". Returns `text`. */
 char *cli_metric_format(const att_metric *metric, double value, char *text, size_t size);
 
-/* One line without its end, shares first: "top-1 97.00 %   top-5 100.00 %   loss 0.1234". */
-void cli_metrics_print(const double *metrics);
+/* metrics: of the task, in its order. One line without its end, shares first: "top-1 97.00 %   top-5 100.00 %   loss
+ * 0.1234". */
+void cli_metrics_print(const att_task_info *task, const double *metrics);
 
 /* Members of the object that is open: each metric under `prefix` and its name. */
-void cli_metrics_json(att_json_writer *writer, const char *prefix, const double *metrics);
+void cli_metrics_json(att_json_writer *writer, const att_task_info *task, const char *prefix, const double *metrics);
 
 #endif

@@ -1,5 +1,7 @@
 #include "train_flags.h"
 
+#include <string.h>
+
 #include "metrics.h"
 
 #define GROUP(name, title, table, starts) \
@@ -134,10 +136,16 @@ static const char *choose_schedule(int index)
     return index < att_schedule_count() ? att_schedule_at(index).name : NULL;
 }
 
+/* The metrics of all tasks. */
 static const char *choose_metric(int index)
 {
-    const att_task_info task = cli_task();
-    return index < task.metric_count ? task.metrics[index].name : NULL;
+    for (int t = 0; t < att_task_count(); t++) {
+        const att_task_info task = att_task_at(t);
+        if (index < task.metric_count)
+            return task.metrics[index].name;
+        index -= task.metric_count;
+    }
+    return NULL;
 }
 
 static const char *choose_decayed(int index)
@@ -216,9 +224,6 @@ static void recipe_defaults(void *values)
 {
     att_train_options *options = values;
     *options = att_train_options_defaults();
-    const att_task_info task = cli_task();
-    options->eval_metric = task.metrics[task.best].name;
-    options->smoothing = 0.1;
 }
 
 GROUP(recipe_group, "Recipe", recipe_options, recipe_defaults);
@@ -242,12 +247,51 @@ static void list_defaults(void *values)
 
 GROUP(list_group, "Recipe", list_options, list_defaults);
 
-static const cli_option target_options[] = {
-    {"smoothing", .kind = CLI_REAL, .value = "X", .help = "of the labels", RECIPE(smoothing), .low = 0,
-     .high = 0.999999},
-};
+/* What every task declares, in the tasks' order. */
+static const cli_option *task_rows(int *count)
+{
+    static cli_option rows[ATT_MOST_OPTIONS];
+    static char names[ATT_MOST_OPTIONS][ATT_OPTION_KEY];
+    static int made;
+    *count = made;
+    if (made > 0)
+        return rows;
+    for (int t = 0; t < att_task_count(); t++) {
+        const att_task_info task = att_task_at(t);
+        for (int i = 0; i < task.option_count && made < ATT_MOST_OPTIONS; i++, made++) {
+            cli_key_to_flag(task.options[i].key, names[made]);
+            rows[made] = cli_declared_row(&task.options[i], names[made], 0);
+        }
+    }
+    *count = made;
+    return rows;
+}
 
-GROUP(target_group, "Regularisation", target_options, NULL);
+static void task_defaults(void *values)
+{
+    for (int t = 0; t < att_task_count(); t++)
+        att_task_defaults(att_task_at(t).name, values);
+}
+
+static const cli_group task_group = {"Targets and loss", .rows = task_rows, .defaults = task_defaults};
+
+static bool declares(const att_task_info *task, const char *key)
+{
+    for (int i = 0; i < task->option_count; i++)
+        if (strcmp(task->options[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+void cli_train_task_settle(train_settings *settings, const att_task_info *task)
+{
+    att_option_values *options = &settings->task;
+    for (int i = options->count - 1; i >= 0; i--)
+        if (!declares(task, options->items[i].key))
+            att_options_unset(options, options->items[i].key);
+    if (!settings->recipe.eval_metric)
+        settings->recipe.eval_metric = task->metrics[task->best].name;
+}
 
 static const cli_option *regular_rows(int *count)
 {
@@ -304,7 +348,8 @@ static const cli_option run_options[] = {
          "less, the more is computed again; changes no weight, only the speed; 0: a fixed rule for each network, or in "
          "a resume the checkpoint's SIZE",
      RECIPE(memory), .open = true},
-    {"eval-metric", .kind = CLI_TEXT, .value = "NAME", .help = "what the best epoch goes by", .choice = choose_metric,
+    {"eval-metric", .kind = CLI_TEXT, .value = "NAME",
+     .help = "the metric that decides which epoch is best; without it the task's own", .choice = choose_metric,
      RECIPE(eval_metric)},
     {"log-interval", .kind = CLI_INT, .value = "N", .help = "updates between two lines of the log",
      RECIPE(log_interval), .low = 1, .high = 1e9},
@@ -344,7 +389,7 @@ const cli_use cli_train_uses[CLI_TRAIN_USES] = {
     {&cli_group_network, offsetof(train_settings, network)},
     {&cli_group_preprocess, offsetof(train_settings, preprocess)},
     {&image_group, offsetof(train_settings, images)},
-    {&target_group, offsetof(train_settings, recipe)},
+    {&task_group, offsetof(train_settings, task)},
     {&regular_group, offsetof(train_settings, network.options)},
     {&recipe_group, offsetof(train_settings, recipe)},
     {&list_group, 0},

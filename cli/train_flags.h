@@ -42,12 +42,16 @@ typedef struct train_settings {
     cli_preprocess preprocess;
     train_images images;
     att_train_options recipe;
+    att_option_values task; /* options of the network's task */
     cli_reals betas, milestones, cutmix_minmax;
     train_measure measure;
     train_files files;
     cli_engine engine;
     cli_output output;
 } train_settings;
+
+/* Makes the settings say what the task does where they leave it open, and drops options of other tasks. */
+void cli_train_task_settle(train_settings *settings, const att_task_info *task);
 
 /* Of one split; NULL: the only one there is. */
 att_dataset_options cli_train_data_options(const train_data *data, const char *split);

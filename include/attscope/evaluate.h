@@ -15,14 +15,14 @@ extern "C" {
 #endif
 
 typedef struct att_evaluate_options {
-    const char *task;        /* att_task_at() */
-    const char *backend;     /* "cpu", "ref" */
-    att_precision precision; /* ATT_MIXED pays where att_context_has_bf16() */
-    int batch_size;          /* images of one run; changes no figure but speed and memory */
-    int workers;             /* threads of the loader */
-    att_measure *measure;    /* made on the model's graph: observes every image; NULL: none */
-    bool unlabelled;         /* pay no attention to targets: any will do, and no figure is of them */
-    bool skip_corrupt;       /* leave images that cannot be decoded out of all figures instead of failing */
+    const att_option_values *task_options; /* as in att_train_options */
+    const char *backend;                   /* "cpu", "ref" */
+    att_precision precision;               /* ATT_MIXED pays where att_context_has_bf16() */
+    int batch_size;                        /* images of one run; changes no figure but speed and memory */
+    int workers;                           /* threads of the loader */
+    att_measure *measure;                  /* made on the model's graph: observes every image; NULL: none */
+    bool unlabelled;                       /* pay no attention to targets: any will do, and no figure is of them */
+    bool skip_corrupt; /* leave images that cannot be decoded out of all figures instead of failing */
     /* As in att_loader_options; NULL: the log gets a warning for each. */
     att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
     void *corrupt_user;
@@ -30,7 +30,8 @@ typedef struct att_evaluate_options {
     att_progress_fn progress;
     void *progress_user;
 } att_evaluate_options;
-/* "classification", "cpu", ATT_FULL, 256 images, 4 workers, labelled, corrupt images fatal, "evaluate", no progress. */
+/* The task's own options, "cpu", ATT_FULL, 256 images, 4 workers, labelled, corrupt images fatal, "evaluate", no
+ * progress. */
 ATT_API att_evaluate_options att_evaluate_options_defaults(void);
 
 typedef struct att_evaluation {
@@ -48,9 +49,9 @@ typedef struct att_evaluation {
 ATT_API att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
 
 /* Every image of the data set once. options: NULL means the defaults. *result is filled on success only. Errors:
- * ERR_STOPPED; ERR_NOT_FOUND (task); ERR_MISMATCH where the transform's result does not fit the model, or a target is
- * one that it cannot answer, as a class outside the model's (a model without a head has none: `unlabelled` evaluates
- * it); what reading the images gives. */
+ * ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH where the transform's result does not fit the model,
+ * or a target is one that it cannot answer, as a class outside the model's (a model without a head has none:
+ * `unlabelled` evaluates it); what reading the images gives. */
 ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                 const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);

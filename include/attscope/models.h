@@ -1,10 +1,11 @@
 /* attscope/models.h - networks by timm's names, and the checkpoints that fit them.
  *
  * A model is a graph with its preprocessing and its names. The input of the graph is "image" [h, w,
- * channels] of the graph's type, with the sides that img_size says and in_chans channels; its output is "logits"
- * [num_classes]. att_task_add_loss() adds what training needs. A network without a head, as self-supervised training
- * leaves it, has no classes (num_classes 0): its only output is "features" [width], what its head would read, which is
- * timm's output with num_classes=0. Whatever needs no classes works on it; the rest refuses it in a sentence.
+ * channels] of the graph's type, with the sides that img_size says and in_chans channels. Its outputs are those of its
+ * task (option "task", attscope/task.h); a classifier's is "logits" [num_classes]. att_task_add_loss() adds what
+ * training needs. A network without a head, as self-supervised training leaves it, has no classes (num_classes 0): its
+ * only output is "features" [width], what a classifier would read, which is timm's output with num_classes=0. Whatever
+ * needs no classes works on it; the rest refuses it in a sentence.
  *
  * The options of a network are values by key (attscope/options.h). Each family of networks declares those that it has:
  * att_model_family_at(). What is not given is the named variant's own.
@@ -14,6 +15,7 @@
 
 #include <attscope/nn.h>
 #include <attscope/options.h>
+#include <attscope/task.h>
 #include <attscope/tensors.h>
 #include <attscope/weights.h>
 
@@ -102,8 +104,9 @@ ATT_API const char *att_model_name(const att_model *model);
 /* Every option of the model's family with its value: what a checkpoint must record to rebuild the model. Lives as long
  * as the model. */
 ATT_API const att_option_values *att_model_options(const att_model *model);
-/* Outputs of its classifier; 0: it has none. */
+/* Classes that its head tells apart; 0: it has no head. */
 ATT_API int att_model_classes(const att_model *model);
+ATT_API att_task_info att_model_task(const att_model *model);
 /* Tokens that attend to each other: the most of any attention in the network, class tokens among them; 0 where it has
  * none. */
 ATT_API int64_t att_model_tokens(const att_model *model);
@@ -163,16 +166,16 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
  * patches (img_size) is resampled as timm does, bicubically with antialiasing, and the log says so. */
 ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
 
-/* A classifier that was left as it was. */
+/* A head that was left as it was. */
 typedef struct att_new_head {
     char names[128]; /* "head.weight, head.bias"; "": everything was loaded */
-    int64_t classes; /* the file's; 0: it has no classifier */
+    int64_t classes; /* of the file's classifier; 0: it has no head of the model's kind */
 } att_new_head;
 
-/* As att_model_load(), to start another training from: where the file's classifier differs from the model's in nothing
- * but the number of classes, or the file has none, the model's keeps the values that `weights` has, as in timm; *head,
- * set on success only, says whether that was so. Where the file has none of the parameters of the model's modules
- * (nn.h), these keep theirs too, and the log says so. */
+/* As att_model_load(), to start another training from: where the file's head differs from the model's in nothing but
+ * the number of classes, or the file has none or one of another task, the model's keeps the values that `weights` has,
+ * as in timm; *head, set on success only, says whether that was so. Where the file has none of the parameters of the
+ * model's modules (nn.h), these keep theirs too, and the log says so. */
 ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                              att_new_head *head);
 

@@ -1,8 +1,9 @@
 /* attscope/task.h - what a network is trained for: targets of samples, loss, metrics.
  *
- * A task knows what the targets of a sample are and how they follow the changes of its image, which loss compares them
- * with the network's outputs, and which metrics an evaluation reports. Loader, training, evaluation and records take
- * all of that from here. Tasks are found by name; "classification" is the first.
+ * A task knows which head a network has and what its outputs are, what the targets of a sample are and how they follow
+ * the changes of its image, which loss compares both, and which metrics an evaluation reports. Loader, training,
+ * evaluation and records take all of that from here. Tasks are found by name; "classification" is the first. A
+ * network's task is its option "task".
  */
 #ifndef ATTSCOPE_TASK_H
 #define ATTSCOPE_TASK_H
@@ -10,6 +11,7 @@
 #include <attscope/data.h>
 #include <attscope/graph.h>
 #include <attscope/json.h>
+#include <attscope/options.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +33,8 @@ typedef struct att_task_info {
     const att_metric *metrics; /* in the order in which figures are written */
     int metric_count;          /* 1..ATT_MAX_METRICS */
     int best;                  /* the metric that decides which epoch is best, where nobody names another */
+    const att_option *options; /* of targets and loss */
+    int option_count;
 } att_task_info;
 ATT_API int att_task_count(void);
 /* 0..count-1. */
@@ -40,20 +44,23 @@ ATT_API att_status att_task_find(att_context *context, const char *name, att_tas
 /* Index of the metric called `name`; -1: none. */
 ATT_API int att_task_metric(const att_task_info *info, const char *name);
 
+/* Sets every option of the task that is called so to its default; others stay. Names that no task has set nothing. */
+ATT_API void att_task_defaults(const char *name, att_option_values *options);
+
 /* What a task is told of the network and of its training. */
 typedef struct att_task_setup {
-    int classes;      /* of the network's head */
-    bool mixed;       /* training: images are mixed with each other (att_mix_options) */
-    double smoothing; /* training: of the targets, 0 up to but not including 1 */
+    int classes;                      /* of the network's head */
+    bool mixed;                       /* training: images are mixed with each other (att_mix_options) */
+    const att_option_values *options; /* of the task; those that are missing, or all where NULL, have their defaults */
 } att_task_setup;
 
 /* Adds to a graph what training needs besides the network: an input for each target, and the output "loss", a scalar of
  * each sample. Their nodes have the scope "loss". Errors: ERR_NOT_FOUND (no such task, or the graph lacks an output
- * that its loss reads), ERR_ARGUMENT (an option out of range).
+ * that its loss reads), ERR_ARGUMENT (an option out of range, or that the task lacks).
  *
  * "classification" reads the output "logits" [classes]. Its target is "target": the class, I32, with
- * t = (1 - smoothing) onehot + smoothing / classes; or, where images are mixed, t itself, [classes] of the graph's
- * type. The loss is -sum t ln softmax(logits). */
+ * t = (1 - smoothing) onehot + smoothing / classes (option "smoothing", in [0, 1); default 0.1, as timm's); or, where
+ * images are mixed, t itself, [classes] of the graph's type. The loss is -sum t ln softmax(logits). */
 ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
 
 /* How a network's answer to one image is shown. */

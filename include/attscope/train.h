@@ -28,12 +28,12 @@ enum { ATT_MOST_MILESTONES = 8 };
 /* Strings are only read during the call. The members up to `model_ema_decay` decide bits: a resume must give the
  * same ones. */
 typedef struct att_train_options {
-    const char *task;        /* att_task_at(): what the network is trained for */
-    double smoothing;        /* of the task's targets (att_task_setup) */
-    const char *backend;     /* "cpu", "ref" */
-    att_precision precision; /* ATT_MIXED pays where att_context_has_bf16(); checkpoints stay in f32 */
-    uint64_t seed;           /* of data order, augmentations, dropout and drop path */
-    int lanes;               /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
+    const att_option_values *task_options; /* of the model's task (att_task_info); those that are missing, or all where
+                                              NULL, have their defaults */
+    const char *backend;                   /* "cpu", "ref" */
+    att_precision precision;               /* ATT_MIXED pays where att_context_has_bf16(); checkpoints stay in f32 */
+    uint64_t seed;                         /* of data order, augmentations, dropout and drop path */
+    int lanes;      /* gradient lanes; 0: the context's threads, after a resume those of the checkpoint */
     int64_t memory; /* bytes for weights, optimiser, gradients, what is kept of a batch, and evaluation; images that are
                        read come on top. The more there is, the less is computed again; it decides no bit. 0: after a
                        resume what the checkpoint says, otherwise a fixed rule for each network. ERR_MEMORY, with the
@@ -91,7 +91,7 @@ typedef struct att_train_options {
     void *progress_user;
 } att_train_options;
 
-/* Classification without smoothing, by the task's metric; timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay
+/* The task's own options and metric; timm's: batch 128, sgd (momentum 0.9, Nesterov), weight decay
  * 2e-5, lr_base 0.1, cosine over 300 epochs with 5 of warm-up from 1e-5, EMA off (0.9998), a step every 90 epochs
  * (milestones 90, 180, 270) by 0.1, ten checkpoints, log every 50 updates, seed 42, nothing mixed (for those who do:
  * probability 1, of CutMix 0.5, by batches) or repeated.
@@ -145,7 +145,7 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.
  *
  * result may be NULL; otherwise it is filled on failure too, as far as the training came. Errors: ERR_ARGUMENT (an
- * option out of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (task; optimizer,
+ * option out of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimizer,
  * schedule: with the nearest name); ERR_UNSUPPORTED (images are mixed, but the task's targets cannot be); ERR_NONFINITE
  * (loss or gradient: the message names the update, the first node and the last good checkpoint; weights are those
  * before that update. Or an evaluation: the epoch leaves no checkpoint and no event); ERR_STOPPED (progress asked to

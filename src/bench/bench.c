@@ -58,9 +58,9 @@ static att_status make_network(att_bench *b)
         ATT_TRY(give_classes(b->context, options->model, &network));
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
     int classes = att_model_classes(b->model);
+    const att_task_setup setup = {.classes = classes};
     if (options->training)
-        ATT_TRY(
-            att_task_add_loss(att_task_at(0).name, att_model_graph(b->model), &(att_task_setup){.classes = classes}));
+        ATT_TRY(att_task_add_loss(att_model_task(b->model).name, att_model_graph(b->model), &setup));
     if (options->instruments)
         ATT_TRY(att_measure_create(att_model_graph(b->model), options->instruments, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();

@@ -2,6 +2,8 @@
 #ifndef ATT_CORE_OPTIONS_H
 #define ATT_CORE_OPTIONS_H
 
+#include <assert.h>
+
 #include <attscope/context.h>
 #include <attscope/options.h>
 
@@ -16,6 +18,13 @@ typedef struct att_option_table {
  * are ATT_OPTION_OPEN and texts "". */
 enum { ATT_OPTION_OPEN = -1 };
 #define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
+
+/* Room for any such struct, so that no allocation is needed to look at options. */
+typedef union att_settings_room {
+    char bytes[1024];
+    double aligned;
+} att_settings_room;
+#define ATT_SETTINGS_FIT(type) static_assert(sizeof(type) <= sizeof(att_settings_room), "enlarge att_settings_room")
 
 /* The row of that key or alias; NULL: there is none. */
 const att_option *att_option_find(const att_option_table *table, const char *key);

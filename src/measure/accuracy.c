@@ -2,7 +2,7 @@
 
 #include "core/spread.h"
 #include "measure/list.h"
-#include "measure/score.h"
+#include "tasks/score.h"
 
 static att_status ask(att_asking *asking)
 {

@@ -2,8 +2,6 @@
 #ifndef ATT_MODELS_FAMILY_H
 #define ATT_MODELS_FAMILY_H
 
-#include <assert.h>
-
 #include <attscope/models.h>
 #include <attscope/nn.h>
 
@@ -11,21 +9,7 @@
 #include "models/claims.h"
 #include "models/placement.h"
 #include "models/regrid.h"
-
-/* What a head can read of a network: each ATT_NONE where the family has none. */
-enum { ATT_FEATURE_STAGES = 4 };
-typedef struct att_features {
-    att_value tokens; /* [N, C] of the last block, behind the last norm where that comes before the pooling */
-    att_value pooled; /* [C]: what a classifier reads */
-    int stage_count;
-    att_value stages[ATT_FEATURE_STAGES]; /* [h, w, C], what each stage gives */
-} att_features;
-
-/* The linear layer that a classifier is. */
-typedef struct att_classifier_form {
-    const char *scope; /* of its tensors, whose first axis is the classes: "head" */
-    att_value (*build)(const att_scope *scope, att_value features, int64_t classes);
-} att_classifier_form;
+#include "tasks/task.h"
 
 /* An argument of timm's constructors that is no option here, and the value for which timm computes what attscope
  * computes. */
@@ -33,13 +17,6 @@ typedef struct att_classifier_form {
 typedef struct att_idle_argument {
     const char *key, *value;
 } att_idle_argument;
-
-/* Room for any family's struct, so that no allocation is needed to look at options. */
-typedef union att_settings_room {
-    char bytes[1024];
-    double aligned;
-} att_settings_room;
-#define ATT_FAMILY_FITS(type) static_assert(sizeof(type) <= sizeof(att_settings_room), "enlarge att_settings_room")
 
 /* What is known of a file's network before what tensors do not show is taken from the named variant. */
 typedef struct att_unsaid {
@@ -54,7 +31,7 @@ typedef struct att_family {
     const att_option_table *options;         /* ATT_SHARED_OPTIONS among them */
     att_hooks hooks;                         /* where modules can be put; the option "modules" says which */
     const att_idle_argument *idle_arguments; /* up to a key NULL */
-    att_classifier_form (*classifier)(const void *options);
+    att_classifier_form (*classifier)(const void *options); /* where the task's head is one */
     int variant_count;
     /* Name, summary and sides of images. */
     att_model_info (*variant)(int index);
@@ -87,14 +64,14 @@ typedef struct att_family {
     bool (*alias)(const char *name, int index, char *other, size_t size);
 } att_family;
 
-/* The input that every family has, and the outputs of a classifier's network and of one without. */
+/* The input that every family has, and the output of a network without a head. */
 #define ATT_IMAGE "image"
-#define ATT_LOGITS "logits"
 #define ATT_FEATURES "features"
 
 /* Options that every family declares, and their members, of a struct `type`. */
 #define ATT_SHARED_MEMBERS                  \
     int img_size[2], in_chans, num_classes; \
+    char task[ATT_OPTION_KEY];              \
     char modules[ATT_OPTION_TEXT_BYTES];    \
     double drop_rate, drop_path_rate
 #define ATT_SHARED_OPTIONS(type)                                                                           \
@@ -121,6 +98,13 @@ typedef struct att_family {
          .high = 10000000,                                                                                 \
          .free = true,                                                                                     \
          ATT_OPTION_AT(type, num_classes)},                                                                \
+        {.key = "task",                                                                                    \
+         .kind = ATT_OPTION_TEXT,                                                                          \
+         .value = "NAME",                                                                                  \
+         .help = "what the head answers, and what the network is trained for",                             \
+         .choice = att_task_choice_name,                                                                   \
+         .free = true,                                                                                     \
+         ATT_OPTION_AT(type, task)},                                                                       \
         {.key = "modules",                                                                                 \
          .kind = ATT_OPTION_TEXT,                                                                          \
          .value = "LIST",                                                                                  \
@@ -145,8 +129,9 @@ typedef struct att_family {
         .training = true, ATT_OPTION_AT(type, drop_path_rate)                                              \
     }
 
-/* "none", then every module; NULL past the last. */
+/* "none", then every module; every task; NULL past the last. */
 const char *att_module_choice_name(int index);
+const char *att_task_choice_name(int index);
 extern const att_option_table att_old_options;
 
 const att_family *att_model_family(const att_model *model);
@@ -154,6 +139,9 @@ const att_family *att_model_family(const att_model *model);
 const void *att_model_settings(const att_model *model);
 /* Of the model's network; ATT_NONE for what it has not. */
 const att_features *att_model_features(const att_model *model);
+const att_task *att_model_task_of(const att_model *model);
+/* Whether `name` is a parameter of a head: of any task's own, or of the model's family's classifier. */
+bool att_model_is_head(const att_model *model, const char *name);
 
 int att_family_count(void);
 const att_family *att_family_at(int index);

@@ -391,6 +391,9 @@ static att_status ask_variant(const search *s, const att_variant *variant, att_o
 /* Of the sources; side files of networks without a head often name the classes of another checkpoint. */
 static void settle_classes(const search *s, const att_option_values *found, att_option_values *options)
 {
+    for (int i = 0; i < att_tensors_count(s->file); i++)
+        if (att_task_of_parameter(att_tensors_at(s->file, i).name))
+            return; /* the head is no classifier */
     static const char key[] = "num_classes";
     bool headless = att_options_number(found, key, 1) == 0, said_headless = att_options_number(options, key, 1) == 0;
     if (!s->caller_says_classes && att_options_find(found, key) && headless != said_headless)

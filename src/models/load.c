@@ -18,7 +18,7 @@ typedef struct loading {
     const att_graph *graph;
     const att_tensors *file;
     const char *prefix;
-    bool without_head;          /* the classifier keeps its values: the file has none, or of other classes */
+    bool without_head;          /* the head keeps its values: the file has another, or none */
     bool without_added;         /* parameters of modules likewise: the file has none */
     int64_t head_classes;       /* the file's where they are others; 0 otherwise */
     att_option_values made_for; /* what the file's metadata say */
@@ -71,13 +71,11 @@ static att_status read_as(const loading *l, int index, att_dtype dtype, int64_t 
     return ATT_OK;
 }
 
-/* --- the classifier ---------------------------------------------------------------------------------------------- */
+/* --- the head ---------------------------------------------------------------------------------------------------- */
 
-static bool is_classifier(const loading *l, const char *name)
+static bool is_head(const loading *l, const char *name)
 {
-    const char *scope = att_model_family(l->model)->classifier(att_model_settings(l->model)).scope;
-    size_t length = strlen(scope);
-    return strncmp(name, scope, length) == 0 && name[length] == '.';
+    return att_model_is_head(l->model, name);
 }
 
 static bool is_added(const loading *l, const char *name)
@@ -89,7 +87,7 @@ static bool is_added(const loading *l, const char *name)
 /* Whether a parameter keeps the value it has. */
 static bool is_kept(const loading *l, const char *name)
 {
-    return (l->without_head && is_classifier(l, name)) || (l->without_added && is_added(l, name));
+    return (l->without_head && is_head(l, name)) || (l->without_added && is_added(l, name));
 }
 
 /* The file's number of classes where its classifier differs from the model's in nothing else; 0 otherwise. */
@@ -98,7 +96,7 @@ static int64_t other_classes(const loading *l)
     int64_t classes = 0;
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
-        if (!is_classifier(l, parameter.name))
+        if (!is_head(l, parameter.name))
             continue;
         int index = tensor_of(l, parameter.name);
         if (index < 0)
@@ -131,7 +129,7 @@ static void describe_head(const loading *l, att_new_head *head)
     size_t length = 0;
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         const char *name = att_graph_parameter_at(l->graph, i).name;
-        if (l->without_head && is_classifier(l, name) && length < sizeof head->names)
+        if (l->without_head && is_head(l, name) && length < sizeof head->names)
             length +=
                 (size_t)snprintf(head->names + length, sizeof head->names - length, "%s%s", length ? ", " : "", name);
     }
@@ -263,7 +261,8 @@ static void list_extra(const loading *l, listing *extra)
 {
     for (int i = 0; !l->prefix[0] && i < att_tensors_count(l->file); i++) {
         const char *name = att_tensors_at(l->file, i).name;
-        if (!att_checkpoint_passes_over(l->file, name) && !is_parameter(l, name))
+        bool passed_over = att_checkpoint_passes_over(l->file, name) || (l->without_head && is_head(l, name));
+        if (!passed_over && !is_parameter(l, name))
             list_name(extra, name, "");
     }
 }
@@ -432,7 +431,7 @@ att_status att_model_load_pretrained(const att_model *model, const att_tensors *
 {
     loading l = loading_of(model, file, "");
     l.head_classes = other_classes(&l);
-    l.without_head = l.head_classes > 0 || lacks(&l, is_classifier);
+    l.without_head = l.head_classes > 0 || lacks(&l, is_head);
     l.without_added = lacks(&l, is_added);
     ATT_TRY(load(&l, weights));
     describe_head(&l, head);

@@ -68,7 +68,7 @@ static const att_option rows[] = {
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: avg, the mean over tokens", .choice = pool_names, MIXER(global_pool)},
 };
-ATT_FAMILY_FITS(mixer_options);
+ATT_SETTINGS_FIT(mixer_options);
 static const att_option_table table = {rows, sizeof rows / sizeof *rows, sizeof(mixer_options)};
 
 static void mixer_defaults(int index, const att_option_values *said, att_option_values *options,
@@ -332,8 +332,8 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
         if (module || (block >= 0 && att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
-        } else if (!att_checkpoint_owns(file, name) && !att_checkpoint_lists(outer_names, name) &&
-                   (!alien || att_sign_rank(name) < att_sign_rank(alien))) {
+        } else if (!att_checkpoint_owns(file, name) && !att_task_of_parameter(name) &&
+                   !att_checkpoint_lists(outer_names, name) && (!alien || att_sign_rank(name) < att_sign_rank(alien))) {
             alien = name;
         }
     }

@@ -22,6 +22,7 @@ struct att_model {
     att_graph *graph;
     const char *name;
     const att_family *family;
+    const att_task *task;
     att_option_values options;
     att_settings_room settings; /* the same as the family's struct */
     att_features features;
@@ -72,6 +73,11 @@ const att_option *att_family_option(const char *key)
     for (int f = 0; f < FAMILY_COUNT && !option; f++)
         option = att_option_find(families[f]->options, key);
     return option;
+}
+
+const char *att_task_choice_name(int index)
+{
+    return index < att_task_count() ? att_task_at(index).name : NULL;
 }
 
 const char *att_module_choice_name(int index)
@@ -168,6 +174,7 @@ void att_variant_defaults(const att_variant *variant, const att_option_values *s
     att_model_info info = variant->family->variant(variant->index);
     *options = nothing;
     variant->family->defaults(variant->index, said ? said : &nothing, options, preprocess);
+    att_options_set_text(options, "task", att_task_at(0).name);
     if (preprocess->height != info.height || preprocess->width != info.width)
         return; /* made for other images than the tag's weights */
     att_option_values tagged = variant->tag.options;
@@ -189,20 +196,17 @@ att_status att_model_measure(att_context *context, att_model_info *info)
 
 /* --- one model --------------------------------------------------------------------------------------------------- */
 
-/* Dropout and the classifier; without classes what it would read is the output. */
+/* Without classes what a classifier would read is the output. */
 static void add_head(att_model *model)
 {
-    int classes = att_model_classes(model);
-    att_value features = model->features.pooled;
-    if (classes == 0) {
-        att_graph_output(model->graph, ATT_FEATURES, features);
-        return;
-    }
-    att_classifier_form form = model->family->classifier(&model->settings);
-    att_scope root = att_scope_root(model->graph), scope = att_scope_in(&root, "%s", form.scope);
-    att_scope_enter(&scope);
-    features = att_dropout(model->graph, features, att_options_number(&model->options, "drop_rate", 0));
-    att_graph_output(model->graph, ATT_LOGITS, form.build(&scope, features, classes));
+    const att_backbone backbone = {.features = model->features,
+                                   .classifier = model->family->classifier(&model->settings),
+                                   .classes = att_model_classes(model),
+                                   .drop_rate = att_options_number(&model->options, "drop_rate", 0)};
+    if (backbone.classes > 0)
+        model->task->head(model->graph, &backbone);
+    else
+        att_graph_output(model->graph, ATT_FEATURES, model->features.pooled);
 }
 
 static att_status build_graph(att_model *model, att_dtype dtype)
@@ -228,6 +232,7 @@ static att_status settle(att_model *model, const att_variant *variant, const att
         ATT_TRY(att_placed_complete(model->context, att_options_text(&own, "modules"), &model->options));
     att_options_fill(&model->options, &own);
     ATT_TRY(complete(model->context, model->family, &model->options, &model->settings));
+    ATT_TRY(att_task_choose(model->context, att_options_text(&model->options, "task"), &model->task));
     att_options_size(&model->options, &model->preprocess);
     return ATT_OK;
 }
@@ -293,6 +298,23 @@ const att_option_values *att_model_options(const att_model *model)
 int att_model_classes(const att_model *model)
 {
     return (int)att_options_number(&model->options, "num_classes", 0);
+}
+
+att_task_info att_model_task(const att_model *model)
+{
+    return model->task->info;
+}
+
+const att_task *att_model_task_of(const att_model *model)
+{
+    return model->task;
+}
+
+bool att_model_is_head(const att_model *model, const char *name)
+{
+    const char *classifier = model->family->classifier(&model->settings).scope;
+    size_t length = strlen(classifier);
+    return att_task_of_parameter(name) || (strncmp(name, classifier, length) == 0 && name[length] == '.');
 }
 
 int64_t att_model_tokens(const att_model *model)

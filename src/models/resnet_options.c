@@ -64,7 +64,7 @@ static const att_option resnet_options[] = {
     {"modules_hidden", .kind = ATT_OPTION_TEXT, .free = true, .internal = true, RESNET(modules_hidden)},
 };
 
-ATT_FAMILY_FITS(att_resnet_options);
+ATT_SETTINGS_FIT(att_resnet_options);
 const att_option_table att_resnet_table = {resnet_options, sizeof resnet_options / sizeof *resnet_options,
                                            sizeof(att_resnet_options)};
 

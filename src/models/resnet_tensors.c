@@ -223,7 +223,7 @@ static att_status read_name(seen *s, const char *name)
 {
     int stage, block;
     const char *rest;
-    if (att_checkpoint_passes_over(s->file, name) || is_outer(name))
+    if (att_checkpoint_passes_over(s->file, name) || att_task_of_parameter(name) || is_outer(name))
         return ATT_OK;
     if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(rest))) {
         if (!s->alien || att_sign_rank(name) < att_sign_rank(s->alien))

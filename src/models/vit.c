@@ -166,7 +166,7 @@ static const att_option vit_options[] = {
      .presence = true, VIT(init_values)},
 };
 
-ATT_FAMILY_FITS(att_vit_options);
+ATT_SETTINGS_FIT(att_vit_options);
 static const att_option_table vit_table = {vit_options, sizeof vit_options / sizeof *vit_options,
                                            sizeof(att_vit_options)};
 

@@ -59,7 +59,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0;
-        if (att_checkpoint_owns(file, name) || att_checkpoint_lists(outer_names, name))
+        if (att_checkpoint_owns(file, name) || att_task_of_parameter(name) || att_checkpoint_lists(outer_names, name))
             continue;
         int block = att_checkpoint_block(name, "blocks", &rest);
         const att_module *module = block >= 0 && block < ATT_BLOCKS ? module_at(file, block, rest, &hook) : NULL;

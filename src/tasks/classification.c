@@ -7,8 +7,8 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "graph/graph.h"
-#include "measure/score.h"
 #include "tasks/list.h"
+#include "tasks/score.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF /* mixed targets round after each step, as timm's do */
@@ -16,21 +16,57 @@
 
 static const char target_name[] = "target", logits_name[] = "logits";
 
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+typedef struct classification_options {
+    double smoothing;
+} classification_options;
+ATT_SETTINGS_FIT(classification_options);
+
+static const att_option declared[] = {
+    {.key = "smoothing",
+     .kind = ATT_OPTION_REAL,
+     .value = "X",
+     .help = "of the labels",
+     .high = 0.999999,
+     .training = true,
+     ATT_OPTION_AT(classification_options, smoothing)},
+};
+
+/* timm's. */
+static void defaults(att_option_values *options)
+{
+    att_options_set(options, "smoothing", 0.1);
+}
+
+static double smoothing_of(const att_task_settings *settings)
+{
+    return ((const classification_options *)(const void *)&settings->options)->smoothing;
+}
+
+/* --- head -------------------------------------------------------------------------------------------------------- */
+
+static void head(att_graph *graph, const att_backbone *backbone)
+{
+    att_graph_output(graph, logits_name, att_backbone_classify(graph, backbone));
+}
+
 /* --- targets ----------------------------------------------------------------------------------------------------- */
 
-static int fields(const att_task_setup *setup, att_field out[ATT_MAX_TARGETS])
+static int fields(const att_task_settings *settings, att_field out[ATT_MAX_TARGETS])
 {
-    out[0] = setup->mixed ? (att_field){.name = target_name, .dtype = ATT_F32, .shape = att_shape_of(setup->classes)}
-                          : (att_field){.name = target_name, .dtype = ATT_I32};
+    out[0] = settings->mixed
+                 ? (att_field){.name = target_name, .dtype = ATT_F32, .shape = att_shape_of(settings->classes)}
+                 : (att_field){.name = target_name, .dtype = ATT_I32};
     return 1;
 }
 
 /* (1 - smoothing) onehot + smoothing / classes. */
-static void spread(const att_task_setup *setup, int32_t label, float *target)
+static void spread(const att_task_settings *settings, int32_t label, float *target)
 {
-    double off = setup->smoothing / setup->classes;
-    float low = (float)off, high = (float)(1 - setup->smoothing + off);
-    for (int c = 0; c < setup->classes; c++)
+    double off = smoothing_of(settings) / settings->classes;
+    float low = (float)off, high = (float)(1 - smoothing_of(settings) + off);
+    for (int c = 0; c < settings->classes; c++)
         target[c] = c == label ? high : low;
 }
 
@@ -38,10 +74,10 @@ static att_status fill(const void *user, att_context *context, const att_dataset
                        const att_geometry *geometry, void *const *out)
 {
     (void)context, (void)geometry; /* a class stays the same wherever the pixels go */
-    const att_task_setup *setup = user;
+    const att_task_settings *settings = user;
     int32_t label = att_dataset_label(dataset, index);
-    if (setup->mixed)
-        spread(setup, label, out[0]);
+    if (settings->mixed)
+        spread(settings, label, out[0]);
     else
         *(int32_t *)out[0] = label;
     return ATT_OK;
@@ -49,25 +85,25 @@ static att_status fill(const void *user, att_context *context, const att_dataset
 
 static void mix(const void *user, void *const *own, const void *const *other, const att_mixing *mixing)
 {
-    const att_task_setup *setup = user;
+    const att_task_settings *settings = user;
     float weight = (float)mixing->lambda, rest = (float)(1 - mixing->lambda), *target = own[0];
     const float *others = other[0];
-    for (int c = 0; c < setup->classes; c++)
+    for (int c = 0; c < settings->classes; c++)
         target[c] = target[c] * weight + others[c] * rest;
 }
 
 /* --- loss -------------------------------------------------------------------------------------------------------- */
 
-static att_value loss(att_graph *graph, const att_task_setup *setup)
+static att_value loss(att_graph *graph, const att_task_settings *settings)
 {
     att_value logits = att_graph_find_output(graph, logits_name);
     if (logits == ATT_NONE)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND,
                                               "classification needs a network with a head: there is no output \"%s\"",
                                               logits_name));
-    att_shape shape = setup->mixed ? att_value_shape(graph, logits) : (att_shape){0};
-    att_value target = att_graph_input(graph, target_name, setup->mixed ? graph->dtype : ATT_I32, shape);
-    return att_cross_entropy(graph, logits, target, setup->mixed ? 0 : setup->smoothing);
+    att_shape shape = settings->mixed ? att_value_shape(graph, logits) : (att_shape){0};
+    att_value target = att_graph_input(graph, target_name, settings->mixed ? graph->dtype : ATT_I32, shape);
+    return att_cross_entropy(graph, logits, target, settings->mixed ? 0 : smoothing_of(settings));
 }
 
 /* --- metrics ----------------------------------------------------------------------------------------------------- */
@@ -79,7 +115,7 @@ static const att_metric metrics[] = {
 };
 enum { LOSS, TOP1, TOP5, METRICS };
 
-static att_status observe(att_context *context, void *state, const att_task_setup *setup, const att_batch *batch,
+static att_status observe(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                           const att_batch *answers)
 {
     (void)context;
@@ -87,7 +123,7 @@ static att_status observe(att_context *context, void *state, const att_task_setu
     const int32_t *labels = att_batch_field(batch, target_name);
     const float *logits = att_batch_field(answers, logits_name);
     for (int i = 0; i < batch->count; i++)
-        (void)att_scores_add(scores, logits + (size_t)i * (size_t)setup->classes, setup->classes, labels[i]);
+        (void)att_scores_add(scores, logits + (size_t)i * (size_t)settings->classes, settings->classes, labels[i]);
     return ATT_OK;
 }
 
@@ -207,7 +243,12 @@ const att_task att_task_classification = {
              .help = "one class for each image; cross-entropy",
              .metrics = metrics,
              .metric_count = METRICS,
-             .best = TOP1},
+             .best = TOP1,
+             .options = declared,
+             .option_count = sizeof declared / sizeof *declared},
+    .options_size = sizeof(classification_options),
+    .defaults = defaults,
+    .head = head,
     .fields = fields,
     .fill = fill,
     .mix = mix,

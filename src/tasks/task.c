@@ -47,6 +47,57 @@ att_status att_task_find(att_context *context, const char *name, att_task_info *
     return ATT_OK;
 }
 
+const att_task *att_task_of_parameter(const char *name)
+{
+    for (int i = 0; i < TASKS; i++) {
+        size_t length = tasks[i]->scope ? strlen(tasks[i]->scope) : 0;
+        if (length > 0 && strncmp(name, tasks[i]->scope, length) == 0 && name[length] == '.')
+            return tasks[i];
+    }
+    return NULL;
+}
+
+static att_option_table table_of(const att_task *task)
+{
+    return (att_option_table){task->info.options, task->info.option_count, task->options_size};
+}
+
+void att_task_complete(const att_task *task, const att_option_values *said, att_option_values *options)
+{
+    *options = att_options_none();
+    if (task->defaults)
+        task->defaults(options);
+    for (int i = 0; said && i < said->count; i++)
+        att_option_copy(said->items[i].key, said, options);
+}
+
+void att_task_defaults(const char *name, att_option_values *options)
+{
+    for (int i = 0; i < TASKS; i++)
+        if (strcmp(tasks[i]->info.name, name) == 0 && tasks[i]->defaults)
+            tasks[i]->defaults(options);
+}
+
+static att_status check_key(att_context *context, const att_task *task, const char *key)
+{
+    const att_option_table table = table_of(task);
+    if (att_option_find(&table, key))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT, "the task \"%s\" has no option \"%s\"", task->info.name, key);
+}
+
+att_status att_task_configure(att_context *context, const att_task *task, const att_task_setup *setup,
+                              att_task_settings *settings)
+{
+    const att_option_table table = table_of(task);
+    att_option_values options;
+    *settings = (att_task_settings){.classes = setup->classes, .mixed = setup->mixed};
+    att_task_complete(task, setup->options, &options);
+    for (int i = 0; i < options.count; i++)
+        ATT_TRY(check_key(context, task, options.items[i].key));
+    return att_options_read(context, &table, &options, &settings->options);
+}
+
 int att_task_metric(const att_task_info *info, const char *name)
 {
     int index = info->metric_count - 1;
@@ -63,38 +114,46 @@ const int32_t *att_task_classes(const att_task *task, const att_batch *batch)
     return NULL;
 }
 
-att_status att_task_check_classes(att_context *context, const att_task_setup *setup, const att_dataset *dataset)
+att_status att_task_check_classes(att_context *context, const att_task_settings *settings, const att_dataset *dataset)
 {
     char name[256];
     int64_t count = att_dataset_count(dataset);
-    if (setup->classes == 0)
+    if (settings->classes == 0)
         return att_fail(context, ATT_ERR_MISMATCH, "the model has no head and so no classes to compare with labels");
     for (int64_t i = 0; i < count; i++) {
         int32_t label = att_dataset_label(dataset, i);
-        if (label < 0 || label >= setup->classes)
+        if (label < 0 || label >= settings->classes)
             return att_fail(context, ATT_ERR_MISMATCH, "%s is of class %d, but the model has %d class%s",
-                            att_dataset_name(dataset, i, name, sizeof name), (int)label, setup->classes,
-                            setup->classes == 1 ? "" : "es");
+                            att_dataset_name(dataset, i, name, sizeof name), (int)label, settings->classes,
+                            settings->classes == 1 ? "" : "es");
     }
     return ATT_OK;
 }
 
-att_target_rules att_task_targets(const att_task *task, const att_task_setup *setup, att_field fields[ATT_MAX_TARGETS])
+att_target_rules att_task_targets(const att_task *task, const att_task_settings *settings,
+                                  att_field fields[ATT_MAX_TARGETS])
 {
-    return (att_target_rules){
-        .fields = fields, .count = task->fields(setup, fields), .fill = task->fill, .mix = task->mix, .user = setup};
+    return (att_target_rules){.fields = fields,
+                              .count = task->fields(settings, fields),
+                              .fill = task->fill,
+                              .mix = task->mix,
+                              .user = settings};
+}
+
+att_status att_task_build_loss(const att_task *task, att_graph *graph, const att_task_settings *settings)
+{
+    att_graph_scope(graph, "loss");
+    att_graph_output(graph, "loss", task->loss(graph, settings));
+    return graph->status;
 }
 
 att_status att_task_add_loss(const char *name, att_graph *graph, const att_task_setup *setup)
 {
     const att_task *task;
+    att_task_settings settings;
     ATT_TRY(att_task_choose(graph->context, name, &task));
-    if (!(setup->smoothing >= 0 && setup->smoothing < 1))
-        return att_fail(graph->context, ATT_ERR_ARGUMENT, "smoothing must be at least 0 and less than 1, not %g",
-                        setup->smoothing);
-    att_graph_scope(graph, "loss");
-    att_graph_output(graph, "loss", task->loss(graph, setup));
-    return graph->status;
+    ATT_TRY(att_task_configure(graph->context, task, setup, &settings));
+    return att_task_build_loss(task, graph, &settings);
 }
 
 att_status att_task_write(att_context *context, const char *name, const att_batch *answer,

@@ -9,21 +9,41 @@
 #include <attscope/task.h>
 
 #include "core/error.h"
+#include "core/options.h"
+#include "tasks/head.h"
+
+/* An att_task_setup that was checked. */
+typedef struct att_task_settings {
+    int classes;
+    bool mixed;
+    att_settings_room options; /* the task's own struct */
+} att_task_settings;
 
 typedef struct att_task {
     att_task_info info;
 
+    /* --- options: info.options, which ATT_OPTION_AT() places in a struct of this size --- */
+    size_t options_size; /* 0: there are none */
+    /* Gives every option its default. NULL: there are none. */
+    void (*defaults)(att_option_values *options);
+
+    /* --- head --- */
+    /* Of the head's parameters, "detector", in a network of any family. NULL: the head is the family's classifier. */
+    const char *scope;
+    /* Adds the head and its outputs to a family's network. Nodes have the head's scope. Errors: att_graph_fail(). */
+    void (*head)(att_graph *graph, const att_backbone *backbone);
+
     /* --- targets --- */
     /* Describes the targets of a sample; returns how many there are. Names are literals. */
-    int (*fields)(const att_task_setup *setup, att_field fields[ATT_MAX_TARGETS]);
-    /* As in att_target_rules, for these fields; `user` is the att_task_setup. `mix` is NULL where targets cannot be
+    int (*fields)(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS]);
+    /* As in att_target_rules, for these fields; `user` is the att_task_settings. `mix` is NULL where targets cannot be
      * mixed. */
     att_status (*fill)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *fields);
     void (*mix)(const void *user, void *const *own, const void *const *other, const att_mixing *mixing);
     /* ERR_MISMATCH, naming the sample, where the data set has a target that the network cannot answer: see
      * att_task_check_classes(). */
-    att_status (*check)(att_context *context, const att_task_setup *setup, const att_dataset *dataset);
+    att_status (*check)(att_context *context, const att_task_settings *settings, const att_dataset *dataset);
     /* Name of the target that is the sample's class, where it is a whole number (I32): instruments compare answers with
      * it. NULL: samples have no class. */
     const char *class_field;
@@ -31,14 +51,14 @@ typedef struct att_task {
     /* --- loss --- */
     /* A sample's loss, from the graph's outputs and from an input for each target, which it adds. ATT_NONE after
      * att_graph_fail(). */
-    att_value (*loss)(att_graph *graph, const att_task_setup *setup);
+    att_value (*loss)(att_graph *graph, const att_task_settings *settings);
 
     /* --- metrics --- */
     /* Size of the state: what the metrics know of the samples so far. An empty state is all zeros. Memory that a state
      * points to comes from the context. */
     size_t state_size;
     /* Adds the samples of a batch. answers: the network's outputs for them, F32, by name. */
-    att_status (*observe)(att_context *context, void *state, const att_task_setup *setup, const att_batch *batch,
+    att_status (*observe)(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                           const att_batch *answers);
     /* Adds what another state has seen; the order of states does not matter but for rounding. */
     att_status (*merge)(att_context *context, void *state, const void *other);
@@ -57,13 +77,24 @@ typedef struct att_task {
 
 /* ERR_NOT_FOUND with the names that there are. */
 att_status att_task_choose(att_context *context, const char *name, const att_task **task);
+/* *options: those of `said` (NULL: none), and every option of the task that it lacks with its default. */
+void att_task_complete(const att_task *task, const att_option_values *said, att_option_values *options);
+/* The task whose own head (att_task.scope) has a parameter called so; NULL: none. */
+const att_task *att_task_of_parameter(const char *name);
+/* Options that the setup leaves open have their defaults. ERR_ARGUMENT where it has an option that the task lacks, or a
+ * value that cannot be. */
+att_status att_task_configure(att_context *context, const att_task *task, const att_task_setup *setup,
+                              att_task_settings *settings);
+/* As att_task_add_loss(). */
+att_status att_task_build_loss(const att_task *task, att_graph *graph, const att_task_settings *settings);
 
 /* The classes of a batch's samples by class_field; NULL where they have none. */
 const int32_t *att_task_classes(const att_task *task, const att_batch *batch);
 /* A `check` for targets that are the data set's classes: each must be one of the network's. */
-att_status att_task_check_classes(att_context *context, const att_task_setup *setup, const att_dataset *dataset);
+att_status att_task_check_classes(att_context *context, const att_task_settings *settings, const att_dataset *dataset);
 
-/* The rules for a loader. fields: room for the task's fields; it and setup outlive the loader. */
-att_target_rules att_task_targets(const att_task *task, const att_task_setup *setup, att_field fields[ATT_MAX_TARGETS]);
+/* The rules for a loader. fields: room for the task's fields; it and settings outlive the loader. */
+att_target_rules att_task_targets(const att_task *task, const att_task_settings *settings,
+                                  att_field fields[ATT_MAX_TARGETS]);
 
 #endif

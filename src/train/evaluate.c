@@ -5,14 +5,13 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "tasks/task.h"
+#include "models/family.h"
 #include "train/clock.h"
 #include "train/network.h"
 
 att_evaluate_options att_evaluate_options_defaults(void)
 {
-    return (att_evaluate_options){
-        .task = att_task_at(0).name, .backend = "cpu", .batch_size = 256, .workers = 4, .stage = "evaluate"};
+    return (att_evaluate_options){.backend = "cpu", .batch_size = 256, .workers = 4, .stage = "evaluate"};
 }
 
 att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
@@ -36,7 +35,7 @@ typedef struct evaluator {
     att_context *context;
     const att_evaluate_options *options;
     const att_task *task;
-    att_task_setup setup;
+    att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS];
     void *state; /* of the task's metrics */
     att_network network;
@@ -50,7 +49,7 @@ static att_status tally(evaluator *e, const att_batch *batch, const att_batch *a
     for (int i = 0; i < batch->count; i++)
         e->not_finite += !att_network_is_finite(answers, i);
     e->count += batch->count;
-    return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->setup, batch, answers);
+    return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->settings, batch, answers);
 }
 
 /* The mean loss so far, where that is one of the task's metrics; else NaN. */
@@ -107,7 +106,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset, const at
     loader.transform = *transform;
     loader.image = e->network.image;
     if (!e->options->unlabelled)
-        loader.targets = att_task_targets(e->task, &e->setup, e->fields);
+        loader.targets = att_task_targets(e->task, &e->settings, e->fields);
     loader.batch_size = e->options->batch_size;
     loader.workers = e->options->workers;
     loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
@@ -119,16 +118,17 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset, const at
 static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset,
                           const att_transform_options *transform)
 {
-    ATT_TRY(att_task_choose(e->context, e->options->task, &e->task));
+    const att_task_setup setup = {.classes = att_model_classes(model), .options = e->options->task_options};
+    e->task = att_model_task_of(model);
+    ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));
     ATT_TRY(att_network_check_images(model, transform));
     att_network_options network = {.backend = e->options->backend,
                                    .precision = e->options->precision,
                                    .max_batch = e->options->batch_size,
                                    .probes = e->options->measure};
     ATT_TRY(att_network_create(model, weights, &network, &e->network));
-    e->setup.classes = e->network.classes;
     if (!e->options->unlabelled)
-        ATT_TRY(e->task->check(e->context, &e->setup, dataset));
+        ATT_TRY(e->task->check(e->context, &e->settings, dataset));
     e->state = att_allocate(e->context, e->task->state_size);
     if (!e->state)
         return att_fail_memory(e->context, e->task->state_size, "the metrics");

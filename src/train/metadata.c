@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "io/json.h"
+#include "models/family.h"
 #include "train/numbers.h"
 #include "train/options.h"
 
@@ -126,6 +127,22 @@ static char *augment_text(const att_transform_options *options, char text[VALUE_
     return text;
 }
 
+static void each_task_line(const att_train_run *run, line_fn line, void *user)
+{
+    const att_task_info task = att_model_task(run->model);
+    att_option_values options;
+    att_task_complete(att_model_task_of(run->model), run->options->task_options, &options);
+    line(user, "task.name", task.name, NULL);
+    for (int i = 0; i < task.option_count; i++) {
+        char what[WHAT_SIZE], texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], value[VALUE_SIZE];
+        int count = att_option_format(&task.options[i], &options, texts);
+        snprintf(what, sizeof what, "task.%s", task.options[i].key);
+        snprintf(value, sizeof value, "%s%s%s", count > 0 ? texts[0] : "", count > 1 ? " " : "",
+                 count > 1 ? texts[1] : "");
+        line(user, what, value, NULL);
+    }
+}
+
 static void each_line(const att_train_run *run, line_fn line, void *user)
 {
     char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_TRAIN_OPTION_TEXT], first[ATT_TRAIN_OPTION_TEXT],
@@ -148,7 +165,7 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     line(user, "model.name", att_model_name(run->model), NULL);
     line(user, "model.drop_rate", att_format_number(att_options_number(model, "drop_rate", 0), number), NULL);
     line(user, "model.drop_path_rate", att_format_number(att_options_number(model, "drop_path_rate", 0), number), NULL);
-    line(user, "model.smoothing", att_format_number(run->options->smoothing, number), NULL);
+    each_task_line(run, line, user);
     line(user, "fingerprint", run->fingerprint, NULL);
 }
 

@@ -13,8 +13,7 @@
 
 att_train_options att_train_options_defaults(void)
 {
-    return (att_train_options){.task = att_task_at(0).name,
-                               .backend = "cpu",
+    return (att_train_options){.backend = "cpu",
                                .seed = 42,
                                .epochs = 300,
                                .batch_size = 128,
@@ -211,7 +210,6 @@ att_status att_train_options_check(att_context *context, const att_train_options
 {
     const double tiny = 1e-300; /* "more than zero" */
     const range ranges[] = {
-        {"smoothing", options->smoothing, 0, 1 - 1e-16},
         {"lanes", options->lanes, 0, 1024},
         {"memory", (double)options->memory, 0, 1e18},
         {"epochs", options->epochs, 0, 1e6},

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "graph/graph.h"
 #include "io/file.h"
+#include "models/family.h"
 #include "session/session.h"
 #include "train/network.h"
 #include "train/options.h"
@@ -33,11 +34,11 @@ static att_status check_data(const att_trainer *trainer)
     const att_train_run *run = &trainer->run;
     const att_train_data *data = run->data;
     ATT_TRY(att_network_check_images(run->model, data->train_transform));
-    ATT_TRY(trainer->task->check(run->context, &trainer->setup, data->train));
+    ATT_TRY(trainer->task->check(run->context, &trainer->settings, data->train));
     if (!data->eval)
         return ATT_OK;
     ATT_TRY(att_network_check_images(run->model, data->eval_transform));
-    return trainer->task->check(run->context, &trainer->setup, data->eval);
+    return trainer->task->check(run->context, &trainer->settings, data->eval);
 }
 
 /* A batch's statistics are those of at least two numbers a channel. */
@@ -83,7 +84,7 @@ static att_status add_loss(att_trainer *trainer)
     trainer->graph = att_graph_copy(graph);
     if (!trainer->graph)
         return att_fail_memory(trainer->context, sizeof(void *), "the graph of a training");
-    return att_task_add_loss(trainer->task->info.name, trainer->graph, &trainer->setup);
+    return att_task_build_loss(trainer->task, trainer->graph, &trainer->settings);
 }
 
 static att_status check(att_trainer *trainer)
@@ -91,7 +92,7 @@ static att_status check(att_trainer *trainer)
     const att_train_options *options = trainer->options;
     const att_graph *graph = att_model_graph(trainer->run.model);
     ATT_TRY(att_train_options_check(trainer->context, options));
-    ATT_TRY(att_task_choose(trainer->context, options->task, &trainer->task));
+    trainer->task = att_model_task_of(trainer->run.model);
     ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
     trainer->run.metric = trainer->task->info.metrics[trainer->metric].name;
     ATT_TRY(att_optimizer_find(trainer->context, options->optimizer, &trainer->optimizer));
@@ -99,9 +100,10 @@ static att_status check(att_trainer *trainer)
     if (att_graph_dtype(graph) != ATT_F32)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model in F32, not in %s",
                         att_dtype_name(att_graph_dtype(graph)));
-    trainer->setup = (att_task_setup){.classes = att_model_classes(trainer->run.model),
-                                      .mixed = att_train_mixes(options),
-                                      .smoothing = options->smoothing};
+    const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
+                                  .mixed = att_train_mixes(options),
+                                  .options = options->task_options};
+    ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
     ATT_TRY(check_norms(trainer));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
     ATT_TRY(check_data(trainer));
@@ -202,7 +204,7 @@ static att_status open_loader(att_trainer *trainer)
     loader.transform = *transform;
     loader.mix = att_train_mix(options);
     loader.image = att_network_image(trainer->graph);
-    loader.targets = att_task_targets(trainer->task, &trainer->setup, trainer->fields);
+    loader.targets = att_task_targets(trainer->task, &trainer->settings, trainer->fields);
     ATT_TRY(check_inputs(trainer, &loader.targets));
     loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;
     loader.batch_size = options->batch_size;

@@ -25,7 +25,7 @@ typedef struct att_trainer {
     const att_schedule *schedule;
     double base_lr;
     const att_task *task;
-    att_task_setup setup;
+    att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS]; /* the targets of a sample */
     int metric;                        /* of the task's, decides which epoch is best */
 

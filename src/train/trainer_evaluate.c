@@ -23,7 +23,7 @@ static bool pass_on(void *user, const att_progress *stage)
 static att_status evaluate(att_trainer *trainer, att_weights *weights, const char *stage, att_evaluation *evaluation)
 {
     const att_train_data *data = trainer->run.data;
-    att_evaluate_options options = {.task = trainer->options->task,
+    att_evaluate_options options = {.task_options = trainer->options->task_options,
                                     .backend = trainer->options->backend,
                                     .precision = trainer->options->precision,
                                     .batch_size = trainer->options->batch_size,

@@ -242,6 +242,24 @@ static void another_number_of_classes_leaves_the_head(void **state)
     }
 }
 
+static void a_network_without_a_head_takes_no_head(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_options_set(&options, "num_classes", 0);
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    att_weights *weights;
+    att_new_head head;
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    CHECK(p->context, load_pretrained(p, model, weights, &head));
+    assert_string_equal(head.names, "");
+    holds_formula(p, weights, false, 0);
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
 static void a_file_without_a_head_leaves_the_head(void **state)
 {
     const place *p = *state;
@@ -464,6 +482,7 @@ int main(void)
         TEST(load_lists_all_that_does_not_fit),
         TEST(a_trainings_tensors_are_passed_over),
         TEST(another_number_of_classes_leaves_the_head),
+        TEST(a_network_without_a_head_takes_no_head),
         TEST(a_file_without_a_head_leaves_the_head),
         TEST(a_head_that_differs_otherwise_is_refused),
         TEST(all_but_the_head_must_match),

@@ -24,22 +24,30 @@ static const att_task *const task = &att_task_classification;
 
 enum { COUNT = 4, CLASSES = 3 };
 
-static void fill_target(const att_task_setup *setup, const att_dataset *dataset, int64_t index, void *target)
+static att_task_settings settings_of(int classes, bool mixed)
+{
+    const att_task_setup setup = {.classes = classes, .mixed = mixed};
+    att_task_settings settings;
+    assert_int_equal(att_task_configure(NULL, task, &setup, &settings), ATT_OK);
+    return settings;
+}
+
+static void fill_target(const att_task_settings *settings, const att_dataset *dataset, int64_t index, void *target)
 {
     void *fields[1] = {target};
-    assert_int_equal(task->fill(setup, NULL, dataset, index, NULL, fields), ATT_OK);
+    assert_int_equal(task->fill(settings, NULL, dataset, index, NULL, fields), ATT_OK);
 }
 
 static void check_mixed(const att_dataset *dataset, double lambda, const char *hash, const char *line)
 {
     static const int64_t labels[COUNT] = {2, 0, 1, 1}; /* image i of the data set has the class i */
-    const att_task_setup setup = {.classes = CLASSES, .mixed = true, .smoothing = 0.1};
+    const att_task_settings settings = settings_of(CLASSES, true);
     const att_mixing mixing = {.lambda = lambda};
     float targets[COUNT][CLASSES], other[CLASSES];
     for (int i = 0; i < COUNT; i++) {
-        fill_target(&setup, dataset, labels[i], targets[i]);
-        fill_target(&setup, dataset, labels[COUNT - 1 - i], other);
-        task->mix(&setup, &(void *){targets[i]}, &(const void *){other}, &mixing);
+        fill_target(&settings, dataset, labels[i], targets[i]);
+        fill_target(&settings, dataset, labels[COUNT - 1 - i], other);
+        task->mix(&settings, &(void *){targets[i]}, &(const void *){other}, &mixing);
     }
     char found[32];
     snprintf(found, sizeof found, "%016" PRIx64, golden_hash(targets, sizeof targets));
@@ -94,26 +102,32 @@ static void tasks_are_found_by_name(void **state)
 static void a_target_is_a_class_where_nothing_is_mixed(void **state)
 {
     att_dataset *dataset = open_images(*state);
-    const att_task_setup setup = {.classes = 7};
+    const att_task_settings settings = settings_of(7, false);
     att_field fields[ATT_MAX_TARGETS];
-    const att_target_rules rules = att_task_targets(task, &setup, fields);
+    const att_target_rules rules = att_task_targets(task, &settings, fields);
     assert_int_equal(rules.count, 1);
     assert_string_equal(rules.fields[0].name, "target");
     assert_int_equal(rules.fields[0].dtype, ATT_I32);
     int32_t label = -1;
-    fill_target(&setup, dataset, 5, &label);
+    fill_target(&settings, dataset, 5, &label);
     assert_int_equal(label, 5);
     att_dataset_close(&dataset);
+}
+
+static att_status check(att_context *context, int classes, const att_dataset *dataset)
+{
+    const att_task_settings settings = settings_of(classes, false);
+    return task->check(context, &settings, dataset);
 }
 
 static void classes_beyond_the_network_are_refused(void **state)
 {
     scratch *self = *state;
     att_dataset *dataset = open_images(self);
-    assert_int_equal(task->check(self->context, &(att_task_setup){.classes = 7}, dataset), ATT_OK);
-    assert_int_equal(task->check(self->context, &(att_task_setup){.classes = 6}, dataset), ATT_ERR_MISMATCH);
+    assert_int_equal(check(self->context, 7, dataset), ATT_OK);
+    assert_int_equal(check(self->context, 6, dataset), ATT_ERR_MISMATCH);
     assert_message_has(self, "is of class 6, but the model has 6 classes");
-    assert_int_equal(task->check(self->context, &(att_task_setup){.classes = 0}, dataset), ATT_ERR_MISMATCH);
+    assert_int_equal(check(self->context, 0, dataset), ATT_ERR_MISMATCH);
     assert_message_has(self, "no head");
     att_dataset_close(&dataset);
 }
@@ -134,11 +148,11 @@ static void observe(void *state, int first, int count)
 {
     static const att_field target = {.name = "target", .dtype = ATT_I32},
                            answer = {.name = "logits", .dtype = ATT_F32, .shape = {1, {WIDTH}}};
-    const att_task_setup setup = {.classes = WIDTH};
+    const att_task_settings settings = settings_of(WIDTH, false);
     const void *targets = labels + first, *rows = some_logits + first;
     const att_batch batch = {.count = count, .field_count = 1, .fields = &target, .data = &targets};
     const att_batch answers = {.count = count, .field_count = 1, .fields = &answer, .data = &rows};
-    assert_int_equal(task->observe(NULL, state, &setup, &batch, &answers), ATT_OK);
+    assert_int_equal(task->observe(NULL, state, &settings, &batch, &answers), ATT_OK);
 }
 
 static double metric(const char *name, const double *values)
@@ -196,7 +210,7 @@ static void the_loss_is_added_with_its_target(void **state)
     for (int mixed = 0; mixed < 2; mixed++) {
         att_context *context;
         att_graph *graph = graph_with(&context, "logits");
-        const att_task_setup setup = {.classes = WIDTH, .mixed = mixed, .smoothing = 0.1};
+        const att_task_setup setup = {.classes = WIDTH, .mixed = mixed};
         assert_int_equal(att_task_add_loss("classification", graph, &setup), ATT_OK);
         att_value target = graph->inputs.items[1].value;
         assert_string_equal(graph->inputs.items[1].name, "target");
@@ -223,7 +237,12 @@ static void losses_that_cannot_be_added_are_refused(void **state)
     att_graph *graph = graph_with(&context, "features");
     expect_refused(graph, "detection", &(att_task_setup){.classes = WIDTH}, ATT_ERR_NOT_FOUND,
                    "no task is named \"detection\"; there are: classification");
-    expect_refused(graph, "classification", &(att_task_setup){.smoothing = 1}, ATT_ERR_ARGUMENT, "smoothing");
+    att_option_values options = att_options_none();
+    att_options_set(&options, "smoothing", 1);
+    expect_refused(graph, "classification", &(att_task_setup){.options = &options}, ATT_ERR_ARGUMENT, "smoothing");
+    options = att_options_none(), att_options_set(&options, "threshold", 1);
+    expect_refused(graph, "classification", &(att_task_setup){.options = &options}, ATT_ERR_ARGUMENT,
+                   "the task \"classification\" has no option \"threshold\"");
     expect_refused(graph, "classification", &(att_task_setup){.classes = WIDTH}, ATT_ERR_NOT_FOUND,
                    "needs a network with a head");
     att_graph_destroy(&graph);

@@ -89,6 +89,14 @@ static inline void write_idx(const char *folder, const char *name, int count, ui
     assert_int_equal(fclose(labels), 0);
 }
 
+/* Options of the task. */
+static inline att_option_values smoothing_of(double smoothing)
+{
+    att_option_values options = att_options_none();
+    att_options_set(&options, "smoothing", smoothing);
+    return options;
+}
+
 static inline att_option_values tiny_options(void)
 {
     att_option_values options = att_options_none();

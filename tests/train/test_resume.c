@@ -102,7 +102,6 @@ static void a_stopped_training_that_mixes_continues_to_the_same_bits(void **stat
     f->train_transform.erase_mode = ATT_ERASE_PIXEL;
     f->train_transform.color_jitter[1] = 0.4;
     f->train_transform.rand_augment = (att_rand_augment){2, 9, 0.5, 10, 0.5, true};
-    options.smoothing = 0.1;
     fixture_model(f, 0.1);
     stop_anywhere(f, options, 4);
 }

@@ -501,7 +501,6 @@ static void unmixed_targets_are_smoothed_labels(void **state)
     att_sink sink = {.emit = keep_loss, .user = plain};
     options.sinks = &sink;
     options.sink_count = 1;
-    options.smoothing = 0.1;
     fixture_model(f, 0.1);
     assert_trains(f, &options);
     options.mixup = 0.8;
@@ -580,13 +579,10 @@ static void wrong_options_are_refused(void **state)
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
     assert_message_has(f, "eval_metric is \"top3\", expected loss, top1 or top5");
     options = good;
-    options.smoothing = 1;
+    const att_option_values most = smoothing_of(1);
+    options.task_options = &most;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
     assert_message_has(f, "smoothing");
-    options = good;
-    options.task = "detection";
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_NOT_FOUND);
-    assert_message_has(f, "no task is named \"detection\"; there are: classification");
     options = good;
     options.mixup = 0.2;
     options.mixup_mode = "half";

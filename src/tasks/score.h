@@ -1,6 +1,6 @@
-/* measure/score.h - how a classifier did. */
-#ifndef ATT_MEASURE_SCORE_H
-#define ATT_MEASURE_SCORE_H
+/* tasks/score.h - how a classifier did. */
+#ifndef ATT_TASKS_SCORE_H
+#define ATT_TASKS_SCORE_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "measure/score.h"
+#include "tasks/score.h"
 
 #include <math.h>
 
