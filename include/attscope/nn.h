@@ -45,7 +45,8 @@ ATT_API att_value att_nn_layer_norm(const att_scope *scope, att_value x, double 
 typedef struct att_nn_attention_options {
     int heads; /* divide C */
     bool qkv_bias;
-    int prefix, grid_h, grid_w; /* as in att_attention_options */
+    int prefix, grid_h, grid_w; /* this line and the next: as in att_attention_options */
+    double step_h, step_w;
 } att_nn_attention_options;
 ATT_API att_value att_nn_attention(const att_scope *scope, att_value x, const att_nn_attention_options *options);
 

@@ -76,12 +76,14 @@ ATT_API att_value att_slice_tokens(att_graph *graph, att_value x, int first, int
 ATT_API att_value att_token_mean(att_graph *graph, att_value x, int first);
 /* Softmax attention, all heads, never storing a map: o_i = sum_j a_ij v_j, a_i = softmax_j(scale q_i . k_j).
  * qkv [N, 3 H d] as one linear layer makes it: q, k, v in this order, heads in order within each. o [N, H d].
- * grid: tokens prefix..N-1 are a grid_h x grid_w grid, row by row (for the expected distance; 0 x 0: no grid).
+ * Tokens prefix..N-1 are a grid of grid_h rows and grid_w columns, row by row (0 x 0: no grid). The token in row y and
+ * column x lies at p = (y step_h, x step_w). Only the expected distance reads the grid and its steps.
  * (Vaswani et al. 2017; computed in tiles with a running maximum and sum, Milakov and Gimelshein 2018) */
 typedef struct att_attention_options {
     int heads;
     double scale; /* 0: 1 / sqrt(d) */
     int prefix, grid_h, grid_w;
+    double step_h, step_w; /* from row to row and from column to column, the height and width of a patch; 0: 1 */
 } att_attention_options;
 ATT_API att_value att_attention(att_graph *graph, att_value qkv, const att_attention_options *options);
 
@@ -90,8 +92,8 @@ ATT_API att_value att_attention(att_graph *graph, att_value qkv, const att_atten
  * "<scope>.summary" [H, ATT_ATTENTION_SUMMARY] (f32 or f64 as the graph) to the graph for each node that matches;
  * ERR_NOT_FOUND where none does. Asked twice, it is there once.
  * Statistics of a query's row a, in this order: entropy -sum a ln a (nats); sum a^2; sum a^3; expected distance
- * sum_{j != i} a_j |p_i - p_j| over grid tokens, in grid steps (0 for prefix queries); mass on prefix tokens; mass on
- * itself; maximum; its first index. */
+ * sum_{j != i} a_j |p_i - p_j| over grid tokens, in the unit of step_h and step_w (0 for prefix queries); mass on
+ * prefix tokens; mass on itself; maximum; its first index. */
 enum { ATT_ATTENTION_STATS = 8 };
 ATT_API att_status att_ask_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_ask_attention_map(att_graph *graph, const char *pattern);

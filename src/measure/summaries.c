@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +10,11 @@
 #include "ops/attention.h"
 #include "ops/attention_summary.h"
 
-/* 1 over the longer side of the node's grid; 0 where it has none. */
+/* 1 over the longer side of the area that the node's grid covers; 0 where it has no grid. */
 static double one_side(const att_node *node)
 {
     const att_attention_attrs *attrs = node->attrs;
-    int32_t side = attrs->grid_h > attrs->grid_w ? attrs->grid_h : attrs->grid_w;
+    double side = fmax(attrs->grid_h * attrs->step_h, attrs->grid_w * attrs->step_w);
     return side > 0 ? 1.0 / side : 0;
 }
 

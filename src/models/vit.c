@@ -303,7 +303,9 @@ static att_value build_block(const vit_build *build, int index, att_value x)
                                           .qkv_bias = options->qkv_bias,
                                           .prefix = options->class_token,
                                           .grid_h = options->img_size[0] / options->patch_size[0],
-                                          .grid_w = options->img_size[1] / options->patch_size[1]};
+                                          .grid_w = options->img_size[1] / options->patch_size[1],
+                                          .step_h = options->patch_size[0],
+                                          .step_w = options->patch_size[1]};
     att_scope block = att_scope_in(&build->root, "blocks.%d", index);
     att_scope norm1 = att_scope_in(&block, "norm1"), attn = att_scope_in(&block, "attn");
     att_scope norm2 = att_scope_in(&block, "norm2"), mlp = att_scope_in(&block, "mlp");

@@ -37,8 +37,12 @@ att_value att_nn_attention(const att_scope *scope, att_value x, const att_nn_att
     att_scope in = att_scope_in(scope, "qkv"), out = att_scope_in(scope, "proj");
     att_value qkv = att_nn_linear(&in, x, 3 * width, options->qkv_bias);
     att_scope_enter(scope);
-    att_attention_options attention = {
-        .heads = options->heads, .prefix = options->prefix, .grid_h = options->grid_h, .grid_w = options->grid_w};
+    att_attention_options attention = {.heads = options->heads,
+                                       .prefix = options->prefix,
+                                       .grid_h = options->grid_h,
+                                       .grid_w = options->grid_w,
+                                       .step_h = options->step_h,
+                                       .step_w = options->step_w};
     att_value mixed = att_attention(scope->graph, qkv, &attention);
     return att_nn_linear(&out, mixed, width, true);
 }

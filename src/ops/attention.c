@@ -26,6 +26,8 @@ att_value att_attention(att_graph *graph, att_value qkv, const att_attention_opt
             .prefix = options->prefix,
             .grid_h = options->grid_h,
             .grid_w = options->grid_w,
+            .step_h = options->step_h == 0 ? 1 : options->step_h,
+            .step_w = options->step_w == 0 ? 1 : options->step_w,
             .scale = options->scale == 0 && width > 0 ? 1 / sqrt((double)width) : options->scale,
         };
     }
@@ -44,6 +46,9 @@ static att_status check_qkv(const att_infer *infer, const char *op, int i)
     return ATT_OK;
 }
 
+/* Keeps sums of distances in the range of f32. */
+static const double MOST_STEP = 1e9;
+
 static att_status check_grid(const att_infer *infer)
 {
     const att_attention_attrs *attrs = infer->attrs;
@@ -51,11 +56,16 @@ static att_status check_grid(const att_infer *infer)
     if (attrs->prefix < 0 || attrs->prefix > tokens)
         return att_fail(infer->context, ATT_ERR_ARGUMENT, "attention: %d prefix tokens are not among %lld",
                         attrs->prefix, (long long)tokens);
-    bool no_grid = attrs->grid_h == 0 && attrs->grid_w == 0;
-    if (!no_grid && (attrs->grid_h < 1 || attrs->grid_w < 1 || grid != tokens - attrs->prefix))
+    if (attrs->grid_h == 0 && attrs->grid_w == 0)
+        return ATT_OK;
+    if (attrs->grid_h < 1 || attrs->grid_w < 1 || grid != tokens - attrs->prefix)
         return att_fail(infer->context, ATT_ERR_MISMATCH,
                         "attention: %lld tokens without %d prefix tokens do not fill a grid of %d x %d",
                         (long long)tokens, attrs->prefix, attrs->grid_h, attrs->grid_w);
+    if (!(attrs->step_h > 0 && attrs->step_h <= MOST_STEP && attrs->step_w > 0 && attrs->step_w <= MOST_STEP))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "attention: the steps of the grid are %g and %g, must be above 0 and at most %g", attrs->step_h,
+                        attrs->step_w, MOST_STEP);
     return ATT_OK;
 }
 
@@ -100,13 +110,20 @@ static void attention_cost(const att_desc *in, const att_desc *out, const void *
     cost_of(&in[0], attrs, 2, cost);
 }
 
-#define HEADS(h, d, prefix_, gh, gw) \
-    ATT_CASE_ATTRS(attention, .heads = (h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = (d))
+#define STEPPED(h, d, prefix_, gh, gw, sh, sw)                                                                 \
+    ATT_CASE_ATTRS(attention, .heads = (h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = (d), \
+                   .step_h = (sh), .step_w = (sw))
+#define HEADS(h, d, prefix_, gh, gw) STEPPED(h, d, prefix_, gh, gw, 1, 1)
 static const att_op_case attention_cases[] = {
     {.name = "odd", HEADS(2, 0.6, 1, 2, 2), .in = {ATT_CASE_SAMPLE(5, 18)}, .in_count = 1, .gradient = true},
     {.name = "one_token", HEADS(1, 0.4, 0, 1, 1), .in = {ATT_CASE_SAMPLE(1, 21)}, .in_count = 1},
     {.name = "no_grid", HEADS(1, 0.4, 0, 0, 0), .in = {ATT_CASE_SAMPLE(7, 21)}, .in_count = 1, .gradient = true},
     {.name = "two_prefixes", HEADS(3, 0.5, 2, 3, 5), .in = {ATT_CASE_SAMPLE(17, 45)}, .in_count = 1},
+    {.name = "oblong_patches", STEPPED(2, 0.5, 1, 5, 3, 8, 16), .in = {ATT_CASE_SAMPLE(16, 30)}, .in_count = 1},
+    {.name = "oblong_patches_on_a_wide_grid",
+     STEPPED(1, 0.5, 1, 2, 40, 2, 0.5),
+     .in = {ATT_CASE_SAMPLE(81, 12)},
+     .in_count = 1},
     {.name = "only_prefixes", HEADS(1, 0.5, 3, 0, 0), .in = {ATT_CASE_SAMPLE(3, 12)}, .in_count = 1},
     {.name = "sharp", HEADS(2, 0.5, 1, 4, 4), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 20, 0, 17, 24)}, .in_count = 1},
     {.name = "uniform", HEADS(2, 0.5, 1, 4, 4), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0.5, 17, 24)}, .in_count = 1},

@@ -12,8 +12,10 @@
 /* Three tiles of keys, the last of 53; a grid too wide for a table of distances for each column, and one that is not.
  */
 enum { TOKENS = 2101, WIDTH = 8 };
-static const att_attention_attrs long_attrs = {.heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .scale = 0.35};
-static const att_attention_attrs narrow_grid = {.heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .scale = 0.35};
+static const att_attention_attrs long_attrs = {
+    .heads = 1, .prefix = 1, .grid_h = 42, .grid_w = 50, .step_h = 1, .step_w = 1, .scale = 0.35};
+static const att_attention_attrs narrow_grid = {
+    .heads = 1, .prefix = 21, .grid_h = 80, .grid_w = 26, .step_h = 8, .step_w = 16, .scale = 0.35};
 
 /* bf16 operands of a processor that multiplies them: p and ds are rounded to bf16. */
 static bool is_rounded_inside(bool narrow)

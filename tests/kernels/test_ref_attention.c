@@ -11,7 +11,8 @@ static const double qkv[] = {1, 1.0986122886681098, 10, 0, 0, 20};
 static void attention_is_softmax(void **state)
 {
     (void)state;
-    const att_attention_attrs attrs = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1};
+    const att_attention_attrs attrs = {
+        .heads = 1, .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1, .step_h = 1, .step_w = 1};
     double o[2], lse[2], map[4], stats[2 * ATT_STAT_COUNT];
     DIRECT("attention", &attrs, 1, OUTPUTS(o, lse, stats, map), SAMPLE(qkv, 2, 3));
     CLOSE(o, tight, 12.5, 15);
@@ -43,18 +44,25 @@ static void heads_and_samples_do_not_mix(void **state)
     CLOSE(lse, tight, log(2), log(2), log(2), log(2), log(2), log(2), log(2), log(2));
 }
 
-/* Uniform attention over a class token and a grid of 2 x 2. */
-static void distance_is_over_other_grid_tokens(void **state)
+/* Uniform attention over a class token and a grid of 2 x 2; the other three tokens of it lie `sum` away together. */
+static void distance_in_steps(double step_h, double step_w, double sum)
 {
-    (void)state;
     const double zeros[5 * 3] = {0};
-    const att_attention_attrs attrs = {.heads = 1, .scale = 1, .prefix = 1, .grid_h = 2, .grid_w = 2};
+    const att_attention_attrs attrs = {
+        .heads = 1, .scale = 1, .prefix = 1, .grid_h = 2, .grid_w = 2, .step_h = step_h, .step_w = step_w};
     double stats[5 * ATT_STAT_COUNT];
     DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, stats), SAMPLE(zeros, 5, 3));
     for (int i = 0; i < 5; i++) {
-        double distance = i == 0 ? 0 : (1 + 1 + sqrt(2)) / 5;
+        double distance = i == 0 ? 0 : sum / 5;
         CLOSE(stats + ATT_STAT_COUNT * i, tight, log(5), 0.2, 0.04, distance, 0.2, 0.2, 0.2, 0);
     }
+}
+
+static void distance_is_over_other_grid_tokens(void **state)
+{
+    (void)state;
+    distance_in_steps(1, 1, 1 + 1 + sqrt(2));
+    distance_in_steps(3, 4, 3 + 4 + 5);
 }
 
 /* Scores of +-1e6 must not overflow: all mass on one key, whatever the others are. */

@@ -46,13 +46,14 @@ typedef struct bare {
     float rows[SAMPLES][TOKENS][ROW];
 } bare;
 
-static void bare_make(bare *b, const char *with, int height, int width)
+static void bare_make_stepped(bare *b, const char *with, int height, int width, double step_h, double step_w)
 {
     memset(b, 0, sizeof *b);
     must(att_graph_create(context, ATT_F32, &b->graph));
     att_value qkv = att_graph_input(b->graph, "qkv", ATT_F32, att_shape_of(TOKENS, ROW));
     att_graph_scope(b->graph, "attn");
-    att_attention_options options = {.heads = HEADS, .scale = 1, .prefix = 1, .grid_h = height, .grid_w = width};
+    att_attention_options options = {
+        .heads = HEADS, .scale = 1, .prefix = 1, .grid_h = height, .grid_w = width, .step_h = step_h, .step_w = step_w};
     att_graph_output(b->graph, "o", att_attention(b->graph, qkv, &options));
     must(att_measure_create(b->graph, with, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
@@ -60,6 +61,11 @@ static void bare_make(bare *b, const char *with, int height, int width)
     must(att_weights_create(b->graph, "cpu", &b->weights));
     must(att_session_create(b->plan, b->weights, SAMPLES, &b->session));
     must(att_session_bind(b->session, "qkv", b->rows));
+}
+
+static void bare_make(bare *b, const char *with, int height, int width)
+{
+    bare_make_stepped(b, with, height, width, 0, 0);
 }
 
 static void bare_run(bare *b)
@@ -123,6 +129,32 @@ static void uniform_attention_has_its_known_figures(void **state)
     uniform_attention_over(SIDE, SIDE);
     uniform_attention_over(SIDE * SIDE, 1);
     uniform_attention_over(1, SIDE * SIDE);
+}
+
+/* Patches of 8 x 16 pixels in a column: the same distances as in units of the image's height, 72 pixels, and not of its
+ * width. In a row, with the image 144 pixels wide, likewise; SIDE x SIDE of them are twice as wide as high. */
+static void patches_that_are_not_square_have_their_own_steps(void **state)
+{
+    (void)state;
+    static const struct {
+        int height, width;
+        double longer; /* side of the image */
+    } grids[] = {{SIDE * SIDE, 1, 72}, {1, SIDE * SIDE, 144}, {SIDE, SIDE, 48}};
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        static bare b;
+        double sum = 0;
+        for (int from = 0; from < SIDE * SIDE; from++)
+            for (int to = 0; to < SIDE * SIDE; to++) {
+                int width = grids[i].width;
+                sum += hypot(8 * (from / width - to / width), 16 * (from % width - to % width)) / grids[i].longer;
+            }
+        bare_make_stepped(&b, "distance", grids[i].height, grids[i].width, 8, 16);
+        bare_run(&b);
+        double mean = bare_figure(&b, "distance", "mean", -1), others = bare_figure(&b, "distance", "renormalised", -1);
+        assert_true(fabs(mean - sum / (SIDE * SIDE) / TOKENS) < 1e-6); /* 3e-8 */
+        assert_true(fabs(others - sum / (SIDE * SIDE) / (SIDE * SIDE - 1)) < 1e-6);
+        bare_free(&b);
+    }
 }
 
 /* q_i . k_j = 1000 [j = i + 1]: head 0 looks at the next token, the last at the first; head 1 at itself. */
@@ -620,6 +652,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_attention_has_its_known_figures),
+        cmocka_unit_test(patches_that_are_not_square_have_their_own_steps),
         cmocka_unit_test(one_hot_attention_has_its_known_figures),
         cmocka_unit_test(steps_tell_their_stiffness),
         cmocka_unit_test(blocks_tell_their_stiffness),

@@ -290,7 +290,9 @@ static void attention_refuses_what_does_not_fit(void **state)
     (void)state;
     const att_attention_options four = {.heads = 4}, none = {.heads = 0}, prefix = {.heads = 1, .prefix = 6},
                                 grid = {.heads = 1, .prefix = 1, .grid_h = 2, .grid_w = 3},
-                                flat = {.heads = 1, .grid_h = 5}, scale = {.heads = 1, .scale = NAN};
+                                flat = {.heads = 1, .grid_h = 5}, scale = {.heads = 1, .scale = NAN},
+                                back = {.heads = 1, .grid_h = 1, .grid_w = 5, .step_w = -1},
+                                nowhere = {.heads = 1, .grid_h = 1, .grid_w = 5, .step_h = NAN};
     MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 4 heads", att_attention(g, x, &four));
     MISFIT("attention: rows of qkv [5, 6] do not divide into q, k, v of 0 heads", att_attention(g, x, &none));
     MISFIT("attention: rows of qkv", att_attention(g, x, NULL));
@@ -298,6 +300,8 @@ static void attention_refuses_what_does_not_fit(void **state)
     MISFIT("attention: 5 tokens without 1 prefix tokens do not fill a grid of 2 x 3", att_attention(g, x, &grid));
     MISFIT("attention: 5 tokens without 0 prefix tokens do not fill a grid of 5 x 0", att_attention(g, x, &flat));
     WRONG("attention: scale is nan", att_attention(g, x, &scale));
+    WRONG("attention: the steps of the grid are 1 and -1", att_attention(g, x, &back));
+    WRONG("attention: the steps of the grid are nan and 1", att_attention(g, x, &nowhere));
 }
 
 static void training_ops_refuse_what_does_not_fit(void **state)

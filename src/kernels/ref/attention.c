@@ -45,7 +45,7 @@ static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t
         return 0;
     i -= attrs->prefix, j -= attrs->prefix;
     int64_t rows = i / attrs->grid_w - j / attrs->grid_w, columns = i % attrs->grid_w - j % attrs->grid_w;
-    return hypot((double)rows, (double)columns);
+    return hypot((double)rows * attrs->step_h, (double)columns * attrs->step_w);
 }
 
 /* Statistics of query i, whose scores are given. */

@@ -17,6 +17,7 @@ enum { WIDEST_SLIDE = 32 };
  * [vertical][horizontal + width - 1]. */
 typedef struct grid_distances {
     int64_t prefix, height, width; /* 0 x 0: no grid */
+    double step_h, step_w;
     bool slides;
     float *table, *none; /* none: zeros, for queries that are on no grid */
     float numbers[];     /* `prefix` of no meaning, the table, a row of zeros */
@@ -29,10 +30,10 @@ static inline void fill_distances(grid_distances *d)
     for (int64_t x = 0; d->slides && x < w; x++)
         for (int64_t y = 1 - h; y < h; y++)
             for (int64_t key = 0; key < w; key++)
-                *to++ = (float)hypot((double)y, (double)(key - x));
+                *to++ = (float)hypot((double)y * d->step_h, (double)(key - x) * d->step_w);
     for (int64_t y = 0; !d->slides && y < h; y++)
         for (int64_t x = 1 - w; x < w; x++)
-            *to++ = (float)hypot((double)y, (double)x);
+            *to++ = (float)hypot((double)y * d->step_h, (double)x * d->step_w);
 }
 
 /* For rows of up to `longest` keys, which is whole vectors. att_free() what this makes; NULL without memory. */
@@ -49,6 +50,7 @@ static inline grid_distances *grid_distances_create(att_context *context, const 
         return NULL;
     }
     d->prefix = attrs->prefix, d->height = h, d->width = w, d->slides = slides;
+    d->step_h = attrs->step_h, d->step_w = attrs->step_w;
     memset(d->numbers, 0, bytes - sizeof *d);
     d->table = d->numbers + d->prefix;
     d->none = d->table + count;
