@@ -45,6 +45,10 @@ typedef struct att_family {
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
     att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
+    /* Corrects in *found what recognise() made of tensors that fit several networks, by what the sources and the named
+     * variant have of it. */
+    void (*reread)(const att_tensors *file, const att_option_values *said, const att_option_values *own,
+                   att_option_values *found);
     /* Sets those of the options, which are complete, that are known from the tensors alone. */
     att_status (*fit)(att_context *context, const att_tensors *file, void *options);
     /* Takes an argument of timm's constructor that has another form there than its option here, such as two ratios in
@@ -53,9 +57,9 @@ typedef struct att_family {
     /* ERR_UNSUPPORTED where no network has both what was said and the file's tensors, or where tensors leave something
      * open that the variant's own value cannot stand in for. */
     att_status (*check_unsaid)(att_context *context, const att_tensors *file, const att_unsaid *unsaid);
-    /* Whether a file's tensor `name` differs from the one of a network with these options in nothing but the grid of
-     * patches that it was made for: then *grid says how to make it anew. made_for: the options that the file's metadata
-     * say. */
+    /* Whether a file's tensor `name`, which holds numbers, differs from the one of a network with these options in
+     * nothing but the grid of patches that it was made for: then *grid says how to make it anew. Grids of 2 x 8 and
+     * 4 x 4 patches differ, too. made_for: the options that the file's metadata say. */
     bool (*regrids)(const void *options, const att_option_values *made_for, const char *name, att_shape file,
                     att_shape own, att_regrid *grid);
     /* Whether `name` is a parameter of a module, which the same network without that module has not. */

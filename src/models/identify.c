@@ -357,13 +357,23 @@ static att_status fail_nameless(const search *s)
 
 /* --- with a name ------------------------------------------------------------------------------------------------- */
 
+static void reread(const search *s, const att_family *family, const att_option_values *own, att_option_values *found)
+{
+    if (family->reread)
+        family->reread(s->file, &s->claims.options, own, found);
+}
+
 /* A name stands where no name fits, and for images of any size; not where the tensors are those of another network.
  * What fits nothing is told later, for the family that was named. */
 static att_status check_name(const search *s, att_variant variant)
 {
     nearest n;
     bool known = find_nearest(s, &n) == ATT_OK && !n.names.failed && n.names.length > 0;
-    att_option_values changes = s->claims.options;
+    att_option_values changes = s->claims.options, own;
+    att_preprocess look;
+    att_variant_defaults(&variant, NULL, &own, &look);
+    if (known)
+        reread(s, family_of(s->file), &own, &n.found);
     att_options_unset(&n.found, "img_size");
     if (strcmp(att_options_text(&n.found, "modules"), "none") == 0)
         att_options_unset(&changes, "modules"); /* a module that is put onto the weights is no other network */
@@ -385,6 +395,7 @@ static att_status ask_variant(const search *s, const att_variant *variant, att_o
     *found = att_options_none();
     ATT_TRY(variant->family->recognise(s->context, s->file, found));
     att_variant_defaults(variant, found, own, look);
+    reread(s, variant->family, own, found);
     return ATT_OK;
 }
 

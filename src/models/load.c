@@ -157,7 +157,7 @@ static bool needs_regrid(const loading *l, const att_parameter_info *parameter, 
                          att_regrid *grid)
 {
     const att_family *family = att_model_family(l->model);
-    return !att_checkpoint_same_shape(info->shape, parameter->shape) && is_number(info->dtype) && family->regrids &&
+    return is_number(info->dtype) && family->regrids &&
            family->regrids(att_model_settings(l->model), &l->made_for, parameter->name, info->shape, parameter->shape,
                            grid);
 }
@@ -230,8 +230,8 @@ static void list_parameters(const loading *l, listing *missing, listing *mistype
         }
         att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
-        if ((att_checkpoint_same_shape(info.shape, parameter.shape) && is_number(info.dtype)) ||
-            needs_regrid(l, &parameter, &info, &grid))
+        if (is_number(info.dtype) &&
+            (att_checkpoint_same_shape(info.shape, parameter.shape) || needs_regrid(l, &parameter, &info, &grid)))
             continue;
         list_wrong(&parameter, &info, mistyped, misshaped);
     }

@@ -426,6 +426,7 @@ const att_family att_family_vit = {
     .complete = vit_complete,
     .build = vit_build_network,
     .recognise = att_vit_recognise,
+    .reread = att_vit_reread,
     .check_unsaid = att_vit_check_unsaid,
     .regrids = att_vit_regrids,
     .is_added = att_vit_is_added,

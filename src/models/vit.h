@@ -22,6 +22,9 @@ att_stages att_vit_stages(int depth);
 
 /* att_family.recognise */
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);
+/* att_family.reread: whether the class token has one of the positions. */
+void att_vit_reread(const att_tensors *file, const att_option_values *said, const att_option_values *own,
+                    att_option_values *found);
 /* att_family.regrids: the position embedding. */
 bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
                      att_shape own, att_regrid *grid);

@@ -152,22 +152,58 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     return ATT_OK;
 }
 
-/* The grid of `count` patches that a file was made for: what its metadata says where that fits, else a square, else
- * one of the network's proportions. False where it cannot be told. */
+/* The grid that the options say; false where they do not. */
+static bool said_grid(const att_option_values *options, int grid[2])
+{
+    const att_option_value *sides = att_options_find(options, "img_size"),
+                           *patch = att_options_find(options, "patch_size");
+    for (int i = 0; i < 2 && sides && patch; i++)
+        grid[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
+    return sides && patch;
+}
+
+/* The grid of `count` patches with the proportions of `like`; false where there is none. */
+static bool scale_grid(const int like[2], int64_t count, int grid[2])
+{
+    if (like[0] < 1 || like[1] < 1 || count < 1)
+        return false;
+    grid[0] = (int)lround(sqrt((double)count * like[0] / like[1]));
+    grid[1] = grid[0] > 0 ? (int)(count / grid[0]) : 0;
+    return (int64_t)grid[0] * grid[1] == count && (int64_t)grid[0] * like[1] == (int64_t)grid[1] * like[0];
+}
+
+/* The grid of `count` patches that a file was made for: what its metadata says where that fits, else that of the
+ * network, else a square, else one of the network's proportions. False where it cannot be told. */
 static bool find_grid(const att_option_values *made_for, int64_t count, const int to[2], int from[2])
 {
-    const att_option_value *sides = att_options_find(made_for, "img_size"),
-                           *patch = att_options_find(made_for, "patch_size");
-    for (int i = 0; i < 2 && sides && patch; i++)
-        from[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
-    if (sides && patch && (int64_t)from[0] * from[1] == count)
+    if (said_grid(made_for, from) && (int64_t)from[0] * from[1] == count)
+        return true;
+    from[0] = to[0], from[1] = to[1];
+    if ((int64_t)from[0] * from[1] == count)
         return true;
     from[0] = from[1] = att_patches_side(count);
-    if (from[0] > 0)
-        return true;
-    from[0] = (int)lround(sqrt((double)count * to[0] / to[1]));
-    from[1] = from[0] > 0 ? (int)(count / from[0]) : 0;
-    return (int64_t)from[0] * from[1] == count && (int64_t)from[0] * to[1] == (int64_t)from[1] * to[0];
+    return from[0] > 0 || scale_grid(to, count, from);
+}
+
+/* A square number of positions is read as a square grid without one for the class token, but 49 positions may also be
+ * those of 6 x 8 patches and the class token. The latter is taken where the named network has a position for the class
+ * token and the image size that was said has the proportions of such a grid; the reverse likewise. */
+void att_vit_reread(const att_tensors *file, const att_option_values *said, const att_option_values *own,
+                    att_option_values *found)
+{
+    att_shape shape;
+    const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
+    att_option_values images = att_options_none();
+    int wanted[2], grid[2];
+    att_option_copy("img_size", said, &images);
+    att_option_copy("patch_size", found, &images);
+    bool embeds_class = att_options_number(found, "class_token", 0) != 0 &&
+                        att_options_number(said, "embed_class", att_options_number(own, "embed_class", 0)) != 0;
+    if (!dims || att_options_number(found, "embed_class", embeds_class) == embeds_class ||
+        !said_grid(&images, wanted) || !scale_grid(wanted, dims[1] - embeds_class, grid))
+        return;
+    att_options_set(found, "embed_class", embeds_class);
+    att_options_unset(found, "img_size");
 }
 
 bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,

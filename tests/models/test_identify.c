@@ -78,6 +78,44 @@ static void dimensions_come_from_tensors(void **state)
     }
 }
 
+static void has_class_position(const place *p, const char *name, const att_option_values *flags, int expected)
+{
+    att_identity identity;
+    CHECK(p->context, identify(p, name, flags, &identity));
+    assert_int_equal(att_options_number(&identity.options, "embed_class", -1), expected);
+}
+
+/* 49 positions: of 7 x 7 patches, or of 6 x 8 and the class token. */
+static void positions_of_an_oblong_grid_are_told_from_a_square(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small(), flags = att_options_none();
+    att_options_set_sides(&options, "img_size", 48, 64);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_options_set(&flags, "num_heads", 2);
+    att_options_set_sides(&flags, "img_size", 48, 64);
+    has_class_position(p, "vit_tiny_patch16_224", &flags, 1);
+    att_options_set_sides(&flags, "img_size", 96, 128); /* to be resampled */
+    has_class_position(p, "vit_tiny_patch16_224", &flags, 1);
+    att_options_set_sides(&flags, "img_size", 64, 104); /* no 48 patches have these proportions */
+    has_class_position(p, "vit_tiny_patch16_224", &flags, 0);
+    att_options_set(&options, "img_size", 56);
+    write_model(p, "deit3_small_patch16_224", &options, false);
+    att_options_set_sides(&flags, "img_size", 48, 64);
+    has_class_position(p, "deit3_small_patch16_224", &flags, 0);
+}
+
+/* 225 positions of 14 x 16 patches, as the ones of 15 x 15 that a network of the same dimensions has. */
+static void an_oblong_grid_does_not_make_another_network(void **state)
+{
+    const place *p = *state;
+    att_option_values oblong = att_options_none();
+    att_options_set_sides(&oblong, "img_size", 224, 256);
+    write_model(p, "vit_small_patch16_224", &oblong, false);
+    has_class_position(p, "vit_small_patch16_224", &oblong, 1);
+    refused(p, "vit_small_patch16_224", ATT_ERR_MISMATCH, "they fit flexivit_small");
+}
+
 static void the_number_of_heads_must_be_given(void **state)
 {
     const place *p = *state;
@@ -482,6 +520,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(our_own_checkpoint_says_all),
         TEST(dimensions_come_from_tensors),
+        TEST(positions_of_an_oblong_grid_are_told_from_a_square),
+        TEST(an_oblong_grid_does_not_make_another_network),
         TEST(the_number_of_heads_must_be_given),
         TEST(a_nameless_file_lists_what_fits),
         TEST(hub_config_is_read),

@@ -406,6 +406,27 @@ static void another_grid_is_resampled(void **state)
     att_context_destroy(&p.context);
 }
 
+/* Of one shape: what the file's metadata say of the grid decides. */
+static void grids_of_as_many_patches_differ(void **state)
+{
+    place p = listening(*state);
+    for (int known = 0; known < 2; known++) {
+        att_option_values options = small();
+        att_options_set_sides(&options, "img_size", 16, 32);
+        write_model(&p, "vit_tiny_patch16_224", &options, known);
+        att_options_set_sides(&options, "img_size", 32, 16);
+        att_model *model = make(&p, "vit_tiny_patch16_224", &options);
+        att_weights *weights;
+        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        heard[0] = '\0';
+        CHECK(p.context, load(&p, model, weights));
+        assert_string_equal(heard, known ? "pos_embed: resampled from 2 x 4 patches to 4 x 2" : "");
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+    att_context_destroy(&p.context);
+}
+
 /* A table that differs in more than its grid. */
 static void other_tables_are_refused(void **state)
 {
@@ -487,6 +508,7 @@ int main(void)
         TEST(a_head_that_differs_otherwise_is_refused),
         TEST(all_but_the_head_must_match),
         TEST(another_grid_is_resampled),
+        TEST(grids_of_as_many_patches_differ),
         TEST(other_tables_are_refused),
         TEST(a_module_that_is_new_starts_anew),
     };
