@@ -315,7 +315,7 @@ static const char *choice_name(const void *option, int index)
 static bool is_choice(const cli_option *option, const char *where, const char *text)
 {
     int count = cli_choice_count(option);
-    size_t named = option->detailed ? strcspn(text, ":@") : strlen(text);
+    size_t named = option->detailed ? strcspn(text, ":@+") : strlen(text);
     for (int i = 0; i < count; i++)
         if (strncmp(text, option->choice(i), named) == 0 && !option->choice(i)[named])
             return true;

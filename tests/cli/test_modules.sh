@@ -12,7 +12,11 @@ run 0 modules --json -
 out_has '"module": "srm"'
 out_has '"choices": ['
 
-usage '--broadcast: there is no "se", only none, cb, cb_s' train data --broadcast se
+run 2 train data --broadcast se
+err_has 'attscope: --broadcast: there is no "se"'
+# The first of several modules may have neither options nor a place.
+run 1 train data --model vit_tiny_patch16_224 --modules cb+cb_s@after_attn
+err_is <<<'attscope: data does not exist'
 run 2 modules cb
 err_has 'too many'
 finish
