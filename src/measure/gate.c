@@ -60,19 +60,30 @@ static att_status ask(att_asking *asking)
 
 enum { BINS = 1024 };
 
-/* The middle of the bin where the k-th smallest lies, k = share of all rounded up. */
-static double quantile(const int64_t *bins, int64_t count, double share)
+/* The bin where the k-th smallest lies, k = share of all rounded up. */
+static int quantile(const int64_t *bins, int64_t count, double share)
 {
     int64_t wanted = (int64_t)ceil(share * (double)count), seen = 0;
     int bin = 0;
     while (bin < BINS - 1 && (seen += bins[bin]) < wanted)
         bin++;
-    return (bin + 0.5) / BINS;
+    return bin;
+}
+
+/* Quantiles, by bins from 0 to 1, or to the extremes where gates lie outside; `of` has these already. */
+static void describe_order(const float *gate, int64_t count, double *of)
+{
+    int64_t bins[BINS] = {0};
+    double least = fmin(of[MINIMUM], 0), range = fmax(of[MAXIMUM], 1) - least;
+    for (int64_t i = 0; i < count; i++)
+        bins[gate[i] > least ? (int)fmin((gate[i] - least) / range * BINS, BINS - 1) : 0]++;
+    of[TENTH] = least + range * (quantile(bins, count, 0.1) + 0.5) / BINS;
+    of[MEDIAN] = least + range * (quantile(bins, count, 0.5) + 0.5) / BINS;
+    of[NINETIETH] = least + range * (quantile(bins, count, 0.9) + 0.5) / BINS;
 }
 
 static void describe(const float *gate, int64_t count, double *of)
 {
-    int64_t bins[BINS] = {0};
     memset(of, 0, STATISTICS * sizeof *of);
     of[MINIMUM] = of[MAXIMUM] = gate[0];
     for (int64_t i = 0; i < count; i++) {
@@ -82,14 +93,11 @@ static void describe(const float *gate, int64_t count, double *of)
         of[MAXIMUM] = fmax(of[MAXIMUM], value);
         of[BELOW_HALF] += (value < 0.5) / (double)count;
         of[BELOW_ONE] += (value < 1) / (double)count;
-        bins[value > 0 ? (int)fmin(value * BINS, BINS - 1) : 0]++;
     }
     for (int64_t i = 0; i < count; i++)
         of[DEVIATION] += (gate[i] - of[MEAN]) * (gate[i] - of[MEAN]) / (double)count;
     of[DEVIATION] = sqrt(of[DEVIATION]);
-    of[TENTH] = quantile(bins, count, 0.1);
-    of[MEDIAN] = quantile(bins, count, 0.5);
-    of[NINETIETH] = quantile(bins, count, 0.9);
+    describe_order(gate, count, of);
 }
 
 /* --- all gates against their steps' stiffness --------------------------------------------------------------------- */
@@ -168,8 +176,9 @@ const att_instrument att_instrument_gate = {
              .source = "definition of the step size: Huang et al., ICCV 2023; the statistics are ours",
              .reading =
                  "a gate made by a sigmoid is below 1 but for rounding, so that share < 1 says little and share < "
-                 "0.5 more; quantiles to 1 / 1024; the correlation is Spearman's within a sample, zeta that of "
-                 "nsi's reading attention, steps as in tns; 0 where all gates have the same mean",
+                 "0.5 more; quantiles to 1 / 1024, more coarsely where gates leave 0 .. 1; the correlation is "
+                 "Spearman's within a sample, zeta that of nsi's reading attention, steps as in tns; 0 where all gates "
+                 "have the same mean",
              .by_block = true,
              .brief = "mean"},
     .ask = ask,

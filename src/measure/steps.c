@@ -15,7 +15,7 @@ static bool is_gate(const att_node *node)
     return false;
 }
 
-static att_value before_gates(const att_graph *graph, att_value branch)
+static att_value before_products(const att_graph *graph, att_value branch)
 {
     for (const att_node *node = att_graph_maker(graph, branch); node && is_gate(node);
          node = att_graph_maker(graph, branch))
@@ -23,9 +23,28 @@ static att_value before_gates(const att_graph *graph, att_value branch)
     return branch;
 }
 
+static bool is_add(const att_node *node)
+{
+    return strcmp(node->op->name, "add") == 0;
+}
+
+/* x + gate (.) x: a gate of 1 + gate, and no step. */
+static bool is_gate_plus_one(const att_graph *graph, const att_node *node)
+{
+    return is_add(node) && node->in[1] != node->in[0] && before_products(graph, node->in[1]) == node->in[0];
+}
+
+static att_value before_gates(const att_graph *graph, att_value branch)
+{
+    const att_node *node;
+    while ((node = att_graph_maker(graph, branch)) && (is_gate(node) || is_gate_plus_one(graph, node)))
+        branch = node->in[0];
+    return branch;
+}
+
 static bool is_step(const att_graph *graph, const att_node *node)
 {
-    if (strcmp(node->op->name, "add") != 0)
+    if (!is_add(node) || is_gate_plus_one(graph, node))
         return false;
     const att_desc *x = &graph->values.items[node->in[0]].desc, *branch = &graph->values.items[node->in[1]].desc;
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;

@@ -134,6 +134,20 @@ static void gates_are_described(void **state)
     release(b);
 }
 
+static void gates_may_exceed_one(void **state)
+{
+    blocks *b = given_gates(*state);
+    for (int c = 0; c < CHANNELS; c++)
+        b->gate[0][c] *= 8;
+    run(*state, b, "gate");
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "maximum", 4, 1e-6);
+    /* To half a bin, 4 / 1024 / 2. */
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8 / 4.0, 2e-3);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.9", 15 / 4.0, 2e-3);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "share < 1", 3 / 16.0, 1e-6);
+    release(b);
+}
+
 /* f_t grows faster than x_t, so that zeta rises from block to block, while gates become smaller. */
 static void gates_are_ranked_against_stiffness(void **state)
 {
@@ -207,6 +221,39 @@ static void a_guess_is_no_step(void **state)
     release(b);
 }
 
+/* f + gate (.) f is a gated branch: no step of its own, and the step's branch is f. */
+static void a_gate_plus_one_is_no_step(void **state)
+{
+    blocks *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
+    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
+    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    for (int t = 0; t < BLOCKS; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "f%d", t);
+        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
+        snprintf(name, sizeof name, "blocks.%d.add", t);
+        att_graph_scope(b->graph, "gate");
+        f = att_add(b->graph, f, att_gate(b->graph, f, att_sigmoid(b->graph, att_global_mean(b->graph, x))));
+        att_graph_scope(b->graph, name);
+        x = att_add(b->graph, x, f);
+        for (int i = 0; i < MAP; i++)
+            b->f[t][i] = 2;
+    }
+    att_graph_output(b->graph, "y", x);
+    for (int i = 0; i < MAP; i++)
+        b->x[i] = 1;
+    run(*state, b, "nsi");
+    int steps = 0;
+    for (int i = 0; i < att_measure_count(b->measure); i++)
+        steps += strcmp(att_measure_at(b->measure, i).statistic, "attention") == 0;
+    assert_int_equal(steps, BLOCKS);
+    has_figure(b->measure, "nsi", "blocks.0.add", "attention", 2, 1e-6);
+    has_figure(b->measure, "nsi", "blocks.0.add", "unit", 2 * (1 + 1 / (1 + exp(-1))), 1e-6);
+    release(b);
+}
+
 /* The first step of a stage is not counted: those that are have zeta 2 and 3. */
 static void stages_begin_where_shapes_change(void **state)
 {
@@ -253,9 +300,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gates_are_described),
+        cmocka_unit_test(gates_may_exceed_one),
         cmocka_unit_test(gates_are_ranked_against_stiffness),
         cmocka_unit_test(steps_end_behind_the_activation),
         cmocka_unit_test(a_guess_is_no_step),
+        cmocka_unit_test(a_gate_plus_one_is_no_step),
         cmocka_unit_test(stages_begin_where_shapes_change),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
