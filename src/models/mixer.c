@@ -302,34 +302,42 @@ static const char *token_mlp_name(int block, char name[NAME_SIZE])
     return name;
 }
 
+/* Below a block, of each hook. */
+static const char *const branches[] = {
+    [AFTER_MLP] = "mlp_channels", [AFTER_MIXING] = "mlp_tokens", [MIXING] = "mlp_tokens"};
+
 static const att_module *module_at(const att_tensors *file, int block, const char *rest, int *hook)
 {
-    const att_module *module = att_seen_module(rest, "mlp_channels");
+    const att_module *module = att_seen_find(rest, branches[AFTER_MLP]);
     char name[NAME_SIZE];
     bool mixes = att_checkpoint_has(file, token_mlp_name(block, name));
     *hook = module ? AFTER_MLP : mixes ? AFTER_MIXING : MIXING;
-    return module ? module : att_seen_module(rest, "mlp_tokens");
+    return module ? module : att_seen_find(rest, branches[MIXING]);
+}
+
+static bool is_in_module(const char *rest)
+{
+    return att_seen_owns(rest, branches[AFTER_MLP]) || att_seen_owns(rest, branches[MIXING]);
 }
 
 static bool mixer_is_added(const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 &&
-           (att_seen_module(rest, "mlp_channels") || att_seen_module(rest, "mlp_tokens"));
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(rest);
 }
 
 /* Reads every name: depth and modules, or the refusal of the name that says most of those that are no MLP-Mixer's. */
-static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
+static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
+                             att_seen_modules *seen)
 {
     const char *alien = NULL;
-    att_seen_modules seen = {0};
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int block = att_checkpoint_block(name, "blocks", &rest), hook = 0;
         const att_module *module = block >= 0 && block < ATT_BLOCKS ? module_at(file, block, rest, &hook) : NULL;
         if (module)
-            att_seen_note(&seen, module, hook, block);
-        if (module || (block >= 0 && att_checkpoint_lists(block_names, rest))) {
+            att_seen_note(seen, module, hook, block);
+        if (block >= 0 && (is_in_module(rest) || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
         } else if (!att_checkpoint_owns(file, name) && !att_task_of_parameter(name) &&
@@ -337,9 +345,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
             alien = name;
         }
     }
-    if (alien)
-        return att_sign_refuse(context, file, alien, "MLP-Mixer");
-    return att_seen_write(context, file, &places, (int)att_options_number(found, "depth", 1), &seen, found);
+    return alien ? att_sign_refuse(context, file, alien, "MLP-Mixer") : ATT_OK;
 }
 
 /* The dims of the first block's that has an MLP along the tokens, and its name; NULL where none has. */
@@ -382,8 +388,10 @@ static void read_mlps(const att_tensors *file, att_option_values *found)
 
 static att_status mixer_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
-    ATT_TRY(read_names(context, file, found));
+    att_seen_modules seen = {0};
+    ATT_TRY(read_names(context, file, found, &seen));
     ATT_TRY(att_patches_read(context, file, MARK, found));
+    ATT_TRY(att_seen_write_blocks(context, file, &places, branches, &seen, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_tokens"));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_channels"));
     read_classes(file, found);

@@ -48,7 +48,7 @@ static int tensor_of(const search *s, const att_module_site *site, const char *n
     snprintf(full, sizeof full, "%s.%s", site->block, name);
     int index = att_tensors_find(s->at->file, full);
     char other[NAME_BYTES];
-    for (int i = 0; index < 0 && s->at->alias(full, i, other, sizeof other); i++)
+    for (int i = 0; index < 0 && s->at->alias && s->at->alias(full, i, other, sizeof other); i++)
         index = att_tensors_find(s->at->file, other);
     return index;
 }
@@ -69,7 +69,8 @@ static att_status fits_with(const search *s, const att_module_site *site, const 
 {
     att_graph *graph;
     ATT_TRY(att_graph_create(s->context, ATT_F32, &graph));
-    att_shape shape = att_shape_of(MAP_SIDE, MAP_SIDE, site->channels);
+    att_shape shape = choice->module->place == ATT_ON_MAPS ? att_shape_of(MAP_SIDE, MAP_SIDE, site->channels)
+                                                           : att_shape_of(MAP_SIDE * MAP_SIDE, site->channels);
     att_scope root = att_scope_root(graph);
     att_value branch = att_graph_input(graph, "branch", ATT_F32, shape);
     att_value identity = att_graph_input(graph, "identity", ATT_F32, shape);

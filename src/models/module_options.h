@@ -9,7 +9,7 @@ typedef bool att_alias(const char *name, int index, char *other, size_t size);
 
 /* A block with the module. */
 typedef struct att_module_site {
-    char block[24];   /* "layer1.0" */
+    char block[32];   /* the scope that the module's own lies in: "layer1.0", "blocks.3.mlp" */
     int64_t channels; /* of its branch */
     int tensors;      /* that the file has in the module's scope there */
 } att_module_site;
@@ -19,7 +19,7 @@ typedef struct att_module_places {
     const att_tensors *file;
     const att_module_site *sites;
     int count;
-    att_alias *alias; /* att_family's */
+    att_alias *alias; /* att_family's; NULL: it has none */
 } att_module_places;
 
 /* Writes the module as text, "se:ratio=8", with the options for which its parameters have the names and shapes that the

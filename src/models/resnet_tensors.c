@@ -5,8 +5,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/checkpoint.h"
-#include "models/module_options.h"
 #include "models/resnet.h"
+#include "models/seen_modules.h"
 #include "models/signs.h"
 
 /* The scope that modules have in the public codes of residual networks for CIFAR. */
@@ -214,34 +214,21 @@ typedef struct seen {
     const char
         *alien; /* of the tensors that no residual network here has, the one that says most; NULL: there is none */
     int blocks[ATT_STAGES];
-    const att_module *module;
-    bool bears[ATT_STAGES][ATT_BLOCKS];         /* blocks with the module */
-    int module_tensors[ATT_STAGES][ATT_BLOCKS]; /* in the module's scope */
 } seen;
 
-static att_status read_name(seen *s, const char *name)
+static void read_name(seen *s, const char *name)
 {
     int stage, block;
     const char *rest;
     if (att_checkpoint_passes_over(s->file, name) || att_task_of_parameter(name) || is_outer(name))
-        return ATT_OK;
+        return;
     if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(rest))) {
         if (!s->alien || att_sign_rank(name) < att_sign_rank(s->alien))
             s->alien = name;
-        return ATT_OK;
+        return;
     }
     if (block >= s->blocks[stage - 1])
         s->blocks[stage - 1] = block + 1;
-    s->module_tensors[stage - 1][block] += is_in_module(rest);
-    const att_module *module = module_of(s->file, name, rest);
-    if (module && s->module && module != s->module)
-        return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: some blocks have the module %s, others %s",
-                        att_tensors_path(s->file), s->module->name, module->name);
-    if (module) {
-        s->module = module;
-        s->bears[stage - 1][block] = true;
-    }
-    return ATT_OK;
 }
 
 static bool has(const seen *s, const char *name)
@@ -333,6 +320,8 @@ static att_status read_stages(const seen *s, att_option_values *found, att_stage
     return ATT_OK;
 }
 
+/* --- modules ------------------------------------------------------------------------------------------------------ */
+
 /* What was made of the branch's channels, in a block of either kind. */
 static int64_t channels_of(const seen *s, const char *block)
 {
@@ -344,53 +333,59 @@ static int64_t channels_of(const seen *s, const char *block)
     return shape.rank ? shape.dims[0] : 0;
 }
 
-/* Returns how many there are. */
-static int list_sites(const seen *s, const att_stages *stages, att_module_site sites[ATT_BLOCKS])
+/* Blocks in stages before this one, which counts from 1. */
+static int blocks_before(const att_stages *stages, int stage)
 {
     int count = 0;
-    for (int i = 0; i < stages->count; i++)
-        for (int b = 0; b < stages->blocks[i]; b++) {
-            if (!s->bears[i][b])
-                continue;
-            att_module_site *site = &sites[count++];
-            snprintf(site->block, sizeof site->block, "layer%d.%d", i + 1, b);
-            site->channels = channels_of(s, site->block);
-            site->tensors = s->module_tensors[i][b];
-        }
+    for (int i = 0; i < stage - 1; i++)
+        count += stages->blocks[i];
     return count;
 }
 
-/* chosen[b], b over the whole network: whether it has the module. */
-static void list_blocks(const seen *s, const att_stages *stages, bool chosen[ATT_BLOCKS])
+static int tensors_of(const att_tensors *file, const att_module *module, const char *block)
 {
-    int count = 0;
-    for (int i = 0; i < stages->count; i++)
-        for (int b = 0; b < stages->blocks[i]; b++)
-            chosen[count++] = s->bears[i][b];
-}
-
-/* The module with its options, as far as tensors show them. */
-static att_status read_options(const seen *s, const att_stages *stages, char *text, size_t size)
-{
-    att_module_site sites[ATT_BLOCKS];
-    att_module_places places = {s->file, sites, list_sites(s, stages, sites), att_resnet_alias};
-    return att_module_options_infer(s->context, &places, s->module, text, size);
-}
-
-static att_status read_module(const seen *s, const att_stages *stages, att_option_values *found)
-{
-    bool chosen[ATT_BLOCKS] = {false};
-    char module[128], text[ATT_OPTION_TEXT_BYTES] = "none";
-    if (s->module) {
-        ATT_TRY(read_options(s, stages, module, sizeof module));
-        list_blocks(s, stages, chosen);
-        if (!att_placed_format(module, &att_resnet_hooks, ATT_RESNET_AFTER_BRANCH, chosen, stages, text, sizeof text))
-            return att_fail(s->context, ATT_ERR_UNSUPPORTED,
-                            "%s: the blocks with modules are too scattered to be said in %zu bytes",
-                            att_tensors_path(s->file), sizeof text - 1);
+    int count = 0, which;
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *name = att_tensors_at(file, i).name, *rest = behind(name, block);
+        count += rest && !att_checkpoint_passes_over(file, name) && behind_module(rest, module, &which);
     }
-    att_options_set_text(found, "modules", text);
-    return ATT_OK;
+    return count;
+}
+
+static void describe_block(const att_seen_places *places, const att_module *module, int hook, int block,
+                           att_module_site *site)
+{
+    (void)hook;
+    int stage = 1;
+    while (block >= blocks_before(&places->stages, stage + 1))
+        stage++;
+    snprintf(site->block, sizeof site->block, "layer%d.%d", stage, block - blocks_before(&places->stages, stage));
+    site->channels = channels_of(places->user, site->block);
+    site->tensors = tensors_of(places->file, module, site->block);
+}
+
+static att_seen_places places_of(const seen *s, const att_stages *stages)
+{
+    return (att_seen_places){.file = s->file,
+                             .hooks = &att_resnet_hooks,
+                             .stages = *stages,
+                             .alias = att_resnet_alias,
+                             .site = describe_block,
+                             .user = s};
+}
+
+static void note_modules(const seen *s, const att_stages *stages, att_seen_modules *modules)
+{
+    for (int i = 0; i < att_tensors_count(s->file); i++) {
+        const char *name = att_tensors_at(s->file, i).name, *rest;
+        int stage, block;
+        if (att_checkpoint_passes_over(s->file, name) || !read_place(name, &stage, &block, &rest) ||
+            block >= stages->blocks[stage - 1])
+            continue;
+        const att_module *module = module_of(s->file, name, rest);
+        if (module)
+            att_seen_note(modules, module, ATT_RESNET_AFTER_BRANCH, blocks_before(stages, stage) + block);
+    }
 }
 
 /* Group norm keeps nothing, layer norm and others neither. */
@@ -414,7 +409,7 @@ static att_status check_norms(const seen *s)
 static att_status read_network(seen *s, att_option_values *found, att_stages *stages)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
-        ATT_TRY(read_name(s, att_tensors_at(s->file, i).name));
+        read_name(s, att_tensors_at(s->file, i).name);
     if (s->alien)
         return att_sign_refuse(s->context, s->file, s->alien, "residual network here");
     ATT_TRY(check_norms(s));
@@ -433,8 +428,12 @@ att_status att_resnet_recognise(att_context *context, const att_tensors *file, a
 {
     seen s = {.context = context, .file = file};
     att_stages stages;
+    att_seen_modules modules = {0};
     ATT_TRY(read_network(&s, found, &stages));
-    return read_module(&s, &stages, found);
+    note_modules(&s, &stages, &modules);
+    att_options_set_text(found, "modules", "none");
+    att_seen_places places = places_of(&s, &stages);
+    return att_seen_write(context, &places, &modules, found);
 }
 
 /* hidden: of the sites, which are the blocks that have the module, in order. */
@@ -447,7 +446,7 @@ static att_status write_hidden(const seen *s, const int *hidden, int count, att_
                     att_tensors_path(s->file), sizeof options->modules_hidden - 1);
 }
 
-/* Where the network has the file's module in the file's blocks, its hidden widths are the file's. */
+/* Where the network has the file's only module in the file's blocks, its hidden widths are the file's. */
 att_status att_resnet_fit(att_context *context, const att_tensors *file, void *settings)
 {
     att_resnet_options *options = settings;
@@ -455,18 +454,21 @@ att_status att_resnet_fit(att_context *context, const att_tensors *file, void *s
     att_option_values found = att_options_none();
     att_resnet net;
     att_stages stages;
-    bool chosen[ATT_BLOCKS] = {false}, own;
+    att_seen_modules modules = {0};
+    bool own;
     options->modules_hidden[0] = '\0';
     ATT_TRY(read_network(&s, &found, &stages));
     ATT_TRY(att_resnet_read(context, options, &net));
-    list_blocks(&s, &stages, chosen);
+    note_modules(&s, &stages, &modules);
     const att_placed_module *placed = &net.modules.items[0];
-    if (!s.module || net.modules.count != 1 || placed->choice.module != s.module ||
-        memcmp(chosen, placed->at, sizeof chosen) != 0)
+    const att_seen_module *only = &modules.items[0];
+    if (modules.count != 1 || net.modules.count != 1 || placed->choice.module != only->module ||
+        memcmp(only->at, placed->at, sizeof placed->at) != 0)
         return ATT_OK;
     att_module_site sites[ATT_BLOCKS];
     int hidden[ATT_BLOCKS];
-    att_module_places places = {file, sites, list_sites(&s, &stages, sites), att_resnet_alias};
+    att_seen_places at = places_of(&s, &stages);
+    att_module_places places = {file, sites, att_seen_sites(&at, only, sites), att_resnet_alias};
     ATT_TRY(att_module_options_fit(context, &places, &placed->choice, options->modules, hidden, &own));
     return own ? write_hidden(&s, hidden, places.count, options) : ATT_OK;
 }

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/text.h"
 
-const att_module *att_seen_module(const char *name, const char *branch)
+const att_module *att_seen_find(const char *name, const char *branch)
 {
     for (int i = 0; i < att_module_count(); i++) {
         const att_module *module = att_module_at(i);
@@ -20,30 +20,129 @@ const att_module *att_seen_module(const char *name, const char *branch)
     return NULL;
 }
 
-void att_seen_note(att_seen_modules *seen, const att_module *module, int hook, int block)
+bool att_seen_owns(const char *name, const char *branch)
 {
-    seen->module[hook] = module;
-    seen->at[hook][block] = true;
+    for (int i = 0; i < att_module_count(); i++) {
+        const att_module *module = att_module_at(i);
+        char scope[128];
+        int length = snprintf(scope, sizeof scope, "%s.%s.", branch, module->scope);
+        if (module->parameter && module->place == ATT_ON_TOKENS && strncmp(name, scope, (size_t)length) == 0)
+            return true;
+    }
+    return false;
 }
 
-att_status att_seen_write(att_context *context, const att_tensors *file, const att_hooks *hooks, int depth,
-                          const att_seen_modules *seen, att_option_values *found)
+/* Where the module is in the list of all. */
+static int number_of(const att_module *module)
+{
+    int number = 0;
+    while (att_module_at(number) != module)
+        number++;
+    return number;
+}
+
+static bool comes_before(const att_seen_module *seen, const att_module *module, int hook)
+{
+    return seen->hook < hook || (seen->hook == hook && number_of(seen->module) < number_of(module));
+}
+
+void att_seen_note(att_seen_modules *seen, const att_module *module, int hook, int block)
+{
+    int i = 0;
+    while (i < seen->count && comes_before(&seen->items[i], module, hook))
+        i++;
+    att_seen_module *item = &seen->items[i];
+    bool known = i < seen->count && item->module == module && item->hook == hook;
+    if (!known && seen->count == ATT_MOST_MODULES) {
+        seen->too_many = true;
+        return;
+    }
+    if (!known) {
+        memmove(item + 1, item, (size_t)(seen->count++ - i) * sizeof *item);
+        *item = (att_seen_module){.module = module, .hook = hook};
+    }
+    item->at[block] = true;
+}
+
+int att_seen_sites(const att_seen_places *places, const att_seen_module *seen, att_module_site sites[ATT_BLOCKS])
+{
+    int count = 0, total = att_stages_total(&places->stages);
+    for (int b = 0; b < total; b++)
+        if (seen->at[b])
+            places->site(places, seen->module, seen->hook, b, &sites[count++]);
+    return count;
+}
+
+static att_status write_one(att_context *context, const att_seen_places *places, const att_seen_module *seen,
+                            char *text, size_t size)
+{
+    att_module_site sites[ATT_BLOCKS];
+    att_module_places at = {places->file, sites, att_seen_sites(places, seen, sites), places->alias};
+    char module[128];
+    ATT_TRY(att_module_options_infer(context, &at, seen->module, module, sizeof module));
+    if (att_placed_format(module, places->hooks, seen->hook, seen->at, &places->stages, text, size))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "%s: the blocks with modules are too scattered to be said in %d bytes",
+                    att_tensors_path(places->file), ATT_OPTION_TEXT_BYTES - 1);
+}
+
+att_status att_seen_write(att_context *context, const att_seen_places *places, const att_seen_modules *seen,
+                          att_option_values *found)
 {
     char text[ATT_OPTION_TEXT_BYTES] = "";
-    const att_stages stages = {.count = 1, .blocks = {depth}};
-    for (int h = 0; h < hooks->count; h++) {
+    if (seen->too_many)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: a network has at most %d modules, and this one has more",
+                        att_tensors_path(places->file), ATT_MOST_MODULES);
+    for (int i = 0; i < seen->count; i++) {
         size_t length = strlen(text);
-        if (!seen->module[h])
-            continue;
         if (length > 0 && length + 1 < sizeof text)
             text[length++] = '+';
-        if (!att_placed_format(seen->module[h]->name, hooks, h, seen->at[h], &stages, text + length,
-                               sizeof text - length))
-            return att_fail(context, ATT_ERR_UNSUPPORTED,
-                            "%s: the blocks with modules are too scattered to be said in %zu bytes",
-                            att_tensors_path(file), sizeof text - 1);
+        ATT_TRY(write_one(context, places, &seen->items[i], text + length, sizeof text - length));
     }
     if (*text)
         att_options_set_text(found, "modules", text);
     return ATT_OK;
+}
+
+/* --- families without stages -------------------------------------------------------------------------------------- */
+
+typedef struct flat {
+    const char *const *branches;
+    int64_t width;
+} flat;
+
+static int count_below(const att_tensors *file, const char *scope)
+{
+    int count = 0;
+    size_t length = strlen(scope);
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *name = att_tensors_at(file, i).name;
+        count += strncmp(name, scope, length) == 0 && name[length] == '.';
+    }
+    return count;
+}
+
+static void describe_block(const att_seen_places *places, const att_module *module, int hook, int block,
+                           att_module_site *site)
+{
+    const flat *f = places->user;
+    char scope[128];
+    snprintf(site->block, sizeof site->block, "blocks.%d.%s", block, f->branches[hook]);
+    snprintf(scope, sizeof scope, "%s.%s", site->block, module->scope);
+    site->channels = f->width;
+    site->tensors = count_below(places->file, scope);
+}
+
+att_status att_seen_write_blocks(att_context *context, const att_tensors *file, const att_hooks *hooks,
+                                 const char *const *branches, const att_seen_modules *seen, att_option_values *found)
+{
+    const flat f = {branches, (int64_t)att_options_number(found, "embed_dim", 1)};
+    int depth = (int)att_options_number(found, "depth", 1);
+    const att_seen_places places = {.file = file,
+                                    .hooks = hooks,
+                                    .stages = {.count = 1, .blocks = {depth < ATT_BLOCKS ? depth : ATT_BLOCKS}},
+                                    .site = describe_block,
+                                    .user = &f};
+    return att_seen_write(context, &places, seen, found);
 }

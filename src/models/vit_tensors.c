@@ -31,6 +31,10 @@ static const char *const block_names[] = {
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
+/* Below a block, of each hook. */
+static const char *const branches[] = {
+    [ATT_VIT_AFTER_MLP] = "mlp", [ATT_VIT_AFTER_ATTN] = "attn", [ATT_VIT_ATTN] = "attn"};
+
 static bool has_attention(const att_tensors *file, int block)
 {
     char name[48];
@@ -41,21 +45,26 @@ static bool has_attention(const att_tensors *file, int block)
 /* Whether `rest`, behind the block's number, is a module's parameter; then *hook says where the module is. */
 static const att_module *module_at(const att_tensors *file, int block, const char *rest, int *hook)
 {
-    const att_module *module = att_seen_module(rest, "mlp");
+    const att_module *module = att_seen_find(rest, branches[ATT_VIT_AFTER_MLP]);
     *hook = ATT_VIT_AFTER_MLP;
     if (module)
         return module;
     *hook = has_attention(file, block) ? ATT_VIT_AFTER_ATTN : ATT_VIT_ATTN;
-    return att_seen_module(rest, "attn");
+    return att_seen_find(rest, branches[*hook]);
+}
+
+static bool is_in_module(const char *rest)
+{
+    return att_seen_owns(rest, branches[ATT_VIT_AFTER_MLP]) || att_seen_owns(rest, branches[ATT_VIT_ATTN]);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
 /* Reads every name: depth and modules, or the refusal of a name that is not a plain ViT's, the one that says most. */
-static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found)
+static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
+                             att_seen_modules *seen)
 {
     const char *alien = NULL;
-    att_seen_modules seen = {0};
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0;
@@ -63,18 +72,16 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
             continue;
         int block = att_checkpoint_block(name, "blocks", &rest);
         const att_module *module = block >= 0 && block < ATT_BLOCKS ? module_at(file, block, rest, &hook) : NULL;
-        if (block >= 0 && (module || att_checkpoint_lists(block_names, rest))) {
+        if (block >= 0 && (is_in_module(rest) || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
         } else if (!alien || att_sign_rank(name) < att_sign_rank(alien)) {
             alien = name;
         }
         if (module)
-            att_seen_note(&seen, module, hook, block);
+            att_seen_note(seen, module, hook, block);
     }
-    return alien ? att_sign_refuse(context, file, alien, "plain ViT or DeiT, nor to another network here")
-                 : att_seen_write(context, file, &att_vit_hooks, (int)att_options_number(found, "depth", 1), &seen,
-                                  found);
+    return alien ? att_sign_refuse(context, file, alien, "plain ViT or DeiT, nor to another network here") : ATT_OK;
 }
 
 /* A grid that is not square cannot be told from its positions. */
@@ -143,8 +150,10 @@ static void read_widths(const att_tensors *file, att_option_values *found)
 
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
-    ATT_TRY(read_names(context, file, found));
+    att_seen_modules seen = {0};
+    ATT_TRY(read_names(context, file, found, &seen));
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
+    ATT_TRY(att_seen_write_blocks(context, file, &att_vit_hooks, branches, &seen, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp"));
     read_switches(file, found);
     read_widths(file, found);
@@ -272,6 +281,5 @@ att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, c
 bool att_vit_is_added(const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 &&
-           (att_seen_module(rest, "mlp") || att_seen_module(rest, "attn"));
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(rest);
 }

@@ -67,6 +67,12 @@ train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn e
 err_has 'start anew'
 err_has ', eca@after_branch:every:2'
 
+# Several modules, in the same block and in different ones.
+train 0 two --epochs 1 --modules se:ratio=4+srm@after_branch:0-1
+run 0 validate data --checkpoint out/two/last.safetensors
+run 0 inspect out/two/last.safetensors
+out_has ' modules        se:ratio=4+srm@after_branch:0-1'
+
 # StepNet's flags complete modules, which is what files record.
 recorded() { # NAME TEXT
     grep -qxF "modules: $2" "out/$1/args.yaml" || fail "$1: modules is not recorded as $2"

@@ -4,6 +4,7 @@
 #include "core/options.h"
 #include "models/family.h"
 #include "models/made.h"
+#include "models/seen_modules.h"
 
 static bool has_parameter(const att_model *model, const char *name)
 {
@@ -65,6 +66,51 @@ static void files_are_identified(void **state)
             CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
             assert_string_equal(att_options_text(&found.options, "modules"), all[i]);
         }
+}
+
+static void all_tensors_of_a_module_are_its_own(void **state)
+{
+    (void)state;
+    assert_string_equal(att_seen_find("mlp.cb.weight", "mlp")->name, "cb_s");
+    assert_null(att_seen_find("mlp.cb.bias", "mlp"));
+    assert_true(att_seen_owns("mlp.cb.weight", "mlp"));
+    assert_true(att_seen_owns("mlp.cb.bias", "mlp"));
+    assert_false(att_seen_owns("mlp.cb.weight", "attn"));
+    assert_false(att_seen_owns("mlp.cbs.weight", "mlp"));
+    assert_false(att_seen_owns("mlp.se.fc1.weight", "mlp")); /* a module of feature maps */
+}
+
+/* By hooks, at one hook as they are listed; beyond four modules the file is refused. */
+static void seen_modules_are_in_order(void **state)
+{
+    const place *p = *state;
+    static att_seen_modules seen;
+    const att_module *cb = att_module_at(0), *cb_s = att_module_at(1);
+    att_seen_note(&seen, cb_s, 1, 5);
+    att_seen_note(&seen, cb_s, 0, 7);
+    att_seen_note(&seen, cb, 1, 5);
+    att_seen_note(&seen, cb_s, 1, 6);
+    static const int hooks[] = {0, 1, 1}, blocks[] = {7, 5, 5};
+    const att_module *const modules[] = {cb_s, cb, cb_s};
+    assert_int_equal(seen.count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(seen.items[i].module, modules[i]);
+        assert_int_equal(seen.items[i].hook, hooks[i]);
+        assert_true(seen.items[i].at[blocks[i]]);
+    }
+    assert_true(seen.items[2].at[6]);
+    att_seen_note(&seen, cb, 0, 0);
+    assert_false(seen.too_many);
+    att_seen_note(&seen, cb, 2, 0);
+    assert_int_equal(seen.count, 4);
+    att_option_values options = with("none"), found = att_options_none();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    const att_seen_places places = {.file = file};
+    assert_int_equal(att_seen_write(p->context, &places, &seen, &found), ATT_ERR_UNSUPPORTED);
+    says(att_context_message(p->context), "at most 4 modules");
+    att_tensors_close(&file);
 }
 
 /* As version 0.1 said them. */
@@ -147,6 +193,8 @@ int main(void)
         TEST(modules_are_where_they_are_said_to_be),
         TEST(a_module_takes_the_place_of_attention),
         TEST(files_are_identified),
+        TEST(all_tensors_of_a_module_are_its_own),
+        TEST(seen_modules_are_in_order),
         TEST(old_options_mean_the_same),
         TEST(what_is_left_open_is_the_networks),
         TEST(what_cannot_be_is_said),

@@ -73,6 +73,23 @@ static void tensors_tell_a_modules_options(void **state)
     options_are_seen(p, "resnet164", 4, "se:ratio=1024", "se:ratio=64"); /* one hidden channel either way */
 }
 
+/* In the same blocks and in different ones. */
+static void several_modules_are_seen(void **state)
+{
+    const place *p = *state;
+    static const char *const texts[] = {"se:ratio=4+srm", "se:ratio=2@after_branch:0-1+srm+cbam@after_branch:2-4"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        att_option_values options = tiny("none", "all");
+        att_options_unset(&options, "attn"), att_options_unset(&options, "attn_blocks");
+        att_options_set(&options, "width", 16);
+        att_options_set_text(&options, "modules", texts[i]);
+        write_model(p, "resnet164", &options, false);
+        att_identity found;
+        identifies(p, "resnet164", &found);
+        assert_string_equal(att_options_text(&found.options, "modules"), texts[i]);
+    }
+}
+
 static bool no_alias(const char *name, int index, char *other, size_t size)
 {
     (void)name, (void)index, (void)other, (void)size;
@@ -330,17 +347,12 @@ static void other_tensors_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tensors_tell_the_network),
-        TEST(tensors_tell_a_modules_options),
-        TEST(ratios_beyond_the_eighth_are_left_out),
-        TEST(metadata_tells_what_tensors_do_not),
-        TEST(every_kind_is_told_apart),
-        TEST(groups_and_widths_are_seen),
-        TEST(a_source_that_names_another_network_is_refused),
-        TEST(a_nameless_file_lists_what_fits),
-        TEST(tensors_of_another_network_are_refused),
-        TEST(a_module_decides_which_name_fits),
-        TEST(an_architecture_in_the_file_is_taken),
+        TEST(tensors_tell_the_network),           TEST(tensors_tell_a_modules_options),
+        TEST(several_modules_are_seen),           TEST(ratios_beyond_the_eighth_are_left_out),
+        TEST(metadata_tells_what_tensors_do_not), TEST(every_kind_is_told_apart),
+        TEST(groups_and_widths_are_seen),         TEST(a_source_that_names_another_network_is_refused),
+        TEST(a_nameless_file_lists_what_fits),    TEST(tensors_of_another_network_are_refused),
+        TEST(a_module_decides_which_name_fits),   TEST(an_architecture_in_the_file_is_taken),
         TEST(other_tensors_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
