@@ -143,7 +143,8 @@ function statisticsOf(instrument) {
     run.figures.filter((f) => f.instrument === instrument).map((f) => f.statistic)))];
 }
 
-/* Tokens of an attention, where something says so. */
+/* Tokens of an attention, where something says so. Trainings by version 0.1 recorded the options of the network only;
+   its images and patches were square. */
 function tokensOf(run) {
   if (run.maps) return run.maps.tokens;
   const { tokens, img_size, patch_size, class_token } = run.facts;
@@ -296,7 +297,7 @@ function scoreOf(run) {
 const VOLATILE = new Set([
   "event", "epoch", "step", "seconds", "fingerprint", "output", "experiment", "resume", "threads", "workers",
   "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "weights", "status", "message",
-  "measure", "measure_every", "measure_nodes", "entropy_bound", "cache_bytes",
+  "measure", "measure_every", "measure_nodes", "entropy_bound", "tokens", "cache_bytes",
 ]);
 const APART = new Set(["images", "split", "use_ema", "class_map", "contents"]);
 

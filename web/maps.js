@@ -66,13 +66,14 @@ function drawWeights(canvas, atlas, row, strength) {
 }
 
 function drawView(canvas, atlas, state, row, query) {
-  const { grid_h, grid_w, prefix, image } = atlas.maps, scale = Math.max(1, Math.floor(672 / image.w));
+  const { grid_h, grid_w, prefix, image } = atlas.maps, longer = Math.max(image.w, image.h);
+  const scale = Math.max(1, Math.floor(672 / longer));
   canvas.width = image.w * scale;
   canvas.height = image.h * scale;
   const context = canvas.getContext("2d");
   const photo = document.createElement("canvas"), weights = document.createElement("canvas");
   drawPhoto(photo, atlas, state.image);
-  context.imageSmoothingEnabled = image.w >= 100;
+  context.imageSmoothingEnabled = longer >= 100;
   context.filter = `grayscale(${Math.min(1, 2 * state.strength)})`;
   context.drawImage(photo, 0, 0, canvas.width, canvas.height);
   context.filter = "none";
@@ -250,7 +251,9 @@ function explorer(run, chosen) {
     const image = others ? maps.pictures.findIndex((picture) => picture.name === chosen.name) : -1;
     chooseImage(image < 0 ? state.image : image);
   }
-  return { panel: element("div", { class: "panel maps", "data-maps": run.index }, left, right), follow };
+  const panel = element("div", { class: "panel maps", "data-maps": run.index }, left, right);
+  panel.style.setProperty("--aspect", maps.image.w / maps.image.h);
+  return { panel, follow };
 }
 
 /* What the page has no room for is said. */

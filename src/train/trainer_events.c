@@ -84,6 +84,9 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         {.name = "fingerprint", .text = run->fingerprint},
     };
     int count = 5;
+    int64_t tokens = att_model_tokens(run->model);
+    if (tokens > 0)
+        fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};
     char texts[FIELDS_MAX][ATT_TRAIN_OPTION_TEXT];
     for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
         fields[count].name = att_train_option_name(i);

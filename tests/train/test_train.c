@@ -219,8 +219,10 @@ static att_status hear(void *user, const att_event *event)
     h->kinds[event->kind]++;
     for (int i = 0; i < event->field_count; i++)
         h->fields_finite &= event->fields[i].text || isfinite(event->fields[i].number);
-    if (event->kind == ATT_EVENT_RUN_BEGIN)
+    if (event->kind == ATT_EVENT_RUN_BEGIN) {
         assert_string_equal(field(event, "batch_size")->text, "8");
+        assert_true(field(event, "tokens")->number == 5);
+    }
     if (event->kind == ATT_EVENT_STEP)
         h->step_loss[event->step - 1] = field(event, "loss")->number;
     if (event->kind == ATT_EVENT_EPOCH) {

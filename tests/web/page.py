@@ -693,6 +693,37 @@ def read_maps(page):
     check(alone != covered and min(alone, covered) < between < max(alone, covered), "the slider mixes image and attention")
 
 
+# Shows the maps of the first run as if its images and its grid had other sides. Returns the boxes of the large picture
+# and of all, and the width of the column.
+SHOW_OBLONG = """((h, w, grid_h, grid_w) => {
+    const {maps} = runs[0];
+    const made = explorer({...runs[0], maps: {...maps, grid_h, grid_w, image: {...maps.image, h, w}}}, {});
+    document.querySelector("#maps .panel").replaceWith(made.panel);
+    made.follow();
+    const view = made.panel.querySelector(".view canvas");
+    view.scrollIntoView({block: "center", behavior: "instant"});
+    const box = (canvas) => {
+        const {left, top, width, height} = canvas.getBoundingClientRect();
+        return [left, top, width, height];
+    };
+    return [box(view), [...made.panel.querySelectorAll("canvas")].map(box), view.parentElement.clientWidth];
+})"""
+
+
+def read_oblong_maps(page):
+    """Images of 4 x 16 and 16 x 4 pixels; patches of 4 x 4, 1 x 16, 2 x 8 and so on."""
+    for (h, w), (rows, columns) in itertools.product(((4, 16), (16, 4)), ((1, 4), (2, 2), (4, 1))):
+        what = f"{rows} x {columns} patches of an image of {h} x {w}"
+        view, boxes, width = page.evaluate(f"{SHOW_OBLONG}({h}, {w}, {rows}, {columns})")
+        check(all(near(box[2] / box[3], w / h, 0.1) for box in boxes), f"{what}: proportions of the pictures: {boxes}")
+        check(near(max(view[2:]), width, 0.01), f"{what}: the view is {view[2:]} in a column of {width}")
+        for row, column in itertools.product(range(rows), range(columns)):
+            page.move(view[0] + (column + 0.5) / columns * view[2], view[1] + (row + 0.5) / rows * view[3])
+            page.settle()
+            told = page.evaluate("document.querySelector('#maps .readout').textContent")
+            check(f"From the patch in row {row + 1}, column {column + 1} " in told, f"{what}: {told}")
+
+
 def read_deit(browser):
     """Every query of DeiT-Tiny on a photograph, against the whole maps, which make_runs leaves beside the rounded ones."""
     layers, heads, tokens = 12, 3, 197
@@ -1152,6 +1183,7 @@ def read(browser):
         use_development,
         use_scale,
         read_spreads,
+        read_oblong_maps,
     ):
         step(page)
     use_theme(page, dark=False)
