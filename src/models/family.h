@@ -24,6 +24,12 @@ typedef struct att_unsaid {
     const att_option_values *said, *found, *own; /* by the sources, by the tensors, by the variant */
 } att_unsaid;
 
+/* What helps to read tensors that fit several networks: all that the sources say, what those beside the caller say,
+ * which is of the file itself, and the variant's own options. */
+typedef struct att_known {
+    const att_option_values *said, *of_file, *own;
+} att_known;
+
 /* Functions that are NULL have nothing to do. `options` is the family's struct, of options->size bytes. */
 typedef struct att_family {
     const char *name;                        /* "vit" */
@@ -45,10 +51,8 @@ typedef struct att_family {
     /* What the names and shapes of tensors say; options that they leave open are not touched. A tensor that no network
      * of this family has is refused by name (ERR_UNSUPPORTED). */
     att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
-    /* Corrects in *found what recognise() made of tensors that fit several networks, by what the sources and the named
-     * variant have of it. */
-    void (*reread)(const att_tensors *file, const att_option_values *said, const att_option_values *own,
-                   att_option_values *found);
+    /* Corrects in *found what recognise() made of tensors that fit several networks. */
+    void (*reread)(const att_tensors *file, const att_known *known, att_option_values *found);
     /* Sets those of the options, which are complete, that are known from the tensors alone. */
     att_status (*fit)(att_context *context, const att_tensors *file, void *options);
     /* Takes an argument of timm's constructor that has another form there than its option here, such as two ratios in

@@ -22,6 +22,7 @@ typedef struct search {
     const att_tensors *file;
     const char *path;
     att_claims claims;                            /* claims.name: of the network, without a tag */
+    att_option_values of_file;                    /* by sources other than the caller */
     const char *name_from, *tag_from, *look_from; /* NULL: nobody has said */
     att_network_name named;                       /* by name_from */
     att_variant variant;                          /* of that name */
@@ -170,6 +171,8 @@ static att_status take_parts(search *s, const char *from, const char *look_from,
     if (!s->look_from && says_look(said))
         s->look_from = look_from;
     att_claims_fill(&s->claims, said);
+    if (strcmp(from, CALLER) != 0)
+        att_options_fill(&s->of_file, &said->options);
     return ATT_OK;
 }
 
@@ -360,7 +363,7 @@ static att_status fail_nameless(const search *s)
 static void reread(const search *s, const att_family *family, const att_option_values *own, att_option_values *found)
 {
     if (family->reread)
-        family->reread(s->file, &s->claims.options, own, found);
+        family->reread(s->file, &(att_known){&s->claims.options, &s->of_file, own}, found);
 }
 
 /* A name stands where no name fits, and for images of any size; not where the tensors are those of another network.
@@ -521,6 +524,7 @@ static att_status search_network(att_context *context, const att_tensors *file, 
                 .file = file,
                 .path = path ? path : att_tensors_path(file),
                 .claims = att_claims_none(),
+                .of_file = att_options_none(),
                 .notes.context = context};
     att_status status = identify(&s, name, flags, identity);
     att_text_free(&s.notes);

@@ -164,6 +164,7 @@ static const att_option vit_options[] = {
     {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
     {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this start; 0: none", .high = 1e3,
      .presence = true, VIT(init_values)},
+    {"file_grid", .kind = ATT_OPTION_SIDES, .low = 1, .high = 65536, .free = true, .internal = true, VIT(file_grid)},
 };
 
 ATT_SETTINGS_FIT(att_vit_options);

@@ -12,6 +12,7 @@ typedef struct att_vit_options {
     int class_token, embed_class, qkv_bias;
     int final_norm, fc_norm; /* a norm after the last block; after the pooling instead of before it */
     char global_pool[8];
+    int file_grid[2]; /* of the patches that the positions in the file are of; open where nothing says it */
 } att_vit_options;
 
 /* Where modules can be put, in the order of att_vit_hooks. */
@@ -22,9 +23,8 @@ att_stages att_vit_stages(int depth);
 
 /* att_family.recognise */
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found);
-/* att_family.reread: whether the class token has one of the positions. */
-void att_vit_reread(const att_tensors *file, const att_option_values *said, const att_option_values *own,
-                    att_option_values *found);
+/* att_family.reread: the grid of the positions, and whether the class token has one of them. */
+void att_vit_reread(const att_tensors *file, const att_known *known, att_option_values *found);
 /* att_family.regrids: the position embedding. */
 bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
                      att_shape own, att_regrid *grid);

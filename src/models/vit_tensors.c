@@ -161,34 +161,40 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     return ATT_OK;
 }
 
-/* The grid that the options say; false where they do not. */
-static bool said_grid(const att_option_values *options, int grid[2])
+/* The grid that the options say, with patches of the file's; false where they do not. */
+static bool said_grid(const att_option_values *options, const att_option_value *patch, int grid[2])
 {
-    const att_option_value *sides = att_options_find(options, "img_size"),
-                           *patch = att_options_find(options, "patch_size");
+    const att_option_value *sides = att_options_find(options, "img_size");
     for (int i = 0; i < 2 && sides && patch; i++)
         grid[i] = (int)(sides->numbers[i < sides->count ? i : 0] / patch->numbers[i < patch->count ? i : 0]);
     return sides && patch;
 }
 
-/* The grid of `count` patches with the proportions of `like`; false where there is none. */
+/* grid: may be open. */
+static bool has_patches(const int grid[2], int64_t count)
+{
+    return grid[0] > 0 && (int64_t)grid[0] * grid[1] == count;
+}
+
+/* Makes *grid that of `count` patches with the proportions of `like`; false where there is none. */
 static bool scale_grid(const int like[2], int64_t count, int grid[2])
 {
     if (like[0] < 1 || like[1] < 1 || count < 1)
         return false;
     grid[0] = (int)lround(sqrt((double)count * like[0] / like[1]));
     grid[1] = grid[0] > 0 ? (int)(count / grid[0]) : 0;
-    return (int64_t)grid[0] * grid[1] == count && (int64_t)grid[0] * like[1] == (int64_t)grid[1] * like[0];
+    return has_patches(grid, count) && (int64_t)grid[0] * like[1] == (int64_t)grid[1] * like[0];
 }
 
-/* The grid of `count` patches that a file was made for: what its metadata says where that fits, else that of the
- * network, else a square, else one of the network's proportions. False where it cannot be told. */
-static bool find_grid(const att_option_values *made_for, int64_t count, const int to[2], int from[2])
+/* The grid of `count` patches that a file was made for: what its metadata or the files beside it say, where that fits,
+ * else that of the network, else a square, else one of the network's proportions. False where it cannot be told. */
+static bool find_grid(const att_vit_options *o, const att_option_values *made_for, int64_t count, const int to[2],
+                      int from[2])
 {
-    if (said_grid(made_for, from) && (int64_t)from[0] * from[1] == count)
+    if (said_grid(made_for, att_options_find(made_for, "patch_size"), from) && has_patches(from, count))
         return true;
-    from[0] = to[0], from[1] = to[1];
-    if ((int64_t)from[0] * from[1] == count)
+    memcpy(from, has_patches(o->file_grid, count) ? o->file_grid : to, 2 * sizeof *from);
+    if (has_patches(from, count))
         return true;
     from[0] = from[1] = att_patches_side(count);
     return from[0] > 0 || scale_grid(to, count, from);
@@ -196,23 +202,25 @@ static bool find_grid(const att_option_values *made_for, int64_t count, const in
 
 /* A square number of positions is read as a square grid without one for the class token, but 49 positions may also be
  * those of 6 x 8 patches and the class token. The latter is taken where the named network has a position for the class
- * token and the image size that was said has the proportions of such a grid; the reverse likewise. */
-void att_vit_reread(const att_tensors *file, const att_option_values *said, const att_option_values *own,
-                    att_option_values *found)
+ * token, and either the file's own size of images has that many patches, or the size that is asked for has the
+ * proportions of such a grid; the reverse likewise. */
+void att_vit_reread(const att_tensors *file, const att_known *known, att_option_values *found)
 {
     att_shape shape;
     const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
-    att_option_values images = att_options_none();
-    int wanted[2], grid[2];
-    att_option_copy("img_size", said, &images);
-    att_option_copy("patch_size", found, &images);
-    bool embeds_class = att_options_number(found, "class_token", 0) != 0 &&
-                        att_options_number(said, "embed_class", att_options_number(own, "embed_class", 0)) != 0;
-    if (!dims || att_options_number(found, "embed_class", embeds_class) == embeds_class ||
-        !said_grid(&images, wanted) || !scale_grid(wanted, dims[1] - embeds_class, grid))
-        return;
-    att_options_set(found, "embed_class", embeds_class);
-    att_options_unset(found, "img_size");
+    const att_option_value *patch = att_options_find(found, "patch_size");
+    double wanted = att_options_number(known->said, "embed_class", att_options_number(known->own, "embed_class", 0));
+    bool embeds_class = att_options_number(found, "class_token", 0) != 0 && wanted != 0;
+    int64_t patches = dims ? dims[1] - embeds_class : 0;
+    int said[2], grid[2];
+    bool is_own = said_grid(known->of_file, patch, grid) && has_patches(grid, patches);
+    bool fits = is_own || (said_grid(known->said, patch, said) && scale_grid(said, patches, grid));
+    if (is_own)
+        att_options_set_sides(found, "file_grid", grid[0], grid[1]);
+    if (fits && att_options_number(found, "embed_class", embeds_class) != embeds_class) {
+        att_options_set(found, "embed_class", embeds_class);
+        att_options_unset(found, "img_size");
+    }
 }
 
 bool att_vit_regrids(const void *options, const att_option_values *made_for, const char *name, att_shape file,
@@ -226,7 +234,7 @@ bool att_vit_regrids(const void *options, const att_option_values *made_for, con
     for (int i = 0; i < 2; i++)
         made.to[i] = o->img_size[i] / o->patch_size[i];
     made.prefix = (int)(own.dims[1] - (int64_t)made.to[0] * made.to[1]);
-    if (file.dims[1] <= made.prefix || !find_grid(made_for, file.dims[1] - made.prefix, made.to, made.from))
+    if (file.dims[1] <= made.prefix || !find_grid(o, made_for, file.dims[1] - made.prefix, made.to, made.from))
         return false;
     *grid = made;
     return made.from[0] != made.to[0] || made.from[1] != made.to[1];

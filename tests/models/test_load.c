@@ -427,6 +427,36 @@ static void grids_of_as_many_patches_differ(void **state)
     att_context_destroy(&p.context);
 }
 
+/* 49 positions: of the class token and the 6 x 8 patches that the file beside the weights says. */
+static void the_file_beside_the_weights_says_their_grid(void **state)
+{
+    static const int asked[][2] = {{64, 48}, {80, 80}};
+    static const char *const told[] = {"pos_embed: resampled from 6 x 8 patches to 8 x 6",
+                                       "pos_embed: resampled from 6 x 8 patches to 10 x 10"};
+    place p = listening(*state);
+    att_option_values options = small();
+    att_options_set_sides(&options, "img_size", 48, 64);
+    write_model(&p, "vit_tiny_patch16_224", &options, false);
+    write_beside(&p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"img_size\": [48, 64], "
+                 "\"patch_size\": 8, \"embed_dim\": 32, \"depth\": 2, \"num_heads\": 2}}");
+    for (int i = 0; i < 2; i++) {
+        att_option_values flags = att_options_none();
+        att_identity identity;
+        att_weights *weights;
+        att_options_set_sides(&flags, "img_size", asked[i][0], asked[i][1]);
+        CHECK(p.context, identify(&p, NULL, &flags, &identity));
+        att_model *model = make(&p, identity.name, &identity.options);
+        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        heard[0] = '\0';
+        CHECK(p.context, load(&p, model, weights));
+        assert_string_equal(heard, told[i]);
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+    att_context_destroy(&p.context);
+}
+
 /* A table that differs in more than its grid. */
 static void other_tables_are_refused(void **state)
 {
@@ -509,6 +539,7 @@ int main(void)
         TEST(all_but_the_head_must_match),
         TEST(another_grid_is_resampled),
         TEST(grids_of_as_many_patches_differ),
+        TEST(the_file_beside_the_weights_says_their_grid),
         TEST(other_tables_are_refused),
         TEST(a_module_that_is_new_starts_anew),
     };
