@@ -1,0 +1,40 @@
+#!/bin/bash
+# A network for images of 8 x 12 pixels in patches of 2 x 4: trained, told from its file, evaluated, measured, shown.
+. "$(dirname "$0")/lib.sh"
+idx data
+
+oblong='--model vit_tiny_patch16_224 --img-size 8 12 --patch-size 2 4 --in-chans 1 --num-classes 4 --embed-dim 16'
+# shellcheck disable=SC2086
+run 0 train data $oblong --depth 1 --num-heads 2 $recipe --lr 1e-9 --epochs 1 --output out --experiment a --measure entropy --measure-every 3
+grep -qE '"event":"run_begin".*"tokens":13' out/a/metrics.jsonl || fail 'the tokens of the training are not recorded'
+
+run 0 inspect out/a/last.safetensors
+out_has 'img_size       8 x 12'
+out_has 'patch_size     2 x 4'
+out_has 'images       8 x 12 x 1'
+run 0 validate data --checkpoint out/a/last.safetensors --results-file results.csv
+grep -q '^vit_tiny_patch16_224,8x12,' results.csv || fail 'the results lack the sides of images'
+run 0 predict out/a/last.safetensors data --topk 1
+
+run 0 measure out/a/last.safetensors data --with entropy,distance --maps 2 --json measured.json
+grep -q '"tokens":13' out/a/measure.jsonl || fail 'the tokens of the measurement are not recorded'
+grep -qaE '"grid_h":"4","grid_w":"3"' out/a/maps.safetensors || fail 'the grid of the maps is another'
+grep -qaE '"image":\{"dtype":"U8","shape":\[2,8,12,1\]' out/a/maps.safetensors || fail 'the images of the maps have other sides'
+# Attention is uniform to about 1 %: the mean distance of two centres, patches of 2 x 4 pixels in units of 12.
+uniform=$(awk 'BEGIN {
+    for (i = 0; i < 12; i++)
+        for (j = 0; j < 12; j++)
+            sum += sqrt((2 * (int(i / 3) - int(j / 3))) ^ 2 + (4 * (i % 3 - j % 3)) ^ 2) / 12
+    print sum / 12 / 13
+}')
+tr -d ' \n' <measured.json | grep -oE '"instrument":"distance",[^}]*"statistic":"mean","mean":[0-9.]*' |
+    awk -F: -v uniform="$uniform" '{ n++; far += $NF < 0.98 * uniform || $NF > 1.02 * uniform } END { exit n != 3 || far }' ||
+    fail "distances are not about $uniform"
+
+run 0 report out/a -o page.html
+grep -q '"img_size":"8x12"' page.html || fail 'the page lacks the sides of images'
+
+# Another arrangement of as many patches.
+run 0 validate data --checkpoint out/a/last.safetensors --img-size 6 16
+err_has 'pos_embed: resampled from 4 x 3 patches to 3 x 4'
+finish
