@@ -41,6 +41,12 @@ typedef struct att_option {
     const char *(*choice)(int index);
     const char *implied_by; /* the key of another option. Where that is given, this one follows from it and is not taken
                                over from a variant or a file; NULL: none */
+    /* Where no named network has a file's tensors, the nearest is named and this option is said beside that name. The
+     * text is what messages call the option, "the stem"; NULL: not such an option. */
+    const char *beside;
+    /* Tensors do not show the option, so that it must be said. The text is what messages call it, "the number of
+     * heads"; NULL: they show it, or the named network's own value is taken. */
+    const char *unseen;
     att_option_kind kind;
     bool detailed;       /* of texts: a choice may be followed by a colon and more: "se:ratio=8" */
     bool free;           /* networks that differ in it may bear the same name */

@@ -315,13 +315,6 @@ static att_status note_head(const note *n, att_claims *claims)
     return ATT_OK;
 }
 
-static att_status note_no_embed_class(const note *n, att_claims *claims)
-{
-    att_fact inverse = *n->fact;
-    inverse.numbers[0] = inverse.numbers[0] == 0;
-    return att_claims_note(n->context, n->what, "embed_class", &inverse, claims);
-}
-
 att_status att_claims_note(att_context *context, const char *what, const char *key, const att_fact *fact,
                            att_claims *claims)
 {
@@ -337,8 +330,6 @@ att_status att_claims_note(att_context *context, const char *what, const char *k
         return note_name(&n, claims);
     if (strcmp(key, "input_size") == 0)
         return note_input_size(&n, claims);
-    if (strcmp(key, "no_embed_class") == 0)
-        return note_no_embed_class(&n, claims);
     if (strcmp(key, "mean") == 0)
         return note_channels(&n, -1e3, claims->mean, &claims->has_mean);
     if (strcmp(key, "std") == 0)

@@ -120,6 +120,7 @@ typedef struct att_family {
              "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, cb@after_attn+cb_s:0-5; " \
              "attscope modules lists both",                                                                \
          .choice = att_module_choice_name,                                                                 \
+         .beside = "the module",                                                                           \
          .detailed = true,                                                                                 \
          .free = true,                                                                                     \
          ATT_OPTION_AT(type, modules)},                                                                    \

@@ -266,13 +266,13 @@ static void list_fitting(const search *s, const att_option_values *changes, cons
     }
 }
 
-/* What is said beside a residual network's name without making it another: of what was found. */
-static att_option_values said_beside(const att_option_values *found)
+/* What was found of the options that are said beside a network's name. */
+static att_option_values said_beside(const att_option_table *table, const att_option_values *found)
 {
-    static const char *const keys[] = {"modules", "stem_type", "width"};
     att_option_values beside = att_options_none();
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        att_option_copy(keys[i], found, &beside);
+    for (int i = 0; i < table->count; i++)
+        if (table->options[i].beside)
+            att_option_copy(table->options[i].key, found, &beside);
     return beside;
 }
 
@@ -292,7 +292,7 @@ static att_status find_nearest(const search *s, nearest *n)
     n->exact = n->names.length > 0;
     if (n->exact)
         return ATT_OK;
-    n->beside = said_beside(&n->found);
+    n->beside = said_beside(family_of(s->file)->options, &n->found);
     list_fitting(s, &n->beside, &n->found, &n->names);
     return ATT_OK;
 }
@@ -314,7 +314,17 @@ static void list_twins(const char *names, att_text *twins)
     }
 }
 
-static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen, const char *twins)
+/* Appends " and the number of heads": what is to be said beside the name of the nearest network. */
+static void list_unseen(const att_option_table *table, att_text *words)
+{
+    for (int i = 0; i < table->count; i++)
+        if (table->options[i].unseen)
+            att_text_append(words, " and %s", table->options[i].unseen);
+}
+
+/* unseen: as list_unseen() makes it. */
+static att_status tell_nearest(const search *s, const nearest *n, const char *why, const char *seen, const char *twins,
+                               const char *unseen)
 {
     const char *names = n->names.data;
     if (n->exact)
@@ -330,12 +340,14 @@ static att_status tell_nearest(const search *s, const nearest *n, const char *wh
                         names);
     return att_fail(s->context, ATT_ERR_NOT_FOUND,
                     "%s: %s, and no named one has these tensors (%s); name the nearest one%s", s->path, why, seen,
-                    att_option_find(family_of(s->file)->options, "num_heads") ? " and the number of heads" : "");
+                    unseen);
 }
 
 static att_status fail_nameless(const search *s)
 {
-    att_text seen = {.context = s->context}, why = {.context = s->context}, twins = {.context = s->context};
+    att_text seen = {.context = s->context}, why = {.context = s->context}, twins = {.context = s->context},
+             unseen = {.context = s->context};
+    const att_option_table *table = family_of(s->file)->options;
     const att_option_values nothing = att_options_none();
     nearest n;
     att_status status = find_nearest(s, &n);
@@ -344,13 +356,15 @@ static att_status fail_nameless(const search *s)
     else
         att_text_append(&why, "nothing says which network this is");
     if (status == ATT_OK)
-        att_options_differences(&seen, family_of(s->file)->options, &n.found, &nothing);
+        att_options_differences(&seen, table, &n.found, &nothing);
+    list_unseen(table, &unseen);
     if (status == ATT_OK && n.exact && !n.names.failed)
         list_twins(n.names.data, &twins);
-    if (status == ATT_OK && (twins.failed || n.names.failed || seen.failed || why.failed))
+    if (status == ATT_OK && (twins.failed || n.names.failed || seen.failed || why.failed || unseen.failed))
         status = att_fail_memory(s->context, 1024, "a message");
     else if (status == ATT_OK)
-        status = tell_nearest(s, &n, why.data, seen.data, twins.data ? twins.data : "");
+        status = tell_nearest(s, &n, why.data, seen.data, twins.data ? twins.data : "", unseen.data ? unseen.data : "");
+    att_text_free(&unseen);
     att_text_free(&twins);
     att_text_free(&n.names);
     att_text_free(&seen);
@@ -364,6 +378,39 @@ static void reread(const search *s, const att_family *family, const att_option_v
 {
     if (family->reread)
         family->reread(s->file, &(att_known){&s->claims.options, &s->of_file, own}, found);
+}
+
+/* Appends " but for the module, the stem or the width": how a file's network may differ from the nearest named ones. */
+static void list_beside(const att_option_table *table, att_text *words)
+{
+    const char *before = " but for ", *last = NULL;
+    for (int i = 0; i < table->count; i++) {
+        if (!table->options[i].beside)
+            continue;
+        if (last) {
+            att_text_append(words, "%s%s", before, last);
+            before = ", ";
+        }
+        last = table->options[i].beside;
+    }
+    if (last)
+        att_text_append(words, "%s%s", words->length ? " or " : before, last);
+}
+
+static att_status fail_other_tensors(const search *s, const nearest *n)
+{
+    bool by_caller = s->name_from == CALLER;
+    att_text beside = {.context = s->context};
+    if (!n->exact)
+        list_beside(family_of(s->file)->options, &beside);
+    att_status status =
+        beside.failed
+            ? att_fail_memory(s->context, 128, "a message")
+            : att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s%s%s%s, they fit %s%s",
+                       s->path, s->claims.name, by_caller ? "" : " (the name in ", by_caller ? "" : s->name_from,
+                       by_caller ? "" : ")", n->names.data, beside.data ? beside.data : "");
+    att_text_free(&beside);
+    return status;
 }
 
 /* A name stands where no name fits, and for images of any size; not where the tensors are those of another network.
@@ -380,13 +427,9 @@ static att_status check_name(const search *s, att_variant variant)
     att_options_unset(&n.found, "img_size");
     if (strcmp(att_options_text(&n.found, "modules"), "none") == 0)
         att_options_unset(&changes, "modules"); /* a module that is put onto the weights is no other network */
-    bool by_caller = s->name_from == CALLER;
     att_status status = ATT_OK;
     if (known && !fits(s->context, variant, &changes, &n.found) && !fits(s->context, variant, &n.beside, &n.found))
-        status =
-            att_fail(s->context, ATT_ERR_MISMATCH, "%s: its tensors are not those of %s%s%s%s, they fit %s%s", s->path,
-                     s->claims.name, by_caller ? "" : " (the name in ", by_caller ? "" : s->name_from,
-                     by_caller ? "" : ")", n.names.data, n.exact ? "" : " but for the module, the stem or the width");
+        status = fail_other_tensors(s, &n);
     att_text_free(&n.names);
     return status;
 }

@@ -150,8 +150,8 @@ static const att_option vit_options[] = {
     {"depth", .kind = ATT_OPTION_WHOLE, .value = "N",
      .help = "blocks; of a residual network: layers with weights, shortcuts aside", .implied_by = "layers", .low = 1,
      .high = 1024, VIT(depth)},
-    {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block", .low = 1, .high = 65536,
-     VIT(num_heads)},
+    {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block",
+     .unseen = "the number of heads", .low = 1, .high = 65536, VIT(num_heads)},
     {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
      .high = 64, VIT(mlp_ratio)},
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
@@ -239,6 +239,17 @@ static const att_idle_argument vit_idle[] = {
     {"norm_layer", "layernorm"},
     {NULL, NULL},
 };
+
+/* timm's no_embed_class is the opposite of embed_class. */
+static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
+{
+    if (strcmp(key, "no_embed_class") != 0 || fact->kind != ATT_FACT_NUMBERS || fact->count != 1 ||
+        (fact->numbers[0] != 0 && fact->numbers[0] != 1))
+        return false;
+    if (!att_options_find(options, "embed_class"))
+        att_options_set(options, "embed_class", fact->numbers[0] == 0);
+    return true;
+}
 
 static bool pools_mean(const att_vit_options *o)
 {
@@ -427,6 +438,7 @@ const att_family att_family_vit = {
     .complete = vit_complete,
     .build = vit_build_network,
     .recognise = att_vit_recognise,
+    .take_argument = take_argument,
     .reread = att_vit_reread,
     .check_unsaid = att_vit_check_unsaid,
     .regrids = att_vit_regrids,

@@ -86,7 +86,7 @@ att_value att_gates_style(const att_scope *scope, att_value x)
         return att_graph_fail(
             scope->graph, att_fail(att_graph_context(scope->graph), ATT_ERR_ARGUMENT,
                                    "the map has a single pixel in %s, which takes a deviation over pixels: images must "
-                                   "be larger (img_size), or that stage left out (attn_blocks)",
+                                   "be larger (img_size), or that stage left out (modules)",
                                    scope->path));
     att_scope_enter(scope);
     return att_global_style(scope->graph, x, 1e-5);

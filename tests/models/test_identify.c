@@ -105,6 +105,20 @@ static void positions_of_an_oblong_grid_are_told_from_a_square(void **state)
     has_class_position(p, "deit3_small_patch16_224", &flags, 0);
 }
 
+/* 50 positions: of 5 x 10 patches, or of 7 x 7 and the class token. */
+static void timm_says_that_the_class_token_has_no_position(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small();
+    att_options_set_sides(&options, "img_size", 40, 80), att_options_set(&options, "embed_class", 0);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    write_beside(
+        p, "config.json",
+        "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"img_size\": [40, 80], \"patch_size\": 8, "
+        "\"embed_dim\": 32, \"depth\": 2, \"num_heads\": 2, \"no_embed_class\": true}}");
+    has_class_position(p, NULL, NULL, 0);
+}
+
 /* 225 positions of 14 x 16 patches, as the ones of 15 x 15 that a network of the same dimensions has. */
 static void an_oblong_grid_does_not_make_another_network(void **state)
 {
@@ -521,6 +535,7 @@ int main(void)
         TEST(our_own_checkpoint_says_all),
         TEST(dimensions_come_from_tensors),
         TEST(positions_of_an_oblong_grid_are_told_from_a_square),
+        TEST(timm_says_that_the_class_token_has_no_position),
         TEST(an_oblong_grid_does_not_make_another_network),
         TEST(the_number_of_heads_must_be_given),
         TEST(a_nameless_file_lists_what_fits),
