@@ -140,7 +140,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &loaded);
     if (code == CLI_OK)
-        code = cli_classes_need(&loaded, "accuracy cannot be told");
+        code = cli_classes_need(&loaded, "it cannot be evaluated");
     if (code == CLI_OK)
         code = cli_evaluation_open(cli, &s->on, &loaded, &dataset);
     if (code == CLI_OK)

@@ -49,7 +49,7 @@ static bool is_number(const char *text)
 static void warn_of_names(cli_app *cli, int number, const char *in_data, const char *in_network, int length)
 {
     cli_warn(cli,
-             "class %d is \"%s\" in the data and \"%.*s\" in the network; the accuracy means something "
+             "class %d is \"%s\" in the data and \"%.*s\" in the network; the evaluation means something "
              "only where both are the same",
              number, in_data, length, in_network);
 }
@@ -119,7 +119,7 @@ int cli_classes_check(int network, const att_dataset *dataset)
     if (numbers_agree(network, dataset))
         return CLI_OK;
     return cli_failure(
-        "the network has %d class%s, the data %d, numbered by their sorted names: the accuracy would mean nothing; "
+        "the network has %d class%s, the data %d, numbered by their sorted names: the evaluation would mean nothing; "
         "--class-map FILE gives the network's order",
         network, network == 1 ? "" : "es", att_dataset_class_count(dataset));
 }
@@ -136,10 +136,11 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
     else if (network == found)
         compare_names(cli, loaded, dataset);
     else
-        cli_note(cli,
-                 "the network has %d class%s, the data %d; the accuracy means something only where their numbers agree "
-                 "(%s--class-map)",
-                 network, network == 1 ? "" : "es", found, coarse_advice(network, found));
+        cli_note(
+            cli,
+            "the network has %d class%s, the data %d; the evaluation means something only where their numbers agree "
+            "(%s--class-map)",
+            network, network == 1 ? "" : "es", found, coarse_advice(network, found));
     return CLI_OK;
 }
 

@@ -152,15 +152,35 @@ void cli_json_option(att_json_writer *writer, const att_option *option, const at
     }
 }
 
+/* Whether the head is the task's own, and no classifier. */
+static bool has_own_head(const char *task)
+{
+    for (int t = 0; t < att_task_count(); t++)
+        if (strcmp(att_task_at(t).name, task) == 0)
+            return att_task_at(t).head_scope != NULL;
+    return false;
+}
+
+char *cli_head_text(const att_option_values *options, char text[CLI_HEAD_TEXT])
+{
+    int classes = (int)att_options_number(options, "num_classes", 0);
+    const char *task = att_options_text(options, "task");
+    if (classes == 0)
+        snprintf(text, CLI_HEAD_TEXT, "no head");
+    else if (has_own_head(task))
+        snprintf(text, CLI_HEAD_TEXT, "task %s", task);
+    else
+        snprintf(text, CLI_HEAD_TEXT, "%d class%s", classes, classes == 1 ? "" : "es");
+    return text;
+}
+
 void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken)
 {
     const att_preprocess *own = &identity->preprocess;
-    char changes[128], classes[32] = "no classes";
-    int count = cli_identity_classes(identity);
-    if (count > 0)
-        snprintf(classes, sizeof classes, "%d class%s", count, count == 1 ? "" : "es");
+    char changes[128], head[CLI_HEAD_TEXT];
     cli_note(cli, "the checkpoint: %s, %d x %d x %d, %s; network: %s%s", identity->name, own->height, own->width,
-             own->in_chans, classes, identity->brief, name_changes(own, taken, changes, sizeof changes));
+             own->in_chans, cli_head_text(&identity->options, head), identity->brief,
+             name_changes(own, taken, changes, sizeof changes));
 }
 
 int cli_classes_need(const cli_loaded *loaded, const char *what)
@@ -168,7 +188,7 @@ int cli_classes_need(const cli_loaded *loaded, const char *what)
     if (cli_identity_classes(&loaded->identity) > 0)
         return CLI_OK;
     return cli_failure(
-        "%s: the network has no head and so no classes: %s (attscope train --initial-checkpoint gives it "
+        "%s: the network has no head: %s (attscope train --initial-checkpoint gives it "
         "a head)",
         att_tensors_path(loaded->file), what);
 }

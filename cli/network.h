@@ -18,6 +18,10 @@ bool cli_has_prefix(const char *text, const char *prefix);
 
 /* Outputs of its classifier; 0: it has none. */
 int cli_identity_classes(const att_identity *identity);
+/* Writes what a network with these options answers, "10 classes", "no head", or "task NAME" where the head is the
+ * task's own, and returns `text`. */
+enum { CLI_HEAD_TEXT = ATT_OPTION_KEY + 8 };
+char *cli_head_text(const att_option_values *options, char text[CLI_HEAD_TEXT]);
 /* "224"; "224x160", height and width, where they differ. Returns `text`. */
 enum { CLI_SIDES_TEXT = 24 };
 char *cli_sides_text(int height, int width, char text[CLI_SIDES_TEXT]);

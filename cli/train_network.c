@@ -5,7 +5,7 @@
 #include "figures.h"
 #include "network.h"
 
-enum { NONE_SAID = -1, TRAINING = 2 };
+enum { TRAINING = 2 };
 /* Options that training alone reads: flags say them, not the checkpoint. */
 static const char *const training_keys[TRAINING] = {"drop_rate", "drop_path_rate"};
 
@@ -113,19 +113,22 @@ int cli_train_network_find(cli_app *cli, train_settings *s, const char *resume, 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
 /* As many classes as the data has, which a class map may say; a training that is continued keeps its own. */
-static int settle_classes(cli_app *cli, train_settings *s, const att_dataset *data)
+static void settle_classes(cli_app *cli, train_settings *s, const att_dataset *data)
 {
-    int in_data = att_dataset_class_count(data),
-        classes = (int)att_options_number(&s->network.options, "num_classes", NONE_SAID);
+    int in_data = att_dataset_class_count(data);
     bool mapped = att_dataset_numbering(data) == ATT_NUMBERED_BY_MAP;
-    if (classes == NONE_SAID) {
-        att_options_set(&s->network.options, "num_classes", in_data);
-        cli_note(cli, "--num-classes %d, as many as %s", in_data, mapped ? "the class map names" : "the data has");
-    } else if (classes < in_data) {
-        return cli_usage("--num-classes %d, but the data has %d classes, each of which needs an output", classes,
-                         in_data);
-    }
-    return CLI_OK;
+    if (att_options_find(&s->network.options, "num_classes"))
+        return;
+    att_options_set(&s->network.options, "num_classes", in_data);
+    cli_note(cli, "--num-classes %d, as many as %s", in_data, mapped ? "the class map names" : "the data has");
+}
+
+static int check_classes(const att_model *model, const att_dataset *data)
+{
+    int in_data = att_dataset_class_count(data), classes = att_model_classes(model);
+    if (att_model_task(model).head_scope || classes >= in_data)
+        return CLI_OK;
+    return cli_usage("--num-classes %d, but the data has %d classes, each of which needs an output", classes, in_data);
 }
 
 /* What a new network and the images leave unused of each other. */
@@ -152,9 +155,9 @@ static const char *describe_modules(const att_option_values *options)
 
 static void say_network(cli_app *cli, const cli_train_network *n)
 {
-    int classes = att_model_classes(n->model);
-    cli_note(cli, "trains %s, %d x %d x %d, %d class%s, %lld parameters, %s", n->name, n->preprocess.height,
-             n->preprocess.width, n->preprocess.in_chans, classes, classes == 1 ? "" : "es",
+    char head[CLI_HEAD_TEXT];
+    cli_note(cli, "trains %s, %d x %d x %d, %s, %lld parameters, %s", n->name, n->preprocess.height,
+             n->preprocess.width, n->preprocess.in_chans, cli_head_text(att_model_options(n->model), head),
              (long long)att_graph_parameter_elements(att_model_graph(n->model)),
              describe_modules(att_model_options(n->model)));
 }
@@ -171,9 +174,10 @@ static void say_unmeasured(cli_app *cli, const att_measure *measure)
 int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *data, cli_train_network *n)
 {
     const train_measure *m = &s->measure;
-    int code = settle_classes(cli, s, data);
+    settle_classes(cli, s, data);
+    int code = cli_check(cli, att_model_create(cli->context, n->name, &s->network.options, ATT_F32, &n->model));
     if (code == CLI_OK)
-        code = cli_check(cli, att_model_create(cli->context, n->name, &s->network.options, ATT_F32, &n->model));
+        code = check_classes(n->model, data);
     if (code != CLI_OK)
         return code;
     n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);

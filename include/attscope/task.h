@@ -17,11 +17,12 @@
 extern "C" {
 #endif
 
-/* One figure of an evaluation. Events call it "eval_" and its name. */
+/* One figure of an evaluation. Events call it "eval_" and its name. A metric called "loss" is the mean of the task's
+ * loss over the evaluated images; the training loss has its unit. */
 typedef struct att_metric {
     const char *name;  /* "top1" */
     const char *label; /* for people: "top-1" */
-    const char *unit;  /* "%", "nats" */
+    const char *unit;  /* "%", "nats"; "": a number without a unit */
     bool larger_is_better;
 } att_metric;
 
@@ -30,6 +31,8 @@ enum { ATT_MAX_METRICS = 16 };
 /* What a task says about itself; texts are one line. */
 typedef struct att_task_info {
     const char *name, *help;
+    const char *head_scope;    /* of the head's parameters, "detector"; NULL: the head is the network's own classifier,
+                                  with    an output for each class */
     const att_metric *metrics; /* in the order in which figures are written */
     int metric_count;          /* 1..ATT_MAX_METRICS */
     int best;                  /* the metric that decides which epoch is best, where nobody names another */

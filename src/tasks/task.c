@@ -50,8 +50,9 @@ att_status att_task_find(att_context *context, const char *name, att_task_info *
 const att_task *att_task_of_parameter(const char *name)
 {
     for (int i = 0; i < TASKS; i++) {
-        size_t length = tasks[i]->scope ? strlen(tasks[i]->scope) : 0;
-        if (length > 0 && strncmp(name, tasks[i]->scope, length) == 0 && name[length] == '.')
+        const char *scope = tasks[i]->info.head_scope;
+        size_t length = scope ? strlen(scope) : 0;
+        if (length > 0 && strncmp(name, scope, length) == 0 && name[length] == '.')
             return tasks[i];
     }
     return NULL;

@@ -28,9 +28,8 @@ typedef struct att_task {
     void (*defaults)(att_option_values *options);
 
     /* --- head --- */
-    /* Of the head's parameters, "detector", in a network of any family. NULL: the head is the family's classifier. */
-    const char *scope;
-    /* Adds the head and its outputs to a family's network. Nodes have the head's scope. Errors: att_graph_fail(). */
+    /* Adds the head and its outputs to a family's network. Parameters of a head of its own lie in info.head_scope,
+     * which no family uses. Errors: att_graph_fail(). */
     void (*head)(att_graph *graph, const att_backbone *backbone);
 
     /* --- targets --- */
@@ -79,7 +78,7 @@ typedef struct att_task {
 att_status att_task_choose(att_context *context, const char *name, const att_task **task);
 /* *options: those of `said` (NULL: none), and every option of the task that it lacks with its default. */
 void att_task_complete(const att_task *task, const att_option_values *said, att_option_values *options);
-/* The task whose own head (att_task.scope) has a parameter called so; NULL: none. */
+/* The task whose own head (att_task_info.head_scope) has a parameter called so; NULL: none. */
 const att_task *att_task_of_parameter(const char *name);
 /* Options that the setup leaves open have their defaults. ERR_ARGUMENT where it has an option that the task lacks, or a
  * value that cannot be. */

@@ -118,7 +118,7 @@ done
 # shellcheck disable=SC2086
 run 0 train cifar --coarse-labels $small $short --experiment coarse
 run 1 validate cifar --checkpoint out/coarse/last.safetensors
-err_has "the network has 20 classes, the data 100; the accuracy means something only where their numbers agree (--coarse-labels takes CIFAR-100's 20 superclasses, --class-map)"
+err_has "the network has 20 classes, the data 100; the evaluation means something only where their numbers agree (--coarse-labels takes CIFAR-100's 20 superclasses, --class-map)"
 run 0 validate cifar --checkpoint out/coarse/last.safetensors --coarse-labels
 # shellcheck disable=SC2086
 run 2 train cifar $small $short --num-classes 7 --experiment fine

@@ -244,7 +244,7 @@ run 0 measure out/plain/last.safetensors three
 err_has 'accuracy is left out: the images have no classes, or others than the network'
 ! grep -q '"accuracy"' out/plain/measure.jsonl || fail 'an accuracy of other classes is recorded'
 run 1 measure out/plain/last.safetensors three --with accuracy,nsi
-err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the accuracy would mean nothing'
+err_has 'the network has 4 classes, the data 3, numbered by their sorted names: the evaluation would mean nothing'
 rm -f out/plain/measure*.jsonl
 
 # Images, folders and archives are measured in the order of their paths; the user names the images with maps.

@@ -210,7 +210,7 @@ pets='--seeds 1 --output out --experiment pets'
 for measure in accuracy,nsi nsi,accuracy; do
     # shellcheck disable=SC2086
     run 1 sweep pets.yaml folders $pets --measure $measure
-    err_has 'the network has 2 classes, the data 1, numbered by their sorted names: the accuracy would mean nothing'
+    err_has 'the network has 2 classes, the data 1, numbered by their sorted names: the evaluation would mean nothing'
     [ ! -e out/pets ] || fail 'a refused sweep made a folder'
 done
 for measure in '' '--measure all'; do

@@ -367,16 +367,16 @@ done
 
 # What needs no classes works on such a file; what does says so in a sentence.
 run 0 measure headless.safetensors data --with entropy
-err_has ', no classes; network: '
+err_has ', no head; network: '
 run 0 measure headless.safetensors data --maps 1 --output out --experiment headless
 err_has 'accuracy is left out: the network has no classes'
 run 0 report out/headless -o headless.html
 run 1 measure headless.safetensors data --with accuracy
-err_has 'attscope: headless.safetensors: the network has no head and so no classes: accuracy cannot be told (attscope train --initial-checkpoint gives it a head)'
+err_has 'attscope: headless.safetensors: the network has no head: accuracy cannot be told (attscope train --initial-checkpoint gives it a head)'
 run 1 validate data --checkpoint headless.safetensors
-err_has 'attscope: headless.safetensors: the network has no head and so no classes: accuracy cannot be told'
+err_has 'attscope: headless.safetensors: the network has no head: it cannot be evaluated'
 run 1 predict headless.safetensors "$here/../goldens/images/rgb.png"
-err_has 'attscope: headless.safetensors: the network has no head and so no classes: it predicts nothing'
+err_has 'attscope: headless.safetensors: the network has no head: it predicts nothing'
 run 0 inspect headless.safetensors
 out_has 'num_classes    0'
 run 0 convert headless.safetensors bare.safetensors
@@ -400,7 +400,7 @@ run 0 train data --initial-checkpoint out/tuned/last.safetensors $recipe --epoch
 err_has '--num-classes 4, as many as the data has'
 err_has 'head.weight, head.bias: re-initialised, because the file has 6 classes and the network 4'
 run 0 validate data --checkpoint out/fitted/last.safetensors
-! grep -q 'the accuracy means' stderr || fail "$command_line: advice on classes that are the same"
+! grep -q 'the evaluation means' stderr || fail "$command_line: advice on classes that are the same"
 run 0 measure out/fitted/last.safetensors data --with accuracy
 run 0 train data --resume out/fitted/last.safetensors
 printf '%s\n' 0 1 2 3 4 >five.txt
@@ -427,7 +427,7 @@ run 0 train folders --initial-checkpoint out/tuned/last.safetensors --num-classe
 for name in ants spare; do
     run 0 validate folders --checkpoint out/$name/last.safetensors
     err_has "4 images, 2 classes, numbered by the training's names"
-    ! grep -q 'the accuracy means' stderr || fail "$command_line: doubts although the names are the training's"
+    ! grep -q 'the evaluation means' stderr || fail "$command_line: doubts although the names are the training's"
     run 0 measure out/$name/last.safetensors folders --with accuracy
 done
 
@@ -457,7 +457,7 @@ run 0 predict out/whole/last.safetensors "$here/../goldens/images/420.jpg"
 err_has 'the images have colours, which are left out: the network takes grey ones'
 mkdir -p classes/a classes/b && cp "$picture" classes/a/1.jpg && cp "$picture" classes/b/1.jpg
 run 1 validate classes --checkpoint out/whole/last.safetensors
-err_has 'attscope: the network has 4 classes, the data 2, numbered by their sorted names: the accuracy would mean nothing;'
+err_has 'attscope: the network has 4 classes, the data 2, numbered by their sorted names: the evaluation would mean nothing;'
 run 1 predict out/whole/last.safetensors names
 err_has 'names'
 
