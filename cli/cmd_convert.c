@@ -8,7 +8,7 @@
 
 static const char ema_prefix[] = "ema.", suffix[] = ".safetensors";
 static const char own_metadata[] = "attscope", classes_key[] = "attscope.train.classes",
-                  origin_key[] = "attscope.origin";
+                  task_keys[] = "attscope.train.task.", origin_key[] = "attscope.origin";
 
 typedef struct choice {
     bool use_ema;
@@ -108,7 +108,7 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
         return cli_failure("no memory for the metadata");
     for (int i = 0; i < count; i++) {
         const char *key = att_tensors_metadata_key(j->file, i);
-        if (!cli_has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0)
+        if (!cli_has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0 || cli_has_prefix(key, task_keys))
             say(j, key, att_tensors_metadata(j->file, key));
     }
     if (!att_tensors_metadata(j->file, "format"))

@@ -206,6 +206,11 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
 static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded,
                            const att_dataset *dataset, att_measure *measure, att_evaluation *result)
 {
+    const att_task_info task = att_model_task(loaded->model);
+    att_option_values task_options = att_options_none();
+    att_status status = att_checkpoint_task_options(cli->context, loaded->file, &task, &task_options);
+    if (status != ATT_OK)
+        return status;
     cli_progress progress = cli_progress_to(cli, 1, 1);
     att_evaluate_options evaluate = att_evaluate_options_defaults();
     evaluate.backend = options->engine.backend;
@@ -214,11 +219,12 @@ static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cl
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
     evaluate.unlabelled = options->data.unlabelled;
+    evaluate.task_options = &task_options;
     evaluate.measure = measure;
     evaluate.stage = measure ? "measure" : "evaluate";
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;
-    att_status status = att_evaluate(loaded->model, loaded->weights, dataset, &loaded->transform, &evaluate, result);
+    status = att_evaluate(loaded->model, loaded->weights, dataset, &loaded->transform, &evaluate, result);
     cli_bar_clear(cli);
     return status;
 }

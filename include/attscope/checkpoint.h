@@ -40,6 +40,12 @@ ATT_API bool att_checkpoint_owns(const att_tensors *file, const char *name);
  * the numbers. Lives as long as `file`. */
 ATT_API const char *att_checkpoint_classes(const att_tensors *file);
 
+/* Sets the options of the task (att_task_info.options) that the file's training had; options that the file does not say
+ * stay as they are. An evaluation with them has the metrics of that training. Errors: ERR_FORMAT where a value is none
+ * that the option can have. */
+ATT_API att_status att_checkpoint_task_options(att_context *context, const att_tensors *file, const att_task_info *task,
+                                               att_option_values *options);
+
 /* The data set whose built-in class names are those of the network's outputs, where that is known; NULL: it is not, or
  * the file is a checkpoint of a training of ours, which keeps its own names. It is known where the data set has as many
  * classes as the network has outputs (`classes`), and where the metadata (ATT_CLASSES_KEY) give its name, or the name

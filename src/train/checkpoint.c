@@ -92,6 +92,33 @@ const char *att_checkpoint_classes(const att_tensors *file)
     return att_metadata_text(file, "classes");
 }
 
+/* The texts that each_task_line() (metadata.c) joined. */
+static bool store_joined(const att_option *option, const char *text, att_option_values *options)
+{
+    char first[ATT_OPTION_TEXT_BYTES];
+    const char *space = option->kind == ATT_OPTION_SIDES ? strchr(text, ' ') : NULL;
+    if (!space)
+        return att_option_store(option, &text, 1, options);
+    snprintf(first, sizeof first, "%.*s", (int)(space - text), text);
+    return att_option_store(option, (const char *const[]){first, space + 1}, 2, options);
+}
+
+att_status att_checkpoint_task_options(att_context *context, const att_tensors *file, const att_task_info *task,
+                                       att_option_values *options)
+{
+    const char *trained = att_metadata_text(file, "task.name");
+    for (int i = 0; trained && strcmp(trained, task->name) == 0 && i < task->option_count; i++) {
+        char what[ATT_OPTION_KEY + sizeof "task."], expected[ATT_OPTION_TEXT_BYTES];
+        snprintf(what, sizeof what, "task.%s", task->options[i].key);
+        const char *text = att_metadata_text(file, what);
+        if (text && !store_joined(&task->options[i], text, options))
+            return att_fail(context, ATT_ERR_FORMAT, "%s: its training's %s is \"%.40s\", expected %s",
+                            att_tensors_path(file), task->options[i].key, text,
+                            att_option_describe(&task->options[i], expected, sizeof expected));
+    }
+    return ATT_OK;
+}
+
 /* --- whose classes ------------------------------------------------------------------------------------------------ */
 
 static const char IMAGENET[] = "imagenet-1k";

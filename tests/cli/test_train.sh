@@ -274,6 +274,7 @@ cp stdout averaged.txt
 run 0 train data --initial-checkpoint out/averaged/last.safetensors $recipe --epochs 1 --output out --experiment others
 err_has 'out/averaged/last.safetensors has averaged weights too, which are not taken: attscope convert --use-ema makes a file'
 run 0 convert out/averaged/last.safetensors average.safetensors --use-ema
+grep -aq '"attscope.train.task.smoothing":"0.1"' average.safetensors || fail 'convert leaves out the options of the task'
 # shellcheck disable=SC2086
 run 0 train data --initial-checkpoint average.safetensors $recipe --epochs 1 --output out --experiment average
 ! grep -q 'averaged weights too' stderr || fail "$command_line: averaged weights beside the average"

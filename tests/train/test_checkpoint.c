@@ -138,6 +138,60 @@ static void checkpoints_tell_where_the_training_stood(void **state)
     att_tensors_close(&file);
 }
 
+static char *quoted(const char *text, char out[64])
+{
+    snprintf(out, 64, "%s", text);
+    for (char *at = out; *at; at++)
+        *at = *at == '\'' ? '"' : *at;
+    return out;
+}
+
+/* Changes a text of the header to another of the same length. */
+static void edit(const fixture *f, const char *from_text, const char *to_text)
+{
+    size_t size;
+    char path[160], from[64], to[64], *bytes = read_all(f, "run/last.safetensors", &size), *at = NULL;
+    quoted(from_text, from);
+    quoted(to_text, to);
+    for (size_t i = 0; i + strlen(from) < size && !at; i++)
+        at = memcmp(bytes + i, from, strlen(from)) == 0 ? bytes + i : NULL;
+    if (!at)
+        fail_msg("the header lacks %s", from);
+    assert_int_equal(strlen(from), strlen(to));
+    memcpy(at, to, strlen(to));
+    FILE *file = fopen(path_in(f, "run/edited.safetensors", path), "wb");
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    free(bytes);
+}
+
+static void checkpoints_tell_the_options_of_the_task(void **state)
+{
+    fixture *f = *state;
+    char output[160];
+    att_train_options options = training_in(f, output);
+    att_option_values trained = att_options_none(), found = att_options_none();
+    att_options_set(&trained, "smoothing", 0.25);
+    options.task_options = &trained;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_OK);
+    att_task_info task = att_model_task(f->model);
+    att_tensors *file = open_file(f, "run/last.safetensors");
+    assert_int_equal(att_checkpoint_task_options(f->context, file, &task, &found), ATT_OK);
+    assert_true(att_options_number(&found, "smoothing", -1) == 0.25);
+    found = att_options_none();
+    task.name = "another";
+    assert_int_equal(att_checkpoint_task_options(f->context, file, &task, &found), ATT_OK);
+    assert_int_equal(found.count, 0);
+    att_tensors_close(&file);
+    edit(f, "'attscope.train.task.smoothing':'0.25'", "'attscope.train.task.smoothing':'2.25'");
+    file = open_file(f, "run/edited.safetensors");
+    task = att_model_task(f->model);
+    assert_int_equal(att_checkpoint_task_options(f->context, file, &task, &found), ATT_ERR_FORMAT);
+    assert_message_has(
+        f, "edited.safetensors: its training's smoothing is \"2.25\", expected a number from 0 to 0.999999");
+    att_tensors_close(&file);
+}
+
 static void exports_hold_weights_only(void **state)
 {
     fixture *f = *state;
@@ -202,33 +256,6 @@ static void as_many_checkpoints_are_kept_as_asked(void **state)
 }
 
 /* The text with the quotation marks of JSON. */
-static char *quoted(const char *text, char out[64])
-{
-    snprintf(out, 64, "%s", text);
-    for (char *at = out; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
-    return out;
-}
-
-/* Changes a text of the header to another of the same length. */
-static void edit(const fixture *f, const char *from_text, const char *to_text)
-{
-    size_t size;
-    char path[160], from[64], to[64], *bytes = read_all(f, "run/last.safetensors", &size), *at = NULL;
-    quoted(from_text, from);
-    quoted(to_text, to);
-    for (size_t i = 0; i + strlen(from) < size && !at; i++)
-        at = memcmp(bytes + i, from, strlen(from)) == 0 ? bytes + i : NULL;
-    if (!at)
-        fail_msg("the header lacks %s", from);
-    assert_int_equal(strlen(from), strlen(to));
-    memcpy(at, to, strlen(to));
-    FILE *file = fopen(path_in(f, "run/edited.safetensors", path), "wb");
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    fclose(file);
-    free(bytes);
-}
-
 static void contradicting_checkpoints_are_refused(void **state)
 {
     fixture *f = *state;
@@ -313,6 +340,7 @@ int main(void)
         fixture_test(checkpoints_load_as_networks),
         fixture_test(classes_are_those_of_the_data_set_that_a_training_names),
         fixture_test(checkpoints_tell_where_the_training_stood),
+        fixture_test(checkpoints_tell_the_options_of_the_task),
         fixture_test(exports_hold_weights_only),
         fixture_test(exports_hold_what_the_network_has),
         fixture_test(as_many_checkpoints_are_kept_as_asked),
