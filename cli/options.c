@@ -566,7 +566,7 @@ static bool same_reals(const cli_reals *a, const cli_reals *b)
     return same;
 }
 
-static bool same_declared(const att_option *option, const att_option_values *a, const att_option_values *b)
+bool cli_declared_same(const att_option *option, const att_option_values *a, const att_option_values *b)
 {
     char of_a[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], of_b[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
     int count = att_option_format(option, a, of_a);
@@ -581,7 +581,7 @@ static bool same_value(const cli_option *option, const void *a, const void *b)
     if (option->kind == CLI_TEXT)
         return same_text(*(const char *const *)a, *(const char *const *)b);
     if (option->kind == CLI_DECLARED)
-        return same_declared(option->declared, a, b);
+        return cli_declared_same(option->declared, a, b);
     return option->kind == CLI_REALS ? same_reals(a, b) : memcmp(a, b, option->size) == 0;
 }
 

@@ -108,6 +108,9 @@ bool cli_options_config(const cli_table *table, const char *path, const att_yaml
 /* Whether there is an option of that name. */
 bool cli_options_have(const cli_table *table, const char *name);
 
+/* Whether both have the same value of an option, or neither has one. */
+bool cli_declared_same(const att_option *option, const att_option_values *a, const att_option_values *b);
+
 /* Once everything is stored: makes of values that are said together what commands read and files record. Prints a
  * message and returns false where they do not go together. */
 bool cli_options_complete(const cli_table *table);

@@ -283,6 +283,35 @@ static bool declares(const att_task_info *task, const char *key)
     return false;
 }
 
+/* Whether an option of `other` was given that `task` lacks; *option: which one. */
+static bool find_foreign(const train_settings *settings, const att_task_info *task, const att_task_info *other,
+                         const att_option **option)
+{
+    att_option_values defaults = att_options_none();
+    att_task_defaults(other->name, &defaults);
+    for (int i = 0; i < other->option_count; i++) {
+        *option = &other->options[i];
+        if (!declares(task, (*option)->key) && att_options_find(&settings->task, (*option)->key) &&
+            !cli_declared_same(*option, &settings->task, &defaults))
+            return true;
+    }
+    return false;
+}
+
+int cli_train_task_check(const train_settings *settings, const att_task_info *task)
+{
+    for (int t = 0; t < att_task_count(); t++) {
+        const att_task_info other = att_task_at(t);
+        const att_option *option;
+        char flag[ATT_OPTION_KEY];
+        if (!find_foreign(settings, task, &other, &option))
+            continue;
+        cli_key_to_flag(option->key, flag);
+        return cli_usage("--%s is an option of the task \"%s\", not of \"%s\"", flag, other.name, task->name);
+    }
+    return CLI_OK;
+}
+
 void cli_train_task_settle(train_settings *settings, const att_task_info *task)
 {
     att_option_values *options = &settings->task;

@@ -81,6 +81,10 @@ int cli_train_network_try(cli_app *cli, const train_settings *s, cli_train_netwo
     att_measure *measure = NULL;
     int code = cli_check(cli, build(cli, s, n, &model));
     if (code == CLI_OK) {
+        const att_task_info task = att_model_task(model);
+        code = cli_train_task_check(s, &task);
+    }
+    if (code == CLI_OK) {
         att_preprocess preprocess = att_model_preprocess(model);
         n->height = preprocess.height;
         n->width = preprocess.width;
