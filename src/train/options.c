@@ -176,14 +176,11 @@ att_status att_train_metric(att_context *context, const att_train_options *optio
         return ATT_OK;
     att_text names = {.context = context};
     for (int i = 0; i < task->metric_count; i++)
-        att_text_append(&names, "%s%s",
-                        i == 0                       ? ""
-                        : i < task->metric_count - 1 ? ", "
-                                                     : " or ",
-                        task->metrics[i].name);
+        att_text_append(&names, "%s%s", i > 0 ? ", " : "", task->metrics[i].name);
     att_status status = names.failed ? att_fail_memory(context, names.length, "the names of the metrics")
-                                     : att_fail(context, ATT_ERR_ARGUMENT, "eval_metric is \"%s\", expected %s",
-                                                options->eval_metric, names.data);
+                                     : att_fail(context, ATT_ERR_ARGUMENT,
+                                                "the task \"%s\" has no metric \"%s\" (eval_metric); there are: %s",
+                                                task->name, options->eval_metric, names.data);
     att_text_free(&names);
     return status;
 }

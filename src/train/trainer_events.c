@@ -78,12 +78,13 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
     const att_train_run *run = &trainer->run;
     att_event_field fields[FIELDS_MAX] = {
         {.name = "model", .text = att_model_name(run->model)},
+        {.name = "task", .text = trainer->task->info.name},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(run->model))},
         {.name = "train_images", .number = (double)att_dataset_count(run->data->train)},
         {.name = "listing", .text = run->listing},
         {.name = "fingerprint", .text = run->fingerprint},
     };
-    int count = 5;
+    int count = 6;
     int64_t tokens = att_model_tokens(run->model);
     if (tokens > 0)
         fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};

@@ -222,6 +222,7 @@ static att_status hear(void *user, const att_event *event)
     if (event->kind == ATT_EVENT_RUN_BEGIN) {
         assert_string_equal(field(event, "batch_size")->text, "8");
         assert_true(field(event, "tokens")->number == 5);
+        assert_string_equal(field(event, "task")->text, "classification");
     }
     if (event->kind == ATT_EVENT_STEP)
         h->step_loss[event->step - 1] = field(event, "loss")->number;
@@ -579,7 +580,8 @@ static void wrong_options_are_refused(void **state)
     options = good;
     options.eval_metric = "top3";
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "eval_metric is \"top3\", expected loss, top1 or top5");
+    assert_message_has(f,
+                       "the task \"classification\" has no metric \"top3\" (eval_metric); there are: loss, top1, top5");
     options = good;
     const att_option_values most = smoothing_of(1);
     options.task_options = &most;
