@@ -36,11 +36,16 @@ function agreeSentence(instrument) {
   const { readings, readings_agree: why } = infoOf(instrument);
   return `${readings.length === 2 ? "Both" : "All"} readings, ${readings.join(" and ")}, agree${why ? `: ${why}` : ""}`;
 }
-/* How good a network is: {instrument, statistic, title, unit}; null where no instrument says so. */
+/* The instrument that tells how good a network is, and its statistic that does; null where no instrument does. */
 const SCORE = (() => {
   const info = report.instruments.find(({ score }) => score);
-  return info ? { instrument: info.name, statistic: info.score, ...statisticInfo(info.name, info.score) } : null;
+  return info ? { instrument: info.name, statistic: info.score } : null;
 })();
+
+/* What tasks say about their metrics (att_task_info in attscope/task.h). Records of the first versions name no task:
+   they are of the first one. */
+const tasks = new Map(report.tasks.map((task) => [task.name, task]));
+const FIRST_TASK = report.tasks[0].name;
 
 /* Under names with underscores. */
 function flat(...sources) {
@@ -56,6 +61,7 @@ function trainedFacts(run) {
   if (facts.amp !== undefined) facts.precision ??= String(facts.amp) === "true" ? "bf16" : "f32";
   if (facts.data_dir !== undefined) facts.data ??= facts.data_dir;
   delete facts.data_dir;
+  facts.task ??= FIRST_TASK;
   return facts;
 }
 function measuredFacts(run) {
@@ -71,7 +77,7 @@ const runs = report.runs.map((run, index) => ({
   ...run,
   index,
   trained: trainedFacts(run),
-  facts: { ...measuredFacts(run), ...trainedFacts(run) },
+  facts: { task: FIRST_TASK, ...measuredFacts(run), ...trainedFacts(run) },
   figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
 }));
 
@@ -267,16 +273,30 @@ function plural(size, noun) {
 
 /* --- scores and seeds --------------------------------------------------------------------------------------------- */
 
-/* What an epoch's evaluation calls a statistic of the instrument that scores. */
-function evaluatedAs(statistic) {
-  return `eval_${statistic}`;
+/* {name, best, metrics: [{name, label, unit}]}; of a task that is not known here with no best metric, and its metrics
+   are called as in the records. */
+function taskOf(run) {
+  const named = (name) => ({ name, label: name, unit: "" });
+  return tasks.get(run.facts.task) ?? { name: run.facts.task, metrics: [...new Set(run.epochs.flatMap(Object.keys))]
+    .filter((key) => /^eval_(?!plain_|corrupt$)/.test(key)).map((key) => named(key.slice("eval_".length))) };
+}
+/* What an epoch's record calls a metric. */
+function evaluatedAs(metric) {
+  return `eval_${metric.name}`;
+}
+/* The metric that says how good the run's network is; undefined where its task is not known. */
+function scoreMetric(run) {
+  const { best, metrics } = taskOf(run);
+  return metrics.find(({ name }) => name === best);
 }
 /* The run's scores on images it did not train on, each with what it is of: the measured one, then the last evaluation's.
    Only those that are of the same may be compared. */
 function scoresOf(run) {
-  if (!SCORE) return [];
-  const found = [], facts = measuredFacts(run), key = evaluatedAs(SCORE.statistic);
-  const measured = run.measured_apart ? figureNamed(run, SCORE.instrument, SCORE.statistic) : undefined;
+  const metric = scoreMetric(run);
+  if (!metric) return [];
+  const found = [], facts = measuredFacts(run), key = evaluatedAs(metric);
+  const measured = run.measured_apart && SCORE?.statistic === metric.name
+    ? figureNamed(run, SCORE.instrument, SCORE.statistic) : undefined;
   if (measured) {
     const where = `of ${plural(measured.n, "image")}`;
     found.push({ score: measured.mean, where, of: `measured, ${where}${facts.split ? ` (${facts.split})` : ""}`,

@@ -2,7 +2,7 @@
 /* The runs themselves; what seeds say; figures of whole networks. */
 
 function runCard(run) {
-  const { score, where } = scoreOf(run);
+  const { score, where } = scoreOf(run), metric = scoreMetric(run);
   const done = run.epochs.at(-1)?.epoch;
   const facts = [["model", run.facts.model], ["parameters", millions(run.facts.parameters)],
     ["seed", run.facts.seed],
@@ -13,9 +13,9 @@ function runCard(run) {
     ["ended", run.end && run.end.status !== "OK" ? run.end.message || "with a failure" : undefined]];
   return element("article", { class: `card ${classOf(run)}`, "data-card": run.index },
     element("div", { class: "name" }, emblem(run), run.name),
-    SCORE ? element("p", { class: "big", "data-value": score ?? "" },
-      score === null ? "–" : `${number(score)} ${SCORE.unit}`,
-      element("small", {}, ` ${SCORE.title} ${where}`)) : null,
+    metric ? element("p", { class: "big", "data-value": score ?? "" },
+      score === null ? "–" : `${number(score)} ${metric.unit}`.trim(),
+      element("small", {}, ` ${metric.label} ${where}`)) : null,
     element("dl", {}, ...facts.filter(([, value]) => value !== undefined && value !== null)
       .flatMap(([term, value]) => [element("dt", {}, term), element("dd", {}, String(value))])));
 }
@@ -67,18 +67,25 @@ function configurationName(group) {
     .filter(Boolean).join(", ");
 }
 
+/* "top-1 %" */
+function scoreTitle(run) {
+  const metric = scoreMetric(run);
+  return metric ? `${metric.label} ${metric.unit}`.trim() : "score";
+}
+
+/* Where tasks differ, each row says what its score is. */
 function seedTable() {
   if (configurations.every((group) => distinctSeeds(group).length < 2)) return null;
+  const titles = [...new Set(runs.map(scoreTitle))], [score] = titles.length > 1 ? ["score"] : titles;
   const rows = configurations.map((group) => {
     const { of, scores } = comparableScores(group);
     const { mean, deviation } = meanAndDeviation(scores);
     return [element("td", { class: "words" }, nameOfGroup(group)),
       element("td", { class: "text" }, distinctSeeds(group).map((run) => run.facts.seed ?? "–").join(", ")),
       numberCell(mean ?? null, deviation), countCell(scores.length),
-      element("td", { class: "text words" }, of),
+      element("td", { class: "text words" }, titles.length > 1 ? `${scoreTitle(group[0])}: ${of}` : of),
       element("td", { class: "text words" }, configurationName(group) || "–")];
   });
-  const score = SCORE ? `${SCORE.title} ${SCORE.unit}` : "score";
   return scrolling(table(["configuration", "seeds", `${score}, mean ± deviation over seeds`, "seeds, n", "of",
     "settings"], rows, "headline"), "whole");
 }

@@ -1,5 +1,5 @@
 "use strict";
-/* Training: loss, scores of evaluations and learning rate over updates. */
+/* Training: loss, metrics of evaluations and learning rate over updates. */
 
 function tellValue(run, what, at, value) {
   return `${run.name}\n${what} ${number(value)}\n${at}`;
@@ -26,39 +26,60 @@ function lineKey(...entries) {
   }));
 }
 
-/* Metrics of epochs other than the loss that the scoring instrument has, too: key, title, unit. */
-function evaluatedScores(among) {
-  const statistics = SCORE ? infoOf(SCORE.instrument).statistics ?? [] : [];
-  return statistics.map(({ statistic }) => [evaluatedAs(statistic), statisticInfo(SCORE.instrument, statistic)])
-    .filter(([key]) => key !== "eval_loss" && among.some((run) => hasEpochs(run, key)));
+/* The unit of the training loss: that of the task's metric "loss". */
+function lossUnit(run) {
+  return taskOf(run).metrics.find(({ name }) => name === "loss")?.unit ?? "";
+}
+/* What a run's evaluations have. Metrics that two tasks call alike are one; losses of two tasks are not. */
+function metricsOf(run) {
+  const { name: task, metrics } = taskOf(run);
+  return metrics.filter((metric) => hasEpochs(run, evaluatedAs(metric)))
+    .map((metric) => (metric.name === "loss" ? { ...metric, task } : metric));
+}
+function hasMetric(run, metric) {
+  return metricsOf(run).some((own) => JSON.stringify(own) === JSON.stringify(metric));
+}
+/* The loss first. */
+function metricsAmong(among) {
+  const found = new Map(among.flatMap(metricsOf).map((metric) => [JSON.stringify(metric), metric]));
+  return [...found.values()].sort((a, b) => (b.name === "loss") - (a.name === "loss"));
+}
+/* "Training loss, nats"; where the runs are of several tasks, with the task. */
+function lossTitle(among, text, unit, task) {
+  return withUnit(text, unit) + (among.some((run) => taskOf(run).name !== task) ? ` (${task})` : "");
 }
 
 function trainingTable(among) {
-  const columns = [["train_loss", "train loss, nats"], ["eval_loss", "eval loss, nats"],
-    ...evaluatedScores(among).map(([key, { title, unit }]) => [key, withUnit(title, unit)]), ["lr", "learning rate"]];
-  return table(["run", "epoch", "update", ...columns.map(([, title]) => title)],
-    among.flatMap((run) => run.epochs.map((e) => [element("td", {}, run.name), countCell(e.epoch + 1), countCell(e.step),
-      ...columns.map(([name]) => numberCell(e[name]))])));
+  const metrics = metricsAmong(among), units = new Set(among.map(lossUnit));
+  const titles = [withUnit("train loss", units.size === 1 ? [...units][0] : ""), ...metrics.map(({ task, label, unit }) =>
+    (task ? lossTitle(among, "eval loss", unit, task) : withUnit(label, unit))), "learning rate"];
+  return table(["run", "epoch", "update", ...titles], among.flatMap((run) => run.epochs.map((e) =>
+    [element("td", {}, run.name), countCell(e.epoch + 1), countCell(e.step), numberCell(e.train_loss),
+      ...metrics.map((metric) => numberCell(hasMetric(run, metric) ? e[evaluatedAs(metric)] : undefined)),
+      numberCell(e.lr)])));
 }
 
-function lossCharts(among, log) {
-  const evaluated = among.filter((run) => hasEpochs(run, "eval_loss"));
-  const strides = [...new Set(among.map((run) => run.steps.stride).filter((stride) => stride > 1))];
+function lossChart(among, task, own, log) {
+  const strides = [...new Set(own.map((run) => run.steps.stride).filter((stride) => stride > 1))];
   const thinned = strides.length ? ` Of long trainings every ${strides.join("th or ")}th logged step is drawn.` : "";
-  const charts = [chart({
-    title: "Training loss, nats", xLabel: "update", fromZero: true, log,
+  return chart({
+    title: lossTitle(among, "Training loss", lossUnit(own[0]), task), xLabel: "update", fromZero: true, log,
     key: lineKey(["faint", "each step"], ["", "an epoch's mean"]),
     caption: `Of the training's own images, augmented, while the weights move.${thinned}`,
-    series: among.flatMap((run) => [stepSeries(run, "loss", "train loss", true),
+    series: own.flatMap((run) => [stepSeries(run, "loss", "train loss", true),
       epochSeries(run, "train_loss", "train loss, mean")]),
-  })];
-  if (evaluated.length)
-    charts.push(chart({
-      title: "Evaluation loss, nats", xLabel: "update", fromZero: true, log, key: lineKey(["", "after each epoch"]),
-      caption: "Of evaluation images as they are, with the weights at rest.",
-      series: evaluated.map((run) => epochSeries(run, "eval_loss", "evaluation loss")),
-    }));
-  return charts;
+  });
+}
+function metricChart(among, metric, log) {
+  const { task, label, unit } = metric;
+  return chart({
+    title: task ? lossTitle(among, "Evaluation loss", unit, task)
+      : withUnit(`${capital(label)} of evaluation images`, unit),
+    xLabel: "update", fromZero: true, log, most: mostOf(unit), key: lineKey(["", "after each epoch"]),
+    caption: task ? "Of evaluation images as they are, with the weights at rest." : null,
+    series: among.filter((run) => hasMetric(run, metric))
+      .map((run) => epochSeries(run, evaluatedAs(metric), task ? "evaluation loss" : label)),
+  });
 }
 
 /* A training of fewer updates than it logs one of has epochs only. */
@@ -68,27 +89,17 @@ function rateSeries(run) {
 }
 
 function trainingCharts(among, log) {
-  const key = SCORE ? evaluatedAs(SCORE.statistic) : null;
-  const scored = among.filter((run) => key && hasEpochs(run, key));
-  const charts = lossCharts(among, log);
-  if (scored.length)
-    charts.push(chart({
-      title: `${capital(SCORE.title)}, ${SCORE.unit} of evaluation images`, xLabel: "update", fromZero: true, log,
-      most: mostOf(SCORE.unit), key: lineKey(["", "after each epoch"]),
-      series: scored.map((run) => epochSeries(run, key, SCORE.title)),
-    }));
-  charts.push(chart({
-    title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log, key: lineKey(["", "of the update"]),
-    series: among.map(rateSeries),
-  }));
-  return charts;
+  return [...d3.groups(among, (run) => taskOf(run).name).map(([task, own]) => lossChart(among, task, own, log)),
+    ...metricsAmong(among).map((metric) => metricChart(among, metric, log)),
+    chart({ title: "Learning rate", xLabel: "update", fromZero: true, zero: true, log,
+      key: lineKey(["", "of the update"]), series: among.map(rateSeries) })];
 }
 
 function trainingSection() {
   const among = runs.filter((run) => run.steps.step.length || run.epochs.length);
   const place = element("div", { class: "charts" });
   const show = (log) => place.replaceChildren(...trainingCharts(among, log));
-  const part = section("training", "Training", "Loss, accuracy and learning rate over updates of the weights.",
+  const part = section("training", "Training", "Loss, metrics of evaluations and learning rate over updates of the weights.",
     scaleChoice(false, show));
   show(false);
   part.append(place, valueTable(() => trainingTable(among)));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <attscope/measure.h>
+#include <attscope/task.h>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -236,6 +237,40 @@ static void write_instruments(att_json_writer *json)
     att_json_end_array(json);
 }
 
+static void write_metric(att_json_writer *json, const att_metric *metric)
+{
+    att_json_begin_object(json);
+    att_json_key(json, "name");
+    att_json_string(json, metric->name);
+    att_json_key(json, "label");
+    att_json_string(json, metric->label);
+    att_json_key(json, "unit");
+    att_json_string(json, metric->unit);
+    att_json_end_object(json);
+}
+
+/* [{name, best, metrics: [{name, label, unit}]}]; the first is the task of records that name none. */
+static void write_tasks(att_json_writer *json)
+{
+    att_json_key(json, "tasks");
+    att_json_begin_array(json);
+    for (int t = 0; t < att_task_count(); t++) {
+        const att_task_info task = att_task_at(t);
+        att_json_begin_object(json);
+        att_json_key(json, "name");
+        att_json_string(json, task.name);
+        att_json_key(json, "best");
+        att_json_string(json, task.metrics[task.best].name);
+        att_json_key(json, "metrics");
+        att_json_begin_array(json);
+        for (int i = 0; i < task.metric_count; i++)
+            write_metric(json, &task.metrics[i]);
+        att_json_end_array(json);
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
+}
+
 /* A run is called by its folder's last part; where two would share it, by the folder. */
 static const char *name_of(const report *r, int index)
 {
@@ -334,6 +369,7 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
     att_json_key(json, "title");
     att_json_string(json, options->title);
     write_instruments(json);
+    write_tasks(json);
     att_json_key(json, "runs");
     att_json_begin_array(json);
     for (int i = 0; i < r->count; i++) {

@@ -85,6 +85,14 @@ static void the_page_has_every_figure_of_a_run(void **state)
         assert_string_equal(json_string_value(json_object_get(json_array_get(listed, (size_t)i), "formula")),
                             att_instrument_at(i).formula);
 
+    const att_task_info task = att_task_at(0);
+    const json_t *told = json_array_get(json_object_get(data, "tasks"), 0), *metrics = json_object_get(told, "metrics");
+    assert_string_equal(json_string_value(json_object_get(told, "best")), task.metrics[task.best].name);
+    assert_int_equal(json_array_size(metrics), task.metric_count);
+    for (int i = 0; i < task.metric_count; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(metrics, (size_t)i), "unit")),
+                            task.metrics[i].unit);
+
     const json_t *maps = json_object_get(run, "maps");
     assert_int_equal(json_integer_value(json_object_get(maps, "count")), FIXTURE_IMAGES);
     assert_int_equal(json_array_size(json_object_get(maps, "nodes")), FIXTURE_DEPTH);

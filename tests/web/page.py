@@ -510,6 +510,36 @@ def read_counts(page):
     check(ticks and all(tick.isdigit() for tick in ticks), f"ticks of updates: {ticks}")
 
 
+def read_tasks(browser):
+    """Titles and units are those of the task's metrics; metrics of a task that this build lacks have their names alone."""
+    counted = os.path.join(folder, "counted")
+    shutil.copytree(os.path.join(folder, "plain-1"), counted)
+    os.remove(os.path.join(counted, "measure.jsonl"))
+    path = os.path.join(counted, "metrics.jsonl")
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    for event in lines:
+        if event["event"] == "run_begin":
+            event["task"] = "unheard"
+        if event["event"] == "epoch":
+            event["eval_mae"] = event.pop("eval_top1")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(event) + "\n" for event in lines)
+    page = browser.open(report(["plain-1", "counted"], "tasks.html"))
+    check(not page.complaints(), f"tasks: {page.complaints()}")
+    titles = page.evaluate("[...document.querySelectorAll('#training figure h3')].map(title => title.textContent)")
+    wanted = ["Training loss, nats (classification)", "Training loss (unheard)",
+              "Evaluation loss, nats (classification)", "Evaluation loss (unheard)",
+              "Top-1 of evaluation images, %", "Top-5 of evaluation images, %", "Top5 of evaluation images",
+              "Mae of evaluation images", "Learning rate"]
+    check(titles == wanted, f"charts of two tasks: {titles}")
+    page.evaluate(READ_TABLES)
+    heads = page.evaluate("[...document.querySelectorAll('#training th')].map(head => head.textContent)")
+    check(len(set(heads)) == len(heads) and "top-1, %" in heads and "mae" in heads, f"columns of two tasks: {heads}")
+    scores = page.evaluate("[...document.querySelectorAll('.card')].map(card => card.querySelector('.big')?.textContent)")
+    check("top-1" in scores[0] and scores[1] is None, f"scores of two tasks: {scores}")
+
+
 def read_little(browser):
     """Runs that have almost nothing: a training just begun, figures without numbers."""
     os.makedirs(os.path.join(folder, "begun"))
@@ -1211,6 +1241,7 @@ def read(browser):
     read_repeated_seed(browser)
     read_few_updates(browser)
     read_measured_beside_trained(browser)
+    read_tasks(browser)
     read_little(browser)
     read_placed(browser)
     read_sweep(browser)
