@@ -9,13 +9,21 @@
 
 /* --- which cases there are ---------------------------------------------------------------------------------------- */
 
-/* Names with a pretrained tag and deprecated ones are of networks for ImageNet. */
-static int img_size_of(const char *model)
+static double longer(double height, double width)
+{
+    return height > width ? height : width;
+}
+
+/* Of an image, in pixels. Names with a pretrained tag and deprecated ones are of networks for ImageNet. */
+static double longer_side(const char *model, const att_option_values *network)
 {
     enum { IMAGENET = 224 };
+    const att_option_value *sides = att_options_find(network, "img_size");
+    if (sides)
+        return longer(sides->numbers[0], sides->numbers[sides->count - 1]);
     for (int i = 0; i < att_model_count(); i++)
         if (strcmp(att_model_at(i).name, model) == 0)
-            return att_model_at(i).height;
+            return longer(att_model_at(i).height, att_model_at(i).width);
     return IMAGENET;
 }
 
@@ -25,7 +33,7 @@ void bench_case_of(const bench_settings *s, const char *model, const char *modul
     *made = (bench_case){.model = model, .network = s->network.options, .training = training};
     if (*modules && !att_options_find(&made->network, "modules"))
         att_options_set_text(&made->network, "modules", modules);
-    double size = att_options_number(&made->network, "img_size", img_size_of(model));
+    double size = longer_side(model, &made->network);
     made->batch_size = s->measure.batch_size ? s->measure.batch_size : size < SMALL_IMAGE ? MANY : FEW;
 }
 

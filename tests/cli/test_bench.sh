@@ -27,6 +27,14 @@ awk -F '[:,]' '/"timed_seconds"/ { limit = 2 * $2; sum = 0; cases++ }
     /^ *\]/ { if (!(sum > 0 && sum <= limit * 1.001)) bad = 1 }
     END { exit bad || cases != 2 }' bench.json || fail "the profile's seconds are not part of the runs'"
 
+# A run has 128 images only where both sides are below 64 pixels.
+oblong='--model vit_tiny_patch16_224 --patch-size 8 --depth 1 --embed-dim 16 --num-heads 1 --repeats 1 --warmup 1 --threads 2'
+for case in '8 56:128' '8 64:32' '64 8:32'; do
+    # shellcheck disable=SC2086
+    run 0 bench $oblong --img-size ${case%:*} --filter '*/infer' --json oblong.json
+    grep -q "\"infer_batch_size\": ${case#*:}," oblong.json || fail "images of ${case%:*} do not come ${case#*:} at a time"
+done
+
 # Sweeps have every point that was asked for, in the table and as JSON.
 count() { # PATTERN FILE
     grep -cE "$1" "$2" || true
