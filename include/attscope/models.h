@@ -163,7 +163,10 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
 
 /* Copies every parameter from the file (F32, F16, BF16, F64 are converted). All missing, extra and mis-shaped tensors
  * are listed in one message (ERR_MISMATCH); weights are then unchanged. A position embedding for another grid of
- * patches (img_size) is resampled as timm does, bicubically with antialiasing, and the log says so. */
+ * patches (img_size) is resampled as timm does, bicubically with antialiasing, and the log says so. The file's own grid
+ * is the one that its metadata say, or the files beside it where the model's options are those of att_model_identify();
+ * where nothing says it, a file with as many positions as the model has the model's grid, and others a square one or,
+ * without a square number of patches, one of the model's proportions. */
 ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* A head that was left as it was. */

@@ -131,15 +131,16 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * replaced in one step. With no epochs, last.safetensors holds the weights as they were given.
  *
  * Events: ATT_EVENT_RUN_BEGIN (model, task, parameters, train_images, listing (att_dataset_listing() of these),
- * fingerprint and the settings as texts; its epoch and step say where a resumed training goes on, so that a log can
- * drop what it has beyond); ATT_EVENT_STEP (loss, lr, grad_norm, images_per_second, wait_share; loss is the mean over
- * the update's images, and all concern that update); ATT_EVENT_EPOCH (train_loss, the task's metrics as eval_loss,
- * eval_top1, .., lr, images_per_second, wait_share; the eval_ ones are of the averaged weights where there are any, and
- * eval_plain_loss, .. are added then; left out where nothing is evaluated; with skip_corrupt also train_corrupt and
- * eval_corrupt, how many images were replaced and left out); ATT_EVENT_WARNING for each image that cannot be decoded,
- * once in a call (message, which names it and why; set: "train", "eval"); ATT_EVENT_MEASURE (split = "train", images,
- * without accuracy where images are mixed; the figures of one update's images before that update, at the step that it
- * made); ATT_EVENT_RUN_END (status, message). Nothing is emitted before all arguments were found good.
+ * fingerprint, tokens of the network's attention where it has any, and the settings as texts; its epoch and step say
+ * where a resumed training goes on, so that a log can drop what it has beyond); ATT_EVENT_STEP (loss, lr, grad_norm,
+ * images_per_second, wait_share; loss is the mean over the update's images, and all concern that update);
+ * ATT_EVENT_EPOCH (train_loss, the task's metrics as eval_loss, eval_top1, .., lr, images_per_second, wait_share; the
+ * eval_ ones are of the averaged weights where there are any, and eval_plain_loss, .. are added then; left out where
+ * nothing is evaluated; with skip_corrupt also train_corrupt and eval_corrupt, how many images were replaced and left
+ * out); ATT_EVENT_WARNING for each image that cannot be decoded, once in a call (message, which names it and why; set:
+ * "train", "eval"); ATT_EVENT_MEASURE (split = "train", images, without accuracy where images are mixed; the figures of
+ * one update's images before that update, at the step that it made); ATT_EVENT_RUN_END (status, message). Nothing is
+ * emitted before all arguments were found good.
  *
  * A resumed training gives the bits of one that never stopped: weights, optimiser, average, losses in the log. What
  * must agree for that is in the checkpoint; ERR_MISMATCH names the first difference.

@@ -23,8 +23,8 @@ const att_instrument att_instrument_distance = {
              .formula = "D = (1/N) sum_i sum_{j != i} a_ij |p_i - p_j|, i and j over the N tokens of the grid",
              .source = "Hyeon-Woo et al., ICCV 2023",
              .reading = "p is the centre of a token's patch, in units of the image's longer side; mean: a_ij as it is, "
-                        "so that mass on the class token and "
-                        "on itself counts as distance 0; renormalised: a_ij over the mass on other grid tokens"},
+                        "so that mass on the class token and on itself counts as distance 0; renormalised: a_ij over "
+                        "the mass on other grid tokens"},
     .ask = ask,
     .observe = observe,
 };
