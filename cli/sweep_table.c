@@ -108,7 +108,41 @@ static void format_seeds(const att_sweep_setting *s, char *text, size_t size)
             snprintf(text + length, size - (size_t)length, "%s%llu", i ? "," : "", (unsigned long long)s->seeds[i]);
 }
 
-enum { NAME, RUNS, SEEDS, PARAMETERS, SECONDS, COLUMNS };
+enum { NAME, RUNS, SEEDS, PARAMETERS, SECONDS, SCORE, COLUMNS };
+
+/* Whether an instrument measured the metric by which the setting's task is judged. */
+static bool is_score_measured(const att_sweep *sweep, int setting, const att_metric *metric)
+{
+    for (int i = 0; i < att_instrument_count(); i++) {
+        att_instrument_info info = att_instrument_at(i);
+        if (info.score && strcmp(info.score, metric->name) == 0 &&
+            att_sweep_figure_find(sweep, setting, info.name, "", info.score).count > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Scores that nothing was measured of stand beside the settings, as the trainings evaluated them. */
+static bool shows_scores(const att_sweep *sweep)
+{
+    for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
+        const att_metric *metric = att_sweep_setting_at(sweep, i).metric;
+        if (metric && !is_score_measured(sweep, i, metric))
+            return true;
+    }
+    return false;
+}
+
+/* "91.5 ± 0.3 % top-1" */
+static void format_score(const att_sweep_setting *s, char text[256])
+{
+    char spread[CELL];
+    format_spread(s->score, s->score_deviation, spread, sizeof spread);
+    if (s->metric)
+        snprintf(text, 256, "%s%s%s %s", spread, *s->metric->unit ? " " : "", s->metric->unit, s->metric->label);
+    else
+        snprintf(text, 256, "-");
+}
 
 static void format_setting(const att_sweep *sweep, int setting, int column, char text[256])
 {
@@ -123,17 +157,20 @@ static void format_setting(const att_sweep *sweep, int setting, int column, char
         format_seeds(&s, text, 256);
     else if (column == PARAMETERS)
         snprintf(text, 256, isnan(s.parameters) ? "-" : "%.0f", s.parameters);
-    else
+    else if (column == SECONDS)
         format_spread(s.seconds, s.seconds_deviation, text, 256);
+    else
+        format_score(&s, text);
 }
 
 /* A row a setting. */
 static void print_settings(const att_sweep *sweep)
 {
-    static const char *const labels[COLUMNS] = {"setting", "runs, n", "seeds", "parameters", "seconds of training"};
-    int widths[COLUMNS];
+    static const char *const labels[COLUMNS] = {
+        "setting", "runs, n", "seeds", "parameters", "seconds of training", "last evaluation"};
+    int widths[COLUMNS], columns = shows_scores(sweep) ? COLUMNS : SCORE;
     char text[256];
-    for (int c = 0; c < COLUMNS; c++) {
+    for (int c = 0; c < columns; c++) {
         widths[c] = width_of(labels[c]);
         for (int i = 0; i < att_sweep_setting_count(sweep); i++) {
             format_setting(sweep, i, c, text);
@@ -141,7 +178,7 @@ static void print_settings(const att_sweep *sweep)
         }
     }
     for (int i = -1; i < att_sweep_setting_count(sweep); i++) {
-        for (int c = 0; c < COLUMNS; c++) {
+        for (int c = 0; c < columns; c++) {
             if (i >= 0)
                 format_setting(sweep, i, c, text);
             (c == NAME ? print_left : print_right)(i < 0 ? labels[c] : text, widths[c]);

@@ -57,6 +57,20 @@ function measuredColumns(settings) {
   ];
 }
 
+/* The metric by which a setting's task is judged; undefined where no training evaluated it. */
+function settingMetric({ task, metric }) {
+  return tasks.get(task)?.metrics.find(({ name }) => name === metric);
+}
+/* Columns of scores as the trainings evaluated them last, where no instrument measured them: one a metric. */
+function scoreColumns(settings) {
+  const isScored = (setting) => SCORE?.statistic === setting.metric &&
+    setting.figures.some((f) => f.instrument === SCORE.instrument && f.statistic === SCORE.statistic && f.n > 0);
+  if (!settings.some((setting) => settingMetric(setting) && !isScored(setting))) return [];
+  return [...new Set(settings.map(settingMetric).filter(Boolean))].map((metric) =>
+    [`${withUnit(metric.label, metric.unit)}, last evaluation`, (setting) =>
+      (settingMetric(setting) === metric ? numberCell(setting.score, setting.score_deviation) : numberCell(null))]);
+}
+
 function settingRow(setting, reading, columns) {
   return [element("td", {}, setting.setting), element("td", { class: "text" }, setting.seeds.join(", ")),
     countCell(setting.n), countCell(setting.parameters, millions),
@@ -78,7 +92,7 @@ function settingsSection() {
   const part = section("settings", "Settings",
     "Mean ± standard deviation (n − 1) over the n runs of a setting, which differ in the seed only; a run’s figure is " +
     "its mean over images.");
-  const columns = measuredColumns(settings), readings = settingReadings(settings);
+  const columns = [...scoreColumns(settings), ...measuredColumns(settings)], readings = settingReadings(settings);
   part.append(...[scrolling(table(["setting", "seeds", "runs, n", "parameters", "seconds of training",
     ...columns.map(([title]) => title)],
   settings.flatMap((setting) => readings.map((reading) => settingRow(setting, reading, columns))),

@@ -15,6 +15,7 @@
 #include <attscope/data.h>
 #include <attscope/event.h>
 #include <attscope/json.h>
+#include <attscope/task.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,6 +52,9 @@ typedef struct att_sweep_setting {
     const uint64_t *seeds;             /* of each */
     double parameters;                 /* of the network; NaN where the training does not say */
     double seconds, seconds_deviation; /* of training, over runs */
+    const char *task;                  /* of the trainings; NULL where they say none that is known */
+    const att_metric *metric;          /* the task's best one; NULL where no training evaluated it */
+    double score, score_deviation;     /* that metric after the last evaluated epoch, over runs; NaN: none */
     int figure_count;
 } att_sweep_setting;
 

@@ -1,6 +1,7 @@
 #include <attscope/sweep.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <attscope/measure.h>
@@ -16,7 +17,9 @@ typedef struct setting {
     int runs;
     uint64_t *seeds;
     double parameters;
-    att_spread seconds;
+    att_spread seconds, score;
+    const char *task;
+    const att_metric *metric;
     att_measurement *figures;
     int figure_count;
 } setting;
@@ -55,6 +58,29 @@ static double seconds_of(const att_report_run *run)
     return all;
 }
 
+/* Of the run's training. Records of the first versions name no task: they are of the first one. */
+static bool find_task(const att_report_run *run, att_task_info *task)
+{
+    const char *name = json_string_value(json_object_get(run->begin, "task"));
+    for (int t = 0; run->begin && t < att_task_count(); t++) {
+        *task = att_task_at(t);
+        if (!name || strcmp(task->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The metric after the last epoch that was evaluated; NaN: none was. */
+static double score_of(const att_report_run *run, const att_metric *metric)
+{
+    char key[64];
+    double score = NAN;
+    snprintf(key, sizeof key, "eval_%s", metric->name);
+    for (int i = run->epochs.count - 1; i >= 0 && isnan(score); i--)
+        score = number_of(run->epochs.records[i], key);
+    return score;
+}
+
 /* Of a checkpoint on a data set: what was seen while training is of moving weights. */
 static const att_measurement *figure_of(const att_report_run *run, const att_measurement *wanted)
 {
@@ -83,6 +109,20 @@ static att_status out_of_memory(const att_sweep *sweep)
     return att_fail_memory(sweep->context, sizeof(setting), "a sweep's figures");
 }
 
+/* Runs of one setting have one task; where records say otherwise, it is the first one's. */
+static void add_score(setting *s, const att_report_run *run)
+{
+    att_task_info task;
+    if (!find_task(run, &task) || (s->task && strcmp(s->task, task.name) != 0))
+        return;
+    s->task = task.name;
+    double score = score_of(run, &task.metrics[task.best]);
+    if (isnan(score))
+        return;
+    s->metric = &task.metrics[task.best];
+    att_spread_add(&s->score, score);
+}
+
 static att_status name_settings(att_sweep *sweep, const att_sweep_member *members, int count)
 {
     sweep->settings = att_arena_allocate(&sweep->arena, ((size_t)count + 1) * sizeof *sweep->settings);
@@ -102,6 +142,7 @@ static att_status name_settings(att_sweep *sweep, const att_sweep_member *member
             sweep->setting_count++;
         }
         s->seeds[s->runs++] = members[i].seed;
+        add_score(s, members[i].run);
         if (members[i].run->epochs.count > 0)
             att_spread_add(&s->seconds, seconds_of(members[i].run));
         double parameters = number_of(members[i].run->begin, "parameters");
@@ -326,6 +367,10 @@ att_sweep_setting att_sweep_setting_at(const att_sweep *sweep, int index)
                                .parameters = s->parameters,
                                .seconds = att_spread_mean(&s->seconds),
                                .seconds_deviation = att_spread_deviation(&s->seconds),
+                               .task = s->task,
+                               .metric = s->metric,
+                               .score = att_spread_mean(&s->score),
+                               .score_deviation = att_spread_deviation(&s->score),
                                .figure_count = s->figure_count};
 }
 
@@ -405,6 +450,10 @@ static void write_setting(att_json_writer *json, const setting *s)
     write_number(json, "parameters", s->parameters);
     write_number(json, "seconds", att_spread_mean(&s->seconds));
     write_number(json, "seconds_deviation", att_spread_deviation(&s->seconds));
+    write_text(json, "task", s->task);
+    write_text(json, "metric", s->metric ? s->metric->name : NULL);
+    write_number(json, "score", att_spread_mean(&s->score));
+    write_number(json, "score_deviation", att_spread_deviation(&s->score));
     att_json_key(json, "figures");
     att_json_begin_array(json);
     for (int i = 0; i < s->figure_count; i++)

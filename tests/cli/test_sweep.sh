@@ -109,6 +109,7 @@ run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --s
 # --- two settings with two seeds make a table and a folder
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out --json result.json
 out_has '  setting         runs, n  seeds  parameters  seconds of training'
+! grep -q 'last evaluation' stdout || fail 'accuracy stands in the table twice'
 out_has '  broadcast=none        2    1,2        7028  '
 out_has '  broadcast=cb_s        2    1,2        7060  '
 # Figures are to the right of their column: a heading, and what stands below it, end where the next begins.
@@ -219,6 +220,7 @@ for measure in '' '--measure all'; do
         run 0 sweep pets.yaml folders $pets $measure
         err_has 'pets is measured without accuracy: the network has 2 classes, the images 1'
         ! grep -q '^accuracy' stdout || fail "$command_line: an accuracy of other classes"
+        grep -qE '  last evaluation$' stdout && grep -qE '[0-9] % top-1$' stdout || fail "$command_line: no score"
     done
     err_has ': done already'
 done

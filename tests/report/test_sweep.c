@@ -56,10 +56,10 @@ static void write_run(const scratch *self, int i)
     snprintf(folder, sizeof folder, "run%d", i);
     snprintf(text, sizeof text,
              BEGIN
-             "{\"event\":\"epoch\",\"epoch\":0,\"step\":6,\"seconds\":%s}\n"
-             "{\"event\":\"epoch\",\"epoch\":1,\"step\":12,\"seconds\":1}\n"
+             "{\"event\":\"epoch\",\"epoch\":0,\"step\":6,\"seconds\":%s,\"eval_top1\":1}\n"
+             "{\"event\":\"epoch\",\"epoch\":1,\"step\":12,\"seconds\":1,\"eval_top1\":%d}\n"
              "{\"event\":\"run_end\",\"epoch\":2,\"step\":12,\"seconds\":2,\"status\":\"OK\"}\n",
-             number(made[i].seconds - 2, numbers[0]));
+             number(made[i].seconds - 2, numbers[0]), 50 + 10 * i);
     write_text(self, folder, "metrics.jsonl", text);
     snprintf(
         text, sizeof text,
@@ -105,6 +105,10 @@ static void figures_are_averaged_over_the_runs_of_a_setting(void **state)
     assert_int_equal(a.figure_count, 3); /* no single heads */
     near(a.seconds, 12);
     near(a.seconds_deviation, 2);
+    assert_string_equal(a.metric->name, "top1"); /* of the first task, as the records name none */
+    near(a.score, 60);
+    near(a.score_deviation, 10);
+    near(b.score, 90);
     att_measurement top1 = att_sweep_figure_find(sweep, 0, "accuracy", "", "top1");
     near(top1.mean, 92);
     near(top1.deviation, 2);
