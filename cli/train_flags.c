@@ -136,14 +136,25 @@ static const char *choose_schedule(int index)
     return index < att_schedule_count() ? att_schedule_at(index).name : NULL;
 }
 
-/* The metrics of all tasks. */
+/* Whether one of the first `count` tasks has a metric of that name. */
+static bool is_metric_of_first(int count, const char *name)
+{
+    for (int t = 0; t < count; t++) {
+        const att_task_info task = att_task_at(t);
+        if (att_task_metric(&task, name) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* The metrics of all tasks, each name once. */
 static const char *choose_metric(int index)
 {
     for (int t = 0; t < att_task_count(); t++) {
         const att_task_info task = att_task_at(t);
-        if (index < task.metric_count)
-            return task.metrics[index].name;
-        index -= task.metric_count;
+        for (int i = 0; i < task.metric_count; i++)
+            if (!is_metric_of_first(t, task.metrics[i].name) && index-- == 0)
+                return task.metrics[i].name;
     }
     return NULL;
 }
@@ -345,8 +356,7 @@ static const cli_option file_options[] = {
     {"config", .letter = 'c', .kind = CLI_TEXT, .value = "FILE",
      .help = "YAML file of these options; the command line wins", CLI_AT(train_files, config), .once = true},
     {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE",
-     .help =
-         "weights to start from; the classifier is re-initialised where the class count differs or the file has none",
+     .help = "weights to start from; the head is initialised where the file has none for the task or other classes",
      CLI_AT(train_files, initial_checkpoint)},
     {"resume", .kind = CLI_TEXT, .value = "FILE",
      .help = "checkpoint to continue in its folder, with the args.yaml beside it; auto: the experiment's last",
@@ -378,7 +388,7 @@ static const cli_option run_options[] = {
          "a resume the checkpoint's SIZE",
      RECIPE(memory), .open = true},
     {"eval-metric", .kind = CLI_TEXT, .value = "NAME",
-     .help = "the metric that decides which epoch is best; without it the task's own", .choice = choose_metric,
+     .help = "the task's metric that decides which epoch is best; without it the task chooses", .choice = choose_metric,
      RECIPE(eval_metric)},
     {"log-interval", .kind = CLI_INT, .value = "N", .help = "updates between two lines of the log",
      RECIPE(log_interval), .low = 1, .high = 1e9},
