@@ -97,7 +97,7 @@ typedef struct bench_row {
 
 /* Instants of a start, seconds from a fixed one, the same in parent and child. */
 typedef struct bench_instants {
-    double begun, context, loaded, ready, image, first, second;
+    double begun, context, loaded, image, first, second;
 } bench_instants;
 
 /* Of a module on a network beside the same without it, and what it took alone. */

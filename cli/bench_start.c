@@ -17,15 +17,14 @@ static double now(void)
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
 /* Image to answer; *read is the instant when it was decoded, *done when its answer was there. */
-static int predict(cli_app *cli, const char *path, const cli_loaded *loaded, att_predictor *predictor, double *read,
-                   double *done)
+static int predict(cli_app *cli, const char *path, const cli_loaded *loaded, double *read, double *done)
 {
     att_batch outputs;
     att_image image = {0};
-    int code = cli_check(cli, att_image_read(cli->context, path, loaded->transform.channels, NULL, &image));
+    int code = cli_check(cli, att_image_read(cli->context, path, loaded->identity->preprocess.in_chans, NULL, &image));
     *read = now();
     if (code == CLI_OK)
-        code = cli_check(cli, att_predictor_image(predictor, &image, &outputs));
+        code = cli_check(cli, att_network_run_images(loaded->network, &image, 1, &outputs));
     *done = now();
     att_image_free(cli->context, &image);
     return code;
@@ -33,19 +32,9 @@ static int predict(cli_app *cli, const char *path, const cli_loaded *loaded, att
 
 static int answer(const bench_call *call, const cli_loaded *loaded, bench_instants *instants)
 {
-    const cli_engine *engine = &call->settings->engine;
-    att_predictor *predictor = NULL;
-    int code = cli_check(call->cli, att_predictor_create(loaded->model, loaded->weights, &loaded->transform,
-                                                         engine->backend, cli_engine_precision(engine), &predictor));
-    if (code != CLI_OK)
-        return code;
-    instants->ready = now();
     double again;
-    code = predict(call->cli, call->operands[1], loaded, predictor, &instants->image, &instants->first);
-    if (code == CLI_OK)
-        code = predict(call->cli, call->operands[1], loaded, predictor, &again, &instants->second);
-    att_predictor_destroy(&predictor);
-    return code;
+    int code = predict(call->cli, call->operands[1], loaded, &instants->image, &instants->first);
+    return code == CLI_OK ? predict(call->cli, call->operands[1], loaded, &again, &instants->second) : code;
 }
 
 static int run_job(const bench_call *call, const char *job)
@@ -58,7 +47,8 @@ static int run_job(const bench_call *call, const char *job)
     int code = cli_engine_open(call->cli, &s->engine);
     r.of.instants.context = now();
     if (code == CLI_OK)
-        code = cli_load(call->cli, call->operands[0], &s->network, &none, false, &loaded);
+        code =
+            cli_load(call->cli, call->operands[0], &(cli_load_options){&s->network, &none, &s->engine, false}, &loaded);
     r.of.instants.loaded = now();
     if (code == CLI_OK)
         code = answer(call, &loaded, &r.of.instants);
@@ -75,9 +65,8 @@ static int run_job(const bench_call *call, const char *job)
     X(PROCESS, process, "process started, flags read")       \
     X(CONTEXT, context, "threads started")                   \
     X(CHECKPOINT, checkpoint, "network found, weights read") \
-    X(PLAN, plan, "plan compiled, arenas made")              \
     X(IMAGE, image, "image decoded")                         \
-    X(NETWORK, network, "transformed, weights packed, run")  \
+    X(NETWORK, network, "compiled, weights packed, run")     \
     X(TOGETHER, first_logits, "from start to first logits")  \
     X(SECOND, second_logits, "a second image")
 
@@ -98,8 +87,7 @@ static void keep(times *t, int i, double start, const bench_instants *at)
     t->of[PROCESS][i] = at->begun - start;
     t->of[CONTEXT][i] = at->context - at->begun;
     t->of[CHECKPOINT][i] = at->loaded - at->context;
-    t->of[PLAN][i] = at->ready - at->loaded;
-    t->of[IMAGE][i] = at->image - at->ready;
+    t->of[IMAGE][i] = at->image - at->loaded;
     t->of[NETWORK][i] = at->first - at->image;
     t->of[TOGETHER][i] = at->first - start;
     t->of[SECOND][i] = at->second - at->first;

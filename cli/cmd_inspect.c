@@ -238,13 +238,16 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     (void)count;
     const settings *s = user;
+    char path[CLI_PATH] = "";
     int code = cli_open(cli, 1);
     att_tensors *file = NULL;
     if (code == CLI_OK)
-        code = cli_checkpoint_open(cli, operands[0], &file);
+        code = cli_checkpoint_locate(cli, operands[0], path);
+    if (code == CLI_OK)
+        code = cli_tensors_open(cli, path, &file);
     facts f = {.file = file};
     if (code == CLI_OK)
-        code = gather(cli, s, operands[0], &f);
+        code = gather(cli, s, path, &f);
     if (code == CLI_OK)
         code = show(cli, s, &f);
     att_tensors_close(&file);

@@ -39,6 +39,7 @@ typedef struct job {
     cli_labels labels; /* names of the classes, for maps */
     att_measure *measure;
     att_checkpoint_info stood; /* where the checkpoint's training stood */
+    char checkpoint[CLI_PATH]; /* where that was named by its folder */
     char folder[CLI_PATH];     /* for what is found; "": it is printed only */
     bool folder_is_new;
     att_sink records;          /* open where there is a folder */
@@ -206,8 +207,8 @@ enum { NETWORK_FIELDS = ATT_MOST_OPTIONS + 2 };
 static int put_network(const job *j, att_event_field fields[NETWORK_FIELDS],
                        char texts[ATT_MOST_OPTIONS][ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES])
 {
-    const att_option_values *options = &j->loaded.identity.options;
-    att_family_info family = cli_family_of(&j->loaded.identity);
+    const att_option_values *options = &j->loaded.identity->options;
+    att_family_info family = cli_family_of(j->loaded.identity);
     int64_t tokens = att_model_tokens(j->loaded.model);
     int count = 0;
     for (int i = 0; i < family.option_count; i++) {
@@ -243,7 +244,7 @@ static const char *data_text(const job *j, char text[CLI_PATH])
 static att_status emit_begin(const job *j)
 {
     const settings *s = j->settings;
-    const att_identity *identity = &j->loaded.identity;
+    const att_identity *identity = j->loaded.identity;
     const att_preprocess *p = &identity->preprocess;
     char mean[3][24], std[3][24], means[80], stds[80], data[CLI_PATH];
     int last = p->in_chans - 1;
@@ -333,7 +334,7 @@ static int write_maps(const job *j)
     att_maps_options options = att_maps_options_defaults();
     options.class_names = labels->count > 0 ? (const char *const *)labels->names : NULL;
     options.class_count = labels->count;
-    options.unlabelled = !cli_classes_fit(cli_identity_classes(&j->loaded.identity), j->dataset);
+    options.unlabelled = !cli_classes_fit(cli_identity_classes(j->loaded.identity), j->dataset);
     options.nodes = s->instruments.nodes;
     options.images = j->chosen.images;
     options.count = j->chosen.images ? j->chosen.count : s->instruments.maps;
@@ -343,8 +344,9 @@ static int write_maps(const job *j)
     options.weights = j->weights;
     options.progress = goes_on;
     cli_join(j->folder, "maps.safetensors", path, sizeof path);
+    const att_transform_options transform = att_network_transform(j->loaded.network);
     att_status status =
-        att_maps_write(j->loaded.model, j->loaded.weights, j->dataset, &j->loaded.transform, &options, path);
+        att_maps_write(j->loaded.model, att_network_weights(j->loaded.network), j->dataset, &transform, &options, path);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped; the records are written, maps are not");
         return CLI_STOPPED;
@@ -360,7 +362,7 @@ static int write_json(const job *j, const att_evaluation *e)
     if (code != CLI_OK)
         return code;
     att_json_begin_object(writer);
-    cli_json_text(writer, "model", j->loaded.identity.name);
+    cli_json_text(writer, "model", j->loaded.identity->name);
     cli_json_text(writer, "checkpoint", j->settings->on.data.checkpoint);
     cli_json_text(writer, "data", data_text(j, data));
     cli_json_text(writer, "split", split_of(j));
@@ -455,7 +457,7 @@ static bool takes_all(const char *with)
 /* Leaves instruments that need labels out of "all". */
 static void leave_out_unlabelled(job *j)
 {
-    bool has_classes = cli_identity_classes(&j->loaded.identity) > 0, any = false;
+    bool has_classes = cli_identity_classes(j->loaded.identity) > 0, any = false;
     char left_out[64];
     for (int i = 0; i < att_instrument_count(); i++) {
         att_instrument_info info = att_instrument_at(i);
@@ -475,10 +477,10 @@ static int settle_instruments(job *j)
 {
     const instruments *i = &j->settings->instruments;
     if (wants_maps(j->settings) && att_model_tokens(j->loaded.model) == 0)
-        return cli_usage("maps show attention between tokens, and %s has none", j->loaded.identity.name);
+        return cli_usage("maps show attention between tokens, and %s has none", j->loaded.identity->name);
     bool all = takes_all(i->with);
     snprintf(j->with, sizeof j->with, "%s", i->with);
-    if (all && cli_classes_fit(cli_identity_classes(&j->loaded.identity), j->dataset))
+    if (all && cli_classes_fit(cli_identity_classes(j->loaded.identity), j->dataset))
         j->settings->on.data.unlabelled = false;
     else if (all)
         leave_out_unlabelled(j);
@@ -489,7 +491,7 @@ static int settle_instruments(job *j)
     if (code == CLI_OK && !j->settings->on.data.unlabelled)
         code = cli_classes_compare(j->cli, &j->loaded, j->dataset, !all);
     if (code == CLI_OK)
-        code = cli_instruments_make(j->cli, j->loaded.model, j->with, i->nodes, &j->measure);
+        code = cli_instruments_result(j->cli, att_network_watch(j->loaded.network, j->with, i->nodes, &j->measure));
     return code == CLI_OK ? cli_check(j->cli, att_measure_keep_samples(j->measure, i->samples)) : code;
 }
 
@@ -499,7 +501,7 @@ static int choose_labels(job *j)
     const char *said = j->settings->instruments.labels;
     if (!said && !wants_maps(j->settings))
         return CLI_OK;
-    return cli_labels_choose(j->cli, said, j->loaded.file, cli_identity_classes(&j->loaded.identity), &j->labels);
+    return cli_labels_choose(j->cli, said, j->loaded.file, cli_identity_classes(j->loaded.identity), &j->labels);
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -518,7 +520,7 @@ static int measure(job *j)
         return code;
     j->images = e.count;
     cli_images_digest(j->cli, j->dataset, j->contents);
-    code = cli_check(j->cli, cli_weights_digest(j->loaded.weights, j->weights));
+    code = cli_check(j->cli, cli_weights_digest(att_network_weights(j->loaded.network), j->weights));
     return code == CLI_OK ? write_everything(j, &e) : code;
 }
 
@@ -545,9 +547,7 @@ static int take_operands(settings *s, const char *const *operands, int count)
 static int check(job *j)
 {
     settings *s = j->settings;
-    int code = settle_folder(j);
-    if (code == CLI_OK)
-        code = cli_output_check(s->output.json);
+    int code = cli_output_check(s->output.json);
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);
     const char *wanted_by = labels_wanted_by(s->instruments.with);
@@ -557,7 +557,12 @@ static int check(job *j)
     if (code == CLI_OK && s->on.data.more_count > 0 && wanted_by)
         return cli_usage("%s needs classes: name one data set instead of %d paths of images", wanted_by,
                          s->on.data.more_count + 1);
-    return code == CLI_OK ? cli_instruments_check(j->cli, s->instruments.with) : code;
+    if (code == CLI_OK)
+        code = cli_instruments_check(j->cli, s->instruments.with);
+    if (code == CLI_OK)
+        code = cli_checkpoint_locate(j->cli, s->on.data.checkpoint, j->checkpoint);
+    s->on.data.checkpoint = j->checkpoint;
+    return code == CLI_OK ? settle_folder(j) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)

@@ -35,7 +35,7 @@ static const cli_use uses[] = {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    att_predictor *predictor;
+    att_network *network;
     const char *task; /* of the network */
     cli_labels labels;
     att_answer_options shown;
@@ -102,7 +102,7 @@ static att_status predict(const job *j, const att_dataset *dataset, int64_t inde
     att_status status = att_dataset_read(dataset, j->cli->context, index, j->channels, &image);
     if (status != ATT_OK)
         return status;
-    status = att_predictor_image(j->predictor, &image, answer);
+    status = att_network_run_images(j->network, &image, 1, answer);
     att_image_free(j->cli->context, &image);
     return status;
 }
@@ -130,7 +130,7 @@ static int answer_file(job *j, const char *path)
 {
     att_batch answer = {0};
     say_colours_of_file(j, path);
-    att_status status = att_predictor_file(j->predictor, path, &answer);
+    att_status status = att_network_run_file(j->network, path, &answer);
     return answer_image(j, path, &answer, status);
 }
 
@@ -189,14 +189,10 @@ static int answer_all(job *j, const char *const *paths, int count)
 static int prepare(job *j, const cli_loaded *loaded)
 {
     const settings *s = j->settings;
+    j->network = loaded->network;
+    j->channels = loaded->identity->preprocess.in_chans;
     int code =
-        cli_check(j->cli, att_predictor_create(loaded->model, loaded->weights, &loaded->transform, s->engine.backend,
-                                               cli_engine_precision(&s->engine), &j->predictor));
-    if (code != CLI_OK)
-        return code;
-    j->channels = loaded->transform.channels;
-    code =
-        cli_labels_choose(j->cli, s->answer.labels, loaded->file, cli_identity_classes(&loaded->identity), &j->labels);
+        cli_labels_choose(j->cli, s->answer.labels, loaded->file, cli_identity_classes(loaded->identity), &j->labels);
     j->task = att_model_task(loaded->model).name;
     j->shown = (att_answer_options){.labels = (const char *const *)j->labels.names,
                                     .label_count = j->labels.count,
@@ -216,7 +212,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)
-        code = cli_load(cli, operands[0], &s->network, &s->preprocess, s->use_ema, &loaded);
+        code = cli_load(cli, operands[0], &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema},
+                        &loaded);
     if (code == CLI_OK)
         code = cli_classes_need(&loaded, "it predicts nothing");
     if (code == CLI_OK)
@@ -235,7 +232,6 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     else if (code == CLI_OK && j.missed > 0)
         code = CLI_FAILURE;
     att_json_writer_destroy(&j.writer);
-    att_predictor_destroy(&j.predictor);
     cli_labels_free(&j.labels);
     cli_unload(&loaded);
     return code;

@@ -43,7 +43,7 @@ static int64_t parameters_of(const cli_loaded *loaded)
 
 static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
 {
-    const att_preprocess *p = &loaded->identity.preprocess;
+    const att_preprocess *p = &loaded->identity->preprocess;
     const att_task_info task = att_model_task(loaded->model);
     char names[1024] = "", values[1024] = "", text[4096], size[CLI_SIDES_TEXT];
     size_t name_length = 0, value_length = 0;
@@ -58,7 +58,7 @@ static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, c
     }
     int length =
         snprintf(text, sizeof text, "model,img_size,%sparam_count,crop_pct,interpolation\n%s,%s,%s%.2f,%g,%s\n", names,
-                 loaded->identity.name, cli_sides_text(p->height, p->width, size), values,
+                 loaded->identity->name, cli_sides_text(p->height, p->width, size), values,
                  1e-6 * (double)parameters_of(loaded), p->crop_pct, p->interpolation);
     return cli_file_write(cli, path, text, (size_t)length);
 }
@@ -83,10 +83,10 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
     int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
     if (code != CLI_OK)
         return code;
-    const att_preprocess *p = &loaded->identity.preprocess;
+    const att_preprocess *p = &loaded->identity->preprocess;
     const att_task_info task = att_model_task(loaded->model);
     att_json_begin_object(writer);
-    cli_json_text(writer, "model", loaded->identity.name);
+    cli_json_text(writer, "model", loaded->identity->name);
     cli_json_sides(writer, "img_size", p->height, p->width);
     write_metrics(writer, &task, true, e);
     cli_json_number(writer, "param_count", 1e-6 * (double)parameters_of(loaded));

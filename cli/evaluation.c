@@ -126,7 +126,7 @@ int cli_classes_check(int network, const att_dataset *dataset)
 
 int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses)
 {
-    int network = cli_identity_classes(&loaded->identity), found = att_dataset_class_count(dataset);
+    int network = cli_identity_classes(loaded->identity), found = att_dataset_class_count(dataset);
     int code = refuses ? cli_classes_check(network, dataset) : CLI_OK;
     if (code != CLI_OK || att_dataset_numbering(dataset) == ATT_NUMBERED_BY_TRAINING)
         return code;
@@ -147,7 +147,8 @@ int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_datase
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;
-    return cli_load(cli, d->checkpoint, &options->network, &options->preprocess, d->use_ema, loaded);
+    return cli_load(cli, d->checkpoint,
+                    &(cli_load_options){&options->network, &options->preprocess, &options->engine, d->use_ema}, loaded);
 }
 
 /* The images of all paths. */
@@ -182,11 +183,10 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     if (d->cache_bytes > 0)
         asked.cache_bytes = (size_t)d->cache_bytes;
     cli_labels trained = {0};
-    int code = cli_labels_take(att_checkpoint_classes(loaded->file), cli_identity_classes(&loaded->identity), &trained);
+    int code = cli_labels_take(att_checkpoint_classes(loaded->file), cli_identity_classes(loaded->identity), &trained);
     asked.trained = trained.count > 0 ? (const char *const *)trained.names : NULL;
     asked.trained_count = trained.count;
-    const att_known_classes *known =
-        att_checkpoint_known_classes(loaded->file, cli_identity_classes(&loaded->identity));
+    const att_known_classes *known = att_checkpoint_known_classes(loaded->file, cli_identity_classes(loaded->identity));
     if (known && known->synsets) {
         asked.trained = known->synsets;
         asked.trained_count = known->count;
@@ -197,8 +197,8 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     cli_labels_free(&trained);
     if (code != CLI_OK)
         return code;
-    cli_colours_say(cli, *dataset, loaded->identity.preprocess.in_chans);
-    if (loaded->identity.preprocess.in_chans == 3 && cli_colours_of(cli, *dataset) == CLI_COLOURS_GREY)
+    cli_colours_say(cli, *dataset, loaded->identity->preprocess.in_chans);
+    if (loaded->identity->preprocess.in_chans == 3 && cli_colours_of(cli, *dataset) == CLI_COLOURS_GREY)
         cli_note(cli, "the images are grey; the network takes colours and gets the same in each channel");
     return CLI_OK;
 }
@@ -206,25 +206,17 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
 static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded,
                            const att_dataset *dataset, att_measure *measure, att_evaluation *result)
 {
-    const att_task_info task = att_model_task(loaded->model);
-    att_option_values task_options = att_options_none();
-    att_status status = att_checkpoint_task_options(cli->context, loaded->file, &task, &task_options);
-    if (status != ATT_OK)
-        return status;
     cli_progress progress = cli_progress_to(cli, 1, 1);
     att_evaluate_options evaluate = att_evaluate_options_defaults();
-    evaluate.backend = options->engine.backend;
-    evaluate.precision = cli_engine_precision(&options->engine);
     evaluate.batch_size = options->data.batch_size;
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
     evaluate.unlabelled = options->data.unlabelled;
-    evaluate.task_options = &task_options;
     evaluate.measure = measure;
     evaluate.stage = measure ? "measure" : "evaluate";
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;
-    status = att_evaluate(loaded->model, loaded->weights, dataset, &loaded->transform, &evaluate, result);
+    att_status status = att_network_evaluate(loaded->network, dataset, &evaluate, result);
     cli_bar_clear(cli);
     return status;
 }

@@ -23,8 +23,7 @@ void cli_figures_explain(FILE *out)
     }
 }
 
-/* Names that do not exist were asked for wrongly. */
-static int check_names(cli_app *cli, att_status status)
+int cli_instruments_result(cli_app *cli, att_status status)
 {
     int code = cli_check(cli, status);
     return status == ATT_ERR_NOT_FOUND ? CLI_USAGE : code;
@@ -32,13 +31,7 @@ static int check_names(cli_app *cli, att_status status)
 
 int cli_instruments_check(cli_app *cli, const char *with)
 {
-    return check_names(cli, att_instruments_check(cli->context, with));
-}
-
-int cli_instruments_make(cli_app *cli, const att_model *model, const char *with, const char *nodes,
-                         att_measure **measure)
-{
-    return check_names(cli, att_measure_create(att_model_graph(model), with, nodes, measure));
+    return cli_instruments_result(cli, att_instruments_check(cli->context, with));
 }
 
 void cli_instruments_without_labels(char *with, size_t size)

@@ -9,9 +9,8 @@ void cli_figures_explain(FILE *out);
 
 /* Whether --with or --measure names instruments that there are. CLI_OK or a code, CLI_USAGE where not. */
 int cli_instruments_check(cli_app *cli, const char *with);
-/* Then puts them to work on the model; CLI_USAGE too where no node fits. */
-int cli_instruments_make(cli_app *cli, const att_model *model, const char *with, const char *nodes,
-                         att_measure **measure);
+/* cli_check() of what made instruments: names that do not exist, and nodes that none fits, are a wrong usage. */
+int cli_instruments_result(cli_app *cli, att_status status);
 
 /* Adds to a list of instruments, "all" among them, that those which need labels are left out. */
 void cli_instruments_without_labels(char *with, size_t size);

@@ -1,5 +1,6 @@
 #include "network.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,11 +61,18 @@ bool cli_has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+static void say_skipped(cli_app *cli, const att_tensors *file)
+{
+    if (*att_tensors_skipped(file))
+        cli_note(cli, "%s: skipped, because only training uses them: %s", att_tensors_path(file),
+                 att_tensors_skipped(file));
+}
+
 int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
 {
     int code = cli_check(cli, att_tensors_open(cli->context, path, file));
-    if (code == CLI_OK && *att_tensors_skipped(*file))
-        cli_note(cli, "%s: skipped, because only training uses them: %s", path, att_tensors_skipped(*file));
+    if (code == CLI_OK)
+        say_skipped(cli, *file);
     return code;
 }
 
@@ -185,7 +193,7 @@ void cli_identity_say(cli_app *cli, const att_identity *identity, const att_prep
 
 int cli_classes_need(const cli_loaded *loaded, const char *what)
 {
-    if (cli_identity_classes(&loaded->identity) > 0)
+    if (att_model_classes(loaded->model) > 0)
         return CLI_OK;
     return cli_failure(
         "%s: the network has no head: %s (attscope train --initial-checkpoint gives it "
@@ -219,93 +227,94 @@ int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const 
     return code;
 }
 
-/* A training here evaluates at the size that it trains at, whatever weights it began with. */
-static bool is_trained_here(cli_app *cli, const att_tensors *file)
+/* Where images are taken as timm's validate.py takes them. */
+static void say_test_images(cli_app *cli, const cli_preprocess *flags, const att_network *network)
 {
-    att_checkpoint_info info;
-    return att_checkpoint_describe(cli->context, file, &info) == ATT_OK && info.training;
-}
-
-/* As timm's validate.py without --use-train-size: size and crop are each taken unless a flag gives it. */
-static int take_test_images(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
-                            cli_loaded *loaded)
-{
-    att_identity *identity = &loaded->identity;
-    const att_preprocess own = identity->preprocess;
-    cli_network asked = *network;
-    double crop = identity->test_crop_pct > 0 && flags->crop_pct == 0 ? identity->test_crop_pct : own.crop_pct;
-    int code = CLI_OK;
+    const att_preprocess own = att_network_trained_preprocess(network);
+    const att_preprocess *taken = &att_network_identity(network)->preprocess;
+    double crop = flags->crop_pct > 0 ? own.crop_pct : taken->crop_pct;
     char size[CLI_SIDES_TEXT], own_size[CLI_SIDES_TEXT];
-    bool asks_size = att_options_find(&asked.options, "img_size") != NULL;
-    if (identity->test_height > 0 && !asks_size)
-        att_options_set_sides(&asked.options, "img_size", identity->test_height, identity->test_width);
-    const att_option_value *sides = att_options_find(&asked.options, "img_size");
-    int height = sides ? (int)sides->numbers[0] : own.height,
-        width = sides ? (int)sides->numbers[sides->count - 1] : own.width;
-    bool resized = height != own.height || width != own.width;
-    if (resized || crop != own.crop_pct)
+    if (taken->height != own.height || taken->width != own.width || crop != own.crop_pct)
         cli_note(cli,
                  "%s: evaluated at %s pixels, crop %g, as timm's validate.py does with these weights; "
                  "--use-train-size takes %s pixels, crop %g",
-                 path, cli_sides_text(height, width, size), crop, cli_sides_text(own.height, own.width, own_size),
-                 own.crop_pct);
-    if (resized)
-        code = cli_identify(cli, loaded->file, path, &asked, identity);
-    identity->preprocess.crop_pct = crop;
-    return code == CLI_USAGE ? CLI_FAILURE : code; /* no flag asked for this size */
+                 att_network_path(network), cli_sides_text(taken->height, taken->width, size), crop,
+                 cli_sides_text(own.height, own.width, own_size), own.crop_pct);
 }
 
-static int find_network(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags,
-                        cli_loaded *loaded)
+/* Lays the flags over what the network wants, and says what it is. */
+static int take_flags(cli_app *cli, const cli_preprocess *flags, att_network *network)
 {
-    int code = cli_checkpoint_open(cli, path, &loaded->file);
-    if (code == CLI_OK)
-        code = cli_identify(cli, loaded->file, path, network, &loaded->identity);
-    if (code == CLI_OK && network->test_images && !is_trained_here(cli, loaded->file))
-        code = take_test_images(cli, path, network, flags, loaded);
+    const att_identity identity = *att_network_identity(network);
+    att_preprocess taken = identity.preprocess;
+    int code = cli_preprocess_flags(flags, &taken);
     if (code != CLI_OK)
         return code;
-    att_preprocess taken = loaded->identity.preprocess;
-    code = cli_preprocess_flags(flags, &taken);
-    if (code != CLI_OK)
-        return code;
-    cli_identity_say(cli, &loaded->identity, &taken);
-    loaded->identity.preprocess = taken;
-    return CLI_OK;
+    cli_identity_say(cli, &identity, &taken);
+    return cli_check(cli, att_network_set_preprocess(network, &taken));
 }
 
 /* The training's own figures were of the others. */
-static void mention_average(cli_app *cli, const char *path, const att_tensors *file)
+static void mention_average(cli_app *cli, const att_network *network)
 {
     att_checkpoint_info info;
-    if (att_checkpoint_describe(cli->context, file, &info) == ATT_OK && info.ema)
-        cli_note(cli, "%s has averaged weights too, which its training evaluated: --use-ema takes them", path);
+    if (att_checkpoint_describe(cli->context, att_network_file(network), &info) == ATT_OK && info.ema)
+        cli_note(cli, "%s has averaged weights too, which its training evaluated: --use-ema takes them",
+                 att_network_path(network));
 }
 
-int cli_load(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags, bool ema,
-             cli_loaded *loaded)
+static int open_network(cli_app *cli, const char *path, const cli_load_options *options, att_network **network)
 {
-    int code = find_network(cli, path, network, flags, loaded);
+    att_network_options how = att_network_options_defaults();
+    how.model = options->network->model;
+    how.options = &options->network->options;
+    how.averaged = options->averaged;
+    how.test_images = options->network->test_images;
+    how.backend = options->engine->backend;
+    how.precision = cli_engine_precision(options->engine);
+    att_status status = att_network_open(cli->context, path, &how, network);
+    int code = cli_identity_check(cli, how.model, status);
+    if (status == ATT_ERR_NOT_FOUND && !how.model)
+        cli_say("--model NAME says which network a file holds; attscope models lists them");
+    if (status == ATT_ERR_UNSUPPORTED && how.test_images)
+        cli_note(cli, "--use-train-size takes images of the size that the weights were trained for");
+    return code;
+}
+
+int cli_checkpoint_locate(cli_app *cli, const char *said, char path[CLI_PATH])
+{
+    if (!cli_exists(said))
+        return cli_failure("%s: %s", said, strerror(ENOENT));
+    int code = cli_check(cli, att_network_locate(cli->context, said, path, CLI_PATH));
+    if (code == CLI_OK && strcmp(said, path) != 0)
+        cli_note(cli, "%s is a folder; its %s is taken", said, path + strlen(said) + 1);
+    return code;
+}
+
+int cli_load(cli_app *cli, const char *said, const cli_load_options *options, cli_loaded *loaded)
+{
+    char path[CLI_PATH];
+    int code = cli_checkpoint_locate(cli, said, path);
+    if (code == CLI_OK)
+        code = open_network(cli, path, options, &loaded->network);
     if (code != CLI_OK)
         return code;
-    if (!ema)
-        mention_average(cli, path, loaded->file);
-    loaded->transform = att_evaluate_transform(&loaded->identity.preprocess);
-    att_status status =
-        att_model_create(cli->context, loaded->identity.name, &loaded->identity.options, ATT_F32, &loaded->model);
-    if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(loaded->model), "cpu", &loaded->weights);
-    if (status == ATT_OK)
-        status = ema ? att_checkpoint_load_ema(loaded->model, loaded->file, loaded->weights)
-                     : att_model_load(loaded->model, loaded->file, loaded->weights);
-    return cli_check(cli, status);
+    att_network *network = loaded->network;
+    loaded->file = att_network_file(network);
+    loaded->model = att_network_model(network);
+    loaded->identity = att_network_identity(network);
+    say_skipped(cli, loaded->file);
+    if (options->network->test_images)
+        say_test_images(cli, options->preprocess, network);
+    code = take_flags(cli, options->preprocess, network);
+    if (code == CLI_OK && !options->averaged)
+        mention_average(cli, network);
+    return code;
 }
 
 void cli_unload(cli_loaded *loaded)
 {
-    att_weights_destroy(&loaded->weights);
-    att_model_destroy(&loaded->model);
-    att_tensors_close(&loaded->file);
+    att_network_close(&loaded->network);
 }
 
 /* --- images --------------------------------------------------------------------------------------------------------

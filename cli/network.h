@@ -5,12 +5,12 @@
 #include "cli.h"
 #include "flags.h"
 
+/* An open network with what is asked of it most. All of it is the network's. */
 typedef struct cli_loaded {
-    att_tensors *file;
-    att_identity identity; /* its preprocess: the flags' included */
-    att_model *model;
-    att_weights *weights;
-    att_transform_options transform; /* evaluation's */
+    att_network *network;
+    const att_tensors *file;
+    const att_model *model;
+    const att_identity *identity; /* its preprocess: the flags' included */
 } cli_loaded;
 
 /* Whether a text, such as a tensor's name or a key of a file's metadata, begins with `prefix`. */
@@ -52,11 +52,20 @@ int cli_classes_need(const cli_loaded *loaded, const char *what);
 /* Says on stderr in one line which network it is, who says so, and where its images are made otherwise (`taken`). */
 void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken);
 
-/* Finds the network of the checkpoint at `path`, says on stderr what was taken from where, and loads its weights (the
- * averaged ones with `ema`). *loaded is zero before, and to be freed by cli_unload() whatever comes back: CLI_OK or a
- * code. */
-int cli_load(cli_app *cli, const char *path, const cli_network *network, const cli_preprocess *flags, bool ema,
-             cli_loaded *loaded);
+/* The file that a checkpoint's path means: of a training's folder its best weights, which a note says. CLI_OK or a
+ * code.
+ */
+int cli_checkpoint_locate(cli_app *cli, const char *said, char path[CLI_PATH]);
+/* What cli_load() goes by. */
+typedef struct cli_load_options {
+    const cli_network *network;
+    const cli_preprocess *preprocess;
+    const cli_engine *engine;
+    bool averaged; /* take the averaged weights */
+} cli_load_options;
+/* Opens the network of the checkpoint at `path`, a file or a training's folder, and says on stderr what was taken from
+ * where. *loaded is zero before, and to be freed by cli_unload() whatever comes back: CLI_OK or a code. */
+int cli_load(cli_app *cli, const char *path, const cli_load_options *options, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
 /* Lays the flags over *preprocess. CLI_OK or a code. */

@@ -91,7 +91,7 @@ int cli_train_network_try(cli_app *cli, const train_settings *s, cli_train_netwo
         code = cli_preprocess_flags(&s->preprocess, &preprocess);
     }
     if (code == CLI_OK && with)
-        code = cli_instruments_make(cli, model, with, nodes, &measure);
+        code = cli_instruments_result(cli, att_measure_create(att_model_graph(model), with, nodes, &measure));
     att_measure_destroy(&measure);
     att_model_destroy(&model);
     return code;
@@ -193,7 +193,8 @@ int cli_train_network_make(cli_app *cli, train_settings *s, const att_dataset *d
         compare_images(cli, data, &n->preprocess);
     s->recipe.measure_every = m->every;
     if (code == CLI_OK && m->with)
-        code = cli_instruments_make(cli, n->model, m->with, m->nodes, &n->measure);
+        code =
+            cli_instruments_result(cli, att_measure_create(att_model_graph(n->model), m->with, m->nodes, &n->measure));
     if (n->measure && att_train_mixes(&s->recipe))
         say_unmeasured(cli, n->measure);
     return code == CLI_OK ? cli_check(cli, att_weights_create(att_model_graph(n->model), "cpu", &n->weights)) : code;

@@ -19,6 +19,7 @@
 #include <attscope/measure.h>
 #include <attscope/models.h>
 #include <attscope/names.h>
+#include <attscope/network.h>
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 #include <attscope/options.h>

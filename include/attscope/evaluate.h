@@ -56,20 +56,6 @@ ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, co
                                 const att_transform_options *transform, const att_evaluate_options *options,
                                 att_evaluation *result);
 
-/* A network ready for one image after another. Model and weights must outlive it; the rest is copied. backend,
- * precision: as above. */
-typedef struct att_predictor att_predictor;
-ATT_API ATT_MUST_CHECK att_status att_predictor_create(const att_model *model, att_weights *weights,
-                                                       const att_transform_options *transform, const char *backend,
-                                                       att_precision precision, att_predictor **predictor);
-ATT_API void att_predictor_destroy(att_predictor **predictor);
-/* *answer: the network's outputs, by name, for one sample; all of it is the predictor's and valid until its next image.
- * att_task_write() and att_task_describe() say what it means. ERR_NONFINITE, with *answer set, where NaN or infinity is
- * among the outputs. */
-ATT_API att_status att_predictor_image(att_predictor *predictor, const att_image *image, att_batch *answer);
-/* The same from a JPEG, PNG or WebP file. */
-ATT_API att_status att_predictor_file(att_predictor *predictor, const char *path, att_batch *answer);
-
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #ifndef ATTSCOPE_PLAN_H
 #define ATTSCOPE_PLAN_H
 
+#include <attscope/field.h>
 #include <attscope/gradient.h>
 #include <attscope/weights.h>
 
@@ -97,6 +98,11 @@ typedef struct att_plan_facts {
     size_t packed_bytes;
 } att_plan_facts;
 ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
+
+/* What a plan's sessions are bound to and what they answer, by name: one tensor of a sample each; probes are among the
+ * outputs. Their names live as long as the plan; past the last the name is NULL. */
+ATT_API att_field att_plan_input_at(const att_plan *plan, int index);
+ATT_API att_field att_plan_output_at(const att_plan *plan, int index);
 
 /* A session for a plan over weights that hold every parameter of its graph, found by name, in the same shape
  * (ERR_MISMATCH); they may hold others, too. Both must outlive it. max_batch: the most samples of one run; outputs for

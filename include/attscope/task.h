@@ -75,7 +75,7 @@ typedef struct att_answer_options {
 } att_answer_options;
 /* The member of an answer in JSON that names its image, which whoever begins the object writes. */
 #define ATT_ANSWER_IMAGE "image"
-/* Writes what the answer (att_predictor_image()) means as members of the JSON object that is open. Of classification:
+/* Writes what an answer (attscope/network.h) means as members of the JSON object that is open. Of classification:
  * "top", an array of {"class", "label" where there is one, "probability"}, the likeliest first; with `outputs` also
  * "logits", an array of all of them. Errors: ERR_NOT_FOUND (task), ERR_MISMATCH (the task reads an output that the
  * answer lacks), ERR_MEMORY. */

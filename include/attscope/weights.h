@@ -30,6 +30,10 @@ ATT_API void att_weights_destroy(att_weights **weights);
  * different memories), ERR_MEMORY. att_parameter_info.value means nothing here. */
 ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined);
 
+/* As att_weights_join(), of two parts that may share names: a parameter that both have is that of `over`, in whatever
+ * shape. For inference: att_gradient_create() refuses the result (ERR_ARGUMENT). */
+ATT_API ATT_MUST_CHECK att_status att_weights_cover(att_weights *base, att_weights *over, att_weights **covered);
+
 /* Fills every parameter by its att_init from `seed`; slots become zero. */
 ATT_API att_status att_weights_initialise(att_weights *weights, uint64_t seed);
 

@@ -487,6 +487,23 @@ static size_t segment_bytes(const att_segment *segment)
     return most;
 }
 
+static att_field field_at(const att_port *ports, int count, int index)
+{
+    if (index < 0 || index >= count)
+        return (att_field){.name = NULL};
+    return (att_field){.name = ports[index].name, .dtype = ports[index].desc.dtype, .shape = ports[index].desc.shape};
+}
+
+att_field att_plan_input_at(const att_plan *plan, int index)
+{
+    return field_at(plan->inputs, plan->input_count, index);
+}
+
+att_field att_plan_output_at(const att_plan *plan, int index)
+{
+    return field_at(plan->outputs, plan->output_count, index);
+}
+
 att_plan_facts att_plan_describe(const att_plan *plan)
 {
     att_plan_facts facts = {.lanes = plan->lanes,

@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "models/family.h"
 #include "train/clock.h"
-#include "train/network.h"
+#include "train/inference.h"
 
 att_evaluate_options att_evaluate_options_defaults(void)
 {
@@ -38,7 +38,7 @@ typedef struct evaluator {
     att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS];
     void *state; /* of the task's metrics */
-    att_network network;
+    att_inference inference;
     att_loader *loader;
     double started;
     int64_t count, not_finite; /* images; those with an output that is NaN or infinite */
@@ -47,7 +47,7 @@ typedef struct evaluator {
 static att_status tally(evaluator *e, const att_batch *batch, const att_batch *answers)
 {
     for (int i = 0; i < batch->count; i++)
-        e->not_finite += !att_network_is_finite(answers, i);
+        e->not_finite += !att_inference_is_finite(answers, i);
     e->count += batch->count;
     return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->settings, batch, answers);
 }
@@ -91,9 +91,9 @@ static att_status run(evaluator *e)
         ATT_TRY(att_loader_next(e->loader, &batch));
         if (batch.count == 0)
             return ATT_OK;
-        ATT_TRY(att_network_run(&e->network, batch.data[0], batch.count, &answers));
+        ATT_TRY(att_inference_run(&e->inference, batch.data[0], batch.count, &answers));
         if (e->options->measure)
-            ATT_TRY(att_measure_observe(e->options->measure, e->network.session, batch.count,
+            ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
                                         att_task_classes(e->task, &batch)));
         ATT_TRY(tally(e, &batch, &answers));
         ATT_TRY(tell(e, &batch));
@@ -104,7 +104,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset, const at
 {
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
-    loader.image = e->network.image;
+    loader.image = e->inference.image;
     if (!e->options->unlabelled)
         loader.targets = att_task_targets(e->task, &e->settings, e->fields);
     loader.batch_size = e->options->batch_size;
@@ -121,12 +121,12 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     const att_task_setup setup = {.classes = att_model_classes(model), .options = e->options->task_options};
     e->task = att_model_task_of(model);
     ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));
-    ATT_TRY(att_network_check_images(model, transform));
-    att_network_options network = {.backend = e->options->backend,
-                                   .precision = e->options->precision,
-                                   .max_batch = e->options->batch_size,
-                                   .probes = e->options->measure};
-    ATT_TRY(att_network_create(model, weights, &network, &e->network));
+    ATT_TRY(att_inference_check_images(model, transform));
+    att_inference_options inference = {.backend = e->options->backend,
+                                       .precision = e->options->precision,
+                                       .max_batch = e->options->batch_size,
+                                       .probes = e->options->measure};
+    ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
     if (!e->options->unlabelled)
         ATT_TRY(e->task->check(e->context, &e->settings, dataset));
     e->state = att_allocate(e->context, e->task->state_size);
@@ -169,6 +169,6 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     if (e.state && e.task->end)
         e.task->end(e.context, e.state);
     att_free(e.context, e.state);
-    att_network_free(&e.network);
+    att_inference_free(&e.inference);
     return status;
 }

@@ -12,7 +12,7 @@
 #include "core/text.h"
 #include "graph/graph.h"
 #include "ops/attention.h"
-#include "train/network.h"
+#include "train/inference.h"
 
 enum {
     MOST_IMAGES = 65536,
@@ -170,7 +170,7 @@ static att_status prepare(mapper *m, const att_model *model, att_weights *weight
     ATT_TRY(count_images(m));
     m->classes = att_model_classes(model);
     m->top = m->classes < MOST_TOP ? m->classes : MOST_TOP;
-    ATT_TRY(att_network_check_images(model, m->transform));
+    ATT_TRY(att_inference_check_images(model, m->transform));
     ATT_TRY(probe_model(m, model));
     ATT_TRY(find_nodes(m));
     ATT_TRY(reserve(m));
@@ -286,7 +286,7 @@ static att_status read_image(mapper *m, int64_t index)
 
 static att_status add_image(mapper *m, int64_t index)
 {
-    ATT_TRY(att_session_bind(m->session, att_network_image(att_model_graph(m->model)), m->pixels));
+    ATT_TRY(att_session_bind(m->session, att_inference_image(att_model_graph(m->model)), m->pixels));
     ATT_TRY(att_session_run(m->session, 1));
     for (int i = 0; i < m->node_count; i++) {
         const map_node *node = &m->nodes[i];
@@ -298,7 +298,7 @@ static att_status add_image(mapper *m, int64_t index)
                             "%s: NaN or infinity in the attention map; the weights are damaged", node->scope);
     }
     if (m->top > 0) {
-        ATT_TRY(att_session_output(m->session, att_network_answer(att_model_graph(m->model)), 0, 1, m->logits));
+        ATT_TRY(att_session_output(m->session, att_inference_answer(att_model_graph(m->model)), 0, 1, m->logits));
         keep_classes(m);
     }
     keep_image(m);

@@ -12,7 +12,7 @@
 #include "io/file.h"
 #include "models/family.h"
 #include "session/session.h"
-#include "train/network.h"
+#include "train/inference.h"
 #include "train/options.h"
 #include "update/update.h"
 #include "weights/weights.h"
@@ -33,11 +33,11 @@ static att_status check_data(const att_trainer *trainer)
 {
     const att_train_run *run = &trainer->run;
     const att_train_data *data = run->data;
-    ATT_TRY(att_network_check_images(run->model, data->train_transform));
+    ATT_TRY(att_inference_check_images(run->model, data->train_transform));
     ATT_TRY(trainer->task->check(run->context, &trainer->settings, data->train));
     if (!data->eval)
         return ATT_OK;
-    ATT_TRY(att_network_check_images(run->model, data->eval_transform));
+    ATT_TRY(att_inference_check_images(run->model, data->eval_transform));
     return trainer->task->check(run->context, &trainer->settings, data->eval);
 }
 
@@ -144,9 +144,9 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     *bytes = 0;
     if (!trainer->run.data->eval)
         return ATT_OK;
-    att_network_options network = {
+    att_inference_options inference = {
         .backend = options->backend, .precision = options->precision, .max_batch = options->batch_size};
-    ATT_TRY(att_network_bytes(trainer->run.model, &network, bytes));
+    ATT_TRY(att_inference_bytes(att_model_graph(trainer->run.model), &inference, bytes));
     if (options->model_ema)
         *bytes = att_size_sum(*bytes, att_weights_bytes(weights));
     return ATT_OK;
@@ -203,7 +203,7 @@ static att_status open_loader(att_trainer *trainer)
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
     loader.mix = att_train_mix(options);
-    loader.image = att_network_image(trainer->graph);
+    loader.image = att_inference_image(trainer->graph);
     loader.targets = att_task_targets(trainer->task, &trainer->settings, trainer->fields);
     ATT_TRY(check_inputs(trainer, &loader.targets));
     loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;

@@ -148,15 +148,21 @@ att_status att_weights_create(const att_graph *graph, const char *name, att_weig
 
 /* Appends what a part has. */
 static att_status take_part(att_weights *joined, const att_weights *part, att_parameter_info *parameters,
-                            att_parameter_place *places, int *count)
+                            att_parameter_place *places)
 {
-    for (int i = 0; i < part->count; i++, (*count)++) {
-        for (int j = 0; j < *count; j++)
-            if (strcmp(parameters[j].name, part->parameters[i].name) == 0)
-                return att_fail(joined->context, ATT_ERR_ARGUMENT, "two of the weights to be joined hold \"%s\"",
-                                parameters[j].name);
-        parameters[*count] = part->parameters[i];
-        places[*count] = (att_parameter_place){joined->block_count + part->places[i].block, part->places[i].offset};
+    int before = joined->count;
+    for (int i = 0; i < part->count; i++) {
+        int j = 0;
+        while (j < before && strcmp(parameters[j].name, part->parameters[i].name) != 0)
+            j++;
+        if (j < before && joined->covers)
+            continue;
+        if (j < before)
+            return att_fail(joined->context, ATT_ERR_ARGUMENT, "two of the weights to be joined hold \"%s\"",
+                            parameters[j].name);
+        parameters[joined->count] = part->parameters[i];
+        places[joined->count++] =
+            (att_parameter_place){joined->block_count + part->places[i].block, part->places[i].offset};
     }
     for (int i = 0; i < part->block_count; i++)
         joined->blocks[joined->block_count++] = part->blocks[i];
@@ -165,7 +171,7 @@ static att_status take_part(att_weights *joined, const att_weights *part, att_pa
 
 static att_status join(att_weights *const *parts, int part_count, att_weights *joined)
 {
-    int count = 0, blocks = 0, taken = 0;
+    int count = 0, blocks = 0;
     att_parameter_info *parameters;
     att_parameter_place *places;
     for (int i = 0; i < part_count; i++) {
@@ -176,16 +182,14 @@ static att_status join(att_weights *const *parts, int part_count, att_weights *j
                             "weights to be joined must have the same type and lie in the same memory");
     }
     ATT_TRY(allocate_lists(joined, count, blocks, &parameters, &places));
-    joined->block_count = 0;
+    joined->count = joined->block_count = 0;
     for (int i = 0; i < part_count; i++)
-        ATT_TRY(take_part(joined, parts[i], parameters, places, &taken));
+        ATT_TRY(take_part(joined, parts[i], parameters, places));
     return ATT_OK;
 }
 
-att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **out)
+static att_status create_joined(att_weights *const *parts, int part_count, bool covers, att_weights **out)
 {
-    if (part_count < 1)
-        return ATT_ERR_ARGUMENT; /* there is no context to put a message into */
     att_context *context = parts[0]->context;
     att_weights *joined = att_allocate(context, sizeof *joined);
     if (!joined)
@@ -194,12 +198,25 @@ att_status att_weights_join(att_weights *const *parts, int part_count, att_weigh
     joined->arena.context = context;
     joined->memory = parts[0]->memory;
     joined->dtype = parts[0]->dtype;
+    joined->covers = covers;
     att_status status = join(parts, part_count, joined);
     if (status != ATT_OK)
         att_weights_destroy(&joined);
     else
         *out = joined;
     return status;
+}
+
+att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined)
+{
+    if (part_count < 1)
+        return ATT_ERR_ARGUMENT; /* there is no context to put a message into */
+    return create_joined(parts, part_count, false, joined);
+}
+
+att_status att_weights_cover(att_weights *base, att_weights *over, att_weights **covered)
+{
+    return create_joined((att_weights *const[]){over, base}, 2, true, covered);
 }
 
 void att_weights_destroy(att_weights **out)

@@ -48,6 +48,7 @@ struct att_weights {
     att_block own;      /* of weights that are not joined */
     att_block **blocks; /* {&own}, or those of the parts */
     int block_count;
+    bool covers; /* parameters of one part hide those of another: no gradient is laid out like this */
 };
 
 /* Of the values alone, all blocks together. */

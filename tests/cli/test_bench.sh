@@ -88,7 +88,7 @@ run 0 train data $network $recipe --epochs 1 --output out --experiment short
 picture=$here/../goldens/images/422.jpg
 run 0 bench start out/short/last.safetensors "$picture" --repeats 3 --warmup 1 --threads 2 --json start.json
 grep -qE '^ +[0-9.]+  from start to first logits$' stdout || fail "start: $(cat stdout)"
-has_keys start.json process context checkpoint plan image network first_logits second_logits
+has_keys start.json process context checkpoint image network first_logits second_logits
 [ "$(count '^the checkpoint: vit_tiny' stderr)" -eq 1 ] || fail "start: remarks of one process are enough: $(cat stderr)"
 run 1 bench start missing.safetensors "$picture"
 err_has 'missing.safetensors'

@@ -158,10 +158,11 @@ err_has 'they are kept in out/plain/measure.previous.jsonl'
 grep -q '"instrument":"entropy"' out/plain/measure.previous.jsonl || fail 'replaced figures are lost'
 run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
 [ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints: $(instruments)"
-run 1 measure out/plain data
-err_has 'attscope: out/plain is a folder; its last checkpoint is out/plain/last.safetensors'
+run 0 measure out/plain data --with tns --amp --amp-force
+err_has 'out/plain is a folder; its model_best.safetensors is taken'
+[ "$(instruments)" = 'tns ' ] || fail "figures of a run's folder: $(instruments)"
 run 1 measure alone data
-err_has 'attscope: alone is a folder; a checkpoint is a .safetensors file'
+err_has 'attscope: alone is a folder without weights; expected model_best.safetensors'
 
 # Weights and images are compared by content, not by path. The figures of other nodes stay.
 cp -r data copied

@@ -131,6 +131,12 @@ static void outputs_that_are_not_wanted_cost_nothing(void **state)
     for (int only = 0; only < 2; only++) {
         att_plan_options options = {.purpose = ATT_INFER, .backend = "cpu", .outputs = only ? wanted : NULL};
         assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
+        assert_string_equal(att_plan_input_at(plan, 0).name, "x");
+        assert_int_equal(att_plan_input_at(plan, 0).shape.dims[0], ELEMENTS);
+        assert_true(!att_plan_input_at(plan, only ? 1 : 2).name && !att_plan_input_at(plan, -1).name);
+        assert_string_equal(att_plan_output_at(plan, 0).name, "y");
+        assert_int_equal(att_plan_output_at(plan, 0).dtype, ATT_F32);
+        assert_true(!att_plan_output_at(plan, only ? 1 : 3).name);
         if (only)
             assert_int_equal(att_plan_describe(plan).steps, 1);
         assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_OK);

@@ -476,6 +476,13 @@ static void backbone_and_head_have_weights_of_their_own(void **state)
     assert_int_equal(att_weights_slot_count(parts[1]), 3);
     assert_int_equal(att_weights_join((att_weights *const[]){parts[0], whole}, 2, &twice), ATT_ERR_ARGUMENT);
     assert_message("two of the weights to be joined hold \"backbone.");
+    att_gradient *none = NULL;
+    att_weights *covered;
+    ok(att_weights_cover(whole, parts[0], &covered)); /* backbone of the part, head of the whole */
+    assert_int_equal(att_weights_count(covered), att_weights_count(whole));
+    assert_int_equal(att_gradient_create(covered, &none), ATT_ERR_ARGUMENT);
+    assert_message("weights that cover others have no gradient");
+    att_weights_destroy(&covered);
     att_graph *wide;
     att_weights *other;
     ok(att_graph_create(context, ATT_F64, &wide));

@@ -44,21 +44,6 @@ static att_status evaluate_average(fixture *f)
     return status;
 }
 
-static att_status predict(fixture *f)
-{
-    att_batch answer;
-    att_image image = {0};
-    att_predictor *predictor = NULL;
-    att_status status = att_predictor_create(f->model, f->weights, &f->eval_transform, "cpu", ATT_FULL, &predictor);
-    if (status == ATT_OK)
-        status = att_dataset_read(f->eval, f->context, 0, 1, &image);
-    if (status == ATT_OK)
-        status = att_predictor_image(predictor, &image, &answer);
-    att_image_free(f->context, &image);
-    att_predictor_destroy(&predictor);
-    return status;
-}
-
 static att_status export(fixture *f)
 {
     char path[160];
@@ -93,7 +78,6 @@ static void lack_of_memory_is_survived(void **state)
     assert_survives(f, "train", train_anew, 3);
     assert_survives(f, "resume", train_and_resume, 3);
     assert_survives(f, "evaluate", evaluate_average, 3);
-    assert_survives(f, "predict", predict, 1);
     assert_survives(f, "export", export, 1);
 }
 

@@ -1393,23 +1393,11 @@ def read_asked(browser, runs, names):
 
 def read_entropies(browser):
     """The table of settings has the columns of what was measured: here no stiffness."""
-    rows = read_settings_of(browser, "entropies", [("accuracy", "", "top1", 50)])
-    check(rows == [["top-1, %", "entropy, mean over layers, nats"], ["50", "2.25"]], f"what was measured: {rows}")
-    rows = read_settings_of(browser, "unscored", [])
-    check(
-        rows == [["top-1, %, last evaluation", "entropy, mean over layers, nats"], ["45", "2.25"]],
-        f"the score of the trainings, where none was measured: {rows}",
-    )
-
-
-def read_settings_of(browser, made, scores):
-    """Headings and cells, from the sixth on, of a sweep of two runs that evaluated a top-1 of 40 and of 50 %."""
-    values, sweep = {"one": (1.0, 2.0), "two": (2.0, 4.0)}, os.path.join(folder, made)
-    for index, (name, means) in enumerate(values.items()):
+    values, sweep = {"one": (1.0, 2.0), "two": (2.0, 4.0)}, os.path.join(folder, "entropies")
+    for name, means in values.items():
         os.makedirs(os.path.join(sweep, name))
-        with open(os.path.join(sweep, name, "metrics.jsonl"), "w", encoding="utf-8") as file:
-            file.write('{"event":"run_begin"}\n{"event":"epoch","epoch":0,"step":1,"eval_top1":%d}\n' % (40 + 10 * index))
-        figures = scores + [("entropy", f"blocks.{i}.attn", "mean", mean) for i, mean in enumerate(means)]
+        figures = [("accuracy", "", "top1", 50)]
+        figures += [("entropy", f"blocks.{i}.attn", "mean", mean) for i, mean in enumerate(means)]
         keys = ("instrument", "node", "statistic", "mean")
         found = [dict(zip(keys, figure), deviation=0.01, n=9) for figure in figures]
         with open(os.path.join(sweep, name, "measure.jsonl"), "w", encoding="utf-8") as file:
@@ -1417,12 +1405,13 @@ def read_settings_of(browser, made, scores):
     runs = [dict(name=name, setting="none", seed=seed, status="measured") for seed, name in enumerate(values, 1)]
     with open(os.path.join(sweep, "sweep.json"), "w", encoding="utf-8") as file:
         json.dump({"runs": runs}, file)
-    page = browser.open(report([made], f"{made}.html"))
-    check(not page.complaints(), f"console, {made}: {page.complaints()}")
-    return page.evaluate(
+    page = browser.open(report(["entropies"], "entropies.html"))
+    rows = page.evaluate(
         "[...document.querySelector('#settings table').rows].map(row =>"
         "[...row.cells].map(cell => cell.dataset.value ?? cell.textContent).slice(5))"
     )
+    check(rows == [["top-1, %", "entropy, mean over layers, nats"], ["50", "2.25"]], f"what was measured: {rows}")
+    check(not page.complaints(), f"console, entropies: {page.complaints()}")
 
 
 with Browser() as started:

@@ -1,25 +1,26 @@
 /* What a network says of a data set and of one image. */
 #include "train/fixture.h"
 
-static att_predictor *predictor_of(fixture *f)
+static att_network *network_of(fixture *f)
 {
-    att_predictor *predictor = NULL;
-    assert_int_equal(att_predictor_create(f->model, f->weights, &f->eval_transform, "cpu", ATT_FULL, &predictor),
-                     ATT_OK);
-    return predictor;
+    att_network *network = NULL;
+    assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
+    return network;
 }
 
 /* The same figures image by image, by their definitions. */
 static att_evaluation by_hand(fixture *f)
 {
-    att_predictor *predictor = predictor_of(f);
+    att_network *network = network_of(f);
     att_evaluation sums = {.count = EVAL_IMAGES};
     for (int i = 0; i < EVAL_IMAGES; i++) {
         att_image image = {0};
         att_batch answer;
         att_ranked top[CLASSES];
         assert_int_equal(att_dataset_read(f->eval, f->context, i, 1, &image), ATT_OK);
-        assert_int_equal(att_predictor_image(predictor, &image, &answer), ATT_OK);
+        float pixels[SIDE * SIDE];
+        assert_int_equal(att_transform_image(f->context, &f->eval_transform, &image, 0, 0, 0, pixels), ATT_OK);
+        assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
         att_rank_classes(answer.data[0], CLASSES, top, CLASSES);
         for (int c = 0; c < CLASSES; c++)
             if (top[c].class_number == att_dataset_label(f->eval, i))
@@ -27,7 +28,7 @@ static att_evaluation by_hand(fixture *f)
         sums.metrics[TOP1] += 100.0 / EVAL_IMAGES * (top[0].class_number == att_dataset_label(f->eval, i));
         att_image_free(f->context, &image);
     }
-    att_predictor_destroy(&predictor);
+    att_network_close(&network);
     return sums;
 }
 
@@ -103,12 +104,9 @@ static void what_does_not_fit_is_refused(void **state)
 {
     fixture *f = *state;
     att_evaluation found;
-    att_predictor *predictor = NULL;
     att_transform_options wrong = att_transform_options_defaults(SIDE, SIDE, 3);
     assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &wrong, NULL, &found), ATT_ERR_MISMATCH);
     assert_message_has(f, "channels");
-    assert_int_equal(att_predictor_create(f->model, f->weights, &wrong, "cpu", ATT_FULL, &predictor), ATT_ERR_MISMATCH);
-    assert_null(predictor);
     att_option_values options = tiny_options();
     att_options_set(&options, "num_classes", CLASSES - 1);
     att_weights_destroy(&f->weights);
@@ -143,12 +141,12 @@ static void files_that_are_no_images_are_named(void **state)
     fixture *f = *state;
     char path[160];
     att_batch answer;
-    att_predictor *predictor = predictor_of(f);
-    assert_int_equal(att_predictor_file(predictor, path_in(f, "t10k-labels-idx1-ubyte", path), &answer),
+    att_network *network = network_of(f);
+    assert_int_equal(att_network_run_file(network, path_in(f, "t10k-labels-idx1-ubyte", path), &answer),
                      ATT_ERR_FORMAT);
     assert_message_has(f, "t10k-labels");
-    assert_int_equal(att_predictor_file(predictor, path_in(f, "nothing.png", path), &answer), ATT_ERR_NOT_FOUND);
-    att_predictor_destroy(&predictor);
+    assert_int_equal(att_network_run_file(network, path_in(f, "nothing.png", path), &answer), ATT_ERR_NOT_FOUND);
+    att_network_close(&network);
 }
 
 int main(void)

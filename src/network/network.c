@@ -1,0 +1,359 @@
+#include "network/network.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+
+att_network_options att_network_options_defaults(void)
+{
+    return (att_network_options){.seed = 42, .backend = "cpu"};
+}
+
+/* --- opening ----------------------------------------------------------------------------------------------------- */
+
+/* Builds the network of the identity. */
+static att_status build(att_network *network)
+{
+    const att_identity *identity = &network->identity;
+    ATT_TRY(att_model_create(network->context, identity->name, &identity->options, ATT_F32, &network->own_model));
+    att_model_set_preprocess(network->own_model, &identity->preprocess);
+    network->model = network->own_model;
+    ATT_TRY(att_weights_create(att_model_graph(network->model), network->backend, &network->own_weights));
+    network->weights = network->own_weights;
+    return ATT_OK;
+}
+
+static att_status open_name(att_network *network, const char *name, const att_network_options *options)
+{
+    att_model *model;
+    ATT_TRY(att_model_create(network->context, name, options->options, ATT_F32, &model));
+    network->identity = att_model_identity(model);
+    network->trained = network->identity.preprocess;
+    att_model_destroy(&model);
+    ATT_TRY(build(network));
+    return att_weights_initialise(network->weights, options->seed);
+}
+
+/* A training here evaluates at the size that it trains at, whatever weights it began with. */
+static bool is_trained_here(const att_network *network)
+{
+    att_checkpoint_info info;
+    return att_checkpoint_describe(network->context, network->file, &info) == ATT_OK && info.training;
+}
+
+static att_status fail_test_images(const att_network *network, att_status status)
+{
+    const att_identity *identity = &network->identity;
+    char why[512];
+    snprintf(why, sizeof why, "%s", att_context_message(network->context));
+    return att_fail(
+        network->context, status == ATT_ERR_MEMORY ? status : ATT_ERR_UNSUPPORTED,
+        "%s: timm's validate.py takes images of %d x %d pixels with these weights, which cannot be here: %s",
+        network->path, identity->test_height, identity->test_width, why);
+}
+
+/* As timm's validate.py without --use-train-size. */
+static att_status take_test_images(att_network *network, const att_network_options *options)
+{
+    att_identity *identity = &network->identity;
+    att_option_values asked = options->options ? *options->options : att_options_none();
+    int height = identity->test_height, width = identity->test_width;
+    double crop = identity->test_crop_pct > 0 ? identity->test_crop_pct : identity->preprocess.crop_pct;
+    if (height > 0 && !att_options_find(&asked, "img_size") &&
+        (height != network->trained.height || width != network->trained.width)) {
+        att_options_set_sides(&asked, "img_size", height, width);
+        att_status status =
+            att_model_identify(network->context, network->file, network->path, options->model, &asked, identity);
+        if (status != ATT_OK)
+            return fail_test_images(network, status);
+    }
+    identity->preprocess.crop_pct = crop;
+    return ATT_OK;
+}
+
+static att_status open_file(att_network *network, const att_network_options *options)
+{
+    att_context *context = network->context;
+    ATT_TRY(att_tensors_open(context, network->path, &network->file));
+    ATT_TRY(att_model_identify(context, network->file, network->path, options->model, options->options,
+                               &network->identity));
+    network->trained = network->identity.preprocess;
+    if (options->test_images && !is_trained_here(network))
+        ATT_TRY(take_test_images(network, options));
+    ATT_TRY(build(network));
+    return options->averaged ? att_checkpoint_load_ema(network->model, network->file, network->weights)
+                             : att_model_load(network->model, network->file, network->weights);
+}
+
+static att_status open_network(att_network *network, const char *what, const att_network_options *options)
+{
+    ATT_TRY(att_network_locate(network->context, what, network->path, sizeof network->path));
+    ATT_TRY(*network->path ? open_file(network, options) : open_name(network, what, options));
+    return att_network_name_classes(network);
+}
+
+static att_status create(att_context *context, const att_network_options *options, att_network **out)
+{
+    att_network *network = att_allocate(context, sizeof *network);
+    if (!network)
+        return att_fail_memory(context, sizeof *network, "a network");
+    network->context = context;
+    network->precision = options->precision;
+    network->backend = att_copy_string(context, options->backend);
+    *out = network;
+    return network->backend ? ATT_OK : att_fail_memory(context, strlen(options->backend), "the name of a backend");
+}
+
+att_status att_network_open(att_context *context, const char *what, const att_network_options *options,
+                            att_network **out)
+{
+    const att_network_options defaults = att_network_options_defaults();
+    const att_network_options *how = options ? options : &defaults;
+    att_network *network = NULL;
+    att_status status = create(context, how, &network);
+    if (status == ATT_OK)
+        status = open_network(network, what, how);
+    if (status == ATT_OK)
+        *out = network;
+    else
+        att_network_close(&network);
+    return status;
+}
+
+att_status att_network_wrap(const att_model *model, att_weights *weights, const att_network_options *options,
+                            att_network **out)
+{
+    const att_network_options defaults = att_network_options_defaults();
+    att_network *network = NULL;
+    att_status status = create(att_graph_context(att_model_graph(model)), options ? options : &defaults, &network);
+    if (status != ATT_OK) {
+        att_network_close(&network);
+        return status;
+    }
+    network->model = model;
+    network->weights = weights;
+    network->identity = att_model_identity(model);
+    network->trained = network->identity.preprocess;
+    *out = network;
+    return ATT_OK;
+}
+
+void att_network_close(att_network **out)
+{
+    if (!out || !*out)
+        return;
+    att_network *network = *out;
+    att_context *context = network->context;
+    att_network_forget(network);
+    att_model_destroy(&network->watched);
+    att_weights_destroy(&network->own_weights);
+    att_model_destroy(&network->own_model);
+    att_tensors_close(&network->file);
+    for (int c = 0; c < network->class_count; c++)
+        att_free(context, network->class_names[c]);
+    att_free(context, network->class_names);
+    att_free(context, network->pixels);
+    att_free(context, network->wanted);
+    att_free(context, network->backend);
+    att_free(context, network);
+    *out = NULL;
+}
+
+/* --- what it is -------------------------------------------------------------------------------------------------- */
+
+const char *att_network_path(const att_network *network)
+{
+    return *network->path ? network->path : NULL;
+}
+
+const att_tensors *att_network_file(const att_network *network)
+{
+    return network->file;
+}
+
+const att_identity *att_network_identity(const att_network *network)
+{
+    return &network->identity;
+}
+
+const att_model *att_network_model(const att_network *network)
+{
+    return network->model;
+}
+
+att_weights *att_network_weights(const att_network *network)
+{
+    return network->weights;
+}
+
+att_preprocess att_network_trained_preprocess(const att_network *network)
+{
+    return network->trained;
+}
+
+att_transform_options att_network_transform(const att_network *network)
+{
+    return att_evaluate_transform(&network->identity.preprocess);
+}
+
+att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess)
+{
+    const att_preprocess *own = &network->identity.preprocess;
+    if (preprocess->height != own->height || preprocess->width != own->width || preprocess->in_chans != own->in_chans)
+        return att_fail(network->context, ATT_ERR_MISMATCH,
+                        "the network takes images of %d x %d pixels with %d channels, not %d x %d with %d", own->height,
+                        own->width, own->in_chans, preprocess->height, preprocess->width, preprocess->in_chans);
+    network->identity.preprocess = *preprocess;
+    return ATT_OK;
+}
+
+/* --- answers ----------------------------------------------------------------------------------------------------- */
+
+att_status att_network_want(att_network *network, const char *wanted)
+{
+    att_graph *graph;
+    const char **names;
+    ATT_TRY(att_network_wish(network->model, wanted, &graph, &names));
+    att_graph_destroy(&graph);
+    att_free(network->context, names);
+    char *copy = wanted ? att_copy_string(network->context, wanted) : NULL;
+    if (wanted && !copy)
+        return att_fail_memory(network->context, strlen(wanted), "the names of a network's outputs");
+    att_network_forget(network);
+    att_free(network->context, network->wanted);
+    network->wanted = copy;
+    return ATT_OK;
+}
+
+att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
+                           att_batch *answers)
+{
+    att_network_view *view;
+    if (count < 1)
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "a run of %d images, expected at least 1", count);
+    ATT_TRY(att_network_look(network, height, width, count, &view));
+    ATT_TRY(att_inference_run(&view->inference, pixels, count, answers));
+    for (int i = 0; i < count; i++)
+        if (!att_inference_is_finite(answers, i))
+            return att_fail(network->context, ATT_ERR_NONFINITE, "the network answers with NaN or infinity");
+    return ATT_OK;
+}
+
+/* Room for the pixels of `count` images; *pixels is the network's. */
+static att_status reserve(att_network *network, const att_transform_options *transform, int count, size_t *each)
+{
+    *each = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;
+    size_t wanted = att_size_product(count > 0 ? (size_t)count : 1, *each);
+    if (wanted <= network->pixel_room)
+        return ATT_OK;
+    att_free(network->context, network->pixels);
+    network->pixels = att_allocate_array(network->context, wanted, sizeof *network->pixels);
+    network->pixel_room = network->pixels ? wanted : 0;
+    return network->pixels ? ATT_OK
+                           : att_fail_memory(network->context, att_size_product(wanted, sizeof(float)), "images");
+}
+
+static att_status run_prepared(att_network *network, int count, att_batch *answers)
+{
+    const att_preprocess *own = &network->identity.preprocess;
+    return att_network_run(network, network->pixels, count, own->height, own->width, answers);
+}
+
+att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
+{
+    const att_transform_options transform = att_network_transform(network);
+    size_t each;
+    ATT_TRY(reserve(network, &transform, count, &each));
+    for (int i = 0; i < count; i++)
+        ATT_TRY(
+            att_transform_image(network->context, &transform, &images[i], 0, 0, i, network->pixels + (size_t)i * each));
+    return run_prepared(network, count, answers);
+}
+
+att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers)
+{
+    const att_transform_options transform = att_network_transform(network);
+    size_t each;
+    ATT_TRY(reserve(network, &transform, count, &each));
+    for (int i = 0; i < count; i++) {
+        att_image image = {0};
+        ATT_TRY(att_image_read(network->context, paths[i], transform.channels, NULL, &image));
+        att_status status =
+            att_transform_image(network->context, &transform, &image, 0, 0, i, network->pixels + (size_t)i * each);
+        att_image_free(network->context, &image);
+        ATT_TRY(status);
+    }
+    return run_prepared(network, count, answers);
+}
+
+att_status att_network_run_file(att_network *network, const char *path, att_batch *answers)
+{
+    return att_network_run_files(network, &path, 1, answers);
+}
+
+/* --- what answers mean -------------------------------------------------------------------------------------------- */
+
+static att_answer_options with_names(const att_network *network, const att_answer_options *options)
+{
+    att_answer_options named = *options;
+    if (!named.labels) {
+        named.labels = (const char *const *)network->class_names;
+        named.label_count = network->class_count;
+    }
+    return named;
+}
+
+att_status att_network_write(const att_network *network, const att_batch *answers, const att_answer_options *options,
+                             att_json_writer *writer)
+{
+    const att_answer_options named = with_names(network, options);
+    return att_task_write(network->context, att_model_task(network->model).name, answers, &named, writer);
+}
+
+att_status att_network_describe(const att_network *network, const att_batch *answers, const att_answer_options *options,
+                                void (*line)(void *user, const char *text), void *user)
+{
+    const att_answer_options named = with_names(network, options);
+    return att_task_describe(network->context, att_model_task(network->model).name, answers, &named, line, user);
+}
+
+/* --- data sets --------------------------------------------------------------------------------------------------- */
+
+/* On a model of its own, so that no run looks for these instruments. */
+att_status att_network_watch(att_network *network, const char *with, const char *nodes, att_measure **measure)
+{
+    att_model *watched = NULL;
+    att_status status = att_model_create(network->context, att_model_name(network->model),
+                                         att_model_options(network->model), ATT_F32, &watched);
+    if (status == ATT_OK)
+        status = att_measure_create(att_model_graph(watched), with, nodes, measure);
+    if (status != ATT_OK) {
+        att_model_destroy(&watched);
+        return status;
+    }
+    att_model_destroy(&network->watched);
+    network->watched = watched;
+    return ATT_OK;
+}
+
+att_status att_network_evaluate(att_network *network, const att_dataset *dataset, const att_evaluate_options *options,
+                                att_evaluation *result)
+{
+    att_evaluate_options own = options ? *options : att_evaluate_options_defaults();
+    const att_transform_options transform = att_network_transform(network);
+    if (own.measure && !network->watched)
+        return att_fail(network->context, ATT_ERR_ARGUMENT,
+                        "the instruments were not made for this network: att_network_watch() does that");
+    att_option_values trained_with = att_options_none();
+    const att_task_info task = att_model_task(network->model);
+    if (network->file && !own.task_options)
+        ATT_TRY(att_checkpoint_task_options(network->context, network->file, &task, &trained_with));
+    if (!own.task_options)
+        own.task_options = &trained_with;
+    own.backend = network->backend;
+    own.precision = network->precision;
+    return att_evaluate(own.measure ? network->watched : network->model, network->weights, dataset, &transform, &own,
+                        result);
+}

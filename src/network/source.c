@@ -1,0 +1,58 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "network/network.h"
+
+static att_status check_fits(att_context *context, int length, size_t size, const char *what)
+{
+    if (length >= 0 && (size_t)length < size)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT, "\"%.64s...\" is longer than a path may be", what);
+}
+
+/* The first of the usual files in a folder. */
+static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
+{
+    static const char *const names[] = {"model_best.safetensors", "last.safetensors", "model.safetensors",
+                                        "pytorch_model.bin"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ATT_TRY(check_fits(context, snprintf(path, size, "%s/%s", folder, names[i]), size, folder));
+        if (att_file_exists(path))
+            return ATT_OK;
+    }
+    return att_fail(context, ATT_ERR_NOT_FOUND,
+                    "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
+                    "model.safetensors or pytorch_model.bin in it",
+                    folder);
+}
+
+static att_status check_name(att_context *context, const char *what)
+{
+    att_network_name name;
+    att_status status = att_model_resolve(context, what, &name);
+    if (status == ATT_OK || status == ATT_ERR_MEMORY)
+        return status;
+    att_text why = {.context = context};
+    att_text_append(&why, "%s", att_context_message(context));
+    status = why.failed ? att_fail_memory(context, why.length, "a message")
+                        : att_fail(context, status, "%s is no file and no folder, and as a network's name: %s", what,
+                                   why.data);
+    att_text_free(&why);
+    return status;
+}
+
+att_status att_network_locate(att_context *context, const char *what, char *path, size_t size)
+{
+    struct stat found;
+    if (stat(what, &found) == 0 && S_ISDIR(found.st_mode))
+        return find_in(context, what, path, size);
+    if (stat(what, &found) == 0)
+        return check_fits(context, snprintf(path, size, "%s", what), size, what);
+    if (size > 0)
+        *path = '\0';
+    return check_name(context, what);
+}

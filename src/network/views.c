@@ -1,0 +1,78 @@
+#include "core/error.h"
+#include "core/memory.h"
+#include "models/family.h"
+#include "network/network.h"
+
+static void free_view(att_network_view *view)
+{
+    att_inference_free(&view->inference);
+    att_graph_destroy(&view->graph);
+    att_weights_destroy(&view->covered);
+    att_weights_destroy(&view->resized);
+    att_model_destroy(&view->model);
+    *view = (att_network_view){0};
+}
+
+void att_network_forget(att_network *network)
+{
+    for (int i = 0; i < ATT_NETWORK_VIEWS; i++)
+        free_view(&network->views[i]);
+}
+
+/* The network for images of this size. */
+static att_status make_model(att_network *network, int height, int width, att_network_view *view)
+{
+    const att_preprocess own = att_model_preprocess(network->model);
+    if (height == own.height && width == own.width)
+        return ATT_OK;
+    att_option_values options = *att_model_options(network->model);
+    att_options_set_sides(&options, "img_size", height, width);
+    ATT_TRY(att_model_create(network->context, att_model_name(network->model), &options, ATT_F32, &view->model));
+    ATT_TRY(att_model_resize_weights(view->model, network->model, network->weights, network->backend, &view->resized));
+    return view->resized ? att_weights_cover(network->weights, view->resized, &view->covered) : ATT_OK;
+}
+
+static att_status fill_view(att_network *network, int height, int width, int count, att_network_view *view)
+{
+    const char **names = NULL;
+    ATT_TRY(make_model(network, height, width, view));
+    ATT_TRY(att_network_wish(view->model ? view->model : network->model, network->wanted, &view->graph, &names));
+    const att_inference_options options = {
+        .backend = network->backend, .precision = network->precision, .max_batch = count, .outputs = names};
+    att_weights *weights = view->covered ? view->covered : network->weights;
+    att_status status = att_inference_create(view->graph, weights, &options, &view->inference);
+    att_free(network->context, names);
+    view->height = height;
+    view->width = width;
+    view->max_batch = count;
+    return status;
+}
+
+/* Where a view of this size goes: where one is, or in the place of the one that was used longest ago. */
+static att_network_view *place_of(att_network *network, int height, int width)
+{
+    att_network_view *oldest = &network->views[0];
+    for (int i = 0; i < ATT_NETWORK_VIEWS; i++) {
+        att_network_view *view = &network->views[i];
+        if (view->height == height && view->width == width)
+            return view;
+        if (view->used < oldest->used)
+            oldest = view;
+    }
+    return oldest;
+}
+
+att_status att_network_look(att_network *network, int height, int width, int count, att_network_view **out)
+{
+    att_network_view *view = place_of(network, height, width);
+    att_status status = ATT_OK;
+    if (view->height != height || view->width != width || view->max_batch < count) {
+        free_view(view);
+        status = fill_view(network, height, width, count, view);
+    }
+    if (status != ATT_OK)
+        free_view(view);
+    view->used = ++network->runs;
+    *out = view;
+    return status;
+}

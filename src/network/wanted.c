@@ -1,0 +1,156 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/ops.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/text.h"
+#include "graph/graph.h"
+#include "models/family.h"
+#include "network/network.h"
+
+/* What an attention node can be asked for, by the end of the wish. */
+static const struct {
+    const char *ending;
+    att_status (*ask)(att_graph *graph, const char *pattern);
+} asks[] = {
+    {".map", att_ask_attention_map}, {".stats", att_ask_attention_stats}, {".summary", att_ask_attention_summary}};
+enum { ASKS = sizeof asks / sizeof *asks, NAME_SIZE = 256 };
+
+typedef struct wishes {
+    const att_model *model;
+    att_graph *graph;
+    const char **names;
+    int count, room;
+} wishes;
+
+static att_context *context_of(const wishes *w)
+{
+    return w->graph->context;
+}
+
+static void offer(wishes *w, const char *name, att_value value)
+{
+    if (value != ATT_NONE && att_graph_find_output(w->graph, name) == ATT_NONE)
+        att_graph_output(w->graph, name, value);
+}
+
+/* Makes outputs of what heads read, so that they can be wanted. */
+static att_status offer_features(wishes *w)
+{
+    static const char *const stages[ATT_FEATURE_STAGES] = {"stage1", "stage2", "stage3", "stage4"};
+    const att_features *features = att_model_features(w->model);
+    offer(w, "features", features->pooled);
+    offer(w, "tokens", features->tokens);
+    for (int i = 0; i < features->stage_count; i++)
+        offer(w, stages[i], features->stages[i]);
+    return w->graph->status;
+}
+
+/* Adds the probes that a wish names, if it is one for attention. */
+static att_status ask_attention(wishes *w, const char *wish)
+{
+    char pattern[NAME_SIZE];
+    size_t length = strlen(wish);
+    for (int i = 0; i < ASKS; i++) {
+        size_t end = strlen(asks[i].ending);
+        if (length <= end || strcmp(wish + length - end, asks[i].ending) != 0)
+            continue;
+        snprintf(pattern, sizeof pattern, "%.*s", (int)(length - end), wish);
+        att_status status = asks[i].ask(w->graph, pattern);
+        return status == ATT_ERR_NOT_FOUND ? ATT_OK : status; /* take() tells what there is */
+    }
+    return ATT_OK;
+}
+
+static att_status take_name(wishes *w, const char *name)
+{
+    for (int i = 0; i < w->count; i++)
+        if (strcmp(w->names[i], name) == 0)
+            return ATT_OK;
+    if (!att_list_grow(context_of(w), &w->names, w->count + 1, &w->room, sizeof *w->names))
+        return att_fail_memory(context_of(w), sizeof *w->names, "a network's outputs");
+    w->names[w->count++] = name;
+    return ATT_OK;
+}
+
+/* Names of outputs, and the attention nodes by their patterns. */
+static att_status fail_wish(const wishes *w, const char *wish)
+{
+    att_text has = {.context = context_of(w)};
+    bool attends = false;
+    for (int i = 0; i < w->graph->outputs.count; i++)
+        if (!w->graph->outputs.items[i].probe)
+            att_text_append(&has, "%s%s", has.length ? ", " : "", w->graph->outputs.items[i].name);
+    for (int i = 0; i < w->graph->nodes.count && !attends; i++) {
+        const att_node *node = &w->graph->nodes.items[i];
+        attends = strcmp(node->op->name, "attention") == 0;
+        if (attends)
+            att_text_append(&has, "; of attention as %s: .map, .stats, .summary", node->scope);
+    }
+    att_status status = has.failed ? att_fail_memory(context_of(w), has.length, "a message")
+                                   : att_fail(context_of(w), ATT_ERR_NOT_FOUND,
+                                              "the network has nothing called \"%s\", only %s", wish, has.data);
+    att_text_free(&has);
+    return status;
+}
+
+static att_status take(wishes *w, const char *wish)
+{
+    int before = w->count;
+    ATT_TRY(ask_attention(w, wish));
+    for (int i = 0; i < w->graph->outputs.count; i++)
+        if (att_text_matches(wish, w->graph->outputs.items[i].name))
+            ATT_TRY(take_name(w, w->graph->outputs.items[i].name));
+    return w->count > before ? ATT_OK : fail_wish(w, wish);
+}
+
+static att_status take_list(wishes *w, const char *list)
+{
+    char wish[NAME_SIZE];
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        snprintf(wish, sizeof wish, "%.*s", (int)(length < sizeof wish ? length : sizeof wish - 1), at);
+        ATT_TRY(take(w, wish));
+        at += length;
+        if (!*at)
+            return ATT_OK;
+    }
+}
+
+static att_status take_task(wishes *w)
+{
+    for (int i = 0; i < w->graph->outputs.count; i++) {
+        const att_named_value *output = &w->graph->outputs.items[i];
+        if (!output->probe && strcmp(output->name, "loss") != 0)
+            ATT_TRY(take_name(w, output->name));
+    }
+    return ATT_OK;
+}
+
+static att_status fill(wishes *w, const char *wanted)
+{
+    if (!wanted)
+        return take_task(w);
+    ATT_TRY(offer_features(w));
+    return take_list(w, wanted);
+}
+
+att_status att_network_wish(const att_model *model, const char *wanted, att_graph **graph, const char ***names)
+{
+    const att_graph *own = att_model_graph(model);
+    wishes w = {.model = model, .graph = att_graph_copy(own)};
+    if (!w.graph)
+        return att_fail_memory(att_graph_context(own), sizeof(void *), "a network's graph");
+    att_status status = fill(&w, wanted);
+    if (status == ATT_OK) {
+        w.names[w.count] = NULL;
+        *graph = w.graph;
+        *names = w.names;
+        return ATT_OK;
+    }
+    att_free(context_of(&w), w.names);
+    att_graph_destroy(&w.graph);
+    return status;
+}

@@ -1,0 +1,179 @@
+#include "train/inference.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "graph/graph.h"
+#include "session/session.h"
+
+const char *att_inference_image(const att_graph *graph)
+{
+    return graph->inputs.items[0].name;
+}
+
+/* The loss would need targets. */
+static bool is_answer(const att_named_value *output)
+{
+    return !output->probe && strcmp(output->name, "loss") != 0;
+}
+
+const char *att_inference_answer(const att_graph *graph)
+{
+    int i = 0;
+    while (!is_answer(&graph->outputs.items[i]))
+        i++;
+    return graph->outputs.items[i].name;
+}
+
+static bool is_wanted(const att_named_value *output, const char *const *wanted)
+{
+    if (!wanted)
+        return is_answer(output);
+    while (*wanted && strcmp(*wanted, output->name) != 0)
+        wanted++;
+    return *wanted;
+}
+
+static att_status describe_outputs(const att_graph *graph, const char *const *wanted, att_inference *inference)
+{
+    size_t count = (size_t)graph->outputs.count;
+    inference->outputs = att_allocate_array(inference->context, count, sizeof *inference->outputs);
+    inference->answers = att_allocate_array(inference->context, count, sizeof *inference->answers);
+    if (count > 0 && (!inference->outputs || !inference->answers))
+        return att_fail_memory(inference->context, count * sizeof *inference->outputs, "a network's outputs");
+    for (int i = 0; i < graph->outputs.count; i++) {
+        const att_named_value *output = &graph->outputs.items[i];
+        if (is_wanted(output, wanted))
+            inference->outputs[inference->output_count++] =
+                (att_field){.name = output->name, .dtype = ATT_F32, .shape = att_value_shape(graph, output->value)};
+    }
+    return ATT_OK;
+}
+
+/* names: room for all outputs and a NULL. */
+static void choose_outputs(const att_graph *graph, const att_inference_options *options, const char **names)
+{
+    int count = 0;
+    for (int i = 0; i < graph->outputs.count; i++) {
+        const att_named_value *output = &graph->outputs.items[i];
+        if (is_wanted(output, options->outputs) || (options->probes && output->probe))
+            names[count++] = output->name;
+    }
+    names[count] = NULL;
+}
+
+static att_status compile(const att_graph *graph, const att_inference_options *options, att_inference *inference)
+{
+    *inference = (att_inference){.context = att_graph_context(graph), .image = att_inference_image(graph)};
+    if (att_graph_dtype(graph) != ATT_F32)
+        return att_fail(inference->context, ATT_ERR_UNSUPPORTED, "the network computes in %s, expected F32",
+                        att_dtype_name(att_graph_dtype(graph)));
+    ATT_TRY(describe_outputs(graph, options->outputs, inference));
+    size_t count = (size_t)graph->outputs.count + 1;
+    const char **names = att_allocate_array(inference->context, count, sizeof *names);
+    if (!names)
+        return att_fail_memory(inference->context, count * sizeof *names, "a network's outputs");
+    choose_outputs(graph, options, names);
+    att_plan_options plan = att_plan_options_defaults();
+    plan.backend = options->backend;
+    plan.precision = options->precision;
+    plan.outputs = names;
+    att_status status = att_plan_compile(graph, &plan, &inference->plan);
+    att_free(inference->context, names);
+    return status;
+}
+
+static att_status make_answers(att_inference *inference, int max_batch)
+{
+    for (int i = 0; i < inference->output_count; i++) {
+        size_t bytes = att_size_product((size_t)max_batch, att_field_bytes(&inference->outputs[i]));
+        inference->answers[i] = att_allocate(inference->context, bytes);
+        if (!inference->answers[i])
+            return att_fail_memory(inference->context, bytes, "the outputs");
+    }
+    return ATT_OK;
+}
+
+att_status att_inference_create(const att_graph *graph, att_weights *weights, const att_inference_options *options,
+                                att_inference *inference)
+{
+    att_status status = compile(graph, options, inference);
+    if (status == ATT_OK)
+        status = att_session_create(inference->plan, weights, options->max_batch, &inference->session);
+    if (status == ATT_OK)
+        status = make_answers(inference, options->max_batch);
+    if (status != ATT_OK)
+        att_inference_free(inference);
+    return status;
+}
+
+att_status att_inference_bytes(const att_graph *graph, const att_inference_options *options, size_t *bytes)
+{
+    att_inference inference;
+    att_status status = compile(graph, options, &inference);
+    if (status == ATT_OK)
+        *bytes = att_session_bytes(inference.plan, options->max_batch);
+    for (int i = 0; i < inference.output_count && status == ATT_OK; i++)
+        *bytes =
+            att_size_sum(*bytes, att_size_product((size_t)options->max_batch, att_field_bytes(&inference.outputs[i])));
+    att_inference_free(&inference);
+    return status;
+}
+
+void att_inference_free(att_inference *inference)
+{
+    if (!inference->context)
+        return;
+    att_session_destroy(&inference->session);
+    att_plan_destroy(&inference->plan);
+    for (int i = 0; i < inference->output_count; i++)
+        att_free(inference->context, inference->answers[i]);
+    att_free(inference->context, inference->answers);
+    att_free(inference->context, inference->outputs);
+    *inference = (att_inference){0};
+}
+
+att_status att_inference_run(att_inference *inference, const void *images, int batch, att_batch *answers)
+{
+    ATT_TRY(att_session_bind(inference->session, inference->image, images));
+    ATT_TRY(att_session_run(inference->session, batch));
+    for (int i = 0; i < inference->output_count; i++)
+        ATT_TRY(att_session_output(inference->session, inference->outputs[i].name, 0, batch, inference->answers[i]));
+    *answers = (att_batch){.count = batch,
+                           .field_count = inference->output_count,
+                           .fields = inference->outputs,
+                           .data = (const void *const *)inference->answers};
+    return ATT_OK;
+}
+
+static bool all_finite(const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+bool att_inference_is_finite(const att_batch *answers, int sample)
+{
+    for (int f = 0; f < answers->field_count; f++) {
+        int64_t width = att_shape_count(answers->fields[f].shape);
+        if (!all_finite((const float *)answers->data[f] + sample * width, width))
+            return false;
+    }
+    return true;
+}
+
+att_status att_inference_check_images(const att_model *model, const att_transform_options *transform)
+{
+    att_preprocess wanted = att_model_preprocess(model);
+    if (transform->height == wanted.height && transform->width == wanted.width &&
+        transform->channels == wanted.in_chans)
+        return ATT_OK;
+    return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
+                    "images are made %d x %d with %d channels, but %s takes %d x %d with %d", transform->height,
+                    transform->width, transform->channels, att_model_name(model), wanted.height, wanted.width,
+                    wanted.in_chans);
+}

@@ -1,0 +1,310 @@
+/* The open network against what the other headers make one by one. */
+#include "train/fixture.h"
+
+static char *path_to(const fixture *f, const char *name, char path[160])
+{
+    snprintf(path, 160, "%s/%s", f->folder, name);
+    return path;
+}
+
+/* The fixture's weights as a file. */
+static const char *export(const fixture *f, char path[160])
+{
+    path_to(f, "tiny.safetensors", path);
+    assert_int_equal(att_checkpoint_export(f->model, f->weights, path), ATT_OK);
+    return path;
+}
+
+static att_network *open_network(const fixture *f, const char *what)
+{
+    att_network *network = NULL;
+    if (att_network_open(f->context, what, NULL, &network) != ATT_OK)
+        fail_msg("%s", att_context_message(f->context));
+    return network;
+}
+
+static void is_refused(const fixture *f, const char *what, const char *part)
+{
+    att_network *network = NULL;
+    assert_int_not_equal(att_network_open(f->context, what, NULL, &network), ATT_OK);
+    assert_null(network);
+    assert_message_has(f, part);
+}
+
+static void a_file_a_folder_and_a_name_are_opened(void **state)
+{
+    fixture *f = *state;
+    char path[160], folder[160];
+    att_network *network = open_network(f, export(f, path));
+    assert_string_equal(att_network_path(network), path);
+    assert_string_equal(att_network_identity(network)->name, "vit_tiny_patch16_224");
+    assert_non_null(att_network_file(network));
+    att_network_close(&network);
+    assert_null(network);
+
+    path_to(f, "best", folder);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    is_refused(f, folder, "is a folder without weights; expected model_best.safetensors, last.safetensors");
+    char last[200], best[200];
+    snprintf(last, sizeof last, "%s/last.safetensors", folder);
+    snprintf(best, sizeof best, "%s/model_best.safetensors", folder);
+    assert_int_equal(link(path, last), 0);
+    network = open_network(f, folder);
+    assert_string_equal(att_network_path(network), last);
+    att_network_close(&network);
+    assert_int_equal(link(path, best), 0);
+    network = open_network(f, folder);
+    assert_string_equal(att_network_path(network), best);
+    att_network_close(&network);
+
+    network = open_network(f, "resnet18");
+    assert_null(att_network_path(network));
+    assert_null(att_network_file(network));
+    assert_null(att_network_class_name(network, 0));
+    att_network_close(&network);
+    is_refused(f, "vit_tiny_patch16_225", "vit_tiny_patch16_225 is no file and no folder, and as a network's name:");
+}
+
+static void fill_pixels(float *pixels, size_t count, uint32_t noise)
+{
+    for (size_t i = 0; i < count; i++) {
+        noise = noise * 1664525 + 1013904223;
+        pixels[i] = (float)(noise >> 8) / (1 << 24) - 0.5F;
+    }
+}
+
+/* Of a model made for the size, whose weights are those of the file. */
+static void expect_logits(const fixture *f, const char *path, int height, int width, const float *pixels,
+                          float logits[CLASSES])
+{
+    att_option_values options = tiny_options();
+    att_model *model;
+    att_weights *weights;
+    att_tensors *file;
+    att_plan *plan;
+    att_session *session;
+    att_plan_options infer = att_plan_options_defaults();
+    att_options_set_sides(&options, "img_size", height, width);
+    assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(model), "cpu", &weights), ATT_OK);
+    assert_int_equal(att_tensors_open(f->context, path, &file), ATT_OK);
+    assert_int_equal(att_model_load(model, file, weights), ATT_OK);
+    assert_int_equal(att_plan_compile(att_model_graph(model), &infer, &plan), ATT_OK);
+    assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_OK);
+    assert_int_equal(att_session_bind(session, "image", pixels), ATT_OK);
+    assert_int_equal(att_session_run(session, 1), ATT_OK);
+    assert_int_equal(att_session_output(session, "logits", 0, 1, logits), ATT_OK);
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    att_tensors_close(&file);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
+static void images_of_every_size_are_answered(void **state)
+{
+    fixture *f = *state;
+    static const int sides[][2] = {{8, 8}, {16, 8}, {8, 20}, {12, 12}, {4, 4}, {16, 16}, {8, 8}};
+    char path[160];
+    att_network *network = open_network(f, export(f, path));
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+        enum { COUNT = 3 };
+        float pixels[COUNT * 400], expected[CLASSES];
+        int height = sides[i][0], width = sides[i][1];
+        size_t each = (size_t)height * (size_t)width;
+        att_batch answers;
+        fill_pixels(pixels, COUNT * each, 7);
+        if (att_network_run(network, pixels, COUNT, height, width, &answers) != ATT_OK)
+            fail_msg("%s", att_context_message(f->context));
+        const float *logits = att_batch_field(&answers, "logits");
+        for (int image = 0; image < COUNT; image++) {
+            expect_logits(f, path, height, width, pixels + (size_t)image * each, expected);
+            for (int c = 0; c < CLASSES; c++)
+                assert_float_equal(logits[image * CLASSES + c], expected[c], 1e-6); /* 0 measured */
+        }
+    }
+    att_batch answers;
+    float pixel = 0;
+    assert_int_equal(att_network_run(network, &pixel, 1, 9, 8, &answers), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "9");
+    assert_int_equal(att_network_run(network, &pixel, 0, 8, 8, &answers), ATT_ERR_ARGUMENT);
+    att_network_close(&network);
+}
+
+static void a_network_of_one_size_says_so(void **state)
+{
+    fixture *f = *state;
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", 16);
+    att_options_set(&options, "patch_size", 8);
+    att_options_set(&options, "embed_dim", 8);
+    att_options_set(&options, "depth", 1);
+    att_network_options how = att_network_options_defaults();
+    how.options = &options;
+    att_network *network;
+    att_batch answers;
+    float *pixels = calloc(3 * 32 * 32, sizeof *pixels);
+    assert_int_equal(att_network_open(f->context, "mixer_s16_224", &how, &network), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, 16, 16, &answers), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED);
+    assert_message_has(f, "is made for images of 16 x 16 pixels; this network takes no others");
+    att_network_close(&network);
+    free(pixels);
+}
+
+static void features_and_maps_are_answered(void **state)
+{
+    fixture *f = *state;
+    enum { TOKENS = 5, WIDTH = 16, HEADS = 2 };
+    char path[160];
+    float pixels[2 * SIDE * SIDE];
+    att_batch answers;
+    att_network *network = open_network(f, export(f, path));
+    fill_pixels(pixels, 2 * SIDE * SIDE, 3);
+    assert_int_equal(att_network_want(network, "features,tokens,blocks.*.attn.map,blocks.1.attn.stats"), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(answers.field_count, 5);
+    assert_null(att_batch_field(&answers, "logits"));
+    assert_non_null(att_batch_field(&answers, "tokens"));
+    const float *features = att_batch_field(&answers, "features");
+    float weight[CLASSES * WIDTH], bias[CLASSES], logits[CLASSES];
+    att_weights_get(f->weights, -1, att_weights_find(f->weights, "head.weight"), weight, CLASSES * WIDTH);
+    att_weights_get(f->weights, -1, att_weights_find(f->weights, "head.bias"), bias, CLASSES);
+    expect_logits(f, path, SIDE, SIDE, pixels + SIDE * SIDE, logits);
+    for (int c = 0; c < CLASSES; c++) {
+        float sum = bias[c];
+        for (int i = 0; i < WIDTH; i++)
+            sum += weight[c * WIDTH + i] * features[WIDTH + i];
+        assert_float_equal(sum, logits[c], 1e-6); /* 2e-9 measured */
+    }
+    const float *map = att_batch_field(&answers, "blocks.0.attn.map");
+    for (int row = 0; row < 2 * HEADS * TOKENS; row++) {
+        double sum = 0;
+        for (int j = 0; j < TOKENS; j++)
+            sum += (double)map[row * TOKENS + j];
+        assert_true(fabs(sum - 1) < 1e-5); /* 1e-7 measured */
+    }
+    assert_int_equal(att_network_want(network, "logits,stage1"), ATT_ERR_NOT_FOUND);
+    assert_message_has(f,
+                       "the network has nothing called \"stage1\", only logits, features, tokens; of attention as "
+                       "blocks.0.attn: .map, .stats, .summary");
+    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(answers.field_count, 5);
+    assert_int_equal(att_network_want(network, NULL), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(answers.field_count, 1);
+    assert_non_null(att_batch_field(&answers, "logits"));
+    att_network_close(&network);
+}
+
+static void decoded_images_are_made_ready(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_network *network = open_network(f, export(f, path));
+    att_image images[2];
+    att_batch answers, answer;
+    att_network *wrapped;
+    const att_transform_options transform = att_network_transform(network);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(att_dataset_read(f->eval, f->context, i, 1, &images[i]), ATT_OK);
+    assert_int_equal(att_network_run_images(network, images, 2, &answers), ATT_OK);
+    const float *logits = att_batch_field(&answers, "logits");
+    assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &wrapped), ATT_OK);
+    for (int i = 0; i < 2; i++) {
+        float pixels[SIDE * SIDE];
+        assert_int_equal(att_transform_image(f->context, &transform, &images[i], 0, 0, 0, pixels), ATT_OK);
+        assert_int_equal(att_network_run(wrapped, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
+        const float *expected = att_batch_field(&answer, "logits");
+        for (int c = 0; c < CLASSES; c++)
+            assert_float_equal(logits[i * CLASSES + c], expected[c], 1e-6); /* 0 measured */
+        att_image_free(f->context, &images[i]);
+    }
+    assert_int_equal(att_network_run_file(network, "none.png", &answers), ATT_ERR_NOT_FOUND);
+    att_network_close(&wrapped);
+    att_network_close(&network);
+}
+
+static void a_data_set_is_evaluated_and_measured(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_network *network = open_network(f, export(f, path));
+    att_evaluation plain, watched, own;
+    att_measure *measure = NULL;
+    assert_int_equal(att_network_evaluate(network, f->eval, NULL, &plain), ATT_OK);
+    const att_transform_options transform = att_network_transform(network);
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &transform, NULL, &own), ATT_OK);
+    assert_int_equal(plain.count, EVAL_IMAGES);
+    assert_float_equal(plain.metrics[LOSS], own.metrics[LOSS], 1e-9); /* 0 measured */
+    for (int twice = 0; twice < 2; twice++) {
+        const char *with = twice ? "nsi" : "entropy";
+        att_evaluate_options options = att_evaluate_options_defaults();
+        assert_int_equal(att_network_watch(network, with, "*", &measure), ATT_OK);
+        options.measure = measure;
+        assert_int_equal(att_network_evaluate(network, f->eval, &options, &watched), ATT_OK);
+        assert_float_equal(watched.metrics[LOSS], own.metrics[LOSS], 1e-9); /* 0 measured */
+        assert_int_equal(att_measure_instrument_count(measure), 1);
+        assert_string_equal(att_measure_instrument_at(measure, 0).name, with);
+        assert_int_equal(att_measure_at(measure, 0).count, EVAL_IMAGES);
+        att_measure_destroy(&measure);
+    }
+    assert_int_equal(att_network_watch(network, "none", "*", &measure), ATT_ERR_NOT_FOUND);
+    assert_null(measure);
+    att_network_close(&network);
+}
+
+static void the_look_of_images_may_be_set(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    att_network *network = open_network(f, export(f, path));
+    att_preprocess look = att_network_identity(network)->preprocess;
+    look.crop_pct = 0.5;
+    look.mean[0] = 0.25;
+    assert_int_equal(att_network_set_preprocess(network, &look), ATT_OK);
+    assert_true(att_network_transform(network).crop_pct == 0.5);
+    assert_true(att_network_transform(network).mean[0] == 0.25);
+    look.width = 2 * SIDE;
+    assert_int_equal(att_network_set_preprocess(network, &look), ATT_ERR_MISMATCH);
+    assert_message_has(f, "takes images of 8 x 8 pixels with 1 channels, not 8 x 16 with 1");
+    att_network_close(&network);
+}
+
+/* Every allocation of opening and running may fail; nothing is left behind. */
+static void failures_leave_nothing_behind(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    export(f, path);
+    for (long allocations = 0;; allocations++) {
+        att_network *network = NULL;
+        att_batch answers;
+        float pixels[2 * SIDE * SIDE] = {0};
+        size_t before = att_context_allocations(f->context).bytes_now;
+        f->allocations_left = allocations;
+        att_status status = att_network_open(f->context, path, NULL, &network);
+        if (status == ATT_OK)
+            status = att_network_want(network, "logits,blocks.0.attn.map");
+        if (status == ATT_OK)
+            status = att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers);
+        f->allocations_left = -1;
+        att_network_close(&network);
+        assert_int_equal(att_context_allocations(f->context).bytes_now, before);
+        if (status == ATT_OK)
+            return;
+        assert_int_equal(status, ATT_ERR_MEMORY);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_file_a_folder_and_a_name_are_opened), TEST(images_of_every_size_are_answered),
+        TEST(a_network_of_one_size_says_so),         TEST(features_and_maps_are_answered),
+        TEST(decoded_images_are_made_ready),         TEST(a_data_set_is_evaluated_and_measured),
+        TEST(the_look_of_images_may_be_set),         TEST(failures_leave_nothing_behind),
+    };
+    return cmocka_run_group_tests_name("network/network", tests, NULL, NULL);
+}
