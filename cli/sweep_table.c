@@ -122,7 +122,7 @@ static bool is_score_measured(const att_sweep *sweep, int setting, const att_met
     return false;
 }
 
-/* Scores that nothing was measured of stand beside the settings, as the trainings evaluated them. */
+/* The table has the scores of the trainings' last evaluations where a setting has none that was measured. */
 static bool shows_scores(const att_sweep *sweep)
 {
     for (int i = 0; i < att_sweep_setting_count(sweep); i++) {

@@ -356,7 +356,7 @@ static const cli_option file_options[] = {
     {"config", .letter = 'c', .kind = CLI_TEXT, .value = "FILE",
      .help = "YAML file of these options; the command line wins", CLI_AT(train_files, config), .once = true},
     {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE",
-     .help = "weights to start from; the head is initialised where the file has none for the task or other classes",
+     .help = "weights to start from; the head is initialised where the file has none of the task or of as many classes",
      CLI_AT(train_files, initial_checkpoint)},
     {"resume", .kind = CLI_TEXT, .value = "FILE",
      .help = "checkpoint to continue in its folder, with the args.yaml beside it; auto: the experiment's last",

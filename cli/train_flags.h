@@ -50,7 +50,7 @@ typedef struct train_settings {
     cli_output output;
 } train_settings;
 
-/* Refuses an option of another task that has not its default. CLI_OK or a code. */
+/* Refuses an option that only another task has, unless it has its default value. CLI_OK or a code. */
 int cli_train_task_check(const train_settings *settings, const att_task_info *task);
 /* Makes the settings say what the task does where they leave it open, and drops options of other tasks. */
 void cli_train_task_settle(train_settings *settings, const att_task_info *task);

@@ -31,8 +31,7 @@ enum { ATT_MAX_METRICS = 16 };
 /* What a task says about itself; texts are one line. */
 typedef struct att_task_info {
     const char *name, *help;
-    const char *head_scope;    /* of the head's parameters, "detector"; NULL: the head is the network's own classifier,
-                                  with    an output for each class */
+    const char *head_scope; /* of the head's parameters, "detector"; NULL: the head is the network's own classifier */
     const att_metric *metrics; /* in the order in which figures are written */
     int metric_count;          /* 1..ATT_MAX_METRICS */
     int best;                  /* the metric that decides which epoch is best, where nobody names another */
