@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "graph/graph.h"
+#include "tasks/caption.h"
 #include "tasks/list.h"
 #include "tasks/score.h"
 
@@ -238,6 +239,21 @@ static att_status describe(att_context *context, const att_batch *answer, const 
     return status;
 }
 
+enum { CAPTION_CLASSES = 5 };
+
+static att_status caption(att_context *context, const att_batch *answer, const att_answer_options *options,
+                          const att_task_image *image, att_text *text)
+{
+    ranking ranked = {.count = 0};
+    if (att_batch_field(answer, logits_name))
+        ATT_TRY(rank(context, answer, CAPTION_CLASSES, &ranked));
+    int32_t label = att_dataset_label(image->dataset, image->index);
+    att_caption_classes(text, options, image->unlabelled ? -1 : label, att_dataset_class_name(image->dataset, label),
+                        ranked.top, ranked.count);
+    att_free(context, ranked.top);
+    return ATT_OK;
+}
+
 const att_task att_task_classification = {
     .info = {.name = "classification",
              .help = "one class for each image; cross-entropy",
@@ -261,4 +277,5 @@ const att_task att_task_classification = {
     .report = report,
     .write = write,
     .describe = describe,
+    .caption = caption,
 };

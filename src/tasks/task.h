@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/text.h"
 #include "tasks/head.h"
 
 /* An att_task_setup that was checked. */
@@ -18,6 +19,13 @@ typedef struct att_task_settings {
     bool mixed;
     att_settings_room options; /* the task's own struct */
 } att_task_settings;
+
+/* The image that an answer is of. */
+typedef struct att_task_image {
+    const att_dataset *dataset;
+    int64_t index;   /* in the data set */
+    bool unlabelled; /* the data set's classes are not the network's: their names may be shown, their numbers not */
+} att_task_image;
 
 typedef struct att_task {
     att_task_info info;
@@ -72,6 +80,13 @@ typedef struct att_task {
                         att_json_writer *writer);
     att_status (*describe)(att_context *context, const att_batch *answer, const att_answer_options *options,
                            void (*line)(void *user, const char *text), void *user);
+    /* Appends one line that says what an answer means and what the data set says of the image. It is how the task's
+     * results are shown beside a picture, as on the page of attention maps. Of the options only `labels` count. `text`
+     * is empty before, and stays so where there is nothing to say: the answer of a network without a head lacks the
+     * task's outputs. The caller checks text->failed. What is longer than ATT_CAPTION_BYTES (tasks/caption.h) is cut.
+     */
+    att_status (*caption)(att_context *context, const att_batch *answer, const att_answer_options *options,
+                          const att_task_image *image, att_text *text);
 } att_task;
 
 /* ERR_NOT_FOUND with the names that there are. */

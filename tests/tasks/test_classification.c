@@ -15,6 +15,7 @@
 #include "data/pictures.h"
 #include "graph/graph.h"
 #include "io/golden.h"
+#include "tasks/caption.h"
 #include "tasks/list.h"
 
 static const att_task *const task = &att_task_classification;
@@ -338,10 +339,87 @@ static void answers_are_told_by_class(void **state)
     assert_message_has(self, "no head");
 }
 
+/* Logits whose softmax is these probabilities. */
+static void logits_of(const double *probabilities, int count, float *row)
+{
+    for (int i = 0; i < count; i++)
+        row[i] = (float)log(probabilities[i]);
+}
+
+/* The caption of an answer to image `index` of the data set, whose class is `index`. */
+static void expect_caption(const scratch *self, const att_dataset *dataset, int64_t index, bool unlabelled,
+                           const double *probabilities, int classes, const char *const *names, const char *wanted)
+{
+    float row[32];
+    if (probabilities)
+        logits_of(probabilities, classes, row);
+    const att_field field = {
+        .name = probabilities ? "logits" : "features", .dtype = ATT_F32, .shape = att_shape_of(classes)};
+    const void *data = row;
+    const att_batch answer = {.count = 1, .field_count = 1, .fields = &field, .data = &data};
+    const att_answer_options options = {.labels = names, .label_count = names ? classes : 0};
+    const att_task_image image = {.dataset = dataset, .index = index, .unlabelled = unlabelled};
+    att_text text = {.context = self->context};
+    assert_int_equal(task->caption(self->context, &answer, &options, &image, &text), ATT_OK);
+    assert_string_equal(text.data ? text.data : "", wanted);
+    att_text_free(&text);
+}
+
+static void captions_tell_answer_and_class(void **state)
+{
+    scratch *self = *state;
+    static const double sure[] = {0.9306, 0.04, 0.0294}, other[] = {0.1, 0.6, 0.3},
+                        tiny[] = {1 - 1.2e-7 - 1e-9, 1.2e-7, 1e-9};
+    static const char *const fish[] = {"tench", "coho", ""}, *const synsets[] = {"n01440764", "n02085620", "n0"};
+    att_dataset *dataset = open_images(self); /* its classes are called by their numbers */
+    expect_caption(self, dataset, 0, false, sure, 3, fish,
+                   "tench, recognised (93.1 %). Next: coho 4 %, class 2 2.94 %.");
+    expect_caption(self, dataset, 0, false, other, 3, fish,
+                   "tench, predicted: coho (60 %). Next: class 2 30 %, tench 10 %.");
+    expect_caption(self, dataset, 2, false, sure, 2, fish, "2, predicted: tench (95.9 %). Next: coho 4.12 %.");
+    expect_caption(self, dataset, 2, true, other, 3, fish,
+                   "2, predicted: coho (60 %). Next: class 2 30 %, tench 10 %.");
+    expect_caption(self, dataset, -1, false, other, 1, fish, "predicted: tench (100 %).");
+    expect_caption(self, dataset, 1, false, other, 3, NULL, "1, recognised (60 %). Next: class 2 30 %, class 0 10 %.");
+    expect_caption(self, dataset, 0, false, tiny, 3, synsets,
+                   "n01440764 tench, recognised (100 %). Next: n02085620 Chihuahua 1.2e-5 %, n0 1e-7 %.");
+    expect_caption(self, dataset, 1, false, NULL, 3, fish, "coho.");
+    expect_caption(self, dataset, -1, false, NULL, 3, fish, "");
+    /* 1/32 is 3.125 % */
+    double even[32];
+    for (int i = 0; i < 32; i++)
+        even[i] = 1;
+    expect_caption(self, dataset, 0, false, even, 32, NULL,
+                   "0, recognised (3.13 %). Next: class 1 3.13 %, class 2 3.13 %, class 3 3.13 %, class 4 3.13 %.");
+    att_dataset_close(&dataset);
+}
+
+/* A letter of two bytes, and bytes that are no UTF-8, of which JSON makes three. */
+static void captions_are_cut_between_characters(void **state)
+{
+    scratch *self = *state;
+    static const char *const units[] = {"x", "\xC3\xA4", "\xFF"};
+    static const size_t kept[] = {4096, 4096, 4096 / 3};
+    for (int i = 0; i < 3; i++) {
+        att_text text = {.context = self->context};
+        for (int n = 0; n < 5000; n++)
+            att_text_append(&text, "%s", units[i]);
+        att_caption_cut(&text);
+        assert_int_equal(text.length, kept[i]);
+        assert_int_equal(strlen(text.data), kept[i]);
+        text.length = 3;
+        att_caption_cut(&text);
+        assert_int_equal(text.length, 3);
+        att_text_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(answers_are_told_by_class),
+        scratch_test(captions_tell_answer_and_class),
+        scratch_test(captions_are_cut_between_characters),
         cmocka_unit_test(ranking_orders_classes),
         scratch_test(tasks_are_found_by_name),
         scratch_test(mixed_targets_are_timms),
