@@ -102,21 +102,9 @@ function placeOf(maps, token) {
 function percent(value) {
   return `${number(100 * value, 3)} %`;
 }
-/* The class of an image and the predicted class. */
-function classWords(maps, image) {
-  const { label, label_name, top } = maps.pictures[image];
-  const nameOf = (name, number) => name ?? `class ${number}`;
-  const truth = label_name ?? (label < 0 ? null : nameOf(null, label));
-  if (!top.length) return truth ?? "";
-  const predicted = `${nameOf(top[0].name, top[0].class)} (${percent(top[0].probability)})`;
-  if (truth === null) return `predicted: ${predicted}`;
-  return label === top[0].class ? `${truth}, recognised (${percent(top[0].probability)})`
-    : `${truth}, predicted: ${predicted}`;
-}
-function pictureWords(maps, image) {
-  const { name, top } = maps.pictures[image], words = classWords(maps, image);
-  const others = top.slice(1).map((c) => `${c.name ?? `class ${c.class}`} ${percent(c.probability)}`).join(", ");
-  return [element("b", {}, name), words ? ` · ${words}.` : "", others ? ` Next: ${others}.` : ""];
+/* An image's name and what its file says of it: texts, whatever they hold. */
+function pictureWords({ name, caption }) {
+  return [element("b", {}, name), caption ? ` · ${caption}` : ""];
 }
 function describeRow(atlas, state, head, figures, query) {
   const { maps } = atlas, { entropy, self, prefix, largest, best } = figures;
@@ -197,15 +185,15 @@ function explorer(run, chosen) {
     state.image = image;
     Object.assign(chosen, { run, name: maps.pictures[image].name });
     for (const [i, button] of [...strip.children].entries()) button.setAttribute("aria-pressed", String(i === image));
-    caption.replaceChildren(...pictureWords(maps, image));
+    caption.replaceChildren(...pictureWords(maps.pictures[image]));
     show();
   }
   strip.append(...d3.range(maps.count).map((i) => {
     const canvas = element("canvas");
     drawPhoto(canvas, atlas, i);
+    const picture = maps.pictures[i], told = picture.caption && `: ${picture.caption}`;
     return element("button", { type: "button", "aria-pressed": "false", onclick: () => chooseImage(i),
-      title: maps.pictures[i].name, "aria-label": `Image ${i + 1}, ${maps.pictures[i].name}: ${classWords(maps, i)}` },
-    canvas);
+      title: picture.name, "aria-label": `Image ${i + 1}, ${picture.name}${told}` }, canvas);
   }));
 
   /* Layers from left to right, as in the charts; the first row is that of all heads together. */

@@ -5,9 +5,7 @@
  *
  *   image            U8 [K, h, w, c], as the network sees them, before normalisation
  *   label            I64 [K], the class in the network's numbering; -1: not known
- *   top              I64 [K, T], the T <= 5 classes of the largest logits, largest first. Missing, as is the next one,
- *                    where the network has no classes
- *   probability      F32 [K, T], the softmax of these logits over all classes
+ *   output.<name>    F32 [K, ...], for each output of the network: what it answers
  *
  * and for each attention node
  *
@@ -26,9 +24,9 @@
  *
  * Metadata, all texts: maps, the format's version; model; nodes, a JSON array of their names in the network's order;
  * prefix, grid_h and grid_w of the first of them; names, a JSON array of the images' names below what was opened
- * (att_dataset_short_name()); label_names, a JSON array of the names that the data set gives their classes, "" where
- * there is none; classes, a JSON array of the names of the network's classes, empty where they are not known; weights,
- * where the writer said it, a digest of the weights: the "weights" of run_begin in measure.jsonl.
+ * (att_dataset_short_name()); captions, a JSON array of one line for each image, of at most 4096 bytes, which says what
+ * the network answers and what the data set says of the image, in the words of the network's task; weights, where the
+ * writer said it, a digest of the weights: the "weights" of run_begin in measure.jsonl.
  */
 #ifndef ATTSCOPE_MAPS_H
 #define ATTSCOPE_MAPS_H
@@ -42,11 +40,14 @@
 extern "C" {
 #endif
 
-/* The version that is written. Version 1, which had no such entry, kept bytes scaled to the largest weight of a row and
- * no figures. */
-#define ATT_MAPS_FORMAT "2"
-/* The tensor of images. */
+/* The version that is written. Version 2, which att_report_write() reads too, had in place of outputs and captions:
+ * tensors top, I64 [K, T], the classes of the largest logits, and probability, F32 [K, T]; metadata label_names, the
+ * data set's name of each image's class, and classes, the names of the network's classes. Version 1, which had no entry
+ * "maps", kept bytes scaled to the largest weight of a row and no figures; it is not read. */
+#define ATT_MAPS_FORMAT "3"
+/* The tensor of images, and how the names of those of outputs begin. */
 #define ATT_MAPS_IMAGE "image"
+#define ATT_MAPS_OUTPUT "output."
 
 /* The figures of a query: the last dimension of <node>.figures. */
 typedef enum att_maps_figure {
@@ -61,7 +62,8 @@ typedef struct att_maps_options {
     const char *nodes;              /* names of the nodes, '*' and '?' allowed */
     const int64_t *images;          /* `count` indices in the data set; NULL: the first images */
     int count;                      /* 1..65536; without `images` all of the data set where it has fewer */
-    bool unlabelled;                /* the data set's classes are not the network's: labels become -1 */
+    bool unlabelled;                /* the data set's classes are not the network's: labels become -1, and captions
+                                       compare no class of the data set with an answer */
     const char *const *class_names; /* of the network's classes, by number; NULL: those of the data set, or none where
                                        unlabelled */
     int class_count;
@@ -78,7 +80,8 @@ ATT_API att_maps_options att_maps_options_defaults(void);
 /* Replaces the file at `path` in one step. options: NULL means the defaults. All maps are in memory at once, two
  * bytes for each weight. Errors: ERR_ARGUMENT (count, an index outside the data set); ERR_NOT_FOUND where no attention
  * fits `nodes`; ERR_STOPPED; ERR_MISMATCH where the transform's result does not fit the model; ERR_FORMAT where no
- * image can be decoded; ERR_NONFINITE where a weight is NaN or infinite; ERR_MEMORY; what reading and writing give.
+ * image can be decoded; ERR_NONFINITE where a weight or an output is NaN or infinite; ERR_UNSUPPORTED for models not in
+ * f32 and outputs of ATT_MAX_RANK dimensions; ERR_MEMORY; what reading and writing give.
  * After a failure the file is what it was. */
 ATT_API att_status att_maps_write(const att_model *model, att_weights *weights, const att_dataset *dataset,
                                   const att_transform_options *transform, const att_maps_options *options,

@@ -1,6 +1,5 @@
 #include "report/map_file.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,13 +8,14 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "report/base64.h"
+#include "report/old_maps.h"
+#include "tasks/caption.h"
 
 enum {
     MOST_SIDE = 4096,
     MOST_TOKENS = 1 << 16,
     MOST_HEADS = 1 << 10,
     MOST_NODES = 1 << 10,
-    MOST_TOP = 100,
     LEVELS = 65535 / 255 /* of the file for one of the page */
 };
 
@@ -27,13 +27,13 @@ static bool has_suffix(const char *name, const char *suffix)
     return length >= end && strcmp(name + length - end, suffix) == 0;
 }
 
-static att_status fail_tensor(const att_map_file *maps, const char *name, const char *expected)
+att_status att_map_file_fail_tensor(const att_map_file *maps, const char *name, const char *expected)
 {
     return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s is missing or is not %s",
                     att_tensors_path(maps->file), name, expected);
 }
 
-static att_status fail_value(const att_map_file *maps, const char *name, const char *expected)
+att_status att_map_file_fail_value(const att_map_file *maps, const char *name, const char *expected)
 {
     return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s has a value that is no %s",
                     att_tensors_path(maps->file), name, expected);
@@ -50,11 +50,17 @@ static att_status read_number(const att_map_file *maps, const char *key, int64_t
     return ATT_OK;
 }
 
+static bool is_version(const att_map_file *maps, const char *wanted)
+{
+    const char *version = att_tensors_metadata(maps->file, "maps");
+    return version != NULL && strcmp(version, wanted) == 0;
+}
+
 /* Version 1 has no entry "maps", but tensors <scope>.map and <scope>.max. */
 static att_status check_version(const att_map_file *maps)
 {
     const char *version = att_tensors_metadata(maps->file, "maps");
-    if (version != NULL && strcmp(version, ATT_MAPS_FORMAT) == 0)
+    if (is_version(maps, ATT_MAPS_FORMAT) || is_version(maps, ATT_OLD_MAPS_FORMAT))
         return ATT_OK;
     for (int i = 0; version == NULL && i < att_tensors_count(maps->file); i++)
         if (has_suffix(att_tensors_at(maps->file, i).name, ".map"))
@@ -62,8 +68,8 @@ static att_status check_version(const att_map_file *maps)
     if (version == NULL)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s holds no attention maps", att_tensors_path(maps->file));
     return att_fail(maps->context, ATT_ERR_UNSUPPORTED,
-                    "%s has attention maps in version %.20s of the format; only version " ATT_MAPS_FORMAT
-                    " is read (attscope measure --maps writes it)",
+                    "%s has attention maps in version %.20s of the format; only versions " ATT_OLD_MAPS_FORMAT
+                    " and " ATT_MAPS_FORMAT " are read (attscope measure --maps writes the latter)",
                     att_tensors_path(maps->file), version);
 }
 
@@ -87,50 +93,10 @@ static att_status read_image(att_map_file *maps)
     const int64_t *dims = info.shape.dims;
     if (info.dtype != ATT_SAFETENSORS_U8 || info.shape.rank != 4 || dims[0] < 1 || dims[1] < 1 || dims[1] > MOST_SIDE ||
         dims[2] < 1 || dims[2] > MOST_SIDE || (dims[3] != 1 && dims[3] != 3))
-        return fail_tensor(maps, ATT_MAPS_IMAGE, "U8 [K, h, w, 1 or 3]");
+        return att_map_file_fail_tensor(maps, ATT_MAPS_IMAGE, "U8 [K, h, w, 1 or 3]");
     maps->images = dims[0];
     maps->image_shape = info.shape;
     maps->bytes_per_image = (size_t)(dims[1] * dims[2] * dims[3]);
-    return ATT_OK;
-}
-
-/* Numbers of classes are ints. */
-static bool is_class(int64_t number)
-{
-    return number >= 0 && number < INT_MAX;
-}
-
-static att_status read_labels(att_map_file *maps)
-{
-    int index = att_tensors_find(maps->file, "label");
-    att_shape shape = att_shape_of(maps->images);
-    if (index < 0 || att_tensors_at(maps->file, index).dtype != ATT_SAFETENSORS_I64 ||
-        !att_shape_equal(att_tensors_at(maps->file, index).shape, shape))
-        return fail_tensor(maps, "label", "I64 [K]");
-    maps->labels = att_allocate_array(maps->context, (size_t)maps->images, sizeof(*maps->labels));
-    if (maps->labels == NULL)
-        return att_fail_memory(maps->context, (size_t)maps->images * sizeof(*maps->labels), "the labels of maps");
-    ATT_TRY(att_tensors_read(maps->file, index, ATT_SAFETENSORS_I64, maps->labels, maps->images));
-    for (int64_t i = 0; i < maps->images; i++)
-        if (maps->labels[i] != -1 && !is_class(maps->labels[i]))
-            return fail_value(maps, "label", "class number, nor -1 for an unknown class");
-    return ATT_OK;
-}
-
-static att_status read_top(att_map_file *maps)
-{
-    maps->top = att_tensors_find(maps->file, "top");
-    maps->probability = att_tensors_find(maps->file, "probability");
-    if (maps->top < 0 && maps->probability < 0)
-        return ATT_OK;
-    att_tensors_info top = maps->top >= 0 ? att_tensors_at(maps->file, maps->top) : (att_tensors_info){.name = ""};
-    if (top.dtype != ATT_SAFETENSORS_I64 || top.shape.rank != 2 || top.shape.dims[0] != maps->images ||
-        top.shape.dims[1] < 1 || top.shape.dims[1] > MOST_TOP)
-        return fail_tensor(maps, "top", "I64 [K, T]");
-    if (maps->probability < 0 || att_tensors_at(maps->file, maps->probability).dtype != ATT_SAFETENSORS_F32 ||
-        !att_shape_equal(att_tensors_at(maps->file, maps->probability).shape, top.shape))
-        return fail_tensor(maps, "probability", "F32 [K, T]");
-    maps->top_count = top.shape.dims[1];
     return ATT_OK;
 }
 
@@ -158,8 +124,8 @@ static att_status find_beside(const att_map_file *maps, const char *patches, con
     att_status status = ATT_OK;
     if (*index < 0 || att_tensors_at(maps->file, *index).dtype != dtype ||
         !att_shape_equal(att_tensors_at(maps->file, *index).shape, shape))
-        status = fail_tensor(maps, name,
-                             dtype == ATT_SAFETENSORS_F32 ? "F32 [K, heads + 1, N, 4]" : "I32 [K, heads + 1, N]");
+        status = att_map_file_fail_tensor(
+            maps, name, dtype == ATT_SAFETENSORS_F32 ? "F32 [K, heads + 1, N, 4]" : "I32 [K, heads + 1, N]");
     att_free(maps->context, name);
     return status;
 }
@@ -173,8 +139,8 @@ static att_status read_node(att_map_file *maps, int index)
     int64_t n = maps->tokens, grid = n - maps->prefix, heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
     if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MOST_HEADS ||
         !att_shape_equal(patches.shape, att_shape_of(maps->images, heads, n, grid)))
-        return fail_tensor(maps, patches.name,
-                           "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
+        return att_map_file_fail_tensor(maps, patches.name,
+                                        "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
     att_map_node node = {.name = patches.name, .patches = index, .heads = heads};
     att_shape place = att_shape_of(maps->images, heads + 1, n);
     att_shape figures = att_shape_of(maps->images, heads + 1, n, ATT_MAPS_FIGURES);
@@ -211,11 +177,17 @@ static void sort_nodes(att_map_file *maps)
     }
 }
 
+/* Whether a tensor has the weights of an attention node. */
+static bool is_node(const char *name)
+{
+    return has_suffix(name, patches_suffix) && strncmp(name, ATT_MAPS_OUTPUT, strlen(ATT_MAPS_OUTPUT)) != 0;
+}
+
 static att_status read_nodes(att_map_file *maps)
 {
     int count = 0;
     for (int i = 0; i < att_tensors_count(maps->file); i++)
-        count += has_suffix(att_tensors_at(maps->file, i).name, patches_suffix);
+        count += is_node(att_tensors_at(maps->file, i).name);
     if (count < 1 || count > MOST_NODES)
         return att_fail(maps->context, ATT_ERR_FORMAT,
                         "%s: %d tensors named <scope>.patches; from 1 to %d are expected", att_tensors_path(maps->file),
@@ -224,7 +196,7 @@ static att_status read_nodes(att_map_file *maps)
     if (maps->nodes == NULL)
         return att_fail_memory(maps->context, (size_t)count * sizeof(*maps->nodes), "attention maps");
     for (int i = 0; i < att_tensors_count(maps->file); i++)
-        if (has_suffix(att_tensors_at(maps->file, i).name, patches_suffix))
+        if (is_node(att_tensors_at(maps->file, i).name))
             ATT_TRY(read_node(maps, i));
     sort_nodes(maps);
     return ATT_OK;
@@ -241,8 +213,7 @@ static att_status parse_metadata(const att_map_file *maps, const char *key, cons
     return status;
 }
 
-/* A JSON array of texts from the metadata, of `count` where that is not negative. */
-static att_status read_list(const att_map_file *maps, const char *key, int64_t count, json_t **list)
+att_status att_map_file_texts(const att_map_file *maps, const char *key, int64_t count, json_t **list)
 {
     const char *text = att_tensors_metadata(maps->file, key);
     if (text != NULL)
@@ -255,17 +226,26 @@ static att_status read_list(const att_map_file *maps, const char *key, int64_t c
                            att_tensors_path(maps->file), key, count < 0 ? "texts" : "one text for each image");
 }
 
+static att_status read_captions(att_map_file *maps)
+{
+    if (is_version(maps, ATT_OLD_MAPS_FORMAT))
+        return att_old_maps_captions(maps, &maps->captions);
+    ATT_TRY(att_map_file_texts(maps, "captions", maps->images, &maps->captions));
+    for (int64_t i = 0; i < maps->images; i++)
+        if (json_string_length(json_array_get(maps->captions, (size_t)i)) > ATT_CAPTION_BYTES)
+            return att_fail(maps->context, ATT_ERR_FORMAT, "%s: the caption of image %lld has more than %d bytes",
+                            att_tensors_path(maps->file), (long long)i, (int)ATT_CAPTION_BYTES);
+    return ATT_OK;
+}
+
 static att_status read_all(att_map_file *maps)
 {
     ATT_TRY(check_version(maps));
     ATT_TRY(read_grid(maps));
     ATT_TRY(read_image(maps));
-    ATT_TRY(read_labels(maps));
-    ATT_TRY(read_top(maps));
     ATT_TRY(read_nodes(maps));
-    ATT_TRY(read_list(maps, "names", maps->images, &maps->names));
-    ATT_TRY(read_list(maps, "label_names", maps->images, &maps->label_names));
-    return read_list(maps, "classes", -1, &maps->class_names);
+    ATT_TRY(att_map_file_texts(maps, "names", maps->images, &maps->names));
+    return read_captions(maps);
 }
 
 att_status att_map_file_open(att_context *context, const char *path, att_map_file *maps)
@@ -281,9 +261,7 @@ att_status att_map_file_open(att_context *context, const char *path, att_map_fil
 void att_map_file_close(att_map_file *maps)
 {
     json_decref(maps->names);
-    json_decref(maps->label_names);
-    json_decref(maps->class_names);
-    att_free(maps->context, maps->labels);
+    json_decref(maps->captions);
     att_free(maps->context, maps->nodes);
     att_tensors_close(&maps->file);
     *maps = (att_map_file){.context = maps->context};
@@ -292,6 +270,11 @@ void att_map_file_close(att_map_file *maps)
 const char *att_map_file_name(const att_map_file *maps, int64_t image)
 {
     return json_string_value(json_array_get(maps->names, (size_t)image));
+}
+
+const char *att_map_file_caption(const att_map_file *maps, int64_t image)
+{
+    return json_string_value(json_array_get(maps->captions, (size_t)image));
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
@@ -362,7 +345,7 @@ static void to_little_endian(uint8_t *data, size_t bytes)
 /* Weights that were rounded to bf16 are off by up to 2^-9 each, and so is their sum. */
 static const double rounding = 0.01;
 
-static bool is_share(float value)
+bool att_map_file_is_share(float value)
 {
     return value >= 0 && (double)value <= 1 + rounding;
 }
@@ -373,7 +356,7 @@ static bool is_figure(const att_map_file *maps, size_t index, const uint8_t *byt
     float value;
     memcpy(&value, bytes, sizeof(value));
     if (index % ATT_MAPS_FIGURES != ATT_MAPS_ENTROPY)
-        return is_share(value);
+        return att_map_file_is_share(value);
     return value >= 0 && (double)value <= log((double)maps->tokens) * (1 + rounding) + rounding;
 }
 
@@ -396,8 +379,8 @@ static att_status convert(const att_map_file *maps, att_tensors_info info, uint8
     bool figures = info.dtype == ATT_SAFETENSORS_F32;
     for (size_t i = 0; i < *bytes / 4; i++)
         if (!(figures ? is_figure(maps, i, data + 4 * i) : is_place(maps, data + 4 * i)))
-            return fail_value(maps, info.name,
-                              figures ? "entropy from 0 to ln N or weight from 0 to 1" : "place in the grid");
+            return att_map_file_fail_value(
+                maps, info.name, figures ? "entropy from 0 to ln N or weight from 0 to 1" : "place in the grid");
     to_little_endian(data, *bytes);
     return ATT_OK;
 }
@@ -417,32 +400,10 @@ static att_status write_slices(att_json_writer *json, const choice *chosen, cons
     return status;
 }
 
-/* NULL where the class's name is not known. */
-static const char *class_name(const att_map_file *maps, int64_t number)
-{
-    return number < 0 ? NULL : json_string_value(json_array_get(maps->class_names, (size_t)number));
-}
-
-static const char *label_name(const att_map_file *maps, int64_t image)
-{
-    const char *known = class_name(maps, maps->labels[image]);
-    const char *own = json_string_value(json_array_get(maps->label_names, (size_t)image));
-    return known != NULL ? known : *own != '\0' ? own : NULL;
-}
-
 static void write_text(att_json_writer *json, const char *key, const char *text)
 {
     att_json_key(json, key);
     att_json_string(json, text);
-}
-
-/* A synset with what it is called: "n01440764 tench". */
-static void write_class(att_json_writer *json, const char *key, const char *name)
-{
-    char both[128];
-    const char *label = name ? att_synset_label(name) : NULL;
-    snprintf(both, sizeof both, "%s %s", label ? name : "", label ? label : "");
-    write_text(json, key, label ? both : name);
 }
 
 static void write_integer(att_json_writer *json, const char *key, int64_t value)
@@ -451,59 +412,17 @@ static void write_integer(att_json_writer *json, const char *key, int64_t value)
     att_json_integer(json, value);
 }
 
-/* top, probability: T of each chosen image; NULL where the network has no classes. */
-static void write_picture(att_json_writer *json, const choice *chosen, int64_t index, const int64_t *top,
-                          const float *probability)
+static void write_pictures(att_json_writer *json, const choice *chosen)
 {
-    const att_map_file *maps = chosen->maps;
-    int64_t image = chosen->images[index], first = index * maps->top_count;
-    att_json_begin_object(json);
-    write_text(json, "name", att_map_file_name(maps, image));
-    write_integer(json, "label", maps->labels[image]);
-    write_class(json, "label_name", label_name(maps, image));
-    att_json_key(json, "top");
+    att_json_key(json, "pictures");
     att_json_begin_array(json);
-    for (int64_t i = first; i < first + maps->top_count; i++) {
+    for (int64_t i = 0; i < chosen->count; i++) {
         att_json_begin_object(json);
-        write_integer(json, "class", top[i]);
-        write_class(json, "name", class_name(maps, top[i]));
-        att_json_key(json, "probability");
-        att_json_number(json, (double)probability[i]);
+        write_text(json, "name", att_map_file_name(chosen->maps, chosen->images[i]));
+        write_text(json, "caption", att_map_file_caption(chosen->maps, chosen->images[i]));
         att_json_end_object(json);
     }
     att_json_end_array(json);
-    att_json_end_object(json);
-}
-
-static att_status check_top(const choice *chosen, const int64_t *top, const float *probability)
-{
-    for (int64_t i = 0; i < chosen->count * chosen->maps->top_count; i++) {
-        if (!is_class(top[i]))
-            return fail_value(chosen->maps, "top", "class number");
-        if (!is_share(probability[i]))
-            return fail_value(chosen->maps, "probability", "number from 0 to 1");
-    }
-    return ATT_OK;
-}
-
-static att_status write_pictures(att_json_writer *json, const choice *chosen)
-{
-    const att_map_file *maps = chosen->maps;
-    uint8_t *top = NULL, *probability = NULL;
-    size_t bytes;
-    att_status status = maps->top_count > 0 ? read_slices(chosen, maps->top, &top, &bytes) : ATT_OK;
-    if (status == ATT_OK && maps->top_count > 0)
-        status = read_slices(chosen, maps->probability, &probability, &bytes);
-    if (status == ATT_OK)
-        status = check_top(chosen, (const int64_t *)top, (const float *)probability);
-    att_json_key(json, "pictures");
-    att_json_begin_array(json);
-    for (int64_t i = 0; status == ATT_OK && i < chosen->count; i++)
-        write_picture(json, chosen, i, (const int64_t *)top, (const float *)probability);
-    att_json_end_array(json);
-    att_free(maps->context, top);
-    att_free(maps->context, probability);
-    return status;
 }
 
 static att_status write_node(att_json_writer *json, const choice *chosen, const att_map_node *node)
@@ -533,7 +452,8 @@ static att_status write_images(att_json_writer *json, const choice *chosen)
     write_integer(json, "c", dims[3]);
     ATT_TRY(write_slices(json, chosen, "data", chosen->maps->image));
     att_json_end_object(json);
-    return write_pictures(json, chosen);
+    write_pictures(json, chosen);
+    return ATT_OK;
 }
 
 static void write_figure_names(att_json_writer *json)

@@ -9,8 +9,7 @@
 /* The longest caption. */
 enum { ATT_CAPTION_BYTES = 4096 };
 
-/* Cuts what is longer, between two characters. A byte that is no UTF-8 counts as three: JSON has U+FFFD in its place.
- */
+/* Cuts a longer text, between two characters. A byte that is no UTF-8 counts as three: JSON has U+FFFD in its place. */
 void att_caption_cut(att_text *text);
 
 /* Appends the class of an image and the classes that a network finds most probable:

@@ -125,7 +125,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     att_inference_options inference = {.backend = e->options->backend,
                                        .precision = e->options->precision,
                                        .max_batch = e->options->batch_size,
-                                       .probes = e->options->measure};
+                                       .probes = e->options->measure ? "*" : NULL};
     ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
     if (!e->options->unlabelled)
         ATT_TRY(e->task->check(e->context, &e->settings, dataset));

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/text.h"
 #include "graph/graph.h"
 #include "session/session.h"
 
@@ -17,14 +18,6 @@ const char *att_inference_image(const att_graph *graph)
 static bool is_answer(const att_named_value *output)
 {
     return !output->probe && strcmp(output->name, "loss") != 0;
-}
-
-const char *att_inference_answer(const att_graph *graph)
-{
-    int i = 0;
-    while (!is_answer(&graph->outputs.items[i]))
-        i++;
-    return graph->outputs.items[i].name;
 }
 
 static bool is_wanted(const att_named_value *output, const char *const *wanted)
@@ -58,7 +51,8 @@ static void choose_outputs(const att_graph *graph, const att_inference_options *
     int count = 0;
     for (int i = 0; i < graph->outputs.count; i++) {
         const att_named_value *output = &graph->outputs.items[i];
-        if (is_wanted(output, options->outputs) || (options->probes && output->probe))
+        if (is_wanted(output, options->outputs) ||
+            (output->probe && options->probes && att_text_matches(options->probes, output->name)))
             names[count++] = output->name;
     }
     names[count] = NULL;
@@ -79,6 +73,7 @@ static att_status compile(const att_graph *graph, const att_inference_options *o
     att_plan_options plan = att_plan_options_defaults();
     plan.backend = options->backend;
     plan.precision = options->precision;
+    plan.group = options->group;
     plan.outputs = names;
     att_status status = att_plan_compile(graph, &plan, &inference->plan);
     att_free(inference->context, names);

@@ -20,7 +20,8 @@ typedef struct att_inference_options {
     const char *backend;
     att_precision precision;
     int max_batch;
-    bool probes; /* the graph's probes are filled too, for instruments */
+    int group;          /* as in att_plan_options */
+    const char *probes; /* those of the graph's probes that are filled too: '*' and '?' allowed; NULL: none */
     /* Names of outputs and probes that a run answers, NULL after the last. NULL: the outputs, but for a loss, which
      * with all that it alone needs is left out. */
     const char *const *outputs;
@@ -40,8 +41,6 @@ att_status att_inference_run(att_inference *inference, const void *images, int b
 /* Whether a sample's answers hold neither NaN nor infinity. */
 bool att_inference_is_finite(const att_batch *answers, int sample);
 
-/* Name of the graph's first output: what the network answers. */
-const char *att_inference_answer(const att_graph *graph);
 /* Name of the graph's input that takes the images. */
 const char *att_inference_image(const att_graph *graph);
 

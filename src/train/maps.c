@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/evaluate.h>
 #include <attscope/json.h>
 #include <attscope/maps.h>
 #include <attscope/ops.h>
@@ -11,7 +10,9 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "graph/graph.h"
+#include "models/family.h"
 #include "ops/attention.h"
+#include "tasks/caption.h"
 #include "train/inference.h"
 
 enum {
@@ -19,8 +20,7 @@ enum {
     NAME_SIZE = 256,
     NUMBER_SIZE = 16,
     TEXT_SIZE = 8192,
-    MOST_TOP = 5,
-    OWN_TENSORS = 4,
+    OWN_TENSORS = 2,
     TENSORS_PER_NODE = 4,
     MOST_LEVEL = 65535
 };
@@ -35,26 +35,32 @@ typedef struct map_node {
     int32_t *place;    /* [count][heads + 1][tokens] */
 } map_node;
 
+/* An output of the network, for each image. */
+typedef struct map_output {
+    const char *name; /* the tensor's */
+    float *values;    /* [count] and the output's shape */
+} map_output;
+
 typedef struct mapper {
     att_context *context;
     const att_maps_options *options;
     const att_transform_options *transform;
-    att_model *model; /* one of its own, with probes */
-    att_plan *plan;
-    att_session *session;
+    const att_model *model;
+    att_graph *graph; /* the model's, with probes */
+    att_inference inference;
     const att_dataset *dataset;
+    att_answer_options names; /* of the network's classes */
     att_arena arena;
     map_node *nodes;
     int node_count;
-    int64_t count; /* images made so far */
+    map_output *outputs; /* [inference.output_count] */
+    int64_t count;       /* images made so far */
     int64_t most;
-    int classes, top; /* of the network; how many of them are kept for an image */
     uint8_t *images;
-    int64_t *indices, *labels;     /* of each image: its number in the data set, its class */
-    int64_t *ranked;               /* [count][top], the most probable classes, */
-    float *probabilities;          /* and how probable they are */
-    float *pixels, *rows, *logits; /* of one image: what the network takes, a node's maps, what it answers */
-    double *mean;                  /* a row of weights, of one head or the mean of all */
+    int64_t *indices, *labels; /* of each image: its number in the data set, its class */
+    const char **captions;
+    float *pixels, *rows; /* of one image: what the network takes, a node's maps */
+    double *mean;         /* a row of weights, of one head or the mean of all */
 } mapper;
 
 att_maps_options att_maps_options_defaults(void)
@@ -64,10 +70,14 @@ att_maps_options att_maps_options_defaults(void)
 
 /* --- getting ready ------------------------------------------------------------------------------------------------ */
 
-static att_status probe_model(mapper *m, const att_model *model)
+static att_status add_probes(mapper *m)
 {
-    ATT_TRY(att_model_create(m->context, att_model_name(model), att_model_options(model), ATT_F32, &m->model));
-    return att_ask_attention_map(att_model_graph(m->model), m->options->nodes);
+    const att_graph *graph = att_model_graph(m->model);
+    ATT_TRY(att_graph_status(graph));
+    m->graph = att_graph_copy(graph);
+    if (!m->graph)
+        return att_fail_memory(m->context, sizeof(void *), "the graph of attention maps");
+    return att_ask_attention_map(m->graph, m->options->nodes);
 }
 
 static bool is_wanted(const mapper *m, const att_node *node)
@@ -85,7 +95,7 @@ static att_status add_node(mapper *m, const att_node *node)
     map_node *added = &m->nodes[m->node_count++];
     added->scope = node->scope;
     added->heads = ATT_ATTRS(node, attention)->heads;
-    added->tokens = att_value_shape(att_model_graph(m->model), node->out[0]).dims[0];
+    added->tokens = att_value_shape(m->graph, node->out[0]).dims[0];
     added->prefix_tokens = ATT_ATTRS(node, attention)->prefix;
     snprintf(added->patches_name, NAME_SIZE, "%s.patches", node->scope);
     snprintf(added->prefix_name, NAME_SIZE, "%s.prefix", node->scope);
@@ -106,7 +116,7 @@ static att_status add_node(mapper *m, const att_node *node)
 
 static att_status find_nodes(mapper *m)
 {
-    const att_graph *graph = att_model_graph(m->model);
+    const att_graph *graph = m->graph;
     size_t size = (size_t)graph->nodes.count * sizeof *m->nodes;
     int64_t largest = 0, tokens = 0;
     m->nodes = att_arena_allocate(&m->arena, size);
@@ -132,21 +142,45 @@ static size_t pixels(const mapper *m)
     return (size_t)m->transform->height * (size_t)m->transform->width * (size_t)m->transform->channels;
 }
 
-static att_status reserve(mapper *m)
+static att_status reserve_images(mapper *m)
 {
-    size_t count = (size_t)m->most, bytes = att_size_product(count, pixels(m)), ranked = count * (size_t)m->top;
+    size_t count = (size_t)m->most;
     m->images = allocate(m, count, pixels(m));
     m->pixels = allocate(m, pixels(m), sizeof *m->pixels);
     m->indices = allocate(m, count, sizeof *m->indices);
     m->labels = allocate(m, count, sizeof *m->labels);
-    bool fine = m->images && m->pixels && m->indices && m->labels;
-    if (m->top > 0) {
-        m->ranked = allocate(m, ranked, sizeof *m->ranked);
-        m->probabilities = allocate(m, ranked, sizeof *m->probabilities);
-        m->logits = allocate(m, (size_t)m->classes, sizeof *m->logits);
-        fine = fine && m->ranked && m->probabilities && m->logits;
-    }
-    return fine ? ATT_OK : att_fail_memory(m->context, bytes, "the images of attention maps");
+    m->captions = allocate(m, count, sizeof *m->captions);
+    bool fine = m->images && m->pixels && m->indices && m->labels && m->captions;
+    return fine ? ATT_OK
+                : att_fail_memory(m->context, att_size_product(count, pixels(m)), "the images of attention maps");
+}
+
+static att_status reserve_output(mapper *m, const att_field *field, map_output *output)
+{
+    size_t bytes = att_size_product((size_t)m->most, att_field_bytes(field)), length = strlen(field->name);
+    if (field->shape.rank == ATT_MAX_RANK)
+        return att_fail(m->context, ATT_ERR_UNSUPPORTED,
+                        "the network's output \"%s\" has %d dimensions; a file of maps keeps outputs of at most %d",
+                        field->name, ATT_MAX_RANK, ATT_MAX_RANK - 1);
+    char *name = allocate(m, length + sizeof ATT_MAPS_OUTPUT, 1);
+    output->values = allocate(m, bytes, 1);
+    if (!name || !output->values)
+        return att_fail_memory(m->context, bytes, "the outputs of a network");
+    snprintf(name, length + sizeof ATT_MAPS_OUTPUT, ATT_MAPS_OUTPUT "%s", field->name);
+    output->name = name;
+    return ATT_OK;
+}
+
+static att_status reserve(mapper *m)
+{
+    int count = m->inference.output_count;
+    ATT_TRY(reserve_images(m));
+    m->outputs = allocate(m, (size_t)count, sizeof *m->outputs);
+    if (!m->outputs)
+        return att_fail_memory(m->context, (size_t)count * sizeof *m->outputs, "the outputs of a network");
+    for (int i = 0; i < count; i++)
+        ATT_TRY(reserve_output(m, &m->inference.outputs[i], &m->outputs[i]));
+    return ATT_OK;
 }
 
 /* How many images are asked for, and that they exist. */
@@ -165,21 +199,31 @@ static att_status count_images(mapper *m)
     return ATT_OK;
 }
 
-static att_status prepare(mapper *m, const att_model *model, att_weights *weights)
+static att_answer_options names_of_classes(const mapper *m)
+{
+    const att_maps_options *o = m->options;
+    if (o->class_names)
+        return (att_answer_options){.labels = o->class_names, .label_count = o->class_count};
+    if (o->unlabelled)
+        return (att_answer_options){.labels = NULL};
+    return (att_answer_options){.labels = att_dataset_class_names(m->dataset),
+                                .label_count = att_dataset_class_count(m->dataset)};
+}
+
+static att_status prepare(mapper *m, att_weights *weights)
 {
     ATT_TRY(count_images(m));
-    m->classes = att_model_classes(model);
-    m->top = m->classes < MOST_TOP ? m->classes : MOST_TOP;
-    ATT_TRY(att_inference_check_images(model, m->transform));
-    ATT_TRY(probe_model(m, model));
+    m->names = names_of_classes(m);
+    ATT_TRY(att_inference_check_images(m->model, m->transform));
+    ATT_TRY(add_probes(m));
     ATT_TRY(find_nodes(m));
-    ATT_TRY(reserve(m));
-    att_plan_options plan = att_plan_options_defaults();
-    plan.backend = m->options->backend;
-    plan.precision = m->options->precision;
-    plan.group = 1;
-    ATT_TRY(att_plan_compile(att_model_graph(m->model), &plan, &m->plan));
-    return att_session_create(m->plan, weights, 1, &m->session);
+    att_inference_options inference = {.backend = m->options->backend,
+                                       .precision = m->options->precision,
+                                       .max_batch = 1,
+                                       .group = 1,
+                                       .probes = "*.map"};
+    ATT_TRY(att_inference_create(m->graph, weights, &inference, &m->inference));
+    return reserve(m);
 }
 
 /* --- one image ---------------------------------------------------------------------------------------------------- */
@@ -264,14 +308,26 @@ static bool keep_maps(const mapper *m, const map_node *node, const float *maps)
     return true;
 }
 
-static void keep_classes(const mapper *m)
+static void keep_answer(const mapper *m, const att_batch *answer)
 {
-    att_ranked top[MOST_TOP];
-    att_rank_classes(m->logits, m->classes, top, m->top);
-    for (int i = 0; i < m->top; i++) {
-        m->ranked[m->count * m->top + i] = top[i].class_number;
-        m->probabilities[m->count * m->top + i] = (float)top[i].probability;
+    for (int i = 0; i < answer->field_count; i++) {
+        int64_t width = att_shape_count(answer->fields[i].shape);
+        memcpy(m->outputs[i].values + m->count * width, answer->data[i], (size_t)width * sizeof(float));
     }
+}
+
+static att_status keep_caption(mapper *m, const att_batch *answer, int64_t index)
+{
+    const att_task_image image = {.dataset = m->dataset, .index = index, .unlabelled = m->options->unlabelled};
+    att_text text = {.context = m->context};
+    att_status status = att_model_task_of(m->model)->caption(m->context, answer, &m->names, &image, &text);
+    att_caption_cut(&text);
+    const char *kept = att_arena_string(&m->arena, text.data ? text.data : "");
+    if (status == ATT_OK && (text.failed || !kept))
+        status = att_fail_memory(m->context, text.length, "the caption of an image");
+    att_text_free(&text);
+    m->captions[m->count] = kept;
+    return status;
 }
 
 /* Image `index` of the data set as the network takes it. */
@@ -286,21 +342,22 @@ static att_status read_image(mapper *m, int64_t index)
 
 static att_status add_image(mapper *m, int64_t index)
 {
-    ATT_TRY(att_session_bind(m->session, att_inference_image(att_model_graph(m->model)), m->pixels));
-    ATT_TRY(att_session_run(m->session, 1));
+    att_batch answer;
+    ATT_TRY(att_inference_run(&m->inference, m->pixels, 1, &answer));
     for (int i = 0; i < m->node_count; i++) {
         const map_node *node = &m->nodes[i];
         char probe[NAME_SIZE];
         snprintf(probe, sizeof probe, "%s.map", node->scope);
-        ATT_TRY(att_session_output(m->session, probe, 0, 1, m->rows));
+        ATT_TRY(att_session_output(m->inference.session, probe, 0, 1, m->rows));
         if (!keep_maps(m, node, m->rows))
             return att_fail(m->context, ATT_ERR_NONFINITE,
                             "%s: NaN or infinity in the attention map; the weights are damaged", node->scope);
     }
-    if (m->top > 0) {
-        ATT_TRY(att_session_output(m->session, att_inference_answer(att_model_graph(m->model)), 0, 1, m->logits));
-        keep_classes(m);
-    }
+    if (!att_inference_is_finite(&answer, 0))
+        return att_fail(m->context, ATT_ERR_NONFINITE,
+                        "the network answers with NaN or infinity; its weights are damaged");
+    keep_answer(m, &answer);
+    ATT_TRY(keep_caption(m, &answer, index));
     keep_image(m);
     m->indices[m->count] = index;
     m->labels[m->count] = m->options->unlabelled ? -1 : att_dataset_label(m->dataset, index);
@@ -354,22 +411,10 @@ static const char *name_at(const mapper *m, int index, char room[TEXT_SIZE])
     return att_dataset_short_name(m->dataset, m->indices[index], room, TEXT_SIZE);
 }
 
-static const char *label_at(const mapper *m, int index, char room[TEXT_SIZE])
+static const char *caption_at(const mapper *m, int index, char room[TEXT_SIZE])
 {
     (void)room;
-    return att_dataset_class_name(m->dataset, att_dataset_label(m->dataset, m->indices[index]));
-}
-
-static const char *class_at(const mapper *m, int index, char room[TEXT_SIZE])
-{
-    (void)room;
-    return m->options->class_names ? m->options->class_names[index] : att_dataset_class_name(m->dataset, index);
-}
-
-static int count_classes(const mapper *m)
-{
-    const att_maps_options *o = m->options;
-    return o->class_names ? o->class_count : o->unlabelled ? 0 : att_dataset_class_count(m->dataset);
+    return m->captions[index];
 }
 
 /* As a JSON array. */
@@ -408,6 +453,14 @@ static int list_node(const map_node *n, int64_t k, att_safetensors_tensor *tenso
     return count;
 }
 
+/* [k] and the shape of a sample. */
+static att_shape shape_of_images(int64_t k, att_shape sample)
+{
+    att_shape shape = {.rank = sample.rank + 1, .dims = {k}};
+    memcpy(&shape.dims[1], sample.dims, (size_t)sample.rank * sizeof *sample.dims);
+    return shape;
+}
+
 static int list_tensors(const mapper *m, att_safetensors_tensor *tensors)
 {
     const att_transform_options *t = m->transform;
@@ -416,11 +469,10 @@ static int list_tensors(const mapper *m, att_safetensors_tensor *tensors)
     tensors[count++] = (att_safetensors_tensor){ATT_MAPS_IMAGE, ATT_SAFETENSORS_U8,
                                                 att_shape_of(k, t->height, t->width, t->channels), m->images};
     tensors[count++] = (att_safetensors_tensor){"label", ATT_SAFETENSORS_I64, att_shape_of(k), m->labels};
-    if (m->top > 0) {
-        tensors[count++] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(k, m->top), m->ranked};
+    for (int i = 0; i < m->inference.output_count; i++)
         tensors[count++] =
-            (att_safetensors_tensor){"probability", ATT_SAFETENSORS_F32, att_shape_of(k, m->top), m->probabilities};
-    }
+            (att_safetensors_tensor){m->outputs[i].name, ATT_SAFETENSORS_F32,
+                                     shape_of_images(k, m->inference.outputs[i].shape), m->outputs[i].values};
     for (int i = 0; i < m->node_count; i++)
         count += list_node(&m->nodes[i], k, &tensors[count]);
     return count;
@@ -428,7 +480,7 @@ static int list_tensors(const mapper *m, att_safetensors_tensor *tensors)
 
 static const att_attention_attrs *first_attention(const mapper *m)
 {
-    const att_graph *graph = att_model_graph(m->model);
+    const att_graph *graph = m->graph;
     int i = 0;
     while (!is_wanted(m, &graph->nodes.items[i]))
         i++;
@@ -437,25 +489,29 @@ static const att_attention_attrs *first_attention(const mapper *m)
 
 static att_status write_file(mapper *m, const char *path)
 {
-    size_t size = (size_t)(OWN_TENSORS + TENSORS_PER_NODE * m->node_count) * sizeof(att_safetensors_tensor);
+    int most = OWN_TENSORS + m->inference.output_count + TENSORS_PER_NODE * m->node_count;
+    size_t size = (size_t)most * sizeof(att_safetensors_tensor);
     att_safetensors_tensor *tensors = att_arena_allocate(&m->arena, size);
     if (!tensors)
         return att_fail_memory(m->context, size, "a list of maps");
-    const char *nodes, *names, *labels, *classes;
+    const char *nodes, *names, *captions;
     ATT_TRY(write_list(m, node_at, m->node_count, &nodes));
     ATT_TRY(write_list(m, name_at, (int)m->count, &names));
-    ATT_TRY(write_list(m, label_at, (int)m->count, &labels));
-    ATT_TRY(write_list(m, class_at, count_classes(m), &classes));
+    ATT_TRY(write_list(m, caption_at, (int)m->count, &captions));
     const att_attention_attrs *attention = first_attention(m);
     char prefix[NUMBER_SIZE], grid_h[NUMBER_SIZE], grid_w[NUMBER_SIZE];
     snprintf(prefix, sizeof prefix, "%d", (int)attention->prefix);
     snprintf(grid_h, sizeof grid_h, "%d", (int)attention->grid_h);
     snprintf(grid_w, sizeof grid_w, "%d", (int)attention->grid_w);
-    const att_safetensors_pair metadata[] = {{"maps", ATT_MAPS_FORMAT}, {"model", att_model_name(m->model)},
-                                             {"nodes", nodes},          {"prefix", prefix},
-                                             {"grid_h", grid_h},        {"grid_w", grid_w},
-                                             {"names", names},          {"label_names", labels},
-                                             {"classes", classes},      {"weights", m->options->weights}};
+    const att_safetensors_pair metadata[] = {{"maps", ATT_MAPS_FORMAT},
+                                             {"model", att_model_name(m->model)},
+                                             {"nodes", nodes},
+                                             {"prefix", prefix},
+                                             {"grid_h", grid_h},
+                                             {"grid_w", grid_w},
+                                             {"names", names},
+                                             {"captions", captions},
+                                             {"weights", m->options->weights}};
     size_t given = sizeof metadata / sizeof *metadata;
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = list_tensors(m, tensors),
@@ -466,9 +522,8 @@ static att_status write_file(mapper *m, const char *path)
 
 static void release(mapper *m)
 {
-    att_session_destroy(&m->session);
-    att_plan_destroy(&m->plan);
-    att_model_destroy(&m->model);
+    att_inference_free(&m->inference);
+    att_graph_destroy(&m->graph);
     att_arena_free(&m->arena);
 }
 
@@ -480,9 +535,10 @@ att_status att_maps_write(const att_model *model, att_weights *weights, const at
     mapper m = {.context = context,
                 .options = options ? options : &defaults,
                 .transform = transform,
+                .model = model,
                 .dataset = dataset,
                 .arena = {.context = context}};
-    att_status status = prepare(&m, model, weights);
+    att_status status = prepare(&m, weights);
     if (status == ATT_OK)
         status = add_images(&m);
     if (status == ATT_OK)

@@ -122,6 +122,10 @@ done
 run 0 report runs/vit runs/residual runs/step sweeps/tiny -o page.html
 out_has 'page.html: 7 runs'
 ! grep -q 'warning' stderr || fail "$command_line: $(cat stderr)"
+for caption in '"name":"val/apple/0.png","caption":"apple, recognised (37.7 %). Next: cat 27.8 %, door 17.9 %, boat 16.7 %."' \
+    '"name":"val/apple/2.png","caption":"apple, recognised (37.7 %). Next: cat 27.7 %, door 17.9 %, boat 16.7 %."'; do
+    grep -qF "$caption" page.html || fail "$command_line: the page lacks $caption"
+done
 run 0 measure runs/vit/last.safetensors data --with entropy --maps 1
 if command -v python3 >/dev/null && python3 -c 'import sqlite3' 2>/dev/null; then
     python3 - >stdout <<'PY'

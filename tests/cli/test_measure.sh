@@ -104,7 +104,9 @@ for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"
     fail 'measure.jsonl is something else'
 grep -qE '"step":12,"seconds":[0-9.e-]*,"model":"vit_tiny_patch16_224","checkpoint":"out/plain/last.safetensors","weights":"[0-9a-f]{16}".*"data":"data".*"precision":"f32".*"parameters":3748,.*"tokens":5' \
     out/plain/measure.jsonl || fail 'measure.jsonl does not say of what'
+grep -qaF '"captions":"[\"0, ' out/plain/maps.safetensors || fail 'the first image is of the class 0'
 run 0 inspect out/plain/maps.safetensors
+out_has 'output.logits                                    F32   [3, 4]'
 out_has 'blocks.0.attn.patches                            U16   [3, 2, 5, 4]'
 [ "$(ls out/plain | grep -c tmp)" = 0 ] || fail 'temporary files stay'
 
@@ -263,7 +265,8 @@ err_has 'accuracy is left out: the images have no classes, or others than the ne
 grep -q '"data":"loose/b.jpg and 3 more".*"images":6,' paths/some/measure.jsonl || fail 'other images are measured'
 maps paths/some | grep -qF '"names":"["no-ending","loose/deep/420.jpg","loose.tar/loose/deep/420.jpg","b.jpg"]"' ||
     fail "other images have maps: $(maps paths/some)"
-maps paths/some | grep -qF '"label_names":"["","","",""]"' || fail 'images without classes have names of classes'
+[ "$(maps paths/some | grep -oE '"captions":"[^]]*' | grep -oE '["[]predicted: class [0-9]' | wc -l)" = 4 ] ||
+    fail "captions of images without classes: $(maps paths/some)"
 # Figures of the same images are kept together, wherever the images lie.
 cp -r loose moved-loose
 run 0 measure alone/some.safetensors loose/b.jpg loose/deep/420.jpg --with entropy --output paths

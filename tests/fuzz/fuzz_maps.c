@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "report/map_file.h"
+#include "tasks/caption.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -12,6 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_require(maps.images > 0 && maps.node_count > 0 && maps.bytes_per_image <= size &&
                          att_map_file_name(&maps, 0),
                      "maps are no larger than their file");
+        for (int64_t i = 0; i < maps.images; i++) {
+            const char *caption = att_map_file_caption(&maps, i);
+            fuzz_require(caption && att_utf8_valid(caption) && strlen(caption) <= ATT_CAPTION_BYTES,
+                         "every image has a caption");
+        }
         att_json_writer *json = NULL;
         const char *text;
         size_t length;

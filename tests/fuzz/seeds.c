@@ -133,14 +133,14 @@ static void make_pickles(void)
     fclose(dictionary);
 }
 
-static void make_maps(void)
+static void make_maps(int version, const char *name)
 {
     char path[600];
     size_t size;
     snprintf(path, sizeof path, "%s/maps.safetensors", fuzz_folder());
-    fuzz_require(fixture_maps(fuzz_context(), path, 1, "2") == ATT_OK, att_context_message(fuzz_context()));
+    fuzz_require(fixture_maps(fuzz_context(), path, 1, "2", version) == ATT_OK, att_context_message(fuzz_context()));
     char *bytes = read_file("maps.safetensors", &size);
-    keep("maps", "small", bytes, size);
+    keep("maps", name, bytes, size);
 }
 
 /* A database with a run in it, of small pages: tools/fuzz takes inputs of up to 8 KiB. */
@@ -276,7 +276,8 @@ int main(int count, char **arguments)
     make_safetensors();
     make_checkpoint();
     make_pickles();
-    make_maps();
+    make_maps(3, "small");
+    make_maps(2, "old");
     make_runs();
     make_idx();
     make_packed();

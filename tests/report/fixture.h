@@ -220,13 +220,21 @@ static inline void fixture_fill(fixture_map *map, int image, int head, int query
             (uint16_t)lround(65535 * fixture_share(image, head, query, key) / largest);
 }
 
-/* Maps of fixture_weight(), the same in every layer. */
-static inline att_status fixture_maps(att_context *context, const char *path, int images, const char *grid)
+#define FIXTURE_CAPTION_0 "cat, recognised (90 %). Next: <b>dog</b> 10 %."
+#define FIXTURE_CAPTION_1 "<b>dog</b>, predicted: cat (51.2 %). Next: <b>dog</b> 25 %."
+#define FIXTURE_CAPTION_2 "predicted: class 6 (50 %). Next: cat 30 %."
+
+/* Maps of fixture_weight(), the same in every layer. version: of the format, 2 or 3; the page shows the same of both.
+ */
+static inline att_status fixture_maps(att_context *context, const char *path, int images, const char *grid, int version)
 {
     enum { N = FIXTURE_TOKENS, H = FIXTURE_HEADS, K = FIXTURE_IMAGES, SIDE = FIXTURE_SIDE, OWN = 4, EACH = 4 };
     static const char *const names[K] = {"[\"cat/a.png\"]", "[\"cat/a.png\",\"dog/<b>.png\"]",
                                          "[\"cat/a.png\",\"dog/<b>.png\",\"c.png\"]"};
     static const char *const labels[K] = {"[\"n01\"]", "[\"n01\",\"n02\"]", "[\"n01\",\"n02\",\"\"]"};
+    static const char *const captions[K] = {
+        "[\"" FIXTURE_CAPTION_0 "\"]", "[\"" FIXTURE_CAPTION_0 "\",\"" FIXTURE_CAPTION_1 "\"]",
+        "[\"" FIXTURE_CAPTION_0 "\",\"" FIXTURE_CAPTION_1 "\",\"" FIXTURE_CAPTION_2 "\"]"};
     static uint8_t pixels[K * SIDE * SIDE * 3];
     static fixture_map map;
     static const int64_t label[K] = {0, 1, -1}, top[K][2] = {{0, 1}, {0, 1}, {6, 0}};
@@ -239,9 +247,11 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
     att_safetensors_tensor tensors[OWN + EACH * FIXTURE_DEPTH] = {
         {"image", ATT_SAFETENSORS_U8, att_shape_of(images, SIDE, SIDE, 3), pixels},
         {"label", ATT_SAFETENSORS_I64, att_shape_of(images), label},
-        {"top", ATT_SAFETENSORS_I64, att_shape_of(images, 2), top},
-        {"probability", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability},
+        {version == 2 ? "probability" : "output.logits", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability},
+        {"output.patches", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability}, /* of no attention node */
     };
+    if (version == 2)
+        tensors[OWN - 1] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(images, 2), top};
     const att_safetensors_tensor each[EACH] = {
         {"patches", ATT_SAFETENSORS_U16, att_shape_of(images, H, N, N - 1), map.patches},
         {"prefix", ATT_SAFETENSORS_F32, att_shape_of(images, H, N, 1), map.prefix},
@@ -254,17 +264,18 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
         tensors[OWN + t] = each[t % EACH];
         tensors[OWN + t].name = name;
     }
-    const att_safetensors_pair metadata[] = {{"maps", "2"},
-                                             {"grid_h", grid},
-                                             {"grid_w", "2"},
-                                             {"prefix", "1"},
-                                             {"names", names[images - 1]},
-                                             {"label_names", labels[images - 1]},
-                                             {"classes", "[\"cat\",\"<b>dog</b>\"]"}};
+    const att_safetensors_pair metadata[] = {
+        {"maps", version == 2 ? "2" : "3"},
+        {"grid_h", grid},
+        {"grid_w", "2"},
+        {"prefix", "1"},
+        {"names", names[images - 1]},
+        {version == 2 ? "label_names" : "captions", version == 2 ? labels[images - 1] : captions[images - 1]},
+        {"classes", "[\"cat\",\"<b>dog</b>\"]"}};
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = sizeof tensors / sizeof *tensors,
                                        .metadata = metadata,
-                                       .metadata_count = sizeof metadata / sizeof *metadata};
+                                       .metadata_count = version == 2 ? 7 : 6};
     return att_safetensors_write(context, path, &content);
 }
 
@@ -290,7 +301,7 @@ static inline att_status fixture_run(att_context *context, fixture *f, const cha
     if (status == ATT_OK)
         status = att_yaml_write(context, path, entries, 3);
     snprintf(path, sizeof path, "%s/maps.safetensors", folder);
-    return status == ATT_OK ? fixture_maps(context, path, FIXTURE_IMAGES, "2") : status;
+    return status == ATT_OK ? fixture_maps(context, path, FIXTURE_IMAGES, "2", 3) : status;
 }
 
 #endif

@@ -14,11 +14,15 @@ enum { LAYERS = 3, SMALLEST_TENSORS = 2 + 3 * LAYERS };
 typedef struct smallest {
     att_safetensors_tensor tensors[SMALLEST_TENSORS];
     att_safetensors_pair metadata[7];
+    int metadata_count;
     char names[3 * LAYERS][32];
 } smallest;
 
+static const int versions[] = {2, 3};
+enum { VERSIONS = sizeof(versions) / sizeof(*versions) };
+
 /* Layers 10, 2 and 11, whose order in the file and in the alphabet is not the network's. */
-static void smallest_make(smallest *made)
+static void smallest_make(int version, smallest *made)
 {
     static const char *const layers[LAYERS] = {"10", "2", "11"};
     static const uint8_t bytes[3];
@@ -33,13 +37,14 @@ static void smallest_make(smallest *made)
     };
     *made = (smallest){.tensors = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes},
                                    {"label", ATT_SAFETENSORS_I64, att_shape_of(1), label}},
-                       .metadata = {{"maps", "2"},
+                       .metadata = {{"maps", version == 2 ? "2" : "3"},
                                     {"grid_h", "1"},
                                     {"grid_w", "1"},
                                     {"prefix", "0"},
                                     {"names", "[\"a\"]"},
-                                    {"label_names", "[\"\"]"},
-                                    {"classes", "[]"}}};
+                                    {version == 2 ? "label_names" : "captions", "[\"\"]"},
+                                    {"classes", "[]"}},
+                       .metadata_count = version == 2 ? 7 : 6};
     for (int t = 0; t < 3 * LAYERS; t++) {
         snprintf(made->names[t], sizeof(made->names[t]), "blocks.%s.attn.%s", layers[t / 3], each[t % 3].name);
         made->tensors[2 + t] = each[t % 3];
@@ -51,8 +56,10 @@ static void smallest_write(scratch *self, const char *folder, const smallest *ma
 {
     char path[200];
     snprintf(path, sizeof(path), "%.150s/maps.safetensors", folder);
-    const att_safetensors_content content = {
-        .tensors = made->tensors, .tensor_count = tensor_count, .metadata = made->metadata, .metadata_count = 7};
+    const att_safetensors_content content = {.tensors = made->tensors,
+                                             .tensor_count = tensor_count,
+                                             .metadata = made->metadata,
+                                             .metadata_count = made->metadata_count};
     must(self, att_safetensors_write(self->context, path, &content));
 }
 
@@ -62,7 +69,7 @@ static void maps_are_in_the_order_of_the_layers(void **state)
     scratch *self = *state;
     static const char *const wanted[] = {"blocks.2.attn", "blocks.10.attn", "blocks.11.attn"};
     smallest made;
-    smallest_make(&made);
+    smallest_make(3, &made);
     smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     must(self, write_page_of(self));
@@ -71,10 +78,83 @@ static void maps_are_in_the_order_of_the_layers(void **state)
     assert_int_equal(json_array_size(nodes), 3);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, i), "node")), wanted[i]);
-    const json_t *picture = json_array_get(json_object_get(maps, "pictures"), 0);
-    assert_int_equal(json_array_size(json_object_get(picture, "top")), 0); /* a network without classes */
-    assert_true(json_is_null(json_object_get(picture, "label_name")));
     json_decref(data);
+}
+
+static void assert_captions(scratch *self, const char *const *wanted, size_t count)
+{
+    must(self, write_page_of(self));
+    json_t *data = page_data(self);
+    const json_t *pictures = json_object_get(json_object_get(run_of(data, 0), "maps"), "pictures");
+    assert_int_equal(json_array_size(pictures), count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(pictures, i), "caption")), wanted[i]);
+    json_decref(data);
+}
+
+/* Those of version 2 are made of its classes. */
+static void captions_of_all_versions_are_the_same(void **state)
+{
+    scratch *self = *state;
+    static const char *const wanted[] = {FIXTURE_CAPTION_0, FIXTURE_CAPTION_1, FIXTURE_CAPTION_2};
+    char path[100];
+    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (int v = 0; v < VERSIONS; v++) {
+        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", versions[v]));
+        assert_captions(self, wanted, FIXTURE_IMAGES);
+    }
+}
+
+/* The class of the image, of a network without classes; what the data set calls it; and a name that is cut. */
+static void captions_of_version_2_need_no_answer(void **state)
+{
+    scratch *self = *state;
+    static char long_name[5010] = "[\"", cut[4097];
+    smallest made;
+    memset(long_name + 2, 'n', 5000);
+    memcpy(long_name + 5002, "\"]", 3);
+    memset(cut, 'n', 4096);
+    const struct {
+        const char *label_names, *classes, *caption;
+    } cases[] = {
+        {"[\"\"]", "[]", "class 0."},
+        {"[\"\"]", "[\"\"]", "class 0."},
+        {"[\"dog\"]", "[]", "dog."},
+        {"[\"dog\"]", "[\"Hund\"]", "Hund."},
+        {"[\"n02085620\"]", "[]", "n02085620 Chihuahua."},
+        {long_name, "[]", cut},
+    };
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        smallest_make(2, &made);
+        made.metadata[5].value = cases[i].label_names;
+        made.metadata[6].value = cases[i].classes;
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        assert_captions(self, &cases[i].caption, 1);
+    }
+    static const int64_t unknown = -1;
+    smallest_make(2, &made);
+    made.tensors[1].data = &unknown;
+    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+    assert_captions(self, (const char *const[]){""}, 1);
+}
+
+static void captions_that_are_too_long_are_refused(void **state)
+{
+    scratch *self = *state;
+    static char list[4200] = "[\"";
+    smallest made;
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t length = 4096; length <= 4097; length++) {
+        memset(list + 2, 'c', length);
+        memcpy(list + 2 + length, "\"]", 3);
+        smallest_make(3, &made);
+        made.metadata[5].value = list;
+        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
+        assert_int_equal(write_page_of(self), length <= 4096 ? ATT_OK : ATT_ERR_FORMAT);
+    }
+    assert_message_has(self, "maps.safetensors: the caption of image 0 has more than 4096 bytes");
 }
 
 /* A tensor or a text of the smallest file that is something else. */
@@ -112,28 +192,40 @@ static void damaged_maps_are_refused(void **state)
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), before}, "place in the grid"},
     };
     static const struct {
-        int at;
+        int version, at;
         const char *value, *message;
     } texts[] = {
-        {4, "[]", "names, a JSON array of one text for each image"},
-        {4, "[1]", "names, a JSON array of one text for each image"},
-        {5, "{}", "label_names, a JSON array of one text"},
-        {6, "[null]", "classes, a JSON array of texts"},
-        {4, "[", "names of its metadata"},
+        {3, 4, "[]", "names, a JSON array of one text for each image"},
+        {3, 4, "[1]", "names, a JSON array of one text for each image"},
+        {3, 4, "[", "names of its metadata"},
+        {3, 5, "[]", "captions, a JSON array of one text for each image"},
+        {3, 5, "[\"a\",\"b\"]", "captions, a JSON array of one text for each image"},
+        {3, 5, "[7]", "captions, a JSON array of one text for each image"},
+        {3, 5, "{}", "captions, a JSON array of one text for each image"},
+        {3, 5, "[\"\\ud800\"]", "captions of its metadata: not valid JSON"}, /* no character, and so no UTF-8 */
+        {3, 5, "[\"\\u0000\"]", "captions of its metadata: not valid JSON"},
+        {2, 4, "[]", "names, a JSON array of one text for each image"},
+        {2, 5, "{}", "label_names, a JSON array of one text"},
+        {2, 5, "[]", "label_names, a JSON array of one text"},
+        {2, 6, "[null]", "classes, a JSON array of texts"},
     };
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++) {
+    for (size_t i = 0; i < VERSIONS * sizeof(tensors) / sizeof(*tensors); i++) {
         smallest made;
-        smallest_make(&made);
-        made.tensors[tensors[i].at] = tensors[i].tensor;
+        int version = versions[i % VERSIONS];
+        const size_t t = i / VERSIONS;
+        if (version == 3 && tensors[t].at == 1)
+            continue; /* the caption is made of the label already */
+        smallest_make(version, &made);
+        made.tensors[tensors[t].at] = tensors[t].tensor;
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
         assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-        assert_message_has(self, tensors[i].message);
+        assert_message_has(self, tensors[t].message);
         assert_message_has(self, self->folder);
     }
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         smallest made;
-        smallest_make(&made);
+        smallest_make(texts[i].version, &made);
         made.metadata[texts[i].at].value = texts[i].value;
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
         assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
@@ -142,12 +234,12 @@ static void damaged_maps_are_refused(void **state)
     }
 }
 
-/* A file of maps whose network gives the classes `top` these probabilities. */
+/* A file of version 2 whose network gives the classes `top` these probabilities. */
 static void top_write(scratch *self, int64_t top, float probability)
 {
     smallest made;
     att_safetensors_tensor tensors[SMALLEST_TENSORS + 2];
-    smallest_make(&made);
+    smallest_make(2, &made);
     memcpy(tensors, made.tensors, sizeof(made.tensors));
     tensors[SMALLEST_TENSORS] =
         (att_safetensors_tensor){"probability", ATT_SAFETENSORS_F32, att_shape_of(1, 1), &probability};
@@ -184,21 +276,19 @@ static void impossible_classes_and_probabilities_are_refused(void **state)
     }
 }
 
-/* A file of maps whose last tensors are probability and top; att_safetensors_write() would have them first. */
-enum { CUT_BYTES = 80 };
+/* Without space between the tensors. */
+enum { CUT_BYTES = 56 };
 static void write_to_be_cut(scratch *self)
 {
     static const char header[] =
-        "{\"__metadata__\":{\"maps\":\"2\",\"grid_h\":\"1\",\"grid_w\":\"1\",\"prefix\":\"0\",\"names\":\"[\\\"a\\\"]"
+        "{\"__metadata__\":{\"maps\":\"3\",\"grid_h\":\"1\",\"grid_w\":\"1\",\"prefix\":\"0\",\"names\":\"[\\\"a\\\"]"
         "\","
-        "\"label_names\":\"[\\\"\\\"]\",\"classes\":\"[]\"},"
+        "\"captions\":\"[\\\"\\\"]\"},"
         "\"image\":{\"dtype\":\"U8\",\"shape\":[1,2,3,1],\"data_offsets\":[0,6]},"
         "\"b.patches\":{\"dtype\":\"U16\",\"shape\":[1,1,1,1],\"data_offsets\":[6,8]},"
         "\"label\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[8,16]},"
         "\"b.figures\":{\"dtype\":\"F32\",\"shape\":[1,2,1,4],\"data_offsets\":[16,48]},"
-        "\"b.place\":{\"dtype\":\"I32\",\"shape\":[1,2,1],\"data_offsets\":[48,56]},"
-        "\"probability\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[56,64]},"
-        "\"top\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[64,80]}}";
+        "\"b.place\":{\"dtype\":\"I32\",\"shape\":[1,2,1],\"data_offsets\":[48,56]}}";
     static const char zeros[CUT_BYTES];
     const uint64_t length = sizeof(header) - 1;
     snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
@@ -210,8 +300,8 @@ static void write_to_be_cut(scratch *self)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Cut after opening: top alone cannot be read, then probability, then the tensors before them. The whole file
- * is written without an error. */
+/* Cut after opening: the last tensor cannot be read, then those before it. The whole file is written without an error.
+ */
 static void maps_cut_short_while_read_are_reported(void **state)
 {
     scratch *self = *state;
@@ -240,7 +330,7 @@ static void a_file_without_maps_is_refused(void **state)
 {
     scratch *self = *state;
     smallest made;
-    smallest_make(&made);
+    smallest_make(3, &made);
     smallest_write(self, self->folder, &made, 2);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
@@ -251,12 +341,12 @@ static void a_file_without_maps_is_refused(void **state)
 static void maps_of_other_versions_are_left_out(void **state)
 {
     scratch *self = *state;
-    static const char *const versions[] = {"1", "3", ""};
+    static const char *const others[] = {"1", "4", ""};
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         smallest made;
-        smallest_make(&made);
-        made.metadata[0].value = versions[i];
+        smallest_make(3, &made);
+        made.metadata[0].value = others[i];
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
         must(self, write_page_of(self));
         json_t *data = page_data(self);
@@ -267,7 +357,7 @@ static void maps_of_other_versions_are_left_out(void **state)
     }
     /* Version 1 did not say its number. */
     smallest made;
-    smallest_make(&made);
+    smallest_make(3, &made);
     made.metadata[0].key = "version";
     made.tensors[2].name = "blocks.10.attn.map";
     smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
@@ -285,7 +375,7 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     char path[100];
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
-    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2"));
+    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", 3));
     /* An image's pixels, and of each layer the weights' levels and the queries' figures. */
     enum {
         pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
@@ -318,7 +408,7 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     }
     static const char *const grids[] = {"3", "0", "-2", "x", "99999999999999999999", "1000000"};
     for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
-        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i]));
+        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i], 3));
         assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
         assert_message_has(self, "maps.safetensors");
     }
@@ -360,7 +450,7 @@ static void runs_share_the_room_for_maps(void **state)
     char folders[RUNS][100];
     for (int r = 0; r < RUNS; r++) {
         smallest made;
-        smallest_make(&made);
+        smallest_make(3, &made);
         for (int t = 0; t < SMALLEST_TENSORS; t++)
             made.tensors[t].shape.dims[0] = 4;
         made.tensors[0].data = bytes, made.tensors[1].data = label;
@@ -418,6 +508,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(maps_are_in_the_order_of_the_layers),
+        scratch_test(captions_of_all_versions_are_the_same),
+        scratch_test(captions_of_version_2_need_no_answer),
+        scratch_test(captions_that_are_too_long_are_refused),
         scratch_test(damaged_maps_are_refused),
         scratch_test(impossible_classes_and_probabilities_are_refused),
         scratch_test(maps_cut_short_while_read_are_reported),

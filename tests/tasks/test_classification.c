@@ -377,8 +377,8 @@ static void captions_tell_answer_and_class(void **state)
     expect_caption(self, dataset, 0, false, other, 3, fish,
                    "tench, predicted: coho (60 %). Next: class 2 30 %, tench 10 %.");
     expect_caption(self, dataset, 2, false, sure, 2, fish, "2, predicted: tench (95.9 %). Next: coho 4.12 %.");
-    expect_caption(self, dataset, 2, true, other, 3, fish,
-                   "2, predicted: coho (60 %). Next: class 2 30 %, tench 10 %.");
+    expect_caption(self, dataset, 1, true, other, 3, fish,
+                   "1, predicted: coho (60 %). Next: class 2 30 %, tench 10 %.");
     expect_caption(self, dataset, -1, false, other, 1, fish, "predicted: tench (100 %).");
     expect_caption(self, dataset, 1, false, other, 3, NULL, "1, recognised (60 %). Next: class 2 30 %, class 0 10 %.");
     expect_caption(self, dataset, 0, false, tiny, 3, synsets,

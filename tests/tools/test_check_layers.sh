@@ -5,13 +5,14 @@ check=$(cd "$(dirname "$0")/../../tools" && pwd)/check-layers
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
-mkdir -p "$tree/cmake" "$tree/src/core" "$tree/src/train" "$tree/src/tasks" "$tree/src/left" "$tree/src/right/inner/tier" "$tree/cli" "$tree/examples" \
+mkdir -p "$tree/cmake" "$tree/src/core" "$tree/src/train" "$tree/src/report" "$tree/src/tasks" "$tree/src/left" "$tree/src/right/inner/tier" "$tree/cli" "$tree/examples" \
     "$tree/include/attscope"
 cat >"$tree/cmake/folders.cmake" <<'CMAKE'
 att_folder(core)
 att_folder(left USES att_core Some::library)
 att_folder(tasks)
 att_folder(train)
+att_folder(report)
 att_folder(right/inner USES
            att_core)
 att_folder(top FILES src/top.c USES att_left att_right_inner)
@@ -28,6 +29,7 @@ clean() {
     printf '/* reads "logits" */\nchar *x = "images", *y = "logit";\n' >"$tree/src/train/t.c"
     printf 'char *x = "logits", *y = "top1";\n' >"$tree/src/tasks/t.c"
     printf 'char *x = "logits";\n' >"$tree/cli/task_t.c"
+    printf 'char *x = "top", *y = "probability";\n' >"$tree/src/report/old_maps.c"
     rm -rf "$tree/src/core/a.c" "$tree/src/stray"
 }
 refuses() { # PATTERN
@@ -62,7 +64,7 @@ printf '#include "../src/core/a.h"\n' >>"$tree/cli/main.c"
 refuses 'cli/main.c: includes "../src/core/a.h"'
 printf '#include "core/a.h"\n' >>"$tree/examples/one.c"
 refuses 'examples/one.c: includes "core/a.h"'
-for literal in '"logits"' '"target"' '"image"' '"top1"' '"best eval_top1 of all"'; do
+for literal in '"logits"' '"target"' '"image"' '"top"' '"probability"' '"top1"' '"best eval_top1 of all"'; do
     printf '/* a comment */ char *z = %s; /* another */\n' "$literal" >>"$tree/src/train/t.c"
     refuses "src/train/t.c: names $literal"
 done

@@ -1,7 +1,9 @@
 /* The file of attention maps, against the maps themselves. */
+#include "io/json.h"
+#include "tasks/list.h"
 #include "train/fixture.h"
 
-enum { SHOWN = 7, HEADS = 2, TOKENS = 5, PATCHES = 4, NODES = 2, PIXELS = SIDE * SIDE, TOP = 4, OWN = 4, EACH = 4 };
+enum { SHOWN = 7, HEADS = 2, TOKENS = 5, PATCHES = 4, NODES = 2, PIXELS = SIDE * SIDE, OWN = 3, EACH = 4 };
 
 static void must(const fixture *f, att_status status)
 {
@@ -178,30 +180,48 @@ static void check_maps(const fixture *f, const att_tensors *file, const int64_t 
 {
     static const char *const nodes[NODES] = {"blocks.0.attn", "blocks.1.attn"};
     static kept all[NODES];
-    int64_t labels[SHOWN], top[SHOWN][TOP];
-    float probability[SHOWN][TOP];
+    int64_t labels[SHOWN];
+    float logits[SHOWN][CLASSES];
     read_tensor(f, file, "label", ATT_SAFETENSORS_I64, att_shape_of(SHOWN), labels);
-    read_tensor(f, file, "top", ATT_SAFETENSORS_I64, att_shape_of(SHOWN, TOP), top);
-    read_tensor(f, file, "probability", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, TOP), probability);
+    read_tensor(f, file, "output.logits", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, CLASSES), logits);
     for (int n = 0; n < NODES; n++)
         read_kept(f, file, nodes[n], &all[n]);
     direct d = direct_open(f);
     for (int i = 0; i < SHOWN; i++) {
-        float logits[CLASSES];
-        att_ranked best[TOP];
+        float wanted[CLASSES];
         run_image(f, &d, (int)shown[i]);
-        must(f, att_session_output(d.session, "logits", 0, 1, logits));
-        assert_int_equal(att_rank_classes(logits, CLASSES, best, TOP), TOP);
-        for (int t = 0; t < TOP; t++) {
-            assert_int_equal(top[i][t], best[t].class_number);
-            assert_figure((double)probability[i][t], best[t].probability);
-        }
+        must(f, att_session_output(d.session, "logits", 0, 1, wanted));
+        for (int c = 0; c < CLASSES; c++)
+            assert_figure((double)logits[i][c], (double)wanted[c]);
         assert_int_equal(labels[i], att_dataset_label(f->eval, shown[i]));
         for (int n = 0; n < NODES; n++)
             compare_map(f, &d, nodes[n], &all[n], i);
     }
     att_session_destroy(&d.session);
     att_plan_destroy(&d.plan);
+}
+
+/* Captions are those of the network's task: of the answers in the file, the images and these names of classes. */
+static void check_captions(const fixture *f, const att_tensors *file, const int64_t *shown, bool unlabelled,
+                           const att_answer_options *names)
+{
+    float logits[SHOWN][CLASSES];
+    json_t *captions;
+    const char *list = att_tensors_metadata(file, "captions");
+    read_tensor(f, file, "output.logits", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, CLASSES), logits);
+    must(f, att_json_parse(f->context, "captions", list, strlen(list), &captions));
+    assert_int_equal(json_array_size(captions), SHOWN);
+    for (int i = 0; i < SHOWN; i++) {
+        const att_field field = {.name = "logits", .dtype = ATT_F32, .shape = att_shape_of(CLASSES)};
+        const void *row = logits[i];
+        const att_batch answer = {.count = 1, .field_count = 1, .fields = &field, .data = &row};
+        const att_task_image image = {.dataset = f->eval, .index = shown[i], .unlabelled = unlabelled};
+        att_text text = {.context = f->context};
+        must(f, att_task_classification.caption(f->context, &answer, names, &image, &text));
+        assert_string_equal(json_string_value(json_array_get(captions, (size_t)i)), text.data);
+        att_text_free(&text);
+    }
+    json_decref(captions);
 }
 
 static const int64_t first_images[SHOWN] = {0, 1, 2, 3, 4, 5, 6};
@@ -215,14 +235,14 @@ static void the_file_holds_the_maps(void **state)
     must(f, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     assert_int_equal(att_tensors_count(file), OWN + EACH * NODES);
-    assert_string_equal(att_tensors_metadata(file, "maps"), "2");
+    assert_string_equal(att_tensors_metadata(file, "maps"), "3");
     assert_string_equal(att_tensors_metadata(file, "model"), "vit_tiny_patch16_224");
     assert_string_equal(att_tensors_metadata(file, "nodes"), "[\"blocks.0.attn\",\"blocks.1.attn\"]");
     assert_string_equal(att_tensors_metadata(file, "prefix"), "1");
     assert_string_equal(att_tensors_metadata(file, "grid_h"), "2");
     assert_string_equal(att_tensors_metadata(file, "grid_w"), "2");
-    assert_string_equal(att_tensors_metadata(file, "classes"), "[\"0\",\"1\",\"2\",\"3\"]");
-    assert_string_equal(att_tensors_metadata(file, "label_names"), "[\"0\",\"1\",\"2\",\"3\",\"0\",\"1\",\"2\"]");
+    const att_answer_options names = {att_dataset_class_names(f->eval), CLASSES, 0, false};
+    check_captions(f, file, first_images, false, &names);
     assert_non_null(strstr(att_tensors_metadata(file, "names"), "[\"t10k-images-idx3-ubyte[0]\",\"t10k-"));
     check_pixels(f, file);
     check_maps(f, file, first_images);
@@ -247,7 +267,7 @@ static void the_chosen_images_have_maps(void **state)
     options.unlabelled = true;
     must(f, write_maps(f, &options));
     file = open_maps(f);
-    assert_string_equal(att_tensors_metadata(file, "classes"), "[]");
+    check_captions(f, file, chosen, true, &(att_answer_options){.labels = NULL});
     int64_t labels[SHOWN];
     read_tensor(f, file, "label", ATT_SAFETENSORS_I64, att_shape_of(SHOWN), labels);
     for (int i = 0; i < SHOWN; i++)
@@ -257,7 +277,12 @@ static void the_chosen_images_have_maps(void **state)
     options.class_count = CLASSES;
     must(f, write_maps(f, &options));
     file = open_maps(f);
-    assert_string_equal(att_tensors_metadata(file, "classes"), "[\"up\",\"down\",\"left\",\"right\"]");
+    check_captions(f, file, chosen, true, &(att_answer_options){names, CLASSES, 0, false});
+    att_tensors_close(&file);
+    options.unlabelled = false;
+    must(f, write_maps(f, &options));
+    file = open_maps(f);
+    check_captions(f, file, chosen, false, &(att_answer_options){names, CLASSES, 0, false});
     att_tensors_close(&file);
     options.images = (const int64_t[]){3, EVAL_IMAGES};
     options.count = 2;
@@ -289,17 +314,64 @@ static void small_weights_beside_a_dominating_one_keep_their_digits(void **state
     assert_true(largest >= 0.999F);
 }
 
-/* Makes the network anew: patches only, whose mean is classified. */
-static void drop_class_token(fixture *f)
+/* Makes the network anew. */
+static void make_anew(fixture *f, const att_option_values *options)
 {
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
+    must(f, att_model_create(f->context, "vit_tiny_patch16_224", options, ATT_F32, &f->model));
+    must(f, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
+    must(f, att_weights_initialise(f->weights, 1));
+}
+
+/* Patches only, whose mean is classified. */
+static void drop_class_token(fixture *f)
+{
     att_option_values options = tiny_options();
     att_options_set(&options, "class_token", 0);
     att_options_set_text(&options, "global_pool", "avg");
-    must(f, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model));
-    must(f, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
-    must(f, att_weights_initialise(f->weights, 1));
+    make_anew(f, &options);
+}
+
+/* The data set says what the images are; what a backbone answers, its features, has no words. */
+static void a_network_without_a_head_has_maps(void **state)
+{
+    fixture *f = *state;
+    att_option_values network = tiny_options();
+    att_options_set(&network, "num_classes", 0);
+    make_anew(f, &network);
+    att_maps_options options = att_maps_options_defaults();
+    options.count = 2;
+    must(f, write_maps(f, &options));
+    att_tensors *file = open_maps(f);
+    assert_string_equal(att_tensors_metadata(file, "captions"), "[\"0.\",\"1.\"]");
+    float features[2][16];
+    read_tensor(f, file, "output.features", ATT_SAFETENSORS_F32, att_shape_of(2, 16), features);
+    assert_true(isfinite(features[1][15]) && features[1][15] != 0);
+    att_tensors_close(&file);
+}
+
+/* Probes and a loss in the model's graph stay out of the file, and change nothing in it. */
+static void what_was_added_to_the_graph_changes_no_map(void **state)
+{
+    fixture *f = *state;
+    size_t size, size_after;
+    att_maps_options options = att_maps_options_defaults();
+    sharpen(f);
+    must(f, write_maps(f, &options));
+    char *before = read_all(f, "maps.safetensors", &size);
+    att_graph *graph = att_model_graph(f->model);
+    att_measure *measure;
+    must(f, att_measure_create(graph, "entropy,nsi", "*", &measure));
+    must(f, att_ask_attention_map(graph, "blocks.0.*"));
+    must(f, att_task_add_loss("classification", graph, &(att_task_setup){.classes = CLASSES}));
+    must(f, write_maps(f, &options));
+    char *after = read_all(f, "maps.safetensors", &size_after);
+    assert_int_equal(size, size_after);
+    assert_memory_equal(before, after, size);
+    free(before);
+    free(after);
+    att_measure_destroy(&measure);
 }
 
 static void without_a_class_token_no_weight_is_on_a_prefix(void **state)
@@ -338,18 +410,25 @@ static void the_first_of_equal_weights_is_the_largest(void **state)
     att_tensors_close(&file);
 }
 
-static void damaged_weights_are_refused(void **state)
+static void damage(const fixture *f, const char *weight)
 {
-    fixture *f = *state;
-    int64_t count = 0;
-    int index = att_weights_find(f->weights, "blocks.1.attn.qkv.weight");
-    count = att_shape_count(att_weights_at(f->weights, index).shape);
+    int index = att_weights_find(f->weights, weight);
+    int64_t count = att_shape_count(att_weights_at(f->weights, index).shape);
     float *values = malloc((size_t)count * sizeof *values);
     for (int64_t e = 0; e < count; e++)
         values[e] = NAN;
     must(f, att_weights_set(f->weights, -1, index, values, count));
     free(values);
+}
+
+static void damaged_weights_are_refused(void **state)
+{
+    fixture *f = *state;
     att_maps_options options = att_maps_options_defaults();
+    damage(f, "head.bias");
+    assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
+    assert_message_has(f, "the network answers with NaN or infinity");
+    damage(f, "blocks.1.attn.qkv.weight");
     assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
     assert_message_has(f, "blocks.1.attn");
 }
@@ -408,6 +487,8 @@ int main(void)
                                        fixture_test(the_chosen_images_have_maps),
                                        fixture_test(small_weights_beside_a_dominating_one_keep_their_digits),
                                        fixture_test(without_a_class_token_no_weight_is_on_a_prefix),
+                                       fixture_test(a_network_without_a_head_has_maps),
+                                       fixture_test(what_was_added_to_the_graph_changes_no_map),
                                        fixture_test(the_first_of_equal_weights_is_the_largest),
                                        fixture_test(damaged_weights_are_refused),
                                        fixture_test(refusals_leave_the_file)};
