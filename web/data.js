@@ -244,7 +244,8 @@ function count(value) {
 function number(value, digits = 4) {
   if (!isNumber(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return d3.format(`.${digits - 1}~e`)(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e6)) /* D3 5's "~e" turns 3.54e-10 into 3.54e-1 */
+    return d3.format(`.${digits - 1}e`)(value).replace(/\.?0+e/, "e");
   return size >= 1000 ? d3.format(",.0f")(value) : d3.format(`.${digits}~r`)(value);
 }
 /* Two significant digits of the deviation, and the mean to the last of them. */

@@ -180,6 +180,13 @@ def read_charts(page):
     check(len(loss["ticks"]) > 2, "the loss has an axis")
 
 
+def read_numbers(page):
+    """Mantissas lose the zeros at their end, exponents do not."""
+    asked = {3.542e-10: "3.542e-10", 1.2346e20: "1.235e+20", 1e-100: "1e-100", 2.5e-5: "2.5e-5", 0.00012: "0.00012", 0: "0"}
+    told = page.evaluate(f"{json.dumps(list(asked))}.map((value) => number(value))")
+    check(told == list(asked.values()), f"numbers {told}, wanted {list(asked.values())}")
+
+
 def read_beginnings(page):
     """A residual network has a first step in every stage."""
     nodes = ["layer1.0.add", "layer1.1.add", "layer2.0.add", "layer2.1.add"]
@@ -1204,6 +1211,7 @@ def read(browser):
         read_tables,
         read_whole_network,
         read_beginnings,
+        read_numbers,
         read_methods,
         read_overview,
         read_hostile,
