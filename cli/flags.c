@@ -69,7 +69,8 @@ static const cli_option named_options[] = {
     {"model", .letter = 'm', .kind = CLI_TEXT, .value = "NAME",
      .help = "timm's name, with or without a pretrained tag; attscope models lists them", .choice = choose_model,
      .advisory = true, CLI_AT(cli_network, model)},
-    {"input-size", .kind = CLI_REALS, .value = "C H W", .help = "as timm says it: --in-chans C and --img-size H W",
+    {"input-size", .kind = CLI_REALS, .value = "C H W",
+     .help = "--in-chans C and --img-size H W in one, and in their place where both are given",
      CLI_AT(cli_network, input_size), .low = 1, .high = 65536},
     {"adaptor", .kind = CLI_TEXT, .value = "NAME", .help = "of --modules step, as step:adaptor=NAME",
      .choice = choose_adaptor, CLI_AT(cli_network, adaptor)},
@@ -187,9 +188,10 @@ static bool is_whole(double number)
     return number == (int)number;
 }
 
-/* The flags --img-size and --in-chans win where they say the same thing twice. */
-static bool complete_size(cli_network *network)
+/* --input-size replaces what its own source, and those before it, say as img_size and in_chans. */
+static bool merge_size(void *values)
 {
+    cli_network *network = values;
     const double *size = network->input_size.values;
     int count = network->input_size.count;
     if (count == 0)
@@ -198,10 +200,8 @@ static bool complete_size(cli_network *network)
         cli_say("--input-size needs three whole numbers: channels, height, width");
         return false;
     }
-    if (!att_options_find(&network->options, "in_chans"))
-        att_options_set(&network->options, "in_chans", size[0]);
-    if (!att_options_find(&network->options, "img_size"))
-        att_options_set_sides(&network->options, "img_size", (int)size[1], (int)size[2]);
+    att_options_set(&network->options, "in_chans", size[0]);
+    att_options_set_sides(&network->options, "img_size", (int)size[1], (int)size[2]);
     network->input_size.count = 0;
     return true;
 }
@@ -210,12 +210,12 @@ static bool complete_network(void *values)
 {
     cli_network *network = values;
     att_model_renew_options(&network->options);
-    return complete_size(network) && complete_step(network, "adaptor", "adaptor", &network->adaptor) &&
+    return complete_step(network, "adaptor", "adaptor", &network->adaptor) &&
            complete_step(network, "adaptor-input", "input", &network->adaptor_input);
 }
 
 const cli_group cli_group_network = {"Network (what is not given is the model's own)", .rows = network_rows,
-                                     .complete = complete_network};
+                                     .merge = merge_size, .complete = complete_network};
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 

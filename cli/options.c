@@ -255,13 +255,13 @@ static bool store_declared(const cli_found *f, const char *const *texts, int cou
     return true;
 }
 
-/* Stores what one flag or one entry of a file says. Returns how many texts were taken: of those of several numbers the
- * first that was not is the wrong one. */
+/* Stores what one flag or one entry of a file says. Returns how many texts were taken: the first that was not is the
+ * wrong one; of a declared option none is taken where any is wrong. */
 static int store(const cli_found *f, const char *const *texts, int count)
 {
     int taken = 0;
     if (f->option->kind == CLI_DECLARED)
-        return store_declared(f, texts, count) ? count : count - 1;
+        return store_declared(f, texts, count) ? count : 0;
     if (f->option->kind == CLI_REALS)
         memset(cli_value_of(f), 0, sizeof(cli_reals));
     while (taken < count && (taken == 0 || f->option->kind == CLI_REALS) && store_one(f, texts[taken]))
@@ -428,11 +428,39 @@ static bool check_names(const cli_table *table, int argc, char **argv)
     return cli_unknown_none(table, &unknown);
 }
 
+enum { ATTACHED_BYTES = 256 };
+
+/* Cuts what is attached to a flag of several numbers at spaces: "16 24" are two. Texts that are too long for `copy`
+ * stay whole. Returns the number of parts. */
+static int split_attached(const cli_option *option, const char *text, char copy[ATTACHED_BYTES],
+                          const char *parts[CLI_MOST_REALS + 1])
+{
+    int count = 0;
+    char *rest = copy;
+    parts[0] = text;
+    if (cli_option_numbers(option) < 2 || strlen(text) >= ATTACHED_BYTES)
+        return 1;
+    strcpy(copy, text);
+    for (char *part; count <= CLI_MOST_REALS && (part = strtok_r(rest, " ", &rest));)
+        parts[count++] = part;
+    return count > 0 ? count : 1;
+}
+
+/* Writes the texts with spaces between them, cut where there is no room. */
+static char *join(const char *const *texts, int count, char text[ATTACHED_BYTES])
+{
+    size_t length = 0;
+    *text = '\0';
+    for (int i = 0; i < count && length < ATTACHED_BYTES; i++)
+        length += (size_t)snprintf(text + length, ATTACHED_BYTES - length, "%s%s", i ? " " : "", texts[i]);
+    return text;
+}
+
 static bool store_flag(const cli_flag *flag, char **argv)
 {
     const cli_option *option = flag->found.option;
-    char shown[CLI_UNKNOWN_NAME + 4], expected[CLI_NUMBER_TEXT];
-    const char *text = flag->attached;
+    char shown[CLI_UNKNOWN_NAME + 4], expected[CLI_NUMBER_TEXT], copy[ATTACHED_BYTES], wrong[ATTACHED_BYTES];
+    const char *text = flag->attached, *parts[CLI_MOST_REALS + 1];
     snprintf(shown, sizeof shown, "%s%s", flag->dashes, flag->name);
     describe_range(option, expected, sizeof expected);
     if (!text)
@@ -443,10 +471,11 @@ static bool store_flag(const cli_flag *flag, char **argv)
     }
     if (!is_choice(option, shown, text))
         return false;
-    const char *const *texts = flag->count > 0 ? (const char *const *)argv + flag->begin : &text;
-    int count = flag->count > 0 ? flag->count : 1, taken = store(&flag->found, texts, count);
+    const char *const *texts = flag->count > 0 ? (const char *const *)argv + flag->begin : parts;
+    int count = flag->count > 0 ? flag->count : split_attached(option, text, copy, parts);
+    int taken = store(&flag->found, texts, count);
     if (taken == 0)
-        cli_say("%s: \"%s\" is not %s", shown, text, expected);
+        cli_say("%s: \"%s\" is not %s", shown, join(texts, option->kind == CLI_DECLARED ? count : 1, wrong), expected);
     else if (taken < count)
         cli_say("%s: \"%s\" is one too many or out of range: %s", shown, texts[taken], expected);
     return taken == count;
@@ -459,6 +488,15 @@ void cli_options_defaults(const cli_table *table, size_t size)
         if (table->uses[i].group->defaults)
             table->uses[i].group->defaults((char *)table->settings + table->uses[i].offset);
     memcpy(table->defaults, table->settings, size);
+}
+
+static bool merge(const cli_table *table)
+{
+    for (int i = 0; i < table->use_count; i++)
+        if (table->uses[i].group->merge &&
+            !table->uses[i].group->merge((char *)table->settings + table->uses[i].offset))
+            return false;
+    return true;
 }
 
 bool cli_options_parse(const cli_table *table, int argc, char **argv, const char **operands, int *operand_count)
@@ -488,7 +526,7 @@ bool cli_options_parse(const cli_table *table, int argc, char **argv, const char
         if (!flag.found.option && table->ignored)
             cli_not_here_ignore(table->ignored, flag.name);
     }
-    return true;
+    return merge(table);
 }
 
 /* --- config files ------------------------------------------------------------------------------------------------- */
@@ -539,7 +577,7 @@ bool cli_options_config(const cli_table *table, const char *path, const att_yaml
         if (!take_entry(table, path, &entry, &unknown))
             return false;
     }
-    return cli_unknown_none(table, &unknown);
+    return cli_unknown_none(table, &unknown) && merge(table);
 }
 
 bool cli_options_complete(const cli_table *table)

@@ -66,6 +66,9 @@ typedef struct cli_group {
     int count;
     const cli_option *(*rows)(int *count); /* instead of these two, for rows that are made; NULL: none are */
     void (*defaults)(void *values);        /* NULL: zeros */
+    bool (*merge)(void *values);           /* once the flags of one source, the command line or a file, are stored:
+                                              makes the options that they stand for of those that stand for others.
+                                              Prints a message and returns false for wrong values. NULL: nothing */
     bool (*complete)(void *values);        /* what cli_options_complete() does with them; NULL: nothing */
 } cli_group;
 

@@ -34,6 +34,16 @@ tr -d ' \n' <measured.json | grep -oE '"instrument":"distance",[^}]*"statistic":
 run 0 report out/a -o page.html
 grep -q '"img_size":"8x12"' page.html || fail 'the page lacks the sides of images'
 
+# --input-size goes before the sides that a file of options records, and those beside it.
+for size in '--input-size 1 4 16' '--img-size 8 --input-size 1 4 16'; do
+    # shellcheck disable=SC2086
+    run 0 train -c out/a/args.yaml $size --output out --experiment b
+    err_has 'trains vit_tiny_patch16_224, 4 x 16 x 1, '
+    rm -r out/b
+done
+usage '--img-size: "0 12" is not one or two whole numbers, height and width, from 1 to 65536' train data --img-size 0 12
+usage '--input-size needs three whole numbers: channels, height, width' train data --input-size 8 12
+
 # Another arrangement of as many patches.
 run 0 validate data --checkpoint out/a/last.safetensors --img-size 6 16
 err_has 'pos_embed: resampled from 4 x 3 patches to 3 x 4'
