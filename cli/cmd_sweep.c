@@ -35,8 +35,9 @@ typedef struct job {
 static const cli_option sweep_options[] = {
     {"seeds", .kind = CLI_TEXT, .value = "LIST", .help = "one run each of every setting", CLI_AT(sweep_asked, seeds)},
     {"vary", .kind = CLI_TEXTS, .value = "FLAG=LIST",
-     .help = "an option of attscope train and its values, by commas (a comma in a value: \\,); given several times: "
-             "every combination",
+     .help =
+         "an option of attscope train and its values, by commas (a comma in a value: \\,; between numbers of one value "
+         "a space: 'img_size=224,160 224'); given several times: every combination",
      CLI_AT(sweep_asked, vary), .once = true},
     {"set", .kind = CLI_TEXTS, .value = "FLAG=VALUE", .help = "an option of attscope train, over the recipe, for all",
      CLI_AT(sweep_asked, set), .once = true},
@@ -550,7 +551,7 @@ const cli_command cli_command_sweep = {
         "  attscope train DATA --config RECIPE --FLAG VALUE --seed S\n"
         "does, in OUTPUT/EXPERIMENT/FLAG=VALUE-seedS. Then attscope measure looks at its\n"
         "last checkpoint on the test split. Settings that mean the same, such as\n"
-        "different --attn-blocks without a module, are trained once.\n\n"
+        "--modules cb_s and cb_s@after_mlp, are trained once.\n\n"
         "What is done already is not done again: the same command continues a sweep that\n"
         "was stopped (Ctrl-C: a checkpoint, exit status 130) or killed, tries again what\n"
         "failed, and with more seeds or values adds runs. A run that fails leaves the\n"
@@ -566,8 +567,8 @@ const cli_command cli_command_sweep = {
         "named.",
     .example =
         "  attscope sweep recipe.yaml /usr/share/datasets/fashion-mnist \\\n"
-        "      --seeds 1,2,3 --vary broadcast=none,cb,cb_s --experiment broadcast\n"
-        "  attscope report output/sweep/broadcast",
+        "      --seeds 1,2,3 --vary modules=none,cb,cb_s --experiment modules\n"
+        "  attscope report output/sweep/modules",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

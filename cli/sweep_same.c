@@ -24,11 +24,15 @@ static void module_of(const char *text, char module[ATT_OPTION_TEXT_BYTES])
     snprintf(module, ATT_OPTION_TEXT_BYTES, "%.*s", (int)strcspn(text, "@"), text);
 }
 
-/* Texts of one module each. One that is not given may be the named network's or a checkpoint's own. */
+/* Whether two values of `modules` name the same module, wherever they place it. One that is not given may be the named
+ * network's or a checkpoint's own. Lists of several modules are compared as texts: two networks may differ in the
+ * second module alone and still have parameters of the same names. */
 static bool same_module_text(cli_app *cli, const char *a, const char *b)
 {
     char one[ATT_OPTION_TEXT_BYTES], other[ATT_OPTION_TEXT_BYTES];
     att_module_choice choice;
+    if (strchr(a, '+') || strchr(b, '+'))
+        return strcmp(a, b) == 0;
     module_of(a, one);
     module_of(b, other);
     return strcmp(one, other) == 0 || (*one && *other && same_module(cli, one, other, &choice));

@@ -249,6 +249,18 @@ run 0 sweep tiny.yaml data --vary broadcast=cb_s,cb_s:init=0.5 --vary lr=0.003,3
     --measure accuracy --output out --experiment written
 [ "$(grep -c 'again and taken once$' stderr)" = 2 ] || fail "numbers in other words: $(cat stderr)"
 ! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another start is taken for the same'
+# Settings that differ in a second module, or in its options, are different ones.
+run 1 sweep tiny.yaml nowhere --seeds 1 \
+    --vary modules=cb_s,cb_s+cb@after_attn,cb_s+cb_s:init=1@after_attn,cb_s+cb_s:init=2@after_attn
+! grep -q 'again and taken once' stderr || fail "a second module makes no difference: $(cat stderr)"
+# An option of several numbers takes them with spaces between.
+run 0 sweep tiny.yaml data --vary 'img_size=8 4,8' --set 'mean=0.5' --seeds 1 --set epochs=1 --measure accuracy --output out \
+    --experiment sides
+grep -A2 -x 'img_size:' 'out/sides/img_size=8_4-seed1/args.yaml' | tr -d '\n' | grep -qx 'img_size:- 8- 4' ||
+    fail 'a sweep does not take two sides'
+grep -qx 'img_size: 8' 'out/sides/img_size=8-seed1/args.yaml' || fail 'a sweep does not take one side beside two'
+usage '--img_size: "8 4 2" is not one or two whole numbers, height and width, from 1 to 65536' \
+    sweep tiny.yaml data --set 'img_size=8 4 2'
 
 # Settings with long names are numbered, so that a line stays a line.
 run 0 sweep short.yaml data --vary attn=none,se:ratio=4 --vary batch-size=16,32 --vary weight-decay-on=all --seeds 1 \
