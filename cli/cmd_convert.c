@@ -36,7 +36,8 @@ static const cli_use uses[] = {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    const char *path, *out;
+    const char *said, *out;
+    char path[CLI_PATH]; /* of the file; `said` may be its folder */
     att_tensors *file;
     bool identified;
     att_identity identity;
@@ -212,7 +213,9 @@ static int write_file(job *j)
 
 static int convert(job *j)
 {
-    int code = cli_tensors_open(j->cli, j->path, &j->file);
+    int code = cli_checkpoint_locate(j->cli, j->said, j->path);
+    if (code == CLI_OK)
+        code = cli_tensors_open(j->cli, j->path, &j->file);
     if (code == CLI_OK)
         code = choose_tensors(j);
     if (code == CLI_OK)
@@ -232,7 +235,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     size_t length = strlen(operands[1]), end = strlen(suffix);
     if (length <= end || strcmp(operands[1] + length - end, suffix) != 0)
         return cli_usage("convert writes safetensors: \"%s\" should end in %s", operands[1], suffix);
-    job j = {.cli = cli, .settings = user, .path = operands[0], .out = operands[1]};
+    job j = {.cli = cli, .settings = user, .said = operands[0], .out = operands[1]};
     int code = cli_open(cli, 1);
     return code == CLI_OK ? convert(&j) : code;
 }

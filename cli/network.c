@@ -76,18 +76,6 @@ int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
     return code;
 }
 
-int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file)
-{
-    struct stat found;
-    char last[CLI_PATH];
-    if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
-        return cli_tensors_open(cli, path, file);
-    if (cli_exists(cli_join(path, "last.safetensors", last, sizeof last)))
-        return cli_failure("%s is a folder; its last checkpoint is %s", path, last);
-    return cli_failure("%s is a folder; a checkpoint is a .safetensors file, as last.safetensors in a run's folder",
-                       path);
-}
-
 /* "; --mean, --std: as asked for"; "" where the images are made as the file's own. */
 static char *name_changes(const att_preprocess *own, const att_preprocess *taken, char *text, size_t size)
 {

@@ -35,9 +35,6 @@ att_family_info cli_family_of(const att_identity *identity);
 /* Opens a checkpoint and says which of its tensors are skipped. CLI_OK or a code. */
 int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
 
-/* Opens a checkpoint; of a folder it says which file in it would be one. CLI_OK or a code. */
-int cli_checkpoint_open(cli_app *cli, const char *path, att_tensors **file);
-
 /* Whether --model names a network; says so where not, and which one a deprecated name means. CLI_OK or a code. */
 int cli_model_check(cli_app *cli, const char *name);
 /* cli_check() of att_model_identify(), which was given --model (NULL: none): a name of no network is a wrong usage. */

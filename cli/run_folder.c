@@ -98,8 +98,11 @@ int cli_resume_check(const char *resume, const char *experiment)
 
 void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size)
 {
+    struct stat found;
     *path = '\0';
-    if (resume && strcmp(resume, "auto") != 0)
+    if (resume && strcmp(resume, "auto") != 0 && stat(resume, &found) == 0 && S_ISDIR(found.st_mode))
+        cli_join(resume, last_name, path, size);
+    else if (resume && strcmp(resume, "auto") != 0)
         snprintf(path, size, "%s", resume);
     else if (resume && experiment)
         last_of(output, experiment, path, size);

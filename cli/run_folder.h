@@ -16,8 +16,8 @@ int cli_experiment_check(const char *experiment);
 /* The same where the name counts, and --resume auto without one. CLI_OK or a code. */
 int cli_resume_check(const char *resume, const char *experiment);
 
-/* The checkpoint that --resume names: the file itself; "auto": last.safetensors in OUTPUT/EXPERIMENT where there is
- * one; "" otherwise. */
+/* The checkpoint that --resume names: the file itself; of a folder its last.safetensors; "auto": last.safetensors in
+ * OUTPUT/EXPERIMENT where there is one; "" otherwise. */
 void cli_resume_path(const char *resume, const char *output, const char *experiment, char *path, size_t size);
 
 /* The database of all runs that lie where `folder` does: OUTPUT/runs.sqlite. Returns `path`. */

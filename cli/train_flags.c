@@ -356,10 +356,13 @@ static const cli_option file_options[] = {
     {"config", .letter = 'c', .kind = CLI_TEXT, .value = "FILE",
      .help = "YAML file of these options; the command line wins", CLI_AT(train_files, config), .once = true},
     {"initial-checkpoint", .kind = CLI_TEXT, .value = "FILE",
-     .help = "weights to start from; the head is initialised where the file has none of the task or of as many classes",
+     .help = "weights to start from, a file or a folder with one, of a run its best; the head is initialised where the "
+             "file has none of the task or of as many classes",
      CLI_AT(train_files, initial_checkpoint)},
     {"resume", .kind = CLI_TEXT, .value = "FILE",
-     .help = "checkpoint to continue in its folder, with the args.yaml beside it; auto: the experiment's last",
+     .help =
+         "checkpoint to continue in its folder, with the args.yaml beside it; of a run's folder the last one; auto: "
+         "the experiment's last",
      CLI_AT(train_files, resume)},
     {"output", .kind = CLI_TEXT, .value = "FOLDER", .help = "where runs lie", CLI_AT(train_files, output)},
     {"experiment", .kind = CLI_TEXT, .value = "NAME",

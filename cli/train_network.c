@@ -20,13 +20,23 @@ static void copy_number(const att_option_values *from, const char *key, att_opti
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
+/* Of a folder, takes the file in it that evaluation would take. */
+static int find_initial(cli_app *cli, cli_train_network *n)
+{
+    int code = cli_file_check("--initial-checkpoint", n->checkpoint);
+    if (code == CLI_OK)
+        code = cli_checkpoint_locate(cli, n->checkpoint, n->path);
+    n->checkpoint = n->path;
+    return code;
+}
+
 static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n)
 {
     cli_network *network = &s->network;
     att_tensors *file = NULL;
-    int code = n->resumes ? CLI_OK : cli_file_check("--initial-checkpoint", n->checkpoint);
+    int code = n->resumes ? CLI_OK : find_initial(cli, n);
     if (code == CLI_OK)
-        code = cli_checkpoint_open(cli, n->checkpoint, &file);
+        code = cli_tensors_open(cli, n->checkpoint, &file);
     if (code != CLI_OK)
         return code;
     code = cli_identify(cli, file, n->checkpoint, network, &n->identity);

@@ -5,7 +5,8 @@
 #include "train_flags.h"
 
 typedef struct cli_train_network {
-    const char *name, *checkpoint; /* checkpoint: to start or continue from; NULL: none */
+    const char *name, *checkpoint; /* checkpoint: to start or continue from, a file; NULL: none */
+    char path[CLI_PATH];           /* where the checkpoint to start from is kept in a folder: of the file */
     bool resumes;                  /* it is continued */
     att_identity identity;         /* the checkpoint's */
     att_checkpoint_info stood;     /* where its training stood */

@@ -23,6 +23,9 @@ out_has '"elements": 6'
 run 0 convert kinds.safetensors again.safetensors
 out_has 'tensors      21, 0 left out'
 
+mkdir held && cp kinds.safetensors held/model.safetensors
+run 0 convert held of_folder.safetensors
+err_has 'held is a folder; its model.safetensors is taken'
 run 1 convert average.safetensors x.safetensors --use-ema
 err_has 'holds no averaged weights beside its weights'
 usage "convert writes safetensors: \"x.pth\" should end in .safetensors" convert kinds.safetensors x.pth

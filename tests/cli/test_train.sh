@@ -89,6 +89,9 @@ run 0 train --resume out/untrained/last.safetensors
 err_has 'all 0 epochs are done already'
 train 0 seeded --epochs 1
 train 0 taken --epochs 1 --initial-checkpoint out/untrained/last.safetensors
+run 1 train nowhere --initial-checkpoint out/whole
+err_has 'out/whole is a folder; its model_best.safetensors is taken'
+err_has 'attscope: nowhere does not exist'
 [ "$(cut -d, -f1-5 out/seeded/summary.csv)" = "$(cut -d, -f1-5 out/taken/summary.csv)" ] ||
     fail 'a training from the untrained weights is not one from their seed'
 
@@ -174,8 +177,11 @@ err_has 'its epochs is "60", here it is "61"; its learning rate follows from how
 err_has 'it continues with the options and the data that out/cut/args.yaml names; to train its weights on, with a'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
-run 0 train --resume out/cut/last.safetensors
+run 0 train --resume out/cut # of a folder the last checkpoint
 err_has 'out/cut/last.safetensors: all 60 epochs are done already, nothing is left to train'
+mkdir bare
+run 1 train --resume bare
+err_is <<<'attscope: bare/last.safetensors does not exist'
 rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
