@@ -101,10 +101,16 @@ static const char *key_at(const void *family, int index)
 /* For a key that the family lacks. */
 static att_status fail_key(att_context *context, const att_family *family, const char *key)
 {
-    for (int f = 0; f < FAMILY_COUNT; f++)
+    char having[128] = "";
+    size_t length = 0;
+    int count = 0;
+    for (int f = 0; f < FAMILY_COUNT && length < sizeof having; f++)
         if (att_option_find(families[f]->options, key))
-            return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the family \"%s\", not of \"%s\"", key,
-                            families[f]->name, family->name);
+            length += (size_t)snprintf(having + length, sizeof having - length, "%s\"%s\"", count++ ? " and " : "",
+                                       families[f]->name);
+    if (count > 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s is an option of the %s %s, not of \"%s\"", key,
+                        count > 1 ? "families" : "family", having, family->name);
     const char *nearest = att_text_nearest(key, key_at, family, family->options->count);
     return att_fail(context, ATT_ERR_ARGUMENT, "networks have no option \"%s\"%s%s%s", key,
                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
