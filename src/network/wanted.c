@@ -98,12 +98,15 @@ static att_status fail_wish(const wishes *w, const char *wish)
 
 static att_status take(wishes *w, const char *wish)
 {
-    int before = w->count;
+    bool found = false;
     ATT_TRY(ask_attention(w, wish));
-    for (int i = 0; i < w->graph->outputs.count; i++)
-        if (att_text_matches(wish, w->graph->outputs.items[i].name))
-            ATT_TRY(take_name(w, w->graph->outputs.items[i].name));
-    return w->count > before ? ATT_OK : fail_wish(w, wish);
+    for (int i = 0; i < w->graph->outputs.count; i++) {
+        if (!att_text_matches(wish, w->graph->outputs.items[i].name))
+            continue;
+        ATT_TRY(take_name(w, w->graph->outputs.items[i].name));
+        found = true;
+    }
+    return found ? ATT_OK : fail_wish(w, wish);
 }
 
 static att_status take_list(wishes *w, const char *list)
