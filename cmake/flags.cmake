@@ -20,7 +20,6 @@ endif()
 target_compile_definitions(att_warnings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
 
 add_library(att_flags INTERFACE)
-target_compile_definitions(att_flags INTERFACE ATT_VERSION="${PROJECT_VERSION}")
 target_include_directories(att_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(att_flags INTERFACE att_warnings Threads::Threads m)
 

@@ -1,7 +1,7 @@
 # Debian packages of what the build made: `cpack -G DEB` in its folder, which was configured with
 # -DCMAKE_INSTALL_PREFIX=/usr (preset debian), so that libraries go where Debian has them.
 add_custom_target(product DEPENDS attscope attscope_static attscope_command pages)
-set(library libattscope${PROJECT_VERSION_MAJOR})
+set(library libattscope${ATT_INTERFACE})
 
 set(CPACK_PACKAGE_VENDOR "attscope")
 set(CPACK_PACKAGE_CONTACT "the attscope developers <attscope@localhost>")
@@ -27,7 +27,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")
 # What the static library is linked with.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
-libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev, libsqlite3-dev")
+libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev${ATT_SQLITE_PACKAGE}")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, measure, report, inspect, bench.")

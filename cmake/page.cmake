@@ -31,12 +31,22 @@ if(CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
+set(page ${PROJECT_BINARY_DIR}/page.c)
+if(NOT ATT_REPORT)
+  file(GENERATE OUTPUT ${page} CONTENT "#include \"report/page.h\"
+const unsigned char att_page_before[1], att_page_after[1];
+const size_t att_page_before_size = 0, att_page_after_size = 0;
+")
+  target_sources(att_report PRIVATE ${page})
+  return()
+endif()
+
 find_file(ATT_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 NO_DEFAULT_PATH)
 if(NOT ATT_D3)
-  message(FATAL_ERROR "The report's page needs D3 (5 or later): install node-d3, or say -DATT_D3=<path of d3.min.js>.")
+  message(FATAL_ERROR "The report's page needs D3 (5 or later): install node-d3, or say -DATT_D3=<path of d3.min.js>, or do "
+                      "without the page: -DATT_REPORT=OFF.")
 endif()
 file(GLOB ATT_WEB_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
-set(page ${PROJECT_BINARY_DIR}/page.c)
 add_custom_command(
   OUTPUT ${page}
   COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web -DD3=${ATT_D3} -DOUT=${page} -P ${CMAKE_CURRENT_LIST_FILE}

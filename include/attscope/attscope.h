@@ -36,6 +36,7 @@
 #include <attscope/tensors.h>
 #include <attscope/train.h>
 #include <attscope/update.h>
+#include <attscope/version.h>
 #include <attscope/weights.h>
 #include <attscope/yaml.h>
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <attscope/status.h>
+#include <attscope/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,9 +77,6 @@ typedef struct att_allocation_count {
     uint64_t calls;
 } att_allocation_count;
 ATT_API att_allocation_count att_context_allocations(const att_context *context);
-
-/* Version of the library, "major.minor.patch". */
-ATT_API const char *att_version(void);
 
 #ifdef __cplusplus
 }

@@ -51,7 +51,8 @@ typedef struct att_store_resume {
 
 typedef struct att_store_options {
     const att_store_resume *resume; /* NULL: a new run */
-    const char *database;           /* file, made if missing, in an existing folder; NULL: none */
+    const char *database;           /* file, made if missing, in an existing folder; NULL: none, as always in a library
+                                       that was built without SQLite (-DATT_SQLITE=OFF) */
 } att_store_options;
 
 /* Opens the records of a training in `folder`, which is made if missing. options: NULL means none of them. A new run's

@@ -447,6 +447,10 @@ att_status att_report_write(att_context *context, const char *const *folders, in
     if (count < 1 || count > ATT_REPORT_MAX_RUNS)
         return att_fail(context, ATT_ERR_ARGUMENT, "a report of %d runs; from 1 to %d are possible", count,
                         (int)ATT_REPORT_MAX_RUNS);
+    if (att_page_before_size == 0)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "this build of attscope has no page (it was made with "
+                        "-DATT_REPORT=OFF)");
     report r = {.context = context, .arena = {.context = context}};
     att_status status = find_sources(&r, folders, count);
     if (status == ATT_OK)

@@ -9,8 +9,20 @@
 #include "store/log.h"
 
 enum { MOST_FORMATS = 4 };
-static const att_log_format *const training[] = {&att_log_jsonl, &att_log_csv, &att_log_tensorboard, &att_log_runs};
-static const att_log_format *const measuring[] = {&att_log_measured, &att_log_measured_runs};
+static const att_log_format *const training[] = {
+    &att_log_jsonl,
+    &att_log_csv,
+    &att_log_tensorboard,
+#ifndef ATT_WITHOUT_SQLITE
+    &att_log_runs,
+#endif
+};
+static const att_log_format *const measuring[] = {
+    &att_log_measured,
+#ifndef ATT_WITHOUT_SQLITE
+    &att_log_measured_runs,
+#endif
+};
 _Static_assert(sizeof training <= MOST_FORMATS * sizeof *training, "a store has room for a training's logs");
 _Static_assert(sizeof measuring <= MOST_FORMATS * sizeof *measuring, "a store has room for a measurement's logs");
 

@@ -34,13 +34,13 @@ depends() { # PACKAGE NAME...
         grep -qE "(^|[ ,])$name([ ,(]|$)" depends || fail "$package does not depend on $name: $(cat depends)"
     done
 }
-holds libattscope0 'usr/lib*/libattscope.so.0' 
+holds libattscope0.2 'usr/lib*/libattscope.so.0.2' 
 holds libattscope-dev 'usr/include/attscope/attscope.h' 'usr/lib*/libattscope.so' 'usr/lib*/libattscope.a' \
     'usr/lib*/pkgconfig/attscope.pc' 'usr/lib*/cmake/attscope/attscopeConfig.cmake'
 holds attscope usr/bin/attscope usr/share/man/man1/attscope-train.1 usr/share/bash-completion/completions/attscope
-depends libattscope0 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*'
-depends libattscope-dev libattscope0 libdnnl-dev
+depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*'
+depends libattscope-dev libattscope0.2 libdnnl-dev
 depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
-! find libattscope0 attscope -name '*.h' -o -name '*.a' | grep . || fail 'a package for running holds what is for building'
+! find libattscope0.2 attscope -name '*.h' -o -name '*.a' | grep . || fail 'a package for running holds what is for building'
 attscope/usr/bin/attscope --version >/dev/null || fail 'the packaged command does not run'
 exit $((failures > 0))

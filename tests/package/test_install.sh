@@ -32,25 +32,29 @@ build_and_run() {
     "$work/$name" >"$work/out" || fail "$name does not run"
     grep -q 1.386 "$work/out" || { fail "$name says something else"; cat "$work/out"; }
 }
-needs_library() { readelf -d "$work/$1" | grep -q 'NEEDED.*libattscope\.so\.0'; }
+needs_library() { readelf -d "$work/$1" | grep -q 'NEEDED.*libattscope\.so\.0\.[0-9]'; }
 
 read -ra shared < <(pkg-config --cflags --libs attscope)
 read -ra flags < <(pkg-config --cflags attscope)
 read -ra private < <(pkg-config --static --libs attscope)
 build_and_run shared cc "$examples/graph.c" "${shared[@]}" -lm
-needs_library shared || fail 'the shared program does not ask for libattscope.so.0'
+needs_library shared || fail 'the shared program does not ask for libattscope.so.0.x'
 
 # A folder without the shared library: -lattscope can only be the static one.
 mkdir "$work/archive"
 cp "$library/libattscope.a" "$work/archive"
 build_and_run static cc "$examples/graph.c" "${flags[@]}" "-L$work/archive" "${private[@]/-L*/-L$work/archive}"
-! needs_library static || fail 'the static program asks for libattscope.so.0'
+! needs_library static || fail 'the static program asks for libattscope.so.0.x'
 
 cat >"$work/version.cpp" <<'TEXT'
 #include <attscope/attscope.h>
 #include <cstdio>
+#include <cstring>
+static_assert(ATT_VERSION_AT_LEAST(0, 2, 0) && !ATT_VERSION_AT_LEAST(99, 0, 0), "the headers have a version");
 int main()
 {
+    if (std::strcmp(att_version(), ATT_VERSION) != 0)
+        return 1;
     att_context *context = nullptr;
     if (att_context_create(nullptr, &context) != ATT_OK)
         return 1;
@@ -70,7 +74,7 @@ mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<TEXT
 cmake_minimum_required(VERSION 3.22)
 project(user LANGUAGES $languages)
-find_package(attscope 0.1 REQUIRED COMPONENTS static)
+find_package(attscope 0.2 REQUIRED COMPONENTS static)
 add_executable(by_shared $examples/graph.c)
 target_link_libraries(by_shared PRIVATE attscope::attscope m)
 add_executable(by_static $examples/graph.c)
