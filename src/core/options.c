@@ -212,9 +212,11 @@ char *att_option_describe(const att_option *option, char *text, size_t size)
                                         [ATT_OPTION_SIDES] = "one or two whole numbers, height and width,",
                                         [ATT_OPTION_REAL] = "a number",
                                         [ATT_OPTION_SWITCH] = "true or false",
-                                        [ATT_OPTION_TEXT] = "a short name"};
+                                        [ATT_OPTION_TEXT] = "a text"};
     bool ranged = option->kind != ATT_OPTION_SWITCH && option->kind != ATT_OPTION_TEXT;
     int length = snprintf(text, size, "%s", kinds[option->kind]);
+    if (option->kind == ATT_OPTION_TEXT && length < (int)size)
+        snprintf(text + length, size - (size_t)length, " of 1 to %d bytes", ATT_OPTION_TEXT_BYTES - 1);
     if (ranged && length < (int)size)
         snprintf(text + length, size - (size_t)length, " from %.10g to %.10g", option->low, option->high);
     return text;

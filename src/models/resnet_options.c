@@ -207,10 +207,10 @@ att_status att_resnet_read(att_context *context, const att_resnet_options *optio
     int smallest = net->stem == ATT_CONV3 ? 1 << (net->stages.count - 1) : 32;
     int shorter = options->img_size[0] < options->img_size[1] ? options->img_size[0] : options->img_size[1];
     if (shorter < smallest)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "img_size %d: the network halves images until one of %d pixels is a single one; that is the "
-                        "least",
-                        shorter, smallest);
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "img_size %d is too small: the strides of this network need at least %d pixels in height and width",
+            shorter, smallest);
     if (net->block == ATT_PREACT && options->zero_init_last)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "zero_init_last: the branches of pre-activation blocks do not end in a norm");

@@ -122,7 +122,7 @@ err_has 'modules "@after_branch:all" says where a module is, but the network has
 train 2 none --attn se --attn-blocks 0,0,0
 err_has 'block 0 is named twice'
 train 2 none --attn se --attn-blocks ''
-err_has '--attn-blocks: "" is not a short name'
+err_has '--attn-blocks: "" is not a text of 1 to 255 bytes'
 train 2 none --attn se:ratio=8,ratio=4
 err_has 'module se: ratio is said twice'
 train 2 none --attn se:bogus=1

@@ -26,7 +26,7 @@ usage '--scale: "0" is not a number from 1e-06 to 1, up to 2 of them' train data
 usage '--scale 0.5 0.2: the first number, the least, is above the second' train data --scale 0.5 0.2
 usage '--ratio needs two numbers, the least and the largest' train data --ratio 1
 usage "--opt-betas needs two numbers, for the gradient's mean and for its square's" train data --opt-betas 0.9
-usage '--attn: "" is not a short name' train data --attn ''
+usage '--attn: "" is not a text of 1 to 255 bytes' train data --attn ''
 usage 'in_chans must be 1 or 3, not 2' train data --model resnet20 --in-chans 2
 usage '--aa: augmentation "rand-m1000": its magnitudes, mN and mmaxX, must lie in 0..100, X above 0' \
     train data --aa rand-m1000

@@ -40,7 +40,7 @@ static void contradicting_options_are_refused(void **state)
     o = att_options_none(), att_options_set_text(&o, "layers", "1,1");
     cannot_be_built(p, "resnet20", &o, "3 or 4 stages");
     o = att_options_none(), att_options_set_text(&o, "stem_type", "conv3"), att_options_set(&o, "img_size", 7);
-    cannot_be_built(p, "resnet18", &o, "img_size 7: the network halves images until one of 8 pixels");
+    cannot_be_built(p, "resnet18", &o, "img_size 7 is too small: the strides of this network need at least 8 pixels");
     o = att_options_none(), att_options_set(&o, "cardinality", 2);
     cannot_be_built(p, "resnet18", &o, "bottleneck's");
     o = att_options_none(), att_options_set(&o, "zero_init_last", 1);
@@ -64,7 +64,8 @@ static void contradicting_options_are_refused(void **state)
     o = att_options_none(), att_options_set(&o, "in_chans", 2);
     cannot_be_built(p, "resnet20", &o, "in_chans must be 1 or 3, not 2");
     o = att_options_none(), att_options_set(&o, "patch_size", 16);
-    cannot_be_built(p, "resnet50", &o, "patch_size is an option of the families \"vit\" and \"mixer\", not of \"resnet\"");
+    cannot_be_built(p, "resnet50", &o,
+                    "patch_size is an option of the families \"vit\" and \"mixer\", not of \"resnet\"");
     o = att_options_none(), att_options_set_text(&o, "attn", "se");
     cannot_be_built(p, "vit_tiny_patch16_224", &o,
                     "module \"se\" works on feature maps [h, w, C], and \"@after_mlp\" has tokens [N, C]");

@@ -60,7 +60,7 @@ static void residual_networks_take_them(void **state)
     att_options_set_sides(&options, "img_size", 8, 3);
     att_model *model = NULL;
     assert_int_equal(att_model_create(p->context, "resnet20", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
-    says(att_context_message(p->context), "img_size 3: the network halves images");
+    says(att_context_message(p->context), "img_size 3 is too small: the strides of this network");
 }
 
 /* A checkpoint of ours says them; tensors alone show patches, not the grid. */
