@@ -53,7 +53,7 @@ typedef struct job {
 static const cli_option instrument_options[] = {
     {"with", .kind = CLI_TEXT, .value = "LIST",
      .help = "instruments, by commas, options behind a colon; all: every one; -NAME: not that, alone: all but that",
-     CLI_AT(instruments, with)},
+     .choice = cli_choice_instrument, .advisory = true, CLI_AT(instruments, with)},
     {"nodes", .kind = CLI_TEXT, .value = "PATTERN",
      .help = "only nodes whose name fits, as in 'blocks.*.attn' or 'blocks.1?*'", CLI_AT(instruments, nodes)},
     {"maps", .kind = CLI_INT, .value = "K",

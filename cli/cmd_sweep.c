@@ -58,7 +58,7 @@ static const cli_option measure_options[] = {
      .help =
          "instruments for the last checkpoint, by commas, on the test split; left out of settings whose network has "
          "nothing for them; all: every one (default " SWEEP_MEASURE ", without those that no network has anything for)",
-     CLI_AT(settings, measure)},
+     .choice = cli_choice_instrument, .advisory = true, CLI_AT(settings, measure)},
     {"correlate", .kind = CLI_TEXTS, .value = "X,Y",
      .help = "two figures whose rank correlation over runs is told, each INSTRUMENT/STATISTIC or "
              "INSTRUMENT/NODE/STATISTIC, as in 'tns/tns unit,entropy/blocks.3.attn/mean'; given several times: several "

@@ -23,6 +23,11 @@ const char *cli_choice_interpolation(int index)
     return choice_of(names, 2, index);
 }
 
+const char *cli_choice_instrument(int index)
+{
+    return index == 0 ? "all" : index <= att_instrument_count() ? att_instrument_at(index - 1).name : NULL;
+}
+
 static const char *choose_backend(int index)
 {
     static const char *const names[] = {"cpu", "ref"};

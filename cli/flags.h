@@ -51,5 +51,7 @@ extern const cli_group cli_group_output;
 
 /* What --interpolation and the like can name. */
 const char *cli_choice_interpolation(int index);
+/* "all" and the instruments, for help and completion of lists of them. */
+const char *cli_choice_instrument(int index);
 
 #endif

@@ -409,7 +409,7 @@ GROUP(run_group, "Run", run_options, NULL);
 static const cli_option measure_options[] = {
     {"measure", .kind = CLI_TEXT, .value = "LIST",
      .help = "instruments to look on, by commas, or all; attscope measure --help says what they measure",
-     CLI_AT(train_measure, with)},
+     .choice = cli_choice_instrument, .advisory = true, CLI_AT(train_measure, with)},
     {"measure-every", .kind = CLI_LONG, .value = "N", .help = "updates between two measurements, of an update's images",
      CLI_AT(train_measure, every), .low = 1, .high = 1e15},
     {"measure-nodes", .kind = CLI_TEXT, .value = "PATTERN", .help = "only nodes whose name fits, as in 'blocks.*.attn'",

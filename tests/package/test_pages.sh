@@ -68,6 +68,8 @@ offers 'attscope train --opt' --opt --opt-eps --opt-betas
 offers 'attscope train --no-qkv' --no-qkv-bias
 offers 'attscope train --opt ' adamw sgd
 offers 'attscope train --opt = ' adamw
+offers 'attscope measure x --with ' all entropy gate
+offers 'attscope train --measure en' entropy
 offers 'attscope predict -m deit_t' deit_tiny_patch16_224
 offers 'attscope models vit_t' vit_tiny_patch16_224
 offers 'attscope inspect pic' picture.jpg
