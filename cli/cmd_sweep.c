@@ -414,13 +414,19 @@ static int take_pairs(job *j, char texts[ATT_SWEEP_MOST_PAIRS][2 * SWEEP_NAME])
     return CLI_OK;
 }
 
-static bool has_figure(const att_sweep *sweep, const char *figure)
+/* Whether a run has the figure. Where not, `other` becomes another figure of its instrument, as an example of their
+ * names; "": there is none. */
+static bool has_figure(const att_sweep *sweep, const char *figure, char other[SWEEP_NAME])
 {
+    *other = '\0';
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
             att_measurement m = att_sweep_figure_at(sweep, i, f);
+            size_t length = strlen(m.instrument);
             if (att_measurement_is_called(&m, figure))
                 return true;
+            if (!*other && m.head < 0 && strncmp(figure, m.instrument, length) == 0 && figure[length] == '/')
+                snprintf(other, SWEEP_NAME, "%s/%s%s%s", m.instrument, m.node, *m.node ? "/" : "", m.statistic);
         }
     return false;
 }
@@ -432,11 +438,11 @@ static int check_figures_found(const job *j)
     for (int i = 0; i < j->pair_count; i++)
         for (int side = 0; side < 2; side++) {
             const char *figure = side == 0 ? j->pairs[i].x : j->pairs[i].y;
-            if (!has_figure(j->sweep, figure))
-                return cli_failure(
-                    "--correlate: no run has a figure \"%s\"; %s/runs.sqlite and sweep.json have the names "
-                    "of all",
-                    figure, j->plan->folder);
+            char other[SWEEP_NAME];
+            if (!has_figure(j->sweep, figure, other))
+                return cli_failure("--correlate: no run has a figure \"%s\"%s%s%s; %s/sweep.json has the names of all",
+                                   figure, *other ? ", but for example \"" : "", other, *other ? "\"" : "",
+                                   j->plan->folder);
         }
     return CLI_OK;
 }

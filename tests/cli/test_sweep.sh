@@ -171,7 +171,7 @@ grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss",
     fail 'the page correlates other figures'
 run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.7.attn/mean,accuracy/loss
-err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean"; out/tiny/runs.sqlite and sweep.json'
+err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean", but for example "entropy/blocks.0.attn/mean"; out/tiny/sweep.json has the names of all'
 
 # The table shows what was measured, and nothing of what was not.
 run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
