@@ -4,7 +4,8 @@
 #include "core/memory.h"
 #include "models/family.h"
 
-/* From the weights of one model to those parameters that another one, for other images, has in another shape. */
+/* From the weights of one model to those parameters that another one, for other images, has in another shape, or for
+ * another grid of as many patches. */
 typedef struct resizing {
     att_context *context;
     const att_model *model, *from_model;
@@ -28,7 +29,7 @@ static bool find_grid(const resizing *r, const att_parameter_info *parameter, at
                                               parameter->name, from, parameter->shape, grid);
 }
 
-/* The parameter's index in the weights, where its shape there is another; -1 where it is the same. */
+/* The parameter's index in the weights, where its shape or its grid there is another; -1 where it is the same. */
 static att_status find_changed(const resizing *r, const att_parameter_info *parameter, int *index)
 {
     att_regrid grid;
@@ -36,11 +37,10 @@ static att_status find_changed(const resizing *r, const att_parameter_info *para
     if (*index < 0)
         return fail_shape(r, parameter);
     att_shape shape = att_weights_at(r->from, *index).shape;
-    if (att_shape_equal(shape, parameter->shape))
-        *index = -1;
-    else if (!find_grid(r, parameter, shape, &grid))
-        return fail_shape(r, parameter);
-    return ATT_OK;
+    if (find_grid(r, parameter, shape, &grid))
+        return ATT_OK;
+    *index = -1;
+    return att_shape_equal(shape, parameter->shape) ? ATT_OK : fail_shape(r, parameter);
 }
 
 static att_status declare_changed(resizing *r)

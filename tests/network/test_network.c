@@ -104,7 +104,7 @@ static void expect_logits(const fixture *f, const char *path, int height, int wi
 static void images_of_every_size_are_answered(void **state)
 {
     fixture *f = *state;
-    static const int sides[][2] = {{8, 8}, {16, 8}, {8, 20}, {12, 12}, {4, 4}, {16, 16}, {8, 8}};
+    static const int sides[][2] = {{8, 8}, {16, 8}, {8, 20}, {12, 12}, {4, 4}, {16, 16}, {16, 4}, {4, 16}, {8, 8}};
     char path[160];
     att_network *network = open_network(f, export(f, path));
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
