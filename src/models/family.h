@@ -152,8 +152,8 @@ const att_task *att_model_task_of(const att_model *model);
 /* Whether `name` is a parameter of a head: of any task's own, or of the model's family's classifier. */
 bool att_model_is_head(const att_model *model, const char *name);
 
-/* The parameters that `model` has in another shape, or for another grid of patches, than `from`, the weights of the same
- * network for other images, made anew from these as att_model_load() does: *resized, the caller's, covers them
+/* The parameters that `model` has in another shape, or for another grid of patches, than `from`, the weights of the
+ * same network for other images, made anew from these as att_model_load() does: *resized, the caller's, covers them
  * (att_weights_cover()); NULL where there are none. ERR_UNSUPPORTED where one can only be as it is. */
 att_status att_model_resize_weights(const att_model *model, const att_model *from_model, const att_weights *from,
                                     const char *backend, att_weights **resized);
