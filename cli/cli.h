@@ -19,6 +19,11 @@ typedef struct cli_app cli_app;
     "IDX files, or CIFAR-10, CIFAR-100 or STL-10 (their binary archives or folders\n"  \
     "of them)."
 
+/* The same of the operand CHECKPOINT. */
+#define CLI_CHECKPOINT_HELP                                                          \
+    "CHECKPOINT is a file of weights or a folder with one: of a training its best\n" \
+    "checkpoint is taken, otherwise model.safetensors or pytorch_model.bin."
+
 /* One command: one file that ends in one of these, and its line in commands.h. */
 typedef struct cli_command {
     const char *name;

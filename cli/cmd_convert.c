@@ -37,7 +37,7 @@ typedef struct job {
     cli_app *cli;
     const settings *settings;
     const char *said, *out;
-    char path[CLI_PATH]; /* of the file; `said` may be its folder */
+    char path[CLI_PATH]; /* of the file that is read; `said` may be its folder */
     att_tensors *file;
     bool identified;
     att_identity identity;
@@ -246,11 +246,12 @@ const cli_command cli_command_convert = {
     .operands = "CHECKPOINT OUT.safetensors",
     .least_operands = 2,
     .most_operands = 2,
-    .about =
-        "Reads what torch.save() wrote (.pth, .pt, .pth.tar, .th, .bin) without running\n"
-        "any code, or safetensors. Of a training only the weights are kept: no optimiser,\n"
-        "and their average (EMA) only in their place, with --use-ema. Prefixes that all\n"
-        "names have, such as module., are taken off.",
+    .about = CLI_CHECKPOINT_HELP
+    "\n\n"
+    "Reads what torch.save() wrote (.pth, .pt, .pth.tar, .th, .bin) without running\n"
+    "any code, or safetensors. Of a training only the weights are kept: no optimiser,\n"
+    "and their average (EMA) only in their place, with --use-ema. Prefixes that all\n"
+    "names have, such as module., are taken off.",
     .example =
         "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
         "      --model deit_tiny_patch16_224",

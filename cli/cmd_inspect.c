@@ -260,6 +260,7 @@ const cli_command cli_command_inspect = {
     .operands = "CHECKPOINT",
     .least_operands = 1,
     .most_operands = 1,
+    .about = CLI_CHECKPOINT_HELP,
     .example = "  attscope inspect run/last.safetensors",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,

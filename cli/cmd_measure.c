@@ -597,20 +597,21 @@ const cli_command cli_command_measure = {
     .summary = "measures what attention in a checkpoint does on a data set",
     .operands = "CHECKPOINT DATA...",
     .most_operands = 1000000,
-    .about =
-        "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
-        "for each node of the network the mean over images, the standard deviation\n"
-        "between images (n - 1), the number of images n, and the mean of each head; where\n"
-        "a network is right or wrong about an image, the standard error of the mean,\n"
-        "deviation / sqrt(n), instead.\n" CLI_DATA_HELP
-        "\n\n"
-        "DATA can be an image file too, and there can be several: image files, folders\n"
-        "and archives. Their images are measured without classes, in the order of the\n"
-        "paths.\n\n"
-        "Instruments look on: the network's results are the same to the bit. The records\n"
-        "go to measure.jsonl in the checkpoint's folder, where that is a run's, or in\n"
-        "OUTPUT/EXPERIMENT, maps to maps.safetensors beside it, and the figures to the\n"
-        "database of all runs there, OUTPUT/runs.sqlite.",
+    .about = CLI_CHECKPOINT_HELP
+    "\n\n"
+    "Shows CHECKPOINT every image of DATA and prints a table for each instrument:\n"
+    "for each node of the network the mean over images, the standard deviation\n"
+    "between images (n - 1), the number of images n, and the mean of each head; where\n"
+    "a network is right or wrong about an image, the standard error of the mean,\n"
+    "deviation / sqrt(n), instead.\n" CLI_DATA_HELP
+    "\n\n"
+    "DATA can be an image file too, and there can be several: image files, folders\n"
+    "and archives. Their images are measured without classes, in the order of the\n"
+    "paths.\n\n"
+    "Instruments look on: the network's results are the same to the bit. The records\n"
+    "go to measure.jsonl in the checkpoint's folder, where that is a run's, or in\n"
+    "OUTPUT/EXPERIMENT, maps to maps.safetensors beside it, and the figures to the\n"
+    "database of all runs there, OUTPUT/runs.sqlite.",
     .example =
         "  attscope measure output/first/model_best.safetensors \\\n"
         "      /usr/share/datasets/fashion-mnist --with entropy,nsi --maps 8\n"

@@ -243,13 +243,14 @@ const cli_command cli_command_predict = {
     .operands = "CHECKPOINT IMAGE...",
     .least_operands = 2,
     .most_operands = 1000000,
-    .about =
-        "IMAGE is a JPEG, PNG or WebP file, or a folder, .tar, .tar.gz or .zip of such.\n"
-        "One that cannot be read is named and the rest is answered all the same; the\n"
-        "exit status is then 1. Files of other formats in folders and archives are\n"
-        "counted and left out. A checkpoint that does not say which network it holds\n"
-        "needs --model. Classes have the names of the training's, or those of --labels,\n"
-        "or numbers.",
+    .about = CLI_CHECKPOINT_HELP
+    "\n\n"
+    "IMAGE is a JPEG, PNG or WebP file, or a folder, .tar, .tar.gz or .zip of such.\n"
+    "One that cannot be read is named and the rest is answered all the same; the\n"
+    "exit status is then 1. Files of other formats in folders and archives are\n"
+    "counted and left out. A checkpoint that does not say which network it holds\n"
+    "needs --model. Classes have the names of the training's, or those of --labels,\n"
+    "or numbers.",
     .example =
         "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 \\\n"
         "      --labels names.txt\n"

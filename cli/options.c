@@ -430,8 +430,8 @@ static bool check_names(const cli_table *table, int argc, char **argv)
 
 enum { ATTACHED_BYTES = 256 };
 
-/* Cuts what is attached to a flag of several numbers at spaces: "16 24" are two. Texts that are too long for `copy`
- * stay whole. Returns the number of parts. */
+/* Splits the text that is attached to a flag of several numbers at spaces: --img-size='16 24' has two. Other texts, and
+ * those too long for `copy`, stay whole. Returns the number of parts. */
 static int split_attached(const cli_option *option, const char *text, char copy[ATTACHED_BYTES],
                           const char *parts[CLI_MOST_REALS + 1])
 {
@@ -446,7 +446,7 @@ static int split_attached(const cli_option *option, const char *text, char copy[
     return count > 0 ? count : 1;
 }
 
-/* Writes the texts with spaces between them, cut where there is no room. */
+/* Writes the texts with spaces between them, truncated to fit. */
 static char *join(const char *const *texts, int count, char text[ATTACHED_BYTES])
 {
     size_t length = 0;

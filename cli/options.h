@@ -66,10 +66,11 @@ typedef struct cli_group {
     int count;
     const cli_option *(*rows)(int *count); /* instead of these two, for rows that are made; NULL: none are */
     void (*defaults)(void *values);        /* NULL: zeros */
-    bool (*merge)(void *values);           /* once the flags of one source, the command line or a file, are stored:
-                                              makes the options that they stand for of those that stand for others.
-                                              Prints a message and returns false for wrong values. NULL: nothing */
-    bool (*complete)(void *values);        /* what cli_options_complete() does with them; NULL: nothing */
+    /* Called once all options of one source, the command line or a file, are stored. Moves the values of options that
+     * stand for others, such as --input-size for --img-size, into those. Prints a message and returns false for a wrong
+     * value. NULL: nothing to move. */
+    bool (*merge)(void *values);
+    bool (*complete)(void *values); /* what cli_options_complete() does with them; NULL: nothing */
 } cli_group;
 
 /* A group of a command, and where in the command's settings its struct lies. */

@@ -6,7 +6,7 @@
 
 typedef struct cli_train_network {
     const char *name, *checkpoint; /* checkpoint: to start or continue from, a file; NULL: none */
-    char path[CLI_PATH];           /* where the checkpoint to start from is kept in a folder: of the file */
+    char path[CLI_PATH];           /* of the file that was found for --initial-checkpoint */
     bool resumes;                  /* it is continued */
     att_identity identity;         /* the checkpoint's */
     att_checkpoint_info stood;     /* where its training stood */
