@@ -127,7 +127,7 @@ const cli_command cli_command_bench = {
         "  threads  a network against threads: images/s, and the time of one image\n"
         "  instruments  networks watched at every run beside the same ones alone\n"
         "  modules  a residual network with each attention module in its blocks beside\n"
-        "           the same without (ResNet-164, or --model; one module with --attn)\n"
+        "           the same without (ResNet-164, or --model; one module with --modules)\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"
         "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
         "           'attention*')\n"
