@@ -31,7 +31,7 @@ typedef struct att_network_options {
     bool test_images;    /* pretrained weights: take images of the size and crop with which timm's validate.py evaluates
                             them, where `options` give no img_size */
     uint64_t seed;       /* of the weights, where there is no file */
-    const char *backend; /* "cpu", "ref" */
+    const char *backend; /* "cpu", "ref"; NULL: "cpu" */
     att_precision precision;
 } att_network_options;
 /* Nothing said, the weights themselves, seed 42, "cpu", ATT_FULL. */

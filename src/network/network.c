@@ -101,9 +101,10 @@ static att_status create(att_context *context, const att_network_options *option
         return att_fail_memory(context, sizeof *network, "a network");
     network->context = context;
     network->precision = options->precision;
-    network->backend = att_copy_string(context, options->backend);
+    const char *backend = options->backend ? options->backend : att_network_options_defaults().backend;
+    network->backend = att_copy_string(context, backend);
     *out = network;
-    return network->backend ? ATT_OK : att_fail_memory(context, strlen(options->backend), "the name of a backend");
+    return network->backend ? ATT_OK : att_fail_memory(context, strlen(backend), "the name of a backend");
 }
 
 att_status att_network_open(att_context *context, const char *what, const att_network_options *options,

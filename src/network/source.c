@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "io/file.h"
 #include "network/network.h"
 
 static att_status check_fits(att_context *context, int length, size_t size, const char *what)
@@ -19,9 +18,10 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
 {
     static const char *const names[] = {"model_best.safetensors", "last.safetensors", "model.safetensors",
                                         "pytorch_model.bin"};
+    struct stat found;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ATT_TRY(check_fits(context, snprintf(path, size, "%s/%s", folder, names[i]), size, folder));
-        if (att_file_exists(path))
+        if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
             return ATT_OK;
     }
     return att_fail(context, ATT_ERR_NOT_FOUND,

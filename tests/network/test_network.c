@@ -1,4 +1,5 @@
 /* The open network against what the other headers make one by one. */
+#include "data/picture.h"
 #include "train/fixture.h"
 
 static char *path_to(const fixture *f, const char *name, char path[160])
@@ -45,9 +46,18 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     path_to(f, "best", folder);
     assert_int_equal(mkdir(folder, 0777), 0);
     is_refused(f, folder, "is a folder without weights; expected model_best.safetensors, last.safetensors");
-    char last[200], best[200];
+    char last[200], best[200], exported[200];
     snprintf(last, sizeof last, "%s/last.safetensors", folder);
     snprintf(best, sizeof best, "%s/model_best.safetensors", folder);
+    snprintf(exported, sizeof exported, "%s/model.safetensors", folder);
+    assert_int_equal(mkdir(best, 0777), 0);
+    is_refused(f, folder, "is a folder without weights");
+    assert_int_equal(link(path, exported), 0);
+    network = open_network(f, folder); /* folders are no weights, whatever they are called */
+    assert_string_equal(att_network_path(network), exported);
+    att_network_close(&network);
+    assert_int_equal(att_network_locate(f->context, folder, exported, strlen(folder) + 4), ATT_ERR_ARGUMENT);
+    assert_int_equal(rmdir(best), 0);
     assert_int_equal(link(path, last), 0);
     network = open_network(f, folder);
     assert_string_equal(att_network_path(network), last);
@@ -114,6 +124,7 @@ static void images_of_every_size_are_answered(void **state)
         size_t each = (size_t)height * (size_t)width;
         att_batch answers;
         fill_pixels(pixels, COUNT * each, 7);
+        assert_int_equal(att_network_run(network, pixels, 1, height, width, &answers), ATT_OK);
         if (att_network_run(network, pixels, COUNT, height, width, &answers) != ATT_OK)
             fail_msg("%s", att_context_message(f->context));
         const float *logits = att_batch_field(&answers, "logits");
@@ -128,6 +139,40 @@ static void images_of_every_size_are_answered(void **state)
     assert_int_equal(att_network_run(network, &pixel, 1, 9, 8, &answers), ATT_ERR_ARGUMENT);
     assert_message_has(f, "9");
     assert_int_equal(att_network_run(network, &pixel, 0, 8, 8, &answers), ATT_ERR_ARGUMENT);
+    att_network_close(&network);
+}
+
+/* Without an allocation. */
+static void plans_of_the_last_sizes_are_kept(void **state)
+{
+    fixture *f = *state;
+    static const int widths[] = {8, 12, 16};
+    char path[160];
+    float pixels[SIDE * 16] = {0};
+    att_network *network = open_network(f, export(f, path));
+    att_batch answers;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(att_network_run(network, pixels, 1, SIDE, widths[i], &answers), ATT_OK);
+        f->allocations_left = 0;
+    }
+    f->allocations_left = -1;
+    att_network_close(&network);
+}
+
+/* A caller's struct of options may name no backend. */
+static void an_open_backend_is_the_default(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    float pixels[SIDE * SIDE] = {0};
+    const att_network_options how = {.seed = 1};
+    att_network *network, *wrapped;
+    att_batch answers;
+    assert_int_equal(att_network_open(f->context, export(f, path), &how, &network), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(att_network_wrap(f->model, f->weights, &how, &wrapped), ATT_OK);
+    att_network_close(&wrapped);
     att_network_close(&network);
 }
 
@@ -148,6 +193,11 @@ static void a_network_of_one_size_says_so(void **state)
     assert_int_equal(att_network_run(network, pixels, 1, 16, 16, &answers), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED);
     assert_message_has(f, "is made for images of 16 x 16 pixels; this network takes no others");
+    att_network_close(&network);
+    att_options_set_sides(&options, "img_size", 16, 24);
+    assert_int_equal(att_network_open(f->context, "mixer_s16_224", &how, &network), ATT_OK);
+    assert_int_equal(att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED);
+    assert_message_has(f, "is made for images of 16 x 24 pixels; this network takes no others");
     att_network_close(&network);
     free(pixels);
 }
@@ -224,6 +274,19 @@ static void decoded_images_are_made_ready(void **state)
         att_image_free(f->context, &images[i]);
     }
     assert_int_equal(att_network_run_file(network, "none.png", &answers), ATT_ERR_NOT_FOUND);
+
+    void *picture;
+    size_t size, used = 0;
+    picture_make(100, &picture, &size);
+    FILE *file = fopen(path_to(f, "picture.png", path), "wb");
+    assert_int_equal(fwrite(picture, 1, size, file), size);
+    fclose(file);
+    free(picture);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(att_network_run_file(network, path, &answers), ATT_OK);
+        used = i == 0 ? att_context_allocations(f->context).bytes_now : used;
+    }
+    assert_int_equal(att_context_allocations(f->context).bytes_now, used); /* decoded images are freed */
     att_network_close(&wrapped);
     att_network_close(&network);
 }
@@ -307,6 +370,7 @@ int main(void)
         TEST(a_file_a_folder_and_a_name_are_opened), TEST(images_of_every_size_are_answered),
         TEST(a_network_of_one_size_says_so),         TEST(features_and_maps_are_answered),
         TEST(decoded_images_are_made_ready),         TEST(a_data_set_is_evaluated_and_measured),
+        TEST(plans_of_the_last_sizes_are_kept),      TEST(an_open_backend_is_the_default),
         TEST(the_look_of_images_may_be_set),         TEST(failures_leave_nothing_behind),
     };
     return cmocka_run_group_tests_name("network/network", tests, NULL, NULL);
