@@ -272,6 +272,30 @@ static att_status parse_placed(att_context *context, const att_hooks *hooks, con
     return att_placement_parse(context, places ? places : "all", stages, placed->at);
 }
 
+/* Whether both have parameters of the same names. */
+static bool collide(const att_placed_module *a, const att_placed_module *b)
+{
+    const att_module *one = a->choice.module, *other = b->choice.module;
+    bool both = false;
+    for (int block = 0; block < ATT_BLOCKS; block++)
+        both |= a->at[block] && b->at[block];
+    return both && a->hook == b->hook && one->parameter && other->parameter && strcmp(one->scope, other->scope) == 0;
+}
+
+static att_status check_collisions(att_context *context, const att_hooks *hooks, const char *text,
+                                   const att_modules *modules)
+{
+    const att_placed_module *last = &modules->items[modules->count - 1];
+    for (const att_placed_module *placed = modules->items; placed < last; placed++)
+        if (collide(placed, last))
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "%s \"%s\": \"%s\" and \"%s\" cannot both be at \"@%s\" of a block: their parameters have "
+                            "the same names",
+                            KEY, text, placed->choice.module->name, last->choice.module->name,
+                            hooks->items[last->hook].name);
+    return ATT_OK;
+}
+
 att_status att_modules_parse(att_context *context, const att_hooks *hooks, const att_stages *stages, const char *text,
                              att_modules *modules)
 {
@@ -289,7 +313,10 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
         ATT_TRY(parse_placed(context, hooks, stages, item, placed));
         if (!placed->choice.module && (modules->count > 0 || next || strchr(text, '@')))
             return att_fail(context, ATT_ERR_ARGUMENT, "%s \"%s\": \"none\" stands alone", KEY, text);
-        modules->count += placed->choice.module != NULL;
+        if (!placed->choice.module)
+            continue;
+        modules->count++;
+        ATT_TRY(check_collisions(context, hooks, text, modules));
     }
     return ATT_OK;
 }

@@ -127,6 +127,8 @@ static void old_options_mean_the_same(void **state)
                {"", "se", "layer2:0,1", "se@after_branch:layer2:0,1"},
                {"", "", "every:2", "@after_branch:every:2"},
                {"none", "se", "all", "se"},
+               {"", "none", "0-3", "none"},
+               {"cb_s", "none", "0-3", "cb_s+none"},
                {"", "", "", ""}};
     for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
         att_option_values options = att_options_none();
@@ -140,6 +142,12 @@ static void old_options_mean_the_same(void **state)
         assert_string_equal(att_options_text(&options, "modules"), old[i].modules);
         assert_int_equal(options.count, *old[i].modules != '\0');
     }
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "modules", "cb");
+    att_options_set_text(&options, "broadcast", "cb_s");
+    att_model_renew_options(&options);
+    assert_string_equal(att_options_text(&options, "modules"), "cb");
+    assert_int_equal(options.count, 1);
 }
 
 /* A place alone is that of the network's own module; a module alone leaves the rest to the file. */
@@ -161,6 +169,29 @@ static void what_is_left_open_is_the_networks(void **state)
         CHECK(p->context, att_placed_complete(p->context, cases[i].known, &options));
         assert_string_equal(att_options_text(&options, "modules"), cases[i].completed);
     }
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "modules", "@after_attn");
+    assert_int_equal(att_placed_complete(p->context, "cb+cb_s@attn", &options), ATT_ERR_ARGUMENT);
+    says(att_context_message(p->context), "the network has several: say which one");
+    assert_true(att_placed_same("cb", "cb@after_attn:0"));
+    assert_false(att_placed_same("cb", "cb@after_attn+cb_s"));
+    assert_false(att_placed_same("cb@after_attn+cb_s", "cb"));
+}
+
+/* Without a place a module goes to the first that has what it works on. */
+static void the_first_hook_that_fits_is_taken(void **state)
+{
+    const place *p = *state;
+    static const att_module_hook mixed[] = {{"maps", "", ATT_ON_MAPS}, {"tokens", "", ATT_ON_TOKENS}};
+    const att_hooks hooks = {mixed, 2};
+    const att_stages stages = {.count = 1, .blocks = {2}};
+    att_modules modules;
+    CHECK(p->context, att_modules_parse(p->context, &hooks, &stages, "cb_s+se", &modules));
+    assert_int_equal(modules.items[0].hook, 1);
+    assert_int_equal(modules.items[1].hook, 0);
+    /* One module twice at a hook, in different blocks. */
+    CHECK(p->context, att_modules_parse(p->context, &hooks, &stages, "cb_s@tokens:0+cb_s:init=1@tokens:1", &modules));
+    assert_int_equal(modules.count, 2);
 }
 
 static void what_cannot_be_is_said(void **state)
@@ -176,6 +207,9 @@ static void what_cannot_be_is_said(void **state)
         {"cb+cb+cb+cb+cb", "at most 4"},
         {"@after_attn", "the network has none: say which one"},
         {"cb_s@", "no \"@\""},
+        {"none+cb", "\"none\" stands alone"},
+        {"cb_s+cb_s", "\"cb_s\" and \"cb_s\" cannot both be at \"@after_mlp\" of a block"},
+        {"cb_s@after_attn:0-1+cb_s@after_attn:1-2", "cannot both be at \"@after_attn\" of a block"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         att_option_values options = with(wrong[i][0]);
@@ -197,6 +231,7 @@ int main(void)
         TEST(seen_modules_are_in_order),
         TEST(old_options_mean_the_same),
         TEST(what_is_left_open_is_the_networks),
+        TEST(the_first_hook_that_fits_is_taken),
         TEST(what_cannot_be_is_said),
     };
     return cmocka_run_group_tests_name("models/hooks", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Where modules go: the grammar of attn_blocks, read and written. */
+/* Where modules go: the grammar of placements, read and written. */
 #include "models/fixture.h"
 #include "models/placement.h"
 
