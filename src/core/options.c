@@ -259,8 +259,8 @@ static att_status check_numbers(att_context *context, const att_option *option, 
                         most == 1 ? "one number" : "one number or two");
     for (int i = 0; i < value->count; i++)
         if (!in_range(option, value->numbers[i]))
-            return att_fail(context, ATT_ERR_ARGUMENT, "%s must be in %g..%g, not %g", option->key, option->low,
-                            option->kind == ATT_OPTION_SWITCH ? 1 : option->high, value->numbers[i]);
+            return att_fail(context, ATT_ERR_ARGUMENT, "%s must be in %.10g..%.10g, not %.10g", option->key,
+                            option->low, option->kind == ATT_OPTION_SWITCH ? 1 : option->high, value->numbers[i]);
     return ATT_OK;
 }
 

@@ -210,11 +210,7 @@ static att_status note_option(const note *n, const att_option *option, att_optio
     bool pair = fact->count == 2 && fact->numbers[0] == fact->numbers[1];
     if (fact->kind != ATT_FACT_NUMBERS || !att_option_accepts(option, fact->numbers, pair ? 1 : fact->count)) {
         char expected[96];
-        bool whole = option->kind != ATT_OPTION_REAL;
-        snprintf(expected, sizeof expected, "a %s in %g..%g%s", whole ? "whole number" : "number", option->low,
-                 option->kind == ATT_OPTION_SWITCH ? 1 : option->high,
-                 option->kind == ATT_OPTION_SIDES ? ", or two of them" : "");
-        return fail_note(n, expected);
+        return fail_note(n, att_option_describe(option, expected, sizeof expected));
     }
     if (att_options_find(options, option->key))
         return ATT_OK;
