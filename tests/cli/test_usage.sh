@@ -16,6 +16,7 @@ usage 'unknown command "trian"; did you mean train?' trian
 usage 'unknown command "xyzzyxyzzy"; see attscope --help' xyzzyxyzzy
 
 usage 'unknown option --batch-szie; did you mean --batch-size?' train data --batch-szie 3
+usage 'unknown option --file-grid; see attscope train --help' train data --file-grid 2 # known from tensors only
 usage 'unknown option --weight_decya; did you mean --weight-decay?' train data --weight_decya 3
 usage 'unknown option --qqqqqqqqqqqq; see attscope train --help' train data --qqqqqqqqqqqq
 usage 'unknown option -z; see attscope train --help' train data -z

@@ -14,7 +14,7 @@
 typedef struct settings {
     int sides[2], depth, norm;
     double ratio;
-    char pool[8];
+    char pool[8], word[8];
 } settings;
 
 static const char *pools(int index)
@@ -23,7 +23,7 @@ static const char *pools(int index)
     return index < 2 ? names[index] : NULL;
 }
 
-enum { SIDES, DEPTH, NORM, RATIO, POOL, ROWS };
+enum { SIDES, DEPTH, NORM, RATIO, POOL, WORD, ROWS };
 
 static const att_option rows[ROWS] = {
     {"sides", .kind = ATT_OPTION_SIDES, .low = 1, .high = 64, ATT_OPTION_AT(settings, sides)},
@@ -31,6 +31,7 @@ static const att_option rows[ROWS] = {
     {"norm", .kind = ATT_OPTION_SWITCH, ATT_OPTION_AT(settings, norm)},
     {"ratio", .kind = ATT_OPTION_REAL, .low = 0, .high = 4, ATT_OPTION_AT(settings, ratio)},
     {"pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .choice = pools, ATT_OPTION_AT(settings, pool)},
+    {"word", .kind = ATT_OPTION_TEXT, ATT_OPTION_AT(settings, word)},
 };
 static const att_option_table table = {rows, ROWS, sizeof(settings)};
 
@@ -138,6 +139,26 @@ static void a_struct_keeps_them(void **state)
         assert_true(att_option_same(&rows[i], &values, &back));
 }
 
+static void values_are_compared_and_copied(void **state)
+{
+    (void)state;
+    att_option_values one = att_options_none(), other = att_options_none();
+    assert_true(att_option_same(&rows[SIDES], &one, &other));
+    att_options_set(&one, "sides", 8);
+    assert_false(att_option_same(&rows[SIDES], &one, &other));
+    att_options_set_sides(&other, "sides", 8, 8);
+    assert_true(att_option_same(&rows[SIDES], &one, &other));
+    att_options_set_sides(&other, "sides", 8, 16);
+    assert_false(att_option_same(&rows[SIDES], &one, &other));
+    att_options_set_sides(&other, "sides", 16, 8);
+    assert_false(att_option_same(&rows[SIDES], &one, &other));
+    att_option_copy("sides", &other, &one);
+    assert_true(att_option_same(&rows[SIDES], &one, &other));
+    att_options_unset(&other, "sides");
+    att_option_copy("sides", &other, &one);
+    assert_null(att_options_find(&one, "sides"));
+}
+
 /* What has no room is refused by whoever reads the values. */
 static void too_much_is_noticed(void **state)
 {
@@ -151,6 +172,23 @@ static void too_much_is_noticed(void **state)
     values = att_options_none();
     att_options_set(&values, text, 1);
     assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
+    values = att_options_none();
+    att_options_set_text(&values, "other", text + ATT_OPTION_TEXT_BYTES); /* the longest text that fits */
+    assert_int_equal(strlen(att_options_text(&values, "other")), ATT_OPTION_TEXT_BYTES - 1);
+    assert_false(values.overflowed);
+    att_options_set_text(&values, "other", text + ATT_OPTION_TEXT_BYTES - 1);
+    assert_true(values.overflowed);
+    values = att_options_none();
+    att_options_set(&values, text + sizeof text - ATT_OPTION_KEY, 1);
+    assert_false(values.overflowed);
+    att_options_set(&values, text + sizeof text - ATT_OPTION_KEY - 1, 1);
+    assert_true(values.overflowed);
+    values = att_options_none();
+    att_options_set_text(&values, "word", "7777777");
+    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_OK);
+    att_options_set_text(&values, "word", "88888888");
+    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(*state), "word is \"88888888\", which is longer than 7 bytes");
     values = att_options_none();
     for (int i = 0; i < ATT_MOST_OPTIONS; i++) {
         char key[16];
@@ -167,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_read_by_kind),
         cmocka_unit_test(values_are_written_as_they_are_read),
+        cmocka_unit_test(values_are_compared_and_copied),
         cmocka_unit_test_setup_teardown(a_struct_keeps_them, setup, teardown),
         cmocka_unit_test_setup_teardown(too_much_is_noticed, setup, teardown),
     };

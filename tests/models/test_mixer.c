@@ -141,6 +141,8 @@ static void modules_are_found_again(void **state)
             write_model(p, MIXER, &options, ours);
             CHECK(p->context, identify(p, MIXER, NULL, &found));
             assert_string_equal(att_options_text(&found.options, "modules"), all[i]);
+            /* seen in the first MLP along tokens, in whichever block that is */
+            assert_true(att_options_number(&found.options, "img_size", 0) == 32);
         }
 }
 

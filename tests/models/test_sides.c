@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "core/options.h"
+#include "graph/graph.h"
+#include "models/family.h"
 #include "models/made.h"
 
 /* 32 x 40 pixels in patches of 8 x 4: a grid of 4 x 10. */
@@ -63,6 +65,20 @@ static void residual_networks_take_them(void **state)
     says(att_context_message(p->context), "img_size 3 is too small: the strides of this network");
 }
 
+static void every_family_takes_height_before_width(void **state)
+{
+    const place *p = *state;
+    for (int i = 0; i < att_family_count(); i++) {
+        att_option_values options = att_options_none();
+        att_options_set_sides(&options, "img_size", 64, 96);
+        att_model *model = make(p, att_family_at(i)->variant(0).name, &options);
+        const att_graph *graph = att_model_graph(model);
+        assert_string_equal(graph->inputs.items[0].name, ATT_IMAGE);
+        assert_true(att_shape_equal(att_value_shape(graph, graph->inputs.items[0].value), att_shape_of(64, 96, 3)));
+        att_model_destroy(&model);
+    }
+}
+
 /* A checkpoint of ours says them; tensors alone show patches, not the grid. */
 static void files_are_identified(void **state)
 {
@@ -122,10 +138,8 @@ static void positions_are_resampled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(vits_take_them),
-        TEST(residual_networks_take_them),
-        TEST(files_are_identified),
-        TEST(positions_are_resampled),
+        TEST(vits_take_them),       TEST(residual_networks_take_them), TEST(every_family_takes_height_before_width),
+        TEST(files_are_identified), TEST(positions_are_resampled),
     };
     return cmocka_run_group_tests_name("models/sides", tests, NULL, NULL);
 }

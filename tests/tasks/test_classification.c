@@ -272,6 +272,32 @@ static void ranking_orders_classes(void **state)
     assert_float_equal(top[0].probability, 1, 0);
 }
 
+/* The k-th class is moved out by a better one, whatever k is. */
+static void ranking_keeps_the_best(void **state)
+{
+    (void)state;
+    const float rising[] = {1, 2, 3, 4};
+    att_ranked top[4];
+    for (int k = 1; k <= 4; k++) {
+        assert_int_equal(att_rank_classes(rising, 4, top, k), k);
+        for (int i = 0; i < k; i++)
+            assert_int_equal(top[i].class_number, 3 - i);
+    }
+}
+
+/* Shares of mixed images are no class. */
+static void only_whole_numbers_are_classes(void **state)
+{
+    (void)state;
+    static const int32_t numbers[] = {1};
+    const void *data = numbers;
+    att_field field = {.name = task->class_field, .dtype = ATT_I32};
+    const att_batch batch = {.count = 1, .field_count = 1, .fields = &field, .data = &data};
+    assert_ptr_equal(att_task_classes(task, &batch), numbers);
+    field.dtype = ATT_F32;
+    assert_null(att_task_classes(task, &batch));
+}
+
 /* --- predictions ---------------------------------------------------------------------------------------------------
  */
 
@@ -325,6 +351,10 @@ static void answers_are_told_by_class(void **state)
     assert_non_null(strstr(write_answer(self, &answer, &options, &writer),
                            "{\"top\":[{\"class\":0,\"label\":\"cat\",\"probability\":0.42"));
     att_json_writer_destroy(&writer);
+    options.most = 0; /* one at least */
+    kept.count = 0;
+    assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept), ATT_OK);
+    assert_int_equal(kept.count, 1);
     options.most = 9;
     options.outputs = true;
     kept.count = 0;
@@ -421,6 +451,8 @@ int main(void)
         scratch_test(captions_tell_answer_and_class),
         scratch_test(captions_are_cut_between_characters),
         cmocka_unit_test(ranking_orders_classes),
+        cmocka_unit_test(ranking_keeps_the_best),
+        cmocka_unit_test(only_whole_numbers_are_classes),
         scratch_test(tasks_are_found_by_name),
         scratch_test(mixed_targets_are_timms),
         scratch_test(a_target_is_a_class_where_nothing_is_mixed),
