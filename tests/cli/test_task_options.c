@@ -43,6 +43,9 @@ static void settings_keep_the_options_of_their_task(void **state)
     assert_null(att_options_find(&settings.task, "smoothing"));
     assert_true(att_options_number(&settings.task, "tolerance", 0) == 0.5);
     assert_string_equal(settings.recipe.eval_metric, "mae");
+    settings.recipe.eval_metric = "loss"; /* as asked for */
+    cli_train_task_settle(&settings, &counting);
+    assert_string_equal(settings.recipe.eval_metric, "loss");
 }
 
 int main(void)
