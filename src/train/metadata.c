@@ -127,26 +127,39 @@ static char *augment_text(const att_transform_options *options, char text[VALUE_
     return text;
 }
 
+/* of: what has the option, "task" or "model". */
+static void option_line(const char *of, const att_option *option, const att_option_values *options, line_fn line,
+                        void *user)
+{
+    char what[WHAT_SIZE], texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], value[VALUE_SIZE];
+    int count = att_option_format(option, options, texts);
+    snprintf(what, sizeof what, "%s.%s", of, option->key);
+    snprintf(value, sizeof value, "%s%s%s", count > 0 ? texts[0] : "", count > 1 ? " " : "", count > 1 ? texts[1] : "");
+    line(user, what, value, NULL);
+}
+
+/* The identity holds the other options. */
+static void each_training_option(const att_model *model, line_fn line, void *user)
+{
+    const att_option_table *table = att_model_family(model)->options;
+    for (int i = 0; i < table->count; i++)
+        if (table->options[i].training)
+            option_line("model", &table->options[i], att_model_options(model), line, user);
+}
+
 static void each_task_line(const att_train_run *run, line_fn line, void *user)
 {
     const att_task_info task = att_model_task(run->model);
     att_option_values options;
     att_task_complete(att_model_task_of(run->model), run->options->task_options, &options);
     line(user, "task.name", task.name, NULL);
-    for (int i = 0; i < task.option_count; i++) {
-        char what[WHAT_SIZE], texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES], value[VALUE_SIZE];
-        int count = att_option_format(&task.options[i], &options, texts);
-        snprintf(what, sizeof what, "task.%s", task.options[i].key);
-        snprintf(value, sizeof value, "%s%s%s", count > 0 ? texts[0] : "", count > 1 ? " " : "",
-                 count > 1 ? texts[1] : "");
-        line(user, what, value, NULL);
-    }
+    for (int i = 0; i < task.option_count; i++)
+        option_line("task", &task.options[i], &options, line, user);
 }
 
 static void each_line(const att_train_run *run, line_fn line, void *user)
 {
-    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_TRAIN_OPTION_TEXT], first[ATT_TRAIN_OPTION_TEXT],
-        number[ATT_NUMBER_TEXT];
+    char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_TRAIN_OPTION_TEXT], first[ATT_TRAIN_OPTION_TEXT];
     const att_train_options defaults = att_train_options_defaults();
     for (int i = 0; i < att_train_option_count(); i++) {
         snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
@@ -161,10 +174,8 @@ static void each_line(const att_train_run *run, line_fn line, void *user)
     line(user, "eval.eval_metric", run->metric, run->metric);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
-    const att_option_values *model = att_model_options(run->model);
     line(user, "model.name", att_model_name(run->model), NULL);
-    line(user, "model.drop_rate", att_format_number(att_options_number(model, "drop_rate", 0), number), NULL);
-    line(user, "model.drop_path_rate", att_format_number(att_options_number(model, "drop_path_rate", 0), number), NULL);
+    each_training_option(run->model, line, user);
     each_task_line(run, line, user);
     line(user, "fingerprint", run->fingerprint, NULL);
 }
