@@ -5,10 +5,6 @@
 #include "figures.h"
 #include "network.h"
 
-enum { TRAINING = 2 };
-/* Options that training alone reads: flags say them, not the checkpoint. */
-static const char *const training_keys[TRAINING] = {"drop_rate", "drop_path_rate"};
-
 static void copy_number(const att_option_values *from, const char *key, att_option_values *to)
 {
     const att_option_value *value = att_options_find(from, key);
@@ -16,6 +12,15 @@ static void copy_number(const att_option_values *from, const char *key, att_opti
         att_options_set(to, key, value->numbers[0]);
     else
         att_options_unset(to, key);
+}
+
+/* Options that training alone reads: flags say them, not the checkpoint. */
+static void copy_training_options(const att_option_values *flags, const char *network, att_option_values *to)
+{
+    const att_family_info family = att_model_family_of(network);
+    for (int i = 0; i < family.option_count; i++)
+        if (family.options[i].training)
+            copy_number(flags, family.options[i].key, to);
 }
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
@@ -58,8 +63,7 @@ static int read_checkpoint(cli_app *cli, train_settings *s, cli_train_network *n
     network->options = n->identity.options;
     if (!n->resumes)
         copy_number(&flags, "num_classes", &network->options);
-    for (int i = 0; i < TRAINING; i++)
-        copy_number(&flags, training_keys[i], &network->options);
+    copy_training_options(&flags, n->identity.name, &network->options);
     n->name = n->identity.name;
     return CLI_OK;
 }
