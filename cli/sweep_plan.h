@@ -17,8 +17,8 @@ typedef struct sweep_axis {
 } sweep_axis;
 
 typedef struct sweep_run {
-    char setting[SWEEP_NAME];   /* "lr=0.1", "attn_blocks=layer3:all" */
-    char name[SWEEP_NAME + 32]; /* the folder's: "lr=0.1-seed3", "attn_blocks=layer3_all-seed3" */
+    char setting[SWEEP_NAME];   /* "lr=0.1", "modules=se:ratio=8" */
+    char name[SWEEP_NAME + 32]; /* the folder's: "lr=0.1-seed3", "modules=se_ratio=8-seed3" */
     char folder[CLI_PATH];
     uint64_t seed;
     int choice[SWEEP_AXES];   /* of each axis */

@@ -173,8 +173,8 @@ att_status att_family_complete(att_context *context, const att_family *family, a
 typedef struct att_variant {
     const att_family *family;
     int index; /* within the family */
-    att_claims
-        tag; /* what the pretrained tag in its name has otherwise than the variant; nothing where there is none */
+    /* What the pretrained tag in its name has otherwise than the variant; nothing where there is none. */
+    att_claims tag;
 } att_variant;
 int att_variant_count(void);
 att_variant att_variant_at(int index);

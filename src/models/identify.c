@@ -113,8 +113,8 @@ static bool take_name(search *s, const char *from, const att_network_name *name,
     }
     att_claims images = variant->tag;
     images.options = att_options_none();
-    if (att_options_find(&said->options,
-                         "img_size")) /* what a source says of images goes before its tag's evaluation, too */
+    /* What a source says of images goes before its tag's evaluation, too. */
+    if (att_options_find(&said->options, "img_size"))
         images.test_height = images.test_width = 0;
     if (said->crop_pct > 0)
         images.test_crop_pct = 0;
