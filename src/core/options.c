@@ -264,6 +264,15 @@ static att_status check_numbers(att_context *context, const att_option *option, 
     return ATT_OK;
 }
 
+void att_options_use_keys(const att_option_table *table, att_option_values *values)
+{
+    for (int i = 0; i < values->count; i++) {
+        const att_option *option = att_option_find(table, values->items[i].key);
+        if (option && strcmp(option->key, values->items[i].key) != 0)
+            snprintf(values->items[i].key, sizeof values->items[i].key, "%s", option->key);
+    }
+}
+
 static att_status check_value(att_context *context, const att_option *option, const att_option_value *value)
 {
     if (option->kind != ATT_OPTION_TEXT)

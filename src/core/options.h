@@ -32,6 +32,8 @@ const att_option *att_option_find(const att_option_table *table, const char *key
 bool att_option_accepts(const att_option *option, const double *numbers, int count);
 /* Makes every member of the struct open. */
 void att_options_open(const att_option_table *table, void *owner);
+/* Replaces aliases by keys. */
+void att_options_use_keys(const att_option_table *table, att_option_values *values);
 /* Fills the struct at `owner`. Keys that the table lacks are left out. ERR_ARGUMENT where a value is not of its
  * option's kind, outside its range, or none of its choices. */
 att_status att_options_read(att_context *context, const att_option_table *table, const att_option_values *values,

@@ -73,6 +73,8 @@ static double draw_log_gamma(att_random *random, double shape)
 double att_mix_draw_beta(att_random *random, double alpha)
 {
     double one = draw_log_gamma(random, alpha), other = draw_log_gamma(random, alpha);
+    if (isinf(one) && isinf(other)) /* alpha is so small that both are 0: then a share is all or nothing */
+        return att_random_uniform(random) < 0.5 ? 0 : 1;
     return 1 / (1 + exp(other - one));
 }
 

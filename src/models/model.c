@@ -233,6 +233,7 @@ static att_status settle(att_model *model, const att_variant *variant, const att
     att_model_renew_options(&model->options);
     model->name = variant->family->variant(variant->index).name;
     model->family = variant->family;
+    att_options_use_keys(model->family->options, &model->options);
     ATT_TRY(att_family_check(model->context, model->family, &model->options));
     if (*att_options_text(&model->options, "modules") == '@')
         ATT_TRY(att_placed_complete(model->context, att_options_text(&own, "modules"), &model->options));

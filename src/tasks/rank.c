@@ -24,6 +24,8 @@ static int insert(const float *logits, int class_number, att_ranked *top, int co
 int att_rank_classes(const float *logits, int classes, att_ranked *top, int k)
 {
     int count = 0;
+    if (k < 1)
+        return 0;
     for (int c = 0; c < classes; c++)
         count = insert(logits, c, top, count, k);
     if (count == 0)

@@ -46,6 +46,20 @@ static int teardown(void **state)
     return 0;
 }
 
+static void aliases_become_keys(void **state)
+{
+    (void)state;
+    att_option_values values = att_options_none();
+    att_options_set_text(&values, "gp", "avg");
+    att_options_set(&values, "depth", 3);
+    att_options_set(&values, "unknown", 1);
+    att_options_use_keys(&table, &values);
+    assert_string_equal(att_options_text(&values, "pool"), "avg");
+    assert_null(att_options_find(&values, "gp"));
+    assert_int_equal(att_options_number(&values, "depth", 0), 3);
+    assert_non_null(att_options_find(&values, "unknown"));
+}
+
 static void stores(const att_option *option, const char *first, const char *second, bool expected)
 {
     att_option_values values = att_options_none();
@@ -203,6 +217,7 @@ static void too_much_is_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(aliases_become_keys),
         cmocka_unit_test(texts_are_read_by_kind),
         cmocka_unit_test(values_are_written_as_they_are_read),
         cmocka_unit_test(values_are_compared_and_copied),

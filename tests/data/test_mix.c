@@ -101,6 +101,11 @@ static void beta_draws_have_their_mean_and_variance(void **state)
         assert_float_equal(sum / DRAWS, 0.5, 4 * sqrt(variance / DRAWS));
         assert_float_equal(squares / DRAWS / variance, 1, 0.04);
     }
+    att_random random = att_random_from(7); /* both draws underflow */
+    for (int i = 0; i < 100; i++) {
+        double x = att_mix_draw_beta(&random, 1e-309);
+        assert_true(x == 0 || x == 1);
+    }
 }
 
 /* What became of image i, seen from its pixels: image i is filled with i + 1. */

@@ -77,6 +77,23 @@ static const struct {
 };
 enum { CIFAR_COUNT = sizeof cifar / sizeof *cifar };
 
+/* An alias of an option goes before the variant's own value, too. */
+static void aliases_are_taken(void **state)
+{
+    (void)state;
+    att_context *context;
+    att_model *model;
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "gp", "avg");
+    att_options_set(&options, "depth", 1);
+    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
+    assert_int_equal(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model), ATT_OK);
+    assert_string_equal(att_options_text(att_model_options(model), "global_pool"), "avg");
+    assert_null(att_options_find(att_model_options(model), "gp"));
+    att_model_destroy(&model);
+    att_context_destroy(&context);
+}
+
 static void every_variant_is_timms(void **state)
 {
     FILE *file = golden_open("models.txt");
@@ -402,6 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(families_agree_on_options),
+        cmocka_unit_test(aliases_are_taken),
         cmocka_unit_test(every_variant_is_timms),
         cmocka_unit_test(networks_for_cifar_have_their_parameters),
         cmocka_unit_test(work_is_counted),

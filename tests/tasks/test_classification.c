@@ -267,6 +267,7 @@ static void ranking_orders_classes(void **state)
     assert_int_equal(att_rank_classes(logits, 5, top, 9), 5);
     assert_int_equal(top[4].class_number, 3);
     assert_int_equal(att_rank_classes(logits, 5, top, 0), 0);
+    assert_int_equal(att_rank_classes(logits, 5, top, -2), 0);
     const float large[] = {1e30f, -1e30f};
     assert_int_equal(att_rank_classes(large, 2, top, 1), 1);
     assert_float_equal(top[0].probability, 1, 0);
