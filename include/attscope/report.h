@@ -7,7 +7,8 @@
  *   measure.jsonl      figures of a checkpoint: run_begin, measure, run_end
  *   args.yaml          settings
  *   maps.safetensors   attention maps of K images (attscope/maps.h), each with its caption; left out, with a warning,
- *                      where they are of other weights than measure.jsonl or in a version of the format that is not read
+ *                      where they are of other weights than measure.jsonl or in a version of the format that is not
+ * read
  *
  * Every file is taken for hostile: no text of theirs becomes markup.
  *

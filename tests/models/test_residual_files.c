@@ -259,7 +259,8 @@ static void tensors_of_another_network_are_refused(void **state)
     write_model(p, "resnet20", &options, false);
     CHECK(p->context, identify(p, "resnet20", NULL, &found));
     assert_int_equal(identify(p, "resnet56", NULL, &found), ATT_ERR_MISMATCH);
-    says(att_context_message(p->context), "not those of resnet56, they fit resnet20 but for the module, the stem or the width");
+    says(att_context_message(p->context),
+         "not those of resnet56, they fit resnet20 but for the module, the stem or the width");
 }
 
 /* By whichever source, unless its own arguments make them so. */
