@@ -83,9 +83,9 @@ static const cli_option named_options[] = {
      .choice = choose_adaptor_input, CLI_AT(cli_network, adaptor_input)},
 };
 
-void cli_key_to_flag(const char *key, char flag[ATT_OPTION_KEY])
+void cli_flag_of(const att_option *option, char flag[ATT_OPTION_KEY])
 {
-    snprintf(flag, ATT_OPTION_KEY, "%s", key);
+    snprintf(flag, ATT_OPTION_KEY, "%s", option->flag ? option->flag : option->key);
     for (char *c = flag; *c; c++)
         if (*c == '_')
             *c = '-';
@@ -134,7 +134,7 @@ static const cli_option *network_rows(int *count)
             const att_option *option = &family.options[i];
             if (option->training || option->internal || cli_declared_find(option->key) != option)
                 continue;
-            cli_key_to_flag(option->key, names[declared]);
+            cli_flag_of(option, names[declared]);
             rows[made++] = cli_declared_row(option, names[declared++], offsetof(cli_network, options));
         }
     }
@@ -142,7 +142,7 @@ static const cli_option *network_rows(int *count)
         rows[made++] = named_options[i];
     att_family_info old = att_model_old_options();
     for (int i = 0; i < old.option_count; i++) {
-        cli_key_to_flag(old.options[i].key, names[declared]);
+        cli_flag_of(&old.options[i], names[declared]);
         rows[made] = cli_declared_row(&old.options[i], names[declared++], offsetof(cli_network, options));
         rows[made].help = NULL;
         rows[made++].old = true;

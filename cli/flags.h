@@ -18,8 +18,8 @@ typedef struct cli_network {
 extern const cli_group cli_group_network;
 /* The declaration of a network's option in the first family that has it; NULL: none has. */
 const att_option *cli_declared_find(const char *key);
-/* A key as a flag: with dashes for underscores. */
-void cli_key_to_flag(const char *key, char flag[ATT_OPTION_KEY]);
+/* What its flag is called: --drop, or the key with dashes for underscores. */
+void cli_flag_of(const att_option *option, char flag[ATT_OPTION_KEY]);
 /* A flag for a declaration; offset: of the att_option_values in the struct of the row's group. */
 cli_option cli_declared_row(const att_option *declared, const char *name, size_t offset);
 

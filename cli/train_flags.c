@@ -270,7 +270,7 @@ static const cli_option *task_rows(int *count)
     for (int t = 0; t < att_task_count(); t++) {
         const att_task_info task = att_task_at(t);
         for (int i = 0; i < task.option_count && made < ATT_MOST_OPTIONS; i++, made++) {
-            cli_key_to_flag(task.options[i].key, names[made]);
+            cli_flag_of(&task.options[i], names[made]);
             rows[made] = cli_declared_row(&task.options[i], names[made], 0);
         }
     }
@@ -317,7 +317,7 @@ int cli_train_task_check(const train_settings *settings, const att_task_info *ta
         char flag[ATT_OPTION_KEY];
         if (!find_foreign(settings, task, &other, &option))
             continue;
-        cli_key_to_flag(option->key, flag);
+        cli_flag_of(option, flag);
         return cli_usage("--%s is an option of the task \"%s\", not of \"%s\"", flag, other.name, task->name);
     }
     return CLI_OK;
@@ -333,19 +333,37 @@ void cli_train_task_settle(train_settings *settings, const att_task_info *task)
         settings->recipe.eval_metric = task->metrics[task->best].name;
 }
 
+/* What families declare for training only, once each. */
 static const cli_option *regular_rows(int *count)
 {
-    static cli_option rows[2];
-    rows[0] = cli_declared_row(cli_declared_find("drop_rate"), "drop", 0);
-    rows[1] = cli_declared_row(cli_declared_find("drop_path_rate"), "drop-path", 0);
-    *count = 2;
+    static cli_option rows[ATT_MOST_OPTIONS];
+    static char names[ATT_MOST_OPTIONS][ATT_OPTION_KEY];
+    static int made;
+    *count = made;
+    if (made > 0)
+        return rows;
+    for (int f = 0; f < att_model_family_count(); f++) {
+        const att_family_info family = att_model_family_at(f);
+        for (int i = 0; i < family.option_count && made < ATT_MOST_OPTIONS; i++) {
+            const att_option *option = &family.options[i];
+            if (!option->training || cli_declared_find(option->key) != option)
+                continue;
+            cli_flag_of(option, names[made]);
+            rows[made] = cli_declared_row(option, names[made], 0);
+            made++;
+        }
+    }
+    *count = made;
     return rows;
 }
 
+/* Off. */
 static void regular_defaults(void *values)
 {
-    att_options_set(values, "drop_rate", 0);
-    att_options_set(values, "drop_path_rate", 0);
+    int count;
+    const cli_option *rows = regular_rows(&count);
+    for (int i = 0; i < count; i++)
+        att_options_set(values, rows[i].declared->key, rows[i].declared->low);
 }
 
 static const cli_group regular_group = {"Regularisation", .rows = regular_rows, .defaults = regular_defaults};

@@ -34,6 +34,7 @@ typedef enum att_option_kind {
 typedef struct att_option {
     const char *key;
     const char *alias; /* another key with the same meaning; NULL: none */
+    const char *flag;  /* what its flag is called where that is not the key with dashes: "drop"; NULL: it is */
     const char *value; /* what help calls a value: "N"; NULL: of switches */
     const char *help;  /* one line */
     double low, high;  /* closed range of numbers */

@@ -125,6 +125,7 @@ typedef struct att_family {
          .free = true,                                                                                     \
          ATT_OPTION_AT(type, modules)},                                                                    \
         {.key = "drop_rate",                                                                               \
+         .flag = "drop",                                                                                   \
          .kind = ATT_OPTION_REAL,                                                                          \
          .value = "X",                                                                                     \
          .help = "dropout before the head",                                                                \
@@ -133,7 +134,7 @@ typedef struct att_family {
          .training = true,                                                                                 \
          ATT_OPTION_AT(type, drop_rate)},                                                                  \
     {                                                                                                      \
-        .key = "drop_path_rate", .kind = ATT_OPTION_REAL, .value = "X",                                    \
+        .key = "drop_path_rate", .flag = "drop-path", .kind = ATT_OPTION_REAL, .value = "X",               \
         .help = "drop path rate of the last block; no block's is larger", .high = 0.999999, .free = true,  \
         .training = true, ATT_OPTION_AT(type, drop_path_rate)                                              \
     }
