@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -73,6 +74,51 @@ bool att_file_exists(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0;
+}
+
+/* False where it does not fit; `path` then has its beginning. */
+static bool join(const char *folder, const char *name, char *path, size_t size)
+{
+    size_t length = strlen(folder);
+    const char *between = length > 0 && folder[length - 1] != '/' ? "/" : "";
+    int written = snprintf(path, size, "%s%s%s", folder, between, name);
+    return written >= 0 && (size_t)written < size;
+}
+
+bool att_file_exists_in(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    return join(folder, name, path, sizeof path) && att_file_exists(path);
+}
+
+/* path: at least its beginning. */
+static att_status fail_long(att_context *context, const char *path)
+{
+    return att_fail(context, ATT_ERR_ARGUMENT, "\"%.64s...\" is longer than a path may be", path);
+}
+
+att_status att_path_join(att_context *context, const char *folder, const char *name, char *path, size_t size)
+{
+    return join(folder, name, path, size) ? ATT_OK : fail_long(context, path);
+}
+
+att_status att_path_folder(att_context *context, const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    if (length >= size)
+        return fail_long(context, path);
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return slash ? ATT_OK : att_path_copy(context, ".", folder, size);
+}
+
+att_status att_path_copy(att_context *context, const char *from, char *path, size_t size)
+{
+    if (strlen(from) >= size)
+        return fail_long(context, from);
+    memcpy(path, from, strlen(from) + 1);
+    return ATT_OK;
 }
 
 static att_status make_folder(att_context *context, const char *path)

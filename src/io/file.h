@@ -9,6 +9,17 @@
 #include <attscope/file.h>
 
 bool att_file_exists(const char *path);
+/* The same of "FOLDER/NAME". */
+bool att_file_exists_in(const char *folder, const char *name);
+
+/* These write a path into a buffer of `size` bytes. ERR_ARGUMENT where it does not fit. */
+
+/* "FOLDER/NAME", with one slash between both; NAME where the folder is "". */
+att_status att_path_join(att_context *context, const char *folder, const char *name, char *path, size_t size);
+/* The folder that a path's last part lies in; "." where the path has no slash. */
+att_status att_path_folder(att_context *context, const char *path, char *folder, size_t size);
+att_status att_path_copy(att_context *context, const char *from, char *path, size_t size);
+
 /* Makes the folder and those above it that are missing; an existing folder is fine. */
 att_status att_file_make_folders(att_context *context, const char *path);
 

@@ -1,17 +1,9 @@
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "io/file.h"
 #include "network/network.h"
-
-static att_status check_fits(att_context *context, int length, size_t size, const char *what)
-{
-    if (length >= 0 && (size_t)length < size)
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_ARGUMENT, "\"%.64s...\" is longer than a path may be", what);
-}
 
 /* The first of the usual files in a folder. */
 static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
@@ -20,7 +12,7 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
                                         "pytorch_model.bin"};
     struct stat found;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        ATT_TRY(check_fits(context, snprintf(path, size, "%s/%s", folder, names[i]), size, folder));
+        ATT_TRY(att_path_join(context, folder, names[i], path, size));
         if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
             return ATT_OK;
     }
@@ -51,7 +43,7 @@ att_status att_network_locate(att_context *context, const char *what, char *path
     if (stat(what, &found) == 0 && S_ISDIR(found.st_mode))
         return find_in(context, what, path, size);
     if (stat(what, &found) == 0)
-        return check_fits(context, snprintf(path, size, "%s", what), size, what);
+        return att_path_copy(context, what, path, size);
     if (size > 0)
         *path = '\0';
     return check_name(context, what);

@@ -492,6 +492,30 @@ static void a_kill_leaves_the_old_file_or_the_new_one(void **state)
 
 #define file_test(function) cmocka_unit_test_setup_teardown(function, setup, scratch_teardown)
 
+static void paths_are_joined_and_parted_where_they_fit(void **state)
+{
+    scratch *self = *state;
+    char path[8];
+    assert_int_equal(att_path_join(self->context, "a", "b", path, sizeof(path)), ATT_OK);
+    assert_string_equal(path, "a/b");
+    assert_int_equal(att_path_join(self->context, "a/", "b", path, sizeof(path)), ATT_OK);
+    assert_string_equal(path, "a/b");
+    assert_int_equal(att_path_join(self->context, "", "b", path, sizeof(path)), ATT_OK);
+    assert_string_equal(path, "b");
+    assert_int_equal(att_path_join(self->context, "folder", "b", path, sizeof(path)), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "is longer than a path may be");
+    assert_int_equal(att_path_folder(self->context, "/b", path, sizeof(path)), ATT_OK);
+    assert_string_equal(path, "/");
+    assert_int_equal(att_path_folder(self->context, "a/b/c", path, sizeof(path)), ATT_OK);
+    assert_string_equal(path, "a/b");
+    assert_int_equal(att_path_folder(self->context, "c", path, sizeof(path)), ATT_OK);
+    assert_string_equal(path, ".");
+    assert_int_equal(att_path_folder(self->context, "a folder/c", path, sizeof(path)), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_path_copy(self->context, "a folder", path, sizeof(path)), ATT_ERR_ARGUMENT);
+    assert_true(att_file_exists_in("/", "tmp"));
+    assert_false(att_file_exists_in(self->folder, "tmp"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +539,7 @@ int main(void)
         file_test(records_are_appended_whole_or_not_at_all),
         file_test(lack_of_memory_is_reported_without_leaks),
         file_test(a_kill_leaves_the_old_file_or_the_new_one),
+        scratch_test(paths_are_joined_and_parted_where_they_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
