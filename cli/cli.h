@@ -38,8 +38,9 @@ typedef struct cli_command {
     int use_count;
     size_t settings_size;
     bool (*explain_unknown)(const char *name, char *text, size_t size); /* of its table (options.h) */
-    /* The config file that the settings name, "" where none; writes at most `size` bytes. NULL: none ever. */
-    void (*config)(const void *settings, char *path, size_t size);
+    /* The config file that the settings name, "" where none; writes at most `size` bytes. CLI_OK or a code. NULL: none
+     * ever. */
+    int (*config)(cli_app *cli, const void *settings, char *path, size_t size);
     /* Returns the exit code. */
     int (*run)(cli_app *cli, void *settings, const char *const *operands, int count);
 } cli_command;

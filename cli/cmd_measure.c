@@ -5,12 +5,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <attscope/lab/runs.h>
+
 #include "choose.h"
 #include "digest.h"
 #include "evaluation.h"
 #include "figures.h"
 #include "labels.h"
-#include "run_folder.h"
+#include "paths.h"
 #include "stop.h"
 
 typedef struct instruments {
@@ -150,16 +152,18 @@ static int settle_folder(job *j)
     const char *checkpoint = j->settings->on.data.checkpoint;
     char name[256];
     name_of(checkpoint, name, sizeof name);
-    if (cli_experiment_check(f->experiment) != CLI_OK)
-        return CLI_USAGE;
+    const att_run_place place = {.output = f->output, .experiment = f->experiment};
+    int code = cli_check(j->cli, att_run_place_check(j->cli->context, &place));
+    if (code != CLI_OK)
+        return code;
     if (f->output)
         cli_join(f->output, f->experiment ? f->experiment : name, j->folder, sizeof j->folder);
     else if (f->experiment)
         return cli_usage("--experiment names a folder in --output FOLDER, which is missing");
-    else if (!cli_is_run_folder(cli_folder_of(checkpoint, j->folder, sizeof j->folder)))
+    else if (!att_run_is_folder(cli_folder_of(checkpoint, j->folder, sizeof j->folder)))
         *j->folder = '\0';
     if (f->output && !*j->folder)
-        return cli_usage("--output: \"%.32s...\" is longer than a path may be", f->output);
+        return cli_usage("\"%.64s...\" is longer than a path may be", f->output);
     if (wants_maps(j->settings) && !*j->folder)
         return cli_usage("maps need --output FOLDER: %s does not lie in a run's folder", checkpoint);
     return CLI_OK;
@@ -301,11 +305,18 @@ static int open_records(job *j)
     const char *checkpoint = j->settings->on.data.checkpoint;
     if (!*j->folder)
         return CLI_OK;
-    if (cli_is_run_folder(j->folder) && !cli_is_of_run(j->folder, checkpoint))
+    bool belongs = true;
+    int code = CLI_OK;
+    if (att_run_is_folder(j->folder))
+        code = cli_check(j->cli, att_run_owns(j->cli->context, j->folder, checkpoint, &belongs));
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_run_database(j->cli->context, j->folder, database, sizeof database));
+    if (code != CLI_OK)
+        return code;
+    if (!belongs)
         return cli_failure("%s holds a training that %s is no checkpoint of; another --experiment takes its figures",
                            j->folder, checkpoint);
     j->folder_is_new = !cli_exists(j->folder);
-    cli_database_of(j->folder, database, sizeof database);
     return cli_check(j->cli, att_store_open_measured(j->cli->context, j->folder, database, &j->records));
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "run_folder.h"
+#include "paths.h"
 
 typedef struct settings {
     const char *output, *title;

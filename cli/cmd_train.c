@@ -6,13 +6,14 @@
 
 #include <attscope/bench.h>
 #include <attscope/file.h>
+#include <attscope/lab/runs.h>
 #include <attscope/store.h>
 
 #include "cli.h"
 #include "metrics.h"
 #include "network.h"
+#include "paths.h"
 #include "progress.h"
-#include "run_folder.h"
 #include "train_network.h"
 #include "train_settle.h"
 
@@ -22,7 +23,7 @@ typedef struct job {
     att_dataset *train, *eval;
     cli_train_network network;
     att_transform_options train_transform, eval_transform;
-    cli_run_folder run;
+    att_run_folder run;
     att_sink log; /* open from the training's first event on */
 } job;
 
@@ -377,19 +378,24 @@ static int fill_weights(job *j)
     return code == CLI_OK ? cli_train_network_fill(j->cli, j->settings, &j->network) : code;
 }
 
+static att_run_place place_of(const train_files *files)
+{
+    return (att_run_place){.output = files->output, .experiment = files->experiment, .resume = files->resume};
+}
+
 static int prepare(job *j, const char *data)
 {
-    const train_settings *s = j->settings;
-    char size[CLI_SIDES_TEXT];
+    const att_run_place place = place_of(&j->settings->files);
+    att_context *context = j->cli->context;
     int code = cli_train_settle(j->cli, j->settings);
     /* The folder of a continued run says where the network is; that of a new one is named after the network. */
-    if (s->files.resume)
-        cli_resume_path(s->files.resume, s->files.output, s->files.experiment, j->run.resume, sizeof j->run.resume);
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_run_find_resume(context, &place, j->run.resume, sizeof j->run.resume));
     if (code == CLI_OK)
         code = cli_train_network_find(j->cli, j->settings, j->run.resume, &j->network);
     if (code == CLI_OK)
-        code = cli_run_folder_settle(s->files.resume, s->files.output, s->files.experiment, j->network.name,
-                                     cli_sides_text(j->network.height, j->network.width, size), &j->run);
+        code = cli_check(j->cli, att_run_folder_settle(context, &place, j->network.name, j->network.height,
+                                                       j->network.width, &j->run));
     if (code == CLI_OK)
         code = open_data(j, data);
     if (code == CLI_OK)
@@ -400,14 +406,17 @@ static int prepare(job *j, const char *data)
     settle_settings(j, data);
     say_warmup(j);
     code = fill_weights(j);
-    return code == CLI_OK ? cli_run_folder_claim(&j->run) : code;
+    return code == CLI_OK ? cli_check(j->cli, att_run_folder_claim(context, &j->run)) : code;
 }
 
 /* The data set is named neither here nor by what is continued. */
-static int refuse_no_data(const train_files *files)
+static int refuse_no_data(cli_app *cli, const train_files *files)
 {
+    const att_run_place place = place_of(files);
     char resume[CLI_PATH];
-    cli_resume_path(files->resume, files->output, files->experiment, resume, sizeof resume);
+    int code = cli_check(cli, att_run_find_resume(cli->context, &place, resume, sizeof resume));
+    if (code != CLI_OK)
+        return code;
     if (!*resume)
         return cli_usage("train needs DATA; see attscope train --help");
     if (!cli_exists(resume))
@@ -419,11 +428,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     job j = {.cli = cli, .settings = user};
     const char *data = count > 0 ? operands[0] : j.settings->data.data_dir;
-    int code = cli_resume_check(j.settings->files.resume, j.settings->files.experiment);
+    int code = cli_engine_open(cli, &j.settings->engine);
     if (code == CLI_OK && !data)
-        code = refuse_no_data(&j.settings->files);
-    if (code == CLI_OK)
-        code = cli_engine_open(cli, &j.settings->engine);
+        code = refuse_no_data(cli, &j.settings->files);
     if (code == CLI_OK)
         code = prepare(&j, data);
     if (code == CLI_OK)
@@ -435,21 +442,23 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 }
 
 /* --config, or else the args.yaml beside the checkpoint that is continued. */
-static void config(const void *user, char *path, size_t size)
+static int config(cli_app *cli, const void *user, char *path, size_t size)
 {
     const train_settings *s = user;
+    const att_run_place place = place_of(&s->files);
     char resume[CLI_PATH], folder[CLI_PATH];
     *path = '\0';
     if (s->files.config) {
         snprintf(path, size, "%s", s->files.config);
-        return;
+        return CLI_OK;
     }
-    cli_resume_path(s->files.resume, s->files.output, s->files.experiment, resume, sizeof resume);
-    if (!*resume)
-        return;
+    int code = cli_check(cli, att_run_find_resume(cli->context, &place, resume, sizeof resume));
+    if (code != CLI_OK || !*resume)
+        return code;
     cli_join(cli_folder_of(resume, folder, sizeof folder), "args.yaml", path, size);
     if (!cli_exists(path))
         *path = '\0';
+    return CLI_OK;
 }
 
 const cli_command cli_command_train = {

@@ -62,11 +62,10 @@ static int apply_config(cli_app *cli, const cli_command *command, int argc, char
                         int *count, att_yaml **yaml)
 {
     char path[4096] = "";
-    if (command->config)
-        command->config(cli->table.settings, path, sizeof path);
-    if (!*path)
-        return CLI_OK;
-    int code = cli_check(cli, att_yaml_read(cli->context, path, yaml));
+    int code = command->config ? command->config(cli, cli->table.settings, path, sizeof path) : CLI_OK;
+    if (code != CLI_OK || !*path)
+        return code;
+    code = cli_check(cli, att_yaml_read(cli->context, path, yaml));
     if (code != CLI_OK)
         return code;
     cli_options_defaults(&cli->table, command->settings_size);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "run_folder.h"
+#include "paths.h"
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 

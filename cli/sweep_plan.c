@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <attscope/lab/runs.h>
+
 #include "not_here.h"
 #include "sweep_same.h"
 
@@ -308,11 +310,13 @@ static int settle_all(cli_app *cli, sweep_plan *plan)
     return code;
 }
 
-static int name_folder(sweep_plan *plan)
+static int name_folder(cli_app *cli, sweep_plan *plan)
 {
     char name[SWEEP_NAME] = "";
-    if (cli_experiment_check(plan->asked->experiment) != CLI_OK)
-        return CLI_USAGE;
+    const att_run_place place = {.output = plan->asked->output, .experiment = plan->asked->experiment};
+    int code = cli_check(cli, att_run_place_check(cli->context, &place));
+    if (code != CLI_OK)
+        return code;
     if (!append_recipe(plan->asked->recipe, name))
         return cli_usage("the recipe's name is too long to name a folder by; --experiment NAME does");
     make_plain(name);
@@ -324,7 +328,7 @@ static int name_folder(sweep_plan *plan)
 int sweep_plan_make(cli_app *cli, const sweep_asked *asked, sweep_plan *plan)
 {
     plan->asked = asked;
-    int code = name_folder(plan);
+    int code = name_folder(cli, plan);
     if (code == CLI_OK)
         code = read_seeds(plan);
     for (int i = 0; code == CLI_OK && i < asked->vary.count; i++)

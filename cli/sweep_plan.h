@@ -2,7 +2,7 @@
 #ifndef CLI_SWEEP_PLAN_H
 #define CLI_SWEEP_PLAN_H
 
-#include "run_folder.h"
+#include "paths.h"
 #include "train_flags.h"
 
 enum { SWEEP_AXES = 8, SWEEP_VALUES = 32, SWEEP_NAME = 200, SWEEP_FLAG = 64, SWEEP_LIST = 512 };

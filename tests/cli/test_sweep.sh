@@ -47,7 +47,7 @@ usage '--epochs is an option of attscope train: --set epochs=VALUE gives it to a
     sweep tiny.yaml data --epochs 1
 usage 'unknown option --seed; did you mean --seeds?' sweep tiny.yaml data --seed 1
 run 1 sweep absent.yaml data
-usage '--experiment: "../x" is a path; it names a folder in --output' sweep tiny.yaml data --experiment ../x
+usage 'experiment: "../x" is a path; expected the name of a folder in output' sweep tiny.yaml data --experiment ../x
 echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
 run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s

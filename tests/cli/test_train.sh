@@ -103,7 +103,7 @@ run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
 
 # A folder that holds a training is left alone.
 train 1 whole --epochs 3
-err_has 'attscope: out/whole holds a training already; another --experiment begins a new one, --resume out/whole/last.safetensors goes on with this one where it is not finished'
+err_has 'attscope: out/whole holds a training already; another experiment begins a new one, resume out/whole/last.safetensors goes on with this one where it is not finished'
 
 # Trainings without a name that begin in the same second have folders of their own.
 for i in 1 2 3; do
@@ -165,8 +165,8 @@ wait $child || fail 'nohup does not keep a training from being hung up'
 
 # shellcheck disable=SC2086
 for name in ../aside a/b . ..; do
-    usage "--experiment: \"$name\" is a path; it names a folder in --output" train data $network $recipe --experiment "$name"
-    usage "--experiment: \"$name\" is a path; it names a folder in --output" \
+    usage "experiment: \"$name\" is a path; expected the name of a folder in output" train data $network $recipe --experiment "$name"
+    usage "experiment: \"$name\" is a path; expected the name of a folder in output" \
         measure out/cut/last.safetensors data --output out --experiment "$name"
 done
 run 2 train --resume out/cut/last.safetensors --epochs 60.5

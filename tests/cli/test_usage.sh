@@ -123,19 +123,19 @@ usage 'predict needs CHECKPOINT IMAGE...; see attscope predict --help' predict o
 usage 'inspect: "b" is one operand too many; see attscope inspect --help' inspect a b
 run 1 train --resume missing/last.safetensors
 err_has 'attscope: missing/last.safetensors does not exist'
-usage '--resume auto needs --experiment NAME, the run to continue' train data --resume auto --model vit_tiny_patch16_224
+usage 'resume auto needs an experiment, the name of the run to continue' train data --resume auto --model vit_tiny_patch16_224
 
 printf -v long 'x%.0s' {1..300}
 for command in 'train data --model resnet20' 'sweep c.yaml data' 'measure c.yaml data --output out'; do
     # shellcheck disable=SC2086
-    usage "--experiment: \"${long:0:32}...\" has 300 bytes; the name of a folder has at most 255" \
+    usage "experiment: \"${long:0:32}...\" has 300 bytes; the name of a folder has at most 255" \
         $command --experiment "$long"
 done
 printf -v longer '%s/' "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long" "$long"
 for command in 'train data --model resnet20' 'measure c.yaml data'; do
     # shellcheck disable=SC2086
     run 2 $command --output "$longer" --experiment x
-    err_is <<<"attscope: --output: \"${long:0:32}...\" is longer than a path may be"
+    err_is <<<"attscope: \"${long:0:64}...\" is longer than a path may be"
 done
 
 usage '--seed: "-1" is not a whole number from 0 to 2^64 - 1' train data --seed -1

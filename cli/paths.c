@@ -1,0 +1,49 @@
+#include "paths.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+char *cli_join(const char *folder, const char *name, char *path, size_t size)
+{
+    size_t length = strlen(folder);
+    int written = snprintf(path, size, "%s%s%s", folder, length > 0 && folder[length - 1] != '/' ? "/" : "", name);
+    if (written < 0 || (size_t)written >= size)
+        *path = '\0';
+    return path;
+}
+
+bool cli_exists(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0;
+}
+
+char *cli_folder_of(const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) : 0;
+    if (slash)
+        snprintf(folder, size, "%.*s", length > 0 ? length : 1, path);
+    else
+        snprintf(folder, size, ".");
+    return folder;
+}
+
+int cli_make_folders(const char *path)
+{
+    char part[CLI_PATH];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        struct stat found;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return cli_failure("%s: %s", part, strerror(errno));
+        if (stat(part, &found) == 0 && !S_ISDIR(found.st_mode))
+            return cli_failure("%s is a file; a folder is needed in its place", part);
+        if (!slash)
+            return CLI_OK;
+        *slash = '/';
+    }
+}

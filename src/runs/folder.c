@@ -1,0 +1,132 @@
+/* Where a training writes, and from where it goes on. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <attscope/lab/runs.h>
+
+#include "core/error.h"
+#include "io/file.h"
+
+static const char last_name[] = "last.safetensors";
+
+static bool is_auto(const att_run_place *place)
+{
+    return place->resume && strcmp(place->resume, "auto") == 0;
+}
+
+static bool is_path(const char *experiment)
+{
+    return strchr(experiment, '/') || strcmp(experiment, ".") == 0 || strcmp(experiment, "..") == 0;
+}
+
+att_status att_run_place_check(att_context *context, const att_run_place *place)
+{
+    const char *name = place->experiment;
+    if (is_auto(place) && !name)
+        return att_fail(context, ATT_ERR_ARGUMENT, "resume auto needs an experiment, the name of the run to continue");
+    if (name && is_path(name))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "experiment: \"%.*s\" is a path; expected the name of a folder in output", NAME_MAX, name);
+    if (name && strlen(name) > NAME_MAX)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "experiment: \"%.32s...\" has %zu bytes; the name of a folder has at most %d", name,
+                        strlen(name), NAME_MAX);
+    return ATT_OK;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+static att_status find_auto(att_context *context, const att_run_place *place, char *path, size_t size)
+{
+    char folder[ATT_RUN_PATH];
+    ATT_TRY(att_path_join(context, place->output, place->experiment, folder, sizeof folder));
+    ATT_TRY(att_path_join(context, folder, last_name, path, size));
+    if (!att_file_exists(path))
+        *path = '\0';
+    return ATT_OK;
+}
+
+att_status att_run_find_resume(att_context *context, const att_run_place *place, char *path, size_t size)
+{
+    ATT_TRY(att_run_place_check(context, place));
+    if (is_auto(place))
+        return find_auto(context, place, path, size);
+    if (place->resume && is_folder(place->resume))
+        return att_path_join(context, place->resume, last_name, path, size);
+    return att_path_copy(context, place->resume ? place->resume : "", path, size);
+}
+
+static att_status name_by_time(att_context *context, const char *model, int height, int width, char *name, size_t size)
+{
+    char stamp[sizeof "20260131-235959"], sides[24];
+    time_t now = time(NULL);
+    struct tm local;
+    if (!localtime_r(&now, &local) || strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local) == 0)
+        return att_fail(context, ATT_ERR_INTERNAL, "the clock gives no date to name the run by");
+    snprintf(sides, sizeof sides, height == width ? "%d" : "%dx%d", height, width);
+    snprintf(name, size, "%s-%.200s-%s", stamp, model, sides);
+    return ATT_OK;
+}
+
+static att_status refuse_second_training(att_context *context, const char *folder)
+{
+    char last[ATT_RUN_PATH];
+    ATT_TRY(att_path_join(context, folder, last_name, last, sizeof last));
+    if (!att_file_exists(last))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_MISMATCH,
+                    "%s holds a training already; another experiment begins a new one, resume %s goes on with this one "
+                    "where it is not finished",
+                    folder, last);
+}
+
+static att_status settle_new(att_context *context, const att_run_place *place, const char *model, int height, int width,
+                             att_run_folder *run)
+{
+    char name[NAME_MAX + 1];
+    run->unnamed = !place->experiment;
+    if (run->unnamed)
+        ATT_TRY(name_by_time(context, model, height, width, name, sizeof name));
+    ATT_TRY(att_path_join(context, place->output, run->unnamed ? name : place->experiment, run->folder,
+                          sizeof run->folder));
+    return run->unnamed ? ATT_OK : refuse_second_training(context, run->folder);
+}
+
+att_status att_run_folder_settle(att_context *context, const att_run_place *place, const char *model, int height,
+                                 int width, att_run_folder *run)
+{
+    att_run_folder settled = {0};
+    ATT_TRY(att_run_find_resume(context, place, settled.resume, sizeof settled.resume));
+    if (*settled.resume)
+        ATT_TRY(att_path_folder(context, settled.resume, settled.folder, sizeof settled.folder));
+    else
+        ATT_TRY(settle_new(context, place, model, height, width, &settled));
+    ATT_TRY(att_run_database(context, settled.folder, settled.database, sizeof settled.database));
+    *run = settled;
+    return ATT_OK;
+}
+
+att_status att_run_folder_claim(att_context *context, att_run_folder *run)
+{
+    enum { TRIES = 1000, NUMBER = 8 };
+    char above[ATT_RUN_PATH], name[ATT_RUN_PATH + NUMBER];
+    if (!run->unnamed)
+        return ATT_OK;
+    ATT_TRY(att_path_folder(context, run->folder, above, sizeof above));
+    ATT_TRY(att_file_make_folders(context, above));
+    snprintf(name, sizeof name, "%s", run->folder);
+    for (int i = 2; mkdir(name, 0777) != 0; i++) {
+        if (errno != EEXIST || i > TRIES)
+            return att_fail(context, ATT_ERR_IO, "%s could not be made a folder: %s", name, strerror(errno));
+        snprintf(name, sizeof name, "%s-%d", run->folder, i);
+    }
+    return att_path_copy(context, name, run->folder, sizeof run->folder);
+}
