@@ -2,7 +2,7 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include <attscope/bench.h>
+#include <attscope/lab/bench.h>
 
 #include "cli.h"
 #include "flags.h"

@@ -3,6 +3,7 @@
 #define CLI_CLI_H
 
 #include <attscope/attscope.h>
+#include <attscope/lab.h>
 
 #include "options.h"
 

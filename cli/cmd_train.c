@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <attscope/bench.h>
 #include <attscope/file.h>
+#include <attscope/lab/bench.h>
 #include <attscope/lab/runs.h>
 #include <attscope/store.h>
 

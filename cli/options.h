@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
+#include <attscope/lab/yaml.h>
 #include <attscope/options.h>
-#include <attscope/yaml.h>
 
 typedef enum cli_kind {
     CLI_FLAG,    /* bool; --name, --no-name */

@@ -1,5 +1,6 @@
 # Who may use whom, bottom to top. A folder whose name is missing here does not exist. tools/check-layers reads the same
-# lines, so that an #include cannot go where the link does not.
+# lines, so that an #include cannot go where the link does not. Folders marked LAB make libattscope-lab, all others
+# libattscope.
 att_folder(core)
 att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
@@ -29,6 +30,6 @@ att_folder(measure USES att_models)
 att_folder(train USES att_measure)
 att_folder(network USES att_train)
 att_folder(store USES att_network ${ATT_SQLITE_LIBRARY})
-att_folder(report USES att_store)
-att_folder(runs USES att_report)
-att_folder(bench USES att_report)
+att_folder(report LAB USES att_store PkgConfig::JANSSON)
+att_folder(runs LAB USES att_report)
+att_folder(bench LAB USES att_report)

@@ -1,22 +1,36 @@
-# What `cmake --install` puts where. Components, which become Debian packages: library (what programs run with),
-# development (what they are built with) and command.
+# What `cmake --install` puts where. Components, which become Debian packages: library (libattscope, what programs run
+# with), development (what they are built with), lab and lab_development (the same of libattscope-lab), and command.
 include(CMakePackageConfigHelpers)
 
 set(ATT_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/attscope)
 
-set_target_properties(attscope PROPERTIES EXPORT_NAME attscope)
-set_target_properties(attscope_static PROPERTIES EXPORT_NAME static)
-install(TARGETS attscope EXPORT attscope LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
-        NAMELINK_COMPONENT development)
-# An export of its own: its users need the libraries that this one is made of, those of the shared one do not.
-install(TARGETS attscope_static EXPORT attscope-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        COMPONENT development)
+# att_install(target output component development shared static): the two forms of a library, and the CMake files that
+# import them as attscope::<shared> and attscope::<static>. The static one has an export of its own: its users need the
+# libraries that it is made of, those of the shared one do not.
+function(att_install target output component development shared static)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${shared})
+  set_target_properties(${target}_static PROPERTIES EXPORT_NAME ${static})
+  install(TARGETS ${target} EXPORT ${output} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}
+          NAMELINK_COMPONENT ${development})
+  install(TARGETS ${target}_static EXPORT ${output}-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT ${development})
+  foreach(export ${output} ${output}-static)
+    install(EXPORT ${export} NAMESPACE attscope:: FILE ${export}-targets.cmake DESTINATION ${ATT_CONFIG_DIR}
+            COMPONENT ${development})
+  endforeach()
+endfunction()
+
+att_install(attscope attscope library development attscope static)
+att_install(attscope_lab attscope-lab lab lab_development lab lab_static)
+# The second library finds the first beside it, wherever both are; the system's own folders are searched anyway.
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set_target_properties(attscope_lab PROPERTIES INSTALL_RPATH "$ORIGIN")
+endif()
 install(DIRECTORY include/attscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+        FILES_MATCHING PATTERN "*.h" PATTERN "lab" EXCLUDE PATTERN "lab.h" EXCLUDE)
+install(FILES include/attscope/lab.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attscope COMPONENT lab_development)
+install(DIRECTORY include/attscope/lab DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attscope COMPONENT lab_development
         FILES_MATCHING PATTERN "*.h")
-foreach(name attscope attscope-static)
-  install(EXPORT ${name} NAMESPACE attscope:: FILE ${name}-targets.cmake DESTINATION ${ATT_CONFIG_DIR}
-          COMPONENT development)
-endforeach()
 
 configure_package_config_file(cmake/attscopeConfig.cmake.in ${PROJECT_BINARY_DIR}/attscopeConfig.cmake
                               INSTALL_DESTINATION ${ATT_CONFIG_DIR} NO_SET_AND_CHECK_MACRO)
@@ -24,12 +38,15 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/attscopeConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/attscopeConfig.cmake ${PROJECT_BINARY_DIR}/attscopeConfigVersion.cmake
         DESTINATION ${ATT_CONFIG_DIR} COMPONENT development)
 
-# The file finds its prefix from its own place, so that an installation can be moved.
+# The files find their prefix from their own place, so that an installation can be moved.
 set(ATT_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH ATT_PREFIX_FROM_PKGCONFIG /${ATT_PKGCONFIG_DIR} /)
 string(REGEX REPLACE "/$" "" ATT_PREFIX_FROM_PKGCONFIG "${ATT_PREFIX_FROM_PKGCONFIG}")
-configure_file(cmake/attscope.pc.in ${PROJECT_BINARY_DIR}/attscope.pc @ONLY)
+foreach(name attscope attscope-lab)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/attscope.pc DESTINATION ${ATT_PKGCONFIG_DIR} COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/attscope-lab.pc DESTINATION ${ATT_PKGCONFIG_DIR} COMPONENT lab_development)
 
 install(TARGETS attscope_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 install(DIRECTORY ${ATT_PAGES}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT command)

@@ -1,7 +1,8 @@
 # Debian packages of what the build made: `cpack -G DEB` in its folder, which was configured with
 # -DCMAKE_INSTALL_PREFIX=/usr (preset debian), so that libraries go where Debian has them.
-add_custom_target(product DEPENDS attscope attscope_static attscope_command pages)
+add_custom_target(product DEPENDS attscope attscope_static attscope_lab attscope_lab_static attscope_command pages)
 set(library libattscope${ATT_INTERFACE})
+set(lab libattscope-lab${ATT_INTERFACE})
 
 set(CPACK_PACKAGE_VENDOR "attscope")
 set(CPACK_PACKAGE_CONTACT "the attscope developers <attscope@localhost>")
@@ -11,9 +12,10 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL library development command)
+set(CPACK_COMPONENTS_ALL library development lab lab_development command)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # the second library links with the first
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 
@@ -29,12 +31,26 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
 libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libjpeg-dev, libwebp-dev, zlib1g-dev${ATT_SQLITE_PACKAGE}")
 
+# Of one build with the first library, whose private functions it calls.
+set(CPACK_DEBIAN_LAB_PACKAGE_NAME ${lab})
+set(CPACK_DEBIAN_LAB_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LAB_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION})")
+set(CPACK_COMPONENT_LAB_DESCRIPTION "Sweeps, reports and benchmarks of libattscope's networks as a C library.")
+
+set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_NAME libattscope-lab-dev)
+set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_LAB_DEVELOPMENT_DESCRIPTION
+    "Headers, static library, pkg-config and CMake files of libattscope-lab.")
+set(CPACK_DEBIAN_LAB_DEVELOPMENT_PACKAGE_DEPENDS
+    "${lab} (= ${PROJECT_VERSION}), libattscope-dev (= ${PROJECT_VERSION}), libjansson-dev")
+
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME attscope)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command: train, validate, predict, measure, report, inspect, bench.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS dataset-fashion-mnist)
 
 # Every package carries the licence under its own name.
-foreach(component_and_package "library ${library}" "development libattscope-dev" "command attscope")
+foreach(component_and_package "library ${library}" "development libattscope-dev" "lab ${lab}"
+        "lab_development libattscope-lab-dev" "command attscope")
   separate_arguments(names UNIX_COMMAND "${component_and_package}")
   list(GET names 0 component)
   list(GET names 1 package)

@@ -7,10 +7,13 @@ if(NOT ATT_SANITIZE)
     add_test(NAME tools/symbols_${target} COMMAND ${check} tier ${tier} $<TARGET_OBJECTS:${target}>
              COMMAND_EXPAND_LISTS)
   endforeach()
-  add_test(NAME tools/symbols_names COMMAND ${check} names $<TARGET_FILE:attscope_static>)
-  add_test(NAME tools/symbols_exports COMMAND ${check} exports $<TARGET_FILE:attscope>)
-  if(TARGET attscope_command)
-    add_test(NAME tools/symbols_public
-             COMMAND ${check} public $<TARGET_FILE:attscope> $<TARGET_OBJECTS:attscope_command> COMMAND_EXPAND_LISTS)
-  endif()
+  add_test(NAME tools/symbols_names
+           COMMAND ${check} names $<TARGET_FILE:attscope_static> $<TARGET_FILE:attscope_lab_static>)
+  foreach(library attscope attscope_lab)
+    add_test(NAME tools/symbols_exports_${library} COMMAND ${check} exports $<TARGET_FILE:${library}>)
+  endforeach()
+  add_test(NAME tools/symbols_private COMMAND ${check} private $<TARGET_FILE:attscope> $<TARGET_FILE:attscope_lab>)
+  add_test(NAME tools/symbols_public
+           COMMAND ${check} public $<TARGET_FILE:attscope> $<TARGET_FILE:attscope_lab> -- $<TARGET_OBJECTS:att_cli>
+           COMMAND_EXPAND_LISTS)
 endif()

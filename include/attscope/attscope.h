@@ -1,11 +1,9 @@
-/* attscope/attscope.h - everything. */
+/* attscope/attscope.h - all of libattscope. What libattscope-lab adds for experiments is in attscope/lab.h. */
 #ifndef ATTSCOPE_ATTSCOPE_H
 #define ATTSCOPE_ATTSCOPE_H
 
-#include <attscope/bench.h>
 #include <attscope/checkpoint.h>
 #include <attscope/context.h>
-#include <attscope/correlation.h>
 #include <attscope/data.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
@@ -14,11 +12,9 @@
 #include <attscope/gradient.h>
 #include <attscope/graph.h>
 #include <attscope/image.h>
-#include <attscope/json.h>
 #include <attscope/maps.h>
 #include <attscope/measure.h>
 #include <attscope/models.h>
-#include <attscope/names.h>
 #include <attscope/network.h>
 #include <attscope/nn.h>
 #include <attscope/ops.h>
@@ -26,11 +22,9 @@
 #include <attscope/plan.h>
 #include <attscope/printable.h>
 #include <attscope/progress.h>
-#include <attscope/report.h>
 #include <attscope/safetensors.h>
 #include <attscope/status.h>
 #include <attscope/store.h>
-#include <attscope/sweep.h>
 #include <attscope/task.h>
 #include <attscope/tensor.h>
 #include <attscope/tensors.h>
@@ -38,6 +32,5 @@
 #include <attscope/update.h>
 #include <attscope/version.h>
 #include <attscope/weights.h>
-#include <attscope/yaml.h>
 
 #endif

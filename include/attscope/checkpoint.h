@@ -11,11 +11,12 @@
 #define ATTSCOPE_CHECKPOINT_H
 
 #include <attscope/models.h>
-#include <attscope/names.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct att_known_classes att_known_classes; /* attscope/lab/names.h says what it holds */
 
 /* Where a training stood. Between two batches of one update there is no checkpoint. */
 typedef struct att_checkpoint_info {

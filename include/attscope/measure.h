@@ -14,12 +14,13 @@
 #define ATTSCOPE_MEASURE_H
 
 #include <attscope/event.h>
-#include <attscope/json.h>
 #include <attscope/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct att_json_writer att_json_writer; /* attscope/lab/json.h makes and fills one */
 
 /* How people read a statistic. */
 typedef struct att_statistic_info {

@@ -10,12 +10,13 @@
 
 #include <attscope/data.h>
 #include <attscope/graph.h>
-#include <attscope/json.h>
 #include <attscope/options.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct att_json_writer att_json_writer; /* attscope/lab/json.h makes and fills one */
 
 /* One figure of an evaluation. Events call it "eval_" and its name. A metric called "loss" is the mean of the task's
  * loss over the evaluated images; the training loss has its unit. */

@@ -5,7 +5,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/text.h"
+#include "core/names.h"
 #include "graph/registry.h"
 
 const att_backend *att_backend_find(const att_context *context, const char *name)

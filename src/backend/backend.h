@@ -3,6 +3,7 @@
 #define ATT_BACKEND_BACKEND_H
 
 #include "backend/kernel.h"
+#include "core/export.h"
 
 /* Where arenas and weights live, and how host data gets there. Host code never dereferences what allocate() returns;
  * `enter` and `leave` (optional) bracket every kernel call. Calls, copies and clears of all threads of a context are
@@ -43,7 +44,7 @@ extern const att_memory att_host_memory;
 extern const att_grouping att_host_grouping;
 
 /* NULL: there is none of that name. */
-const att_backend *att_backend_find(const att_context *context, const char *name);
+ATT_FOR_LAB const att_backend *att_backend_find(const att_context *context, const char *name);
 /* The same, with ERR_NOT_FOUND and the nearest name in the message. */
 att_status att_backend_choose(att_context *context, const char *name, const att_backend **backend);
 

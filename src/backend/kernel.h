@@ -8,6 +8,7 @@
 
 #include <attscope/update.h>
 
+#include "core/export.h"
 #include "graph/op.h"
 
 /* One node at one group size: what a kernel is prepared for. A sample value of shape s lies in memory as [group, s];
@@ -72,6 +73,6 @@ typedef struct att_kernel {
 } att_kernel;
 
 /* Share `part` of `count` items: [*begin, *end), cut at multiples of `grain`. */
-void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end);
+ATT_FOR_LAB void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end);
 
 #endif

@@ -1,4 +1,4 @@
-#include <attscope/bench.h>
+#include <attscope/lab/bench.h>
 
 #define BOTH(name, model, attn)          \
     {name "/infer", model, attn, false}, \

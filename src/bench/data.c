@@ -1,4 +1,4 @@
-#include <attscope/bench.h>
+#include <attscope/lab/bench.h>
 
 #include "bench/clock.h"
 #include "bench/limits.h"

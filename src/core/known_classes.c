@@ -1,4 +1,4 @@
-#include "core/known_classes.h"
+#include "core/names.h"
 
 #include <string.h>
 

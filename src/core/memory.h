@@ -4,13 +4,15 @@
 
 #include <attscope/context.h>
 
+#include "core/export.h"
+
 /* A block of `size` bytes, zeroed, aligned to 64; NULL where there is none left (no message). size 0 gives NULL. */
-void *att_allocate(att_context *context, size_t size);
+ATT_FOR_LAB void *att_allocate(att_context *context, size_t size);
 /* count * size bytes as above; NULL on overflow too. */
-void *att_allocate_array(att_context *context, size_t count, size_t size);
+ATT_FOR_LAB void *att_allocate_array(att_context *context, size_t count, size_t size);
 /* Grows or shrinks; new bytes are undefined. On failure NULL, and `block` is untouched. */
-void *att_reallocate(att_context *context, void *block, size_t size);
-void att_free(att_context *context, void *block);
+ATT_FOR_LAB void *att_reallocate(att_context *context, void *block, size_t size);
+ATT_FOR_LAB void att_free(att_context *context, void *block);
 /* Bytes that are left until the context's memory_limit, beyond which the above give NULL. */
 size_t att_memory_left(const att_context *context);
 /* Sizes that are summed up before anything is allocated; SIZE_MAX where they are too large to be counted. */
@@ -34,8 +36,8 @@ typedef struct att_arena {
     att_context *context;
     struct att_arena_block *blocks;
 } att_arena;
-void *att_arena_allocate(att_arena *arena, size_t size); /* zeroed; NULL where memory is out */
-char *att_arena_string(att_arena *arena, const char *text);
-void att_arena_free(att_arena *arena);
+ATT_FOR_LAB void *att_arena_allocate(att_arena *arena, size_t size); /* zeroed; NULL where memory is out */
+ATT_FOR_LAB char *att_arena_string(att_arena *arena, const char *text);
+ATT_FOR_LAB void att_arena_free(att_arena *arena);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/export.h"
+
 typedef struct att_philox {
     uint32_t word[4];
 } att_philox;
@@ -23,9 +25,9 @@ enum { ATT_PHILOX_ROUNDS = 10 };
 att_philox att_philox_block(uint64_t key, uint64_t high, uint64_t low);
 
 /* Mixes values into a key; order matters. */
-uint64_t att_random_key(uint64_t seed, uint64_t a, uint64_t b);
+ATT_FOR_LAB uint64_t att_random_key(uint64_t seed, uint64_t a, uint64_t b);
 /* FNV-1a of a string, to key by name; that of "" is where bytes begin. */
-uint64_t att_random_hash(const char *text);
+ATT_FOR_LAB uint64_t att_random_hash(const char *text);
 /* FNV-1a of what `hash` is of with these bytes behind it. */
 uint64_t att_random_hash_more(uint64_t hash, const void *bytes, size_t count);
 
@@ -35,11 +37,11 @@ typedef struct att_random {
     att_philox block;
     int used; /* words of block already given out; 4 at the start */
 } att_random;
-att_random att_random_from(uint64_t key);
+ATT_FOR_LAB att_random att_random_from(uint64_t key);
 uint32_t att_random_u32(att_random *random);
-double att_random_uniform(att_random *random);               /* [0, 1), 53 bits */
-double att_random_normal(att_random *random);                /* N(0, 1), Box-Muller */
-int64_t att_random_below(att_random *random, int64_t bound); /* 0..bound-1, unbiased; bound >= 1 */
+ATT_FOR_LAB double att_random_uniform(att_random *random);               /* [0, 1), 53 bits */
+double att_random_normal(att_random *random);                            /* N(0, 1), Box-Muller */
+ATT_FOR_LAB int64_t att_random_below(att_random *random, int64_t bound); /* 0..bound-1, unbiased; bound >= 1 */
 /* Fills order[0..count-1] with a permutation of 0..count-1. */
 void att_random_permutation(att_random *random, int64_t *order, int64_t count);
 

@@ -10,6 +10,7 @@
 #include <attscope/printable.h>
 
 #include "core/memory.h"
+#include "core/names.h"
 
 enum { FIRST_CAPACITY = 256, DISTANCE_MAX = 127 };
 

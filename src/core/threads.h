@@ -6,10 +6,12 @@
 
 #include <attscope/context.h>
 
+#include "core/export.h"
+
 /* Runs work(user, thread) for thread = 0..threads-1 on the context's threads, thread 0 being the caller, and waits for
  * all. threads is clamped to the context's. Not reentrant: work must not call it. Allocates nothing. */
 typedef void (*att_work_fn)(void *user, int thread);
-void att_threads_run(att_context *context, int threads, att_work_fn work, void *user);
+ATT_FOR_LAB void att_threads_run(att_context *context, int threads, att_work_fn work, void *user);
 
 /* A barrier for `count` threads that spins briefly, then yields. */
 typedef struct att_barrier {

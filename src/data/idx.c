@@ -1,10 +1,9 @@
 /* Pairs of IDX files under the names of MNIST and its relatives. */
 #include "io/idx.h"
+#include "core/names.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include <attscope/names.h>
 
 #include "core/error.h"
 #include "data/dataset.h"

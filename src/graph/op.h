@@ -8,6 +8,8 @@
 
 #include <attscope/graph.h>
 
+#include "core/export.h"
+
 /* A value as ops and kernels see it: per sample for kind SAMPLE. rank -1: an optional input that is absent, or (for
  * kernels) an output that nobody reads, whose pointer is then NULL. */
 typedef struct att_desc {
@@ -114,7 +116,7 @@ typedef struct att_node {
 } att_node;
 
 /* A case's attributes, zeros where it gives none; NULL where the op has none. */
-const void *att_op_case_attrs(const att_op *op, const att_op_case *definition);
+ATT_FOR_LAB const void *att_op_case_attrs(const att_op *op, const att_op_case *definition);
 
 /* The attributes of a node or of a problem, for reading. */
 #define ATT_ATTRS(of, type) ((const att_##type##_attrs *)(of)->attrs)

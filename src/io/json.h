@@ -4,7 +4,9 @@
 
 #include <jansson.h>
 
-#include <attscope/json.h>
+#include <attscope/lab/json.h>
+
+#include "core/export.h"
 
 enum { ATT_JSON_MAX_DEPTH = 64, ATT_JSON_MAX_MEMORY = 1 << 29 };
 
@@ -13,7 +15,8 @@ enum { ATT_JSON_MAX_DEPTH = 64, ATT_JSON_MAX_MEMORY = 1 << 29 };
  * document whose values would need more memory than ATT_JSON_MAX_MEMORY bytes is refused before it is built. what: the
  * source's name in messages, which also give line and column. *root is the caller's, freed by json_decref(). Errors:
  * ERR_FORMAT, ERR_MEMORY. */
-att_status att_json_parse(att_context *context, const char *what, const char *bytes, size_t size, json_t **root);
+ATT_FOR_LAB att_status att_json_parse(att_context *context, const char *what, const char *bytes, size_t size,
+                                      json_t **root);
 /* The same with ERR_FORMAT for a key that an object has twice. */
 att_status att_json_parse_unique(att_context *context, const char *what, const char *bytes, size_t size, json_t **root);
 

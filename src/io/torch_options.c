@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/json.h>
-
 #include "core/error.h"
+#include "io/json.h"
 
 /* Of timm's scripts: those that say which network it is and what images it takes; then those that name the data set of
  * the training, in timm's scripts and in those of DeiT and MAE. */

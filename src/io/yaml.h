@@ -2,7 +2,7 @@
 #ifndef ATT_IO_YAML_H
 #define ATT_IO_YAML_H
 
-#include <attscope/yaml.h>
+#include <attscope/lab/yaml.h>
 
 /* Whether a plain scalar means "nothing": empty, ~, null. */
 bool att_yaml_is_null(const char *text);

@@ -3,6 +3,8 @@
 
 #include <attscope/measure.h>
 
+#include "io/json.h"
+
 bool att_instrument_find(const char *name, att_instrument_info *info)
 {
     for (int i = 0; i < att_instrument_count(); i++) {

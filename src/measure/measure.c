@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/spread.h"
 #include "core/text.h"
 #include "measure/list.h"

@@ -3,11 +3,11 @@
 #ifndef ATT_MODELS_CLAIMS_H
 #define ATT_MODELS_CLAIMS_H
 
-#include <attscope/json.h>
 #include <attscope/models.h>
 
 #include "core/options.h"
 #include "core/text.h"
+#include "io/json.h"
 
 typedef struct att_claims {
     char name[128]; /* of the network, with its tag, as the source has it; "": not said */

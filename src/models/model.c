@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/text.h"
+#include "core/names.h"
 #include "graph/graph.h"
 #include "models/claims.h"
 #include "models/family.h"

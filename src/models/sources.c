@@ -2,13 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/yaml.h>
-
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text.h"
 #include "io/file.h"
 #include "io/json.h"
+#include "io/yaml.h"
 #include "models/claims.h"
 #include "models/family.h"
 #include "models/timm.h"

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "core/text.h"
 #include "network/network.h"
 

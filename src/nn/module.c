@@ -5,6 +5,7 @@
 #include <attscope/nn.h>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/text.h"
 #include "graph/graph.h"
 #include "nn/list.h"

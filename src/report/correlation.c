@@ -1,4 +1,4 @@
-#include <attscope/correlation.h>
+#include <attscope/lab/correlation.h>
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef ATT_REPORT_FIGURES_H
 #define ATT_REPORT_FIGURES_H
 
-#include <attscope/json.h>
+#include <attscope/lab/json.h>
 
 #include "store/figures.h"
 

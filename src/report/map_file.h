@@ -1,4 +1,4 @@
-/* report/map_file.h - a run's maps.safetensors (attscope/report.h says what is in it). */
+/* report/map_file.h - a run's maps.safetensors (attscope/lab/report.h says what is in it). */
 #ifndef ATT_REPORT_MAP_FILE_H
 #define ATT_REPORT_MAP_FILE_H
 

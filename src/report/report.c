@@ -1,4 +1,4 @@
-#include <attscope/report.h>
+#include <attscope/lab/report.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef ATT_REPORT_RUN_H
 #define ATT_REPORT_RUN_H
 
-#include <attscope/yaml.h>
+#include <attscope/lab/yaml.h>
 
 #include "report/figures.h"
 #include "report/thin.h"

@@ -1,4 +1,4 @@
-#include <attscope/sweep.h>
+#include <attscope/lab/sweep.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include <attscope/sweep.h>
+#include <attscope/lab/sweep.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef ATT_REPORT_SWEEP_H
 #define ATT_REPORT_SWEEP_H
 
-#include <attscope/sweep.h>
+#include <attscope/lab/sweep.h>
 
 #include "report/run.h"
 

@@ -4,6 +4,7 @@
 
 #include <attscope/event.h>
 
+#include "core/export.h"
 #include "core/memory.h"
 #include "store/lines.h"
 
@@ -19,10 +20,11 @@ typedef struct att_figures {
 
 /* On success *figures is the caller's, freed by att_figures_free(). heads: whether figures of single heads are kept.
  * Errors: ERR_FORMAT, ERR_MEMORY. */
-att_status att_figures_read(att_context *context, const att_line_event *event, bool heads, att_figures **figures);
-void att_figures_free(att_context *context, void *figures);
+ATT_FOR_LAB att_status att_figures_read(att_context *context, const att_line_event *event, bool heads,
+                                        att_figures **figures);
+ATT_FOR_LAB void att_figures_free(att_context *context, void *figures);
 
 /* The figure of the same instrument, node, head and statistic; NULL where there is none. */
-const att_measurement *att_figures_find(const att_figures *figures, const att_measurement *wanted);
+ATT_FOR_LAB const att_measurement *att_figures_find(const att_figures *figures, const att_measurement *wanted);
 
 #endif

@@ -2,10 +2,10 @@
 #ifndef ATT_STORE_LOG_H
 #define ATT_STORE_LOG_H
 
-#include <attscope/json.h>
 #include <attscope/store.h>
 
 #include "core/text.h"
+#include "io/json.h"
 
 /* Where a log is kept, and what of an earlier one stays. */
 typedef struct att_log_place {

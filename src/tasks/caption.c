@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <attscope/names.h>
-
+#include "core/names.h"
 #include "io/json.h"
 
 enum { REPLACEMENT_BYTES = 3, DIGITS = 3 };

@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "graph/graph.h"
+#include "io/json.h"
 #include "tasks/caption.h"
 #include "tasks/list.h"
 #include "tasks/score.h"

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "io/json.h"
 #include "models/checkpoint.h"
 #include "train/metadata.h"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/names.h"
 #include "core/text.h"
 
 typedef struct choice_list {

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/json.h>
 #include <attscope/maps.h>
 #include <attscope/ops.h>
 
@@ -10,6 +9,7 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "graph/graph.h"
+#include "io/json.h"
 #include "models/family.h"
 #include "ops/attention.h"
 #include "tasks/caption.h"

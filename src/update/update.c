@@ -5,7 +5,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/names.h"
 #include "core/threads.h"
 #include "ops/update.h"
 #include "session/runner.h"

@@ -4,6 +4,7 @@
 
 #include <attscope/gradient.h>
 
+#include "core/export.h"
 #include "weights/weights.h"
 
 struct att_gradient {
@@ -18,7 +19,7 @@ struct att_gradient {
 /* Something was added. */
 void att_gradient_changed(att_gradient *gradient);
 
-size_t att_gradient_bytes(const att_weights *weights);
+ATT_FOR_LAB size_t att_gradient_bytes(const att_weights *weights);
 size_t att_gradient_block_bytes(const att_weights *weights, const att_block *block);
 /* Where the gradient of parameter `index`, which is trained, begins. */
 char *att_gradient_at(const att_gradient *gradient, int index);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <attscope/bench.h>
+#include <attscope/lab/bench.h>
 #include <attscope/nn.h>
 
 #include "bench/clock.h"

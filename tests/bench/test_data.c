@@ -6,7 +6,7 @@
 
 #include "data/picture.h"
 
-#include <attscope/attscope.h>
+#include <attscope/lab.h>
 
 enum { PICTURES = 6 };
 

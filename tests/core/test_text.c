@@ -9,6 +9,7 @@
 #include <attscope/printable.h>
 
 #include "core/context.h"
+#include "core/names.h"
 #include "core/text.h"
 
 static void wildcards_match_whole_names(void **state)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <attscope/attscope.h>
+#include <attscope/lab.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

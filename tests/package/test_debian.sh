@@ -1,5 +1,5 @@
 #!/bin/bash
-# Debian packages: three, with what belongs into each, the dependencies they have, and a command that runs.
+# Debian packages: five, with what belongs into each, the dependencies they have, and a command that runs.
 set -u
 for tool in dpkg-deb dpkg-shlibdeps; do
     command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
@@ -34,13 +34,30 @@ depends() { # PACKAGE NAME...
         grep -qE "(^|[ ,])$name([ ,(]|$)" depends || fail "$package does not depend on $name: $(cat depends)"
     done
 }
-holds libattscope0.2 'usr/lib*/libattscope.so.0.2' 
+holds libattscope0.2 'usr/lib*/libattscope.so.0.2'
+holds libattscope-lab0.2 'usr/lib*/libattscope-lab.so.0.2'
+holds libattscope-lab-dev usr/include/attscope/lab.h usr/include/attscope/lab/json.h 'usr/lib*/libattscope-lab.so' \
+    'usr/lib*/libattscope-lab.a' 'usr/lib*/pkgconfig/attscope-lab.pc' 'usr/lib*/cmake/attscope/attscope-lab-targets.cmake'
 holds libattscope-dev 'usr/include/attscope/attscope.h' 'usr/lib*/libattscope.so' 'usr/lib*/libattscope.a' \
     'usr/lib*/pkgconfig/attscope.pc' 'usr/lib*/cmake/attscope/attscopeConfig.cmake'
 holds attscope usr/bin/attscope usr/share/man/man1/attscope-train.1 usr/share/bash-completion/completions/attscope
 depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*'
 depends libattscope-dev libattscope0.2 libdnnl-dev
+depends libattscope-lab0.2 libc6 libjansson4
+depends libattscope-lab-dev libattscope-dev libjansson-dev
 depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
-! find libattscope0.2 attscope -name '*.h' -o -name '*.a' | grep . || fail 'a package for running holds what is for building'
+# What calls private functions of another package, or needs the library beside its headers, is of the same build.
+version=$(dpkg-deb -f libattscope0.2_*.deb Version)
+for pair in 'libattscope-lab0.2 libattscope0.2' 'libattscope-dev libattscope0.2' 'libattscope-lab-dev libattscope-lab0.2'; do
+    dpkg-deb -f "${pair% *}"_*.deb Depends | grep -qF "${pair#* } (= $version)" ||
+        fail "${pair% *} takes any version of ${pair#* }"
+done
+[ "$(find . -maxdepth 1 -name '*.deb' | wc -l)" -eq 5 ] || fail "packages: $(ls ./*.deb)"
+# No file lies in two packages.
+for package in libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope; do
+    (cd $package && find . ! -type d)
+done | sort | uniq -d >twice
+[ ! -s twice ] || fail "in two packages: $(cat twice)"
+! find libattscope0.2 libattscope-lab0.2 attscope -name '*.h' -o -name '*.a' | grep . || fail 'a package for running holds what is for building'
 attscope/usr/bin/attscope --version >/dev/null || fail 'the packaged command does not run'
 exit $((failures > 0))

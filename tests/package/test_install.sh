@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installed into a prefix of its own and moved, the package serves programs in C and C++ through pkg-config and CMake,
+# Installed into a prefix of its own and moved, both libraries serve programs in C and C++ through pkg-config and CMake,
 # shared and static.
 set -u
 work=$(mktemp -d)
@@ -24,7 +24,7 @@ export LD_LIBRARY_PATH=$library
     fail 'pkg-config and the command say different versions'
 "$prefix/bin/attscope" models 'deit_tiny*' >"$work/models" || fail 'the installed command does not run'
 
-# build_and_run NAME COMMAND...: the program is made by COMMAND -o and its graph.c must do what the example does.
+# build_and_run NAME COMMAND...: the program is made by COMMAND -o and must print 1.386, as the example graph.c does.
 build_and_run() {
     local name=$1
     shift
@@ -32,19 +32,64 @@ build_and_run() {
     "$work/$name" >"$work/out" || fail "$name does not run"
     grep -q 1.386 "$work/out" || { fail "$name says something else"; cat "$work/out"; }
 }
-needs_library() { readelf -d "$work/$1" | grep -q 'NEEDED.*libattscope\.so\.0\.[0-9]'; }
+needs_library() { # PROGRAM NAME
+    readelf -d "$work/$1" | grep -q "NEEDED.*$2\.so\.0\.[0-9]"
+}
 
 read -ra shared < <(pkg-config --cflags --libs attscope)
 read -ra flags < <(pkg-config --cflags attscope)
 read -ra private < <(pkg-config --static --libs attscope)
 build_and_run shared cc "$examples/graph.c" "${shared[@]}" -lm
-needs_library shared || fail 'the shared program does not ask for libattscope.so.0.x'
+needs_library shared libattscope || fail 'the shared program does not ask for libattscope.so.0.x'
 
 # A folder without the shared library: -lattscope can only be the static one.
 mkdir "$work/archive"
-cp "$library/libattscope.a" "$work/archive"
+cp "$library"/libattscope*.a "$work/archive"
 build_and_run static cc "$examples/graph.c" "${flags[@]}" "-L$work/archive" "${private[@]/-L*/-L$work/archive}"
-! needs_library static || fail 'the static program asks for libattscope.so.0.x'
+! needs_library static libattscope || fail 'the static program asks for libattscope.so.0.x'
+
+# The second library, which also passes on the first.
+cat >"$work/lab.c" <<'TEXT'
+#include <attscope/attscope.h>
+#include <attscope/lab.h>
+#include <stdio.h>
+int main(void)
+{
+    const double x[] = {1, 2, 3}, y[] = {10, 20, 30};
+    att_correlation correlation;
+    att_json_writer *writer = NULL;
+    const char *text = NULL;
+    size_t length = 0;
+    att_context *context = NULL;
+    att_status status = att_context_create(NULL, &context);
+    if (status == ATT_OK)
+        status = att_correlate(context, x, y, 3, 1, &correlation);
+    if (status == ATT_OK)
+        status = att_json_writer_create(context, false, &writer);
+    if (status == ATT_OK) {
+        att_json_number(writer, correlation.kendall.value + 0.386);
+        status = att_json_writer_finish(writer, &text, &length);
+    }
+    if (status == ATT_OK)
+        puts(text);
+    att_json_writer_destroy(&writer);
+    att_context_destroy(&context);
+    return status != ATT_OK;
+}
+TEXT
+read -ra lab_shared < <(pkg-config --cflags --libs attscope-lab)
+read -ra lab_private < <(pkg-config --static --libs attscope-lab)
+build_and_run lab cc "$work/lab.c" "${lab_shared[@]}"
+needs_library lab libattscope-lab || fail 'the shared program does not ask for libattscope-lab.so.0.x'
+build_and_run lab_static cc "$work/lab.c" "${flags[@]}" "-L$work/archive" "${lab_private[@]/-L*/-L$work/archive}"
+! needs_library lab_static 'libattscope[^ ]*' || fail 'the static program asks for libattscope-lab.so.0.x'
+# It finds the first beside itself, without LD_LIBRARY_PATH.
+env -u LD_LIBRARY_PATH ldd "$library/libattscope-lab.so" | grep -q "libattscope.so.0.* => .*$work" ||
+    fail 'the second library does not find the first'
+# Private functions are of this very version, so that libraries of two builds do not meet.
+version=$(pkg-config --modversion attscope)
+readelf -W --version-info "$library/libattscope-lab.so" | grep -q "ATTSCOPE_PRIVATE_$version" ||
+    fail 'the second library takes private functions of any version'
 
 cat >"$work/version.cpp" <<'TEXT'
 #include <attscope/attscope.h>
@@ -74,11 +119,15 @@ mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<TEXT
 cmake_minimum_required(VERSION 3.22)
 project(user LANGUAGES $languages)
-find_package(attscope 0.2 REQUIRED COMPONENTS static)
+find_package(attscope 0.2 REQUIRED COMPONENTS lab static)
 add_executable(by_shared $examples/graph.c)
 target_link_libraries(by_shared PRIVATE attscope::attscope m)
 add_executable(by_static $examples/graph.c)
 target_link_libraries(by_static PRIVATE attscope::static m)
+add_executable(lab_by_shared $work/lab.c)
+target_link_libraries(lab_by_shared PRIVATE attscope::lab)
+add_executable(lab_by_static $work/lab.c)
+target_link_libraries(lab_by_static PRIVATE attscope::lab_static)
 if(CMAKE_CXX_COMPILER)
   add_executable(by_cpp $work/version.cpp)
   target_link_libraries(by_cpp PRIVATE attscope::attscope)
@@ -86,7 +135,7 @@ endif()
 TEXT
 if cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
     cmake --build "$work/project/build" >>"$work/log" 2>&1; then
-    for name in by_shared by_static by_cpp; do
+    for name in by_shared by_static lab_by_shared lab_by_static by_cpp; do
         [ -e "$work/project/build/$name" ] || continue
         "$work/project/build/$name" | grep -q 1.386 || fail "$name says something else"
     done
@@ -96,10 +145,19 @@ else
 fi
 
 # Without the component nothing but attscope itself is looked for.
-sed -i 's/ COMPONENTS static//; /by_static/d' "$work/project/CMakeLists.txt"
+sed -i 's/ COMPONENTS lab static//; /by_static/d; /lab_by/d' "$work/project/CMakeLists.txt"
 cmake -S "$work/project" -B "$work/project/bare" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 || {
     fail 'find_package(attscope) needs more than attscope'
     cat "$work/log"
 }
 ! grep -qi 'dnnl\|jansson\|opencl' "$work/log" || fail 'find_package(attscope) looks for the parts of the static library'
+
+# Without the files of the second library, its component is missed in a sentence.
+sed -i 's/ REQUIRED/ REQUIRED COMPONENTS lab/' "$work/project/CMakeLists.txt"
+rm "$library"/cmake/attscope/attscope-lab*
+! cmake -S "$work/project" -B "$work/project/missing" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
+    grep -q 'libattscope-lab, is not' "$work/log" || {
+    fail 'find_package(attscope COMPONENTS lab) does not say that the second library is not installed'
+    cat "$work/log"
+}
 exit $((failures > 0))

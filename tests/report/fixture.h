@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <attscope/attscope.h>
+#include <attscope/lab.h>
 
 enum {
     FIXTURE_SIDE = 8,

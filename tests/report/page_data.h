@@ -2,7 +2,7 @@
 #ifndef TESTS_REPORT_PAGE_DATA_H
 #define TESTS_REPORT_PAGE_DATA_H
 
-#include <attscope/report.h>
+#include <attscope/lab/report.h>
 
 #include "io/json.h"
 #include "io/scratch.h"

@@ -1,5 +1,5 @@
 /* Rank correlations against scipy 1.17 (kendalltau, spearmanr; p by all permutations with these as statistic). */
-#include <attscope/correlation.h>
+#include <attscope/lab/correlation.h>
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Runs taken together: means and deviations over seeds, where a run stands, a sweep's folder on a page. */
-#include <attscope/report.h>
-#include <attscope/sweep.h>
+#include <attscope/lab/report.h>
+#include <attscope/lab/sweep.h>
 
 #include <math.h>
 

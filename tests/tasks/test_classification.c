@@ -15,6 +15,7 @@
 #include "data/pictures.h"
 #include "graph/graph.h"
 #include "io/golden.h"
+#include "io/json.h"
 #include "tasks/caption.h"
 #include "tasks/list.h"
 

@@ -5,8 +5,8 @@ check=$(cd "$(dirname "$0")/../../tools" && pwd)/check-layers
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
-mkdir -p "$tree/cmake" "$tree/src/core" "$tree/src/train" "$tree/src/report" "$tree/src/tasks" "$tree/src/left" "$tree/src/right/inner/tier" "$tree/cli" "$tree/examples" \
-    "$tree/include/attscope"
+mkdir -p "$tree/cmake" "$tree/src/core" "$tree/src/page" "$tree/src/train" "$tree/src/report" "$tree/src/tasks" "$tree/src/left" "$tree/src/right/inner/tier" "$tree/cli" "$tree/examples" \
+    "$tree/include/attscope/lab"
 cat >"$tree/cmake/folders.cmake" <<'CMAKE'
 att_folder(core)
 att_folder(left USES att_core Some::library)
@@ -15,9 +15,10 @@ att_folder(train)
 att_folder(report)
 att_folder(right/inner USES
            att_core)
+att_folder(page LAB USES att_core)
 att_folder(top FILES src/top.c USES att_left att_right_inner)
 CMAKE
-touch "$tree/src/core/a.h" "$tree/src/left/b.h" "$tree/src/right/inner/c.h" "$tree/include/attscope/api.h"
+touch "$tree/src/core/a.h" "$tree/src/left/b.h" "$tree/src/right/inner/c.h"
 clean() {
     printf '#include <stdio.h>\n#include "core/a.h"\n' >"$tree/src/left/b.c"
     printf '#include <attscope/api.h>\n#include "core/a.h"\n#include "right/inner/c.h"\n' \
@@ -26,6 +27,11 @@ clean() {
     printf '#include <attscope/api.h>\n#include "shared.h"\n' >"$tree/cli/main.c"
     touch "$tree/cli/shared.h"
     printf '#include <attscope/api.h>\n' >"$tree/examples/one.c"
+    printf '#include <attscope/lab/names.h>\n' >"$tree/src/core/names.h"
+    printf '#include <attscope/lab.h>\n#include <attscope/lab/page.h>\n' >"$tree/src/page/p.c"
+    printf '#include <attscope/lab/page.h>\n' >"$tree/include/attscope/lab.h"
+    printf '#include <attscope/api.h>\n' >"$tree/include/attscope/lab/page.h"
+    : >"$tree/include/attscope/api.h"
     printf '/* reads "logits" */\nchar *x = "images", *y = "logit";\n' >"$tree/src/train/t.c"
     printf 'char *x = "logits", *y = "top1";\n' >"$tree/src/tasks/t.c"
     printf 'char *x = "logits";\n' >"$tree/cli/task_t.c"
@@ -52,6 +58,12 @@ printf '#include "right/inner/c.h"\n' >>"$tree/src/left/b.c"
 refuses 'src/left/b.c: left must not use right_inner'
 printf '#include "left/b.h"\n' >>"$tree/src/right/inner/tier/c.c"
 refuses 'src/right/inner/tier/c.c: right_inner must not use left'
+printf '#include <attscope/lab/page.h>\n' >"$tree/src/core/a.c"
+refuses 'src/core/a.c: core is not LAB and must not include <attscope/lab/page.h>'
+printf '#include <attscope/lab.h>\n' >"$tree/src/core/a.c"
+refuses 'src/core/a.c: core is not LAB and must not include <attscope/lab.h>'
+printf '#include <attscope/lab/page.h>\n' >"$tree/include/attscope/api.h"
+refuses 'include/attscope/api.h: includes <attscope/lab/page.h>, which is of the second library'
 printf '#include "../left/b.h"\n' >"$tree/src/core/a.c"
 refuses 'src/core/a.c: includes "../left/b.h"'
 printf '#include "b.h"\n' >>"$tree/src/left/b.c"
@@ -70,3 +82,5 @@ for literal in '"logits"' '"target"' '"image"' '"top"' '"probability"' '"top1"' 
 done
 printf 'char *z = "image";\n' >>"$tree/cli/main.c"
 refuses 'cli/main.c: names "image"'
+sed -i '/(top /s/USES/USES att_page/' "$tree/cmake/folders.cmake"
+refuses 'top uses page, which is LAB'

@@ -55,9 +55,32 @@ object user <<'C'
 int att_open(void);
 int main(void) { return att_open(); }
 C
-accepts public library.so user.o
+accepts public library.so -- user.o
 object intruder <<'C'
 int att_inner(void);
 int main(void) { return att_inner(); }
 C
-refuses 'not exported by .*: att_inner' public library.so intruder.o
+refuses 'not public in .*: att_inner' public library.so -- intruder.o
+
+object between <<'C'
+__attribute__((visibility("default"))) int att_inner(void) { return 1; }
+C
+cat >versions <<'MAP'
+ATTSCOPE_0.2 { global: att_*; local: *; };
+ATTSCOPE_PRIVATE_0.2.0 { global: att_inner; };
+MAP
+"$compiler" -shared -o first.so between.o -Wl,--version-script=versions
+object asking <<'C'
+int att_inner(void);
+__attribute__((visibility("default"))) int att_second(void) { return att_inner(); }
+C
+"$compiler" -shared -o second.so asking.o first.so
+object second_user <<'C'
+int att_open(void), att_second(void);
+int main(void) { return att_open() + att_second(); }
+C
+accepts exports first.so
+accepts public library.so first.so second.so -- second_user.o
+refuses 'not public in .*: att_inner' public library.so first.so second.so -- intruder.o
+accepts private first.so second.so
+refuses 'private in first.so, but library.so does not need it .*: att_inner' private first.so library.so

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "core/names.h"
+
 static att_train_options training_in(const fixture *f, char output[160])
 {
     att_train_options options = small_training();

@@ -10,6 +10,8 @@
 
 #include <attscope/tensor.h>
 
+#include "core/export.h"
+
 /* to [rows, columns] = a [rows, inner] b [inner, columns] (+ bias [columns]), summed in f32. Bf16 needs a context that
  * has it. */
 typedef struct att_product_spec {
@@ -26,22 +28,22 @@ typedef struct att_product att_product;
 
 /* On success *product is the caller's, to be freed with att_product_destroy(); it may then be run by several threads at
  * a time. Errors: ERR_MEMORY, ERR_INTERNAL with oneDNN's reason. */
-att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product);
+ATT_FOR_LAB att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product);
 /* NULL is allowed. */
-void att_product_destroy(att_context *context, att_product *product);
+ATT_FOR_LAB void att_product_destroy(att_context *context, att_product *product);
 
 /* Bytes that each running thread brings, aligned to 64. */
-size_t att_product_scratch_bytes(const att_product *product);
+ATT_FOR_LAB size_t att_product_scratch_bytes(const att_product *product);
 /* Bytes of packed b, with what packing itself needs behind it. */
-size_t att_product_packed_bytes(const att_product *product);
+ATT_FOR_LAB size_t att_product_packed_bytes(const att_product *product);
 /* Equal keys mean equal layouts of packed b. */
-uint64_t att_product_packed_key(const att_product *product);
+ATT_FOR_LAB uint64_t att_product_packed_key(const att_product *product);
 /* oneDNN's name for what it chose: "brg:avx512_core". */
 const char *att_product_implementation(const att_product *product);
 
-att_status att_product_pack(const att_product *product, const float *b, void *packed);
+ATT_FOR_LAB att_status att_product_pack(const att_product *product, const float *b, void *packed);
 /* b: packed where the product was made so. bias: NULL without one. */
-att_status att_product_run(const att_product *product, const void *a, const void *b, const float *bias, void *to,
-                           void *scratch);
+ATT_FOR_LAB att_status att_product_run(const att_product *product, const void *a, const void *b, const float *bias,
+                                       void *to, void *scratch);
 
 #endif

@@ -1,6 +1,7 @@
-/* attscope/names.h - what a mistyped name was meant to be, and what the classes of well-known data sets are called. */
-#ifndef ATTSCOPE_NAMES_H
-#define ATTSCOPE_NAMES_H
+/* attscope/lab/names.h - what a mistyped name was meant to be, and what the classes of well-known data sets are called.
+ */
+#ifndef ATTSCOPE_LAB_NAMES_H
+#define ATTSCOPE_LAB_NAMES_H
 
 #include <attscope/context.h>
 

@@ -1,4 +1,4 @@
-/* attscope/sweep.h - runs of one recipe over seeds and settings, taken together.
+/* attscope/lab/sweep.h - runs of one recipe over seeds and settings, taken together.
  *
  * A run is a folder as attscope/store.h has it: a training with metrics.jsonl and what was measured of its checkpoint,
  * measure.jsonl. Runs of one setting differ in their seed only. A sweep's own folder holds its runs' and
@@ -8,13 +8,13 @@
  *                correlations of other figures than the default were asked; settings and correlations as
  *                att_sweep_write_json() writes them; what it was started with
  */
-#ifndef ATTSCOPE_SWEEP_H
-#define ATTSCOPE_SWEEP_H
+#ifndef ATTSCOPE_LAB_SWEEP_H
+#define ATTSCOPE_LAB_SWEEP_H
 
-#include <attscope/correlation.h>
 #include <attscope/data.h>
 #include <attscope/event.h>
-#include <attscope/json.h>
+#include <attscope/lab/correlation.h>
+#include <attscope/lab/json.h>
 #include <attscope/task.h>
 
 #ifdef __cplusplus

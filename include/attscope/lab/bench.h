@@ -1,4 +1,4 @@
-/* attscope/bench.h - how fast networks and attention run here, beside what the machine's matrix products and memory
+/* attscope/lab/bench.h - how fast networks and attention run here, beside what the machine's matrix products and memory
  * reach.
  *
  *   images/s          median over the repeats
@@ -14,8 +14,8 @@
  *   floor             no less than operations / GEMM rate, and no less than bytes / memory rate. What stays in a cache
  *                     can be faster than the second
  */
-#ifndef ATTSCOPE_BENCH_H
-#define ATTSCOPE_BENCH_H
+#ifndef ATTSCOPE_LAB_BENCH_H
+#define ATTSCOPE_LAB_BENCH_H
 
 #include <attscope/data.h>
 #include <attscope/models.h>

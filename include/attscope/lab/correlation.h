@@ -1,6 +1,6 @@
-/* attscope/correlation.h - whether two figures of some runs rise together: rank correlations of few pairs. */
-#ifndef ATTSCOPE_CORRELATION_H
-#define ATTSCOPE_CORRELATION_H
+/* attscope/lab/correlation.h - whether two figures of some runs rise together: rank correlations of few pairs. */
+#ifndef ATTSCOPE_LAB_CORRELATION_H
+#define ATTSCOPE_LAB_CORRELATION_H
 
 #include <attscope/context.h>
 

@@ -1,4 +1,4 @@
-/* attscope/report.h - one page of HTML that shows runs: training, measured figures, attention maps.
+/* attscope/lab/report.h - one page of HTML that shows runs: training, measured figures, attention maps.
  *
  * The page is one file that asks nothing of a network: styles, scripts and data lie in it. What it shows of a run comes
  * from the run's folder, each file where it is there:
@@ -15,8 +15,8 @@
  * Figures of a query (entropy, masses, the largest weight) are those that maps.safetensors has. The weights themselves
  * only colour the maps; the page keeps 8 bits of them.
  */
-#ifndef ATTSCOPE_REPORT_H
-#define ATTSCOPE_REPORT_H
+#ifndef ATTSCOPE_LAB_REPORT_H
+#define ATTSCOPE_LAB_REPORT_H
 
 #include <attscope/context.h>
 
@@ -42,8 +42,8 @@ typedef struct att_report_result {
 } att_report_result;
 
 /* Writes the page of the runs in `folders`, in that order, in place of any file at `path`: whole or not at all. A
- * folder with a sweep.json (attscope/sweep.h) stands for those of its runs that are measured; folders, and runs, are 1
- * to ATT_REPORT_MAX_RUNS. options: NULL means the defaults. result: filled after success; may be NULL. Errors:
+ * folder with a sweep.json (attscope/lab/sweep.h) stands for those of its runs that are measured; folders, and runs,
+ * are 1 to ATT_REPORT_MAX_RUNS. options: NULL means the defaults. result: filled after success; may be NULL. Errors:
  * ERR_NOT_FOUND where a folder is missing; ERR_FORMAT where it holds neither metrics.jsonl nor measure.jsonl, or one of
  * its files is damaged (which, the line and what was expected; a last line that was cut short is left out, with a
  * warning); ERR_ARGUMENT (count); ERR_UNSUPPORTED in a library that was built without the page (-DATT_REPORT=OFF);

@@ -1,10 +1,10 @@
-/* attscope/json.h - writing JSON: results for --json, records of a log.
+/* attscope/lab/json.h - writing JSON: results for --json, records of a log.
  *
  * Calls are sticky: a wrong order (a value without its key, an end without its begin) or lack of memory is reported
  * once, by att_json_writer_finish().
  */
-#ifndef ATTSCOPE_JSON_H
-#define ATTSCOPE_JSON_H
+#ifndef ATTSCOPE_LAB_JSON_H
+#define ATTSCOPE_LAB_JSON_H
 
 #include <attscope/context.h>
 

@@ -1,11 +1,11 @@
-/* attscope/yaml.h - flat YAML files of options, as timm's args.yaml: `key: value`, or `key:` with a list of values.
+/* attscope/lab/yaml.h - flat YAML files of options, as timm's args.yaml: `key: value`, or `key:` with a list of values.
  *
  * A mapping as a value gives one entry for each of its keys, called "model_kwargs.img_size". Mappings in such mappings,
  * lists in lists, anchors, aliases, tags and second documents are refused, as is a key given twice.
  * "batch_size" and "batch-size" are the same key, and given back as the file has it.
  */
-#ifndef ATTSCOPE_YAML_H
-#define ATTSCOPE_YAML_H
+#ifndef ATTSCOPE_LAB_YAML_H
+#define ATTSCOPE_LAB_YAML_H
 
 #include <attscope/context.h>
 

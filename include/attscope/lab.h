@@ -1,0 +1,15 @@
+/* attscope/lab.h - everything that libattscope-lab adds to libattscope, for experiments: the folders of
+ * runs, sweeps, rank correlations, reports, benchmarks, and reading and writing the files around them. */
+#ifndef ATTSCOPE_LAB_H
+#define ATTSCOPE_LAB_H
+
+#include <attscope/lab/bench.h>
+#include <attscope/lab/correlation.h>
+#include <attscope/lab/json.h>
+#include <attscope/lab/names.h>
+#include <attscope/lab/report.h>
+#include <attscope/lab/runs.h>
+#include <attscope/lab/sweep.h>
+#include <attscope/lab/yaml.h>
+
+#endif
