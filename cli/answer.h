@@ -7,7 +7,7 @@
 typedef struct cli_answer {
     int most;           /* as in att_answer_options */
     bool outputs;       /* as in att_answer_options */
-    const char *labels; /* as cli_labels_choose() takes it */
+    const char *labels; /* as cli_classes_name() takes it */
 } cli_answer;
 
 /* The flags of one task, in cli/task_<name>.c. */

@@ -8,10 +8,8 @@
 #include <attscope/lab/runs.h>
 
 #include "choose.h"
-#include "digest.h"
 #include "evaluation.h"
 #include "figures.h"
-#include "labels.h"
 #include "paths.h"
 #include "stop.h"
 
@@ -38,17 +36,16 @@ typedef struct job {
     cli_loaded loaded;
     att_dataset *dataset;
     cli_choice chosen; /* images with maps, where they are named */
-    cli_labels labels; /* names of the classes, for maps */
     att_measure *measure;
     att_checkpoint_info stood; /* where the checkpoint's training stood */
     char checkpoint[CLI_PATH]; /* where that was named by its folder */
     char folder[CLI_PATH];     /* for what is found; "": it is printed only */
     bool folder_is_new;
-    att_sink records;          /* open where there is a folder */
-    char with[CLI_PATH];       /* the instruments at work */
-    char weights[CLI_DIGEST];  /* what is measured, */
-    char contents[CLI_DIGEST]; /* and on which images */
-    int64_t images;            /* that were measured */
+    att_sink records;                    /* open where there is a folder */
+    char with[CLI_PATH];                 /* the instruments at work */
+    char weights[ATT_WEIGHTS_DIGEST];    /* what is measured, */
+    char contents[ATT_DATASET_CONTENTS]; /* and on which images */
+    int64_t images;                      /* that were measured */
     struct timespec begun;
 } job;
 
@@ -340,12 +337,10 @@ static bool goes_on(void *user, const att_progress *progress)
 static int write_maps(const job *j)
 {
     const settings *s = j->settings;
-    const cli_labels *labels = &j->labels;
     char path[CLI_PATH];
     att_maps_options options = att_maps_options_defaults();
-    options.class_names = labels->count > 0 ? (const char *const *)labels->names : NULL;
-    options.class_count = labels->count;
-    options.unlabelled = !cli_classes_fit(cli_identity_classes(j->loaded.identity), j->dataset);
+    options.class_names = att_network_class_names(j->loaded.network, &options.class_count);
+    options.unlabelled = !att_dataset_fits_classes(j->dataset, cli_identity_classes(j->loaded.identity));
     options.nodes = s->instruments.nodes;
     options.images = j->chosen.images;
     options.count = j->chosen.images ? j->chosen.count : s->instruments.maps;
@@ -491,16 +486,16 @@ static int settle_instruments(job *j)
         return cli_usage("maps show attention between tokens, and %s has none", j->loaded.identity->name);
     bool all = takes_all(i->with);
     snprintf(j->with, sizeof j->with, "%s", i->with);
-    if (all && cli_classes_fit(cli_identity_classes(j->loaded.identity), j->dataset))
+    if (all && att_dataset_fits_classes(j->dataset, cli_identity_classes(j->loaded.identity)))
         j->settings->on.data.unlabelled = false;
     else if (all)
         leave_out_unlabelled(j);
     char reason[96];
     const char *wanted_by = labels_wanted_by(i->with);
     snprintf(reason, sizeof reason, "%s cannot be told", wanted_by ? wanted_by : "");
-    int code = all || !wanted_by ? CLI_OK : cli_classes_need(&j->loaded, reason);
+    int code = all || !wanted_by ? CLI_OK : cli_check(j->cli, att_network_need_head(j->loaded.network, reason));
     if (code == CLI_OK && !j->settings->on.data.unlabelled)
-        code = cli_classes_compare(j->cli, &j->loaded, j->dataset, !all);
+        code = cli_check(j->cli, att_network_compare_classes(j->loaded.network, j->dataset, !all));
     if (code == CLI_OK)
         code = cli_instruments_result(j->cli, att_network_watch(j->loaded.network, j->with, i->nodes, &j->measure));
     return code == CLI_OK ? cli_check(j->cli, att_measure_keep_samples(j->measure, i->samples)) : code;
@@ -512,7 +507,7 @@ static int choose_labels(job *j)
     const char *said = j->settings->instruments.labels;
     if (!said && !wants_maps(j->settings))
         return CLI_OK;
-    return cli_labels_choose(j->cli, said, j->loaded.file, cli_identity_classes(j->loaded.identity), &j->labels);
+    return cli_classes_name(j->cli, j->loaded.network, said);
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -530,8 +525,9 @@ static int measure(job *j)
     if (code != CLI_OK)
         return code;
     j->images = e.count;
-    cli_images_digest(j->cli, j->dataset, j->contents);
-    code = cli_check(j->cli, cli_weights_digest(att_network_weights(j->loaded.network), j->weights));
+    code = cli_check(j->cli, att_dataset_contents(j->dataset, j->cli->context, j->contents));
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_weights_digest(att_network_weights(j->loaded.network), j->weights));
     return code == CLI_OK ? write_everything(j, &e) : code;
 }
 
@@ -596,7 +592,6 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = measure(&j);
     close_records(&j);
     cli_choice_free(&j.chosen);
-    cli_labels_free(&j.labels);
     att_measure_destroy(&j.measure);
     att_dataset_close(&j.dataset);
     cli_unload(&j.loaded);

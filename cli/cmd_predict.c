@@ -5,7 +5,6 @@
 
 #include "answer.h"
 #include "flags.h"
-#include "labels.h"
 #include "metrics.h"
 #include "network.h"
 #include "stop.h"
@@ -36,8 +35,6 @@ typedef struct job {
     cli_app *cli;
     const settings *settings;
     att_network *network;
-    const char *task; /* of the network */
-    cli_labels labels;
     att_answer_options shown;
     att_json_writer *writer; /* NULL: no JSON */
     int channels;            /* of the network's images */
@@ -53,17 +50,16 @@ static void print_line(void *user, const char *text)
 
 static att_status show_answer(const job *j, const char *path, const att_batch *answer)
 {
-    att_context *context = j->cli->context;
     att_status status = ATT_OK;
     if (cli_prints(j->settings->output.json)) {
         cli_print("%s\n", path);
-        status = att_task_describe(context, j->task, answer, &j->shown, print_line, NULL);
+        status = att_network_describe(j->network, answer, &j->shown, print_line, NULL);
     }
     if (!j->writer || status != ATT_OK)
         return status;
     att_json_begin_object(j->writer);
     cli_json_text(j->writer, ATT_ANSWER_IMAGE, path);
-    status = att_task_write(context, j->task, answer, &j->shown, j->writer);
+    status = att_network_write(j->network, answer, &j->shown, j->writer);
     att_json_end_object(j->writer);
     return status;
 }
@@ -119,7 +115,7 @@ static void say_colours_of_file(job *j, const char *path)
 {
     att_image image;
     if (!j->compared && j->channels == 1 && att_image_read(j->cli->context, path, 3, NULL, &image) == ATT_OK) {
-        if (!cli_image_is_grey(&image))
+        if (!att_image_is_grey(&image))
             cli_note(j->cli, "%s", cli_colours_left_out);
         att_image_free(j->cli->context, &image);
     }
@@ -191,13 +187,8 @@ static int prepare(job *j, const cli_loaded *loaded)
     const settings *s = j->settings;
     j->network = loaded->network;
     j->channels = loaded->identity->preprocess.in_chans;
-    int code =
-        cli_labels_choose(j->cli, s->answer.labels, loaded->file, cli_identity_classes(loaded->identity), &j->labels);
-    j->task = att_model_task(loaded->model).name;
-    j->shown = (att_answer_options){.labels = (const char *const *)j->labels.names,
-                                    .label_count = j->labels.count,
-                                    .most = s->answer.most,
-                                    .outputs = s->answer.outputs};
+    int code = cli_classes_name(j->cli, loaded->network, s->answer.labels);
+    j->shown = (att_answer_options){.most = s->answer.most, .outputs = s->answer.outputs};
     if (code == CLI_OK && s->output.json)
         code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
     return code;
@@ -215,7 +206,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_load(cli, operands[0], &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema},
                         &loaded);
     if (code == CLI_OK)
-        code = cli_classes_need(&loaded, "it predicts nothing");
+        code = cli_check(cli, att_network_need_head(loaded.network, "it predicts nothing"));
     if (code == CLI_OK)
         code = prepare(&j, &loaded);
     if (j.writer)
@@ -232,7 +223,6 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     else if (code == CLI_OK && j.missed > 0)
         code = CLI_FAILURE;
     att_json_writer_destroy(&j.writer);
-    cli_labels_free(&j.labels);
     cli_unload(&loaded);
     return code;
 }

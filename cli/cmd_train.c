@@ -33,7 +33,7 @@ typedef struct job {
 static int check_classes(const job *j, const char *path, const att_dataset_options *eval)
 {
     bool by_folders = att_dataset_numbering(j->eval) == ATT_NUMBERED_BY_FOLDERS;
-    const char *unknown = by_folders ? cli_class_unknown(j->eval, eval) : NULL;
+    const char *unknown = by_folders ? att_dataset_unknown_class(j->eval, eval->trained, eval->trained_count) : NULL;
     if (!unknown)
         return CLI_OK;
     return cli_failure("%s, %s: class \"%s\" is none of those in %s, which are trained", path,

@@ -140,11 +140,11 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &loaded);
     if (code == CLI_OK)
-        code = cli_classes_need(&loaded, "it cannot be evaluated");
+        code = cli_check(cli, att_network_need_head(loaded.network, "it cannot be evaluated"));
     if (code == CLI_OK)
         code = cli_evaluation_open(cli, &s->on, &loaded, &dataset);
     if (code == CLI_OK)
-        code = cli_classes_compare(cli, &loaded, dataset, true);
+        code = cli_check(cli, att_network_compare_classes(loaded.network, dataset, true));
     if (code == CLI_OK)
         code = validate(cli, s, &loaded, dataset);
     att_dataset_close(&dataset);

@@ -33,17 +33,6 @@ int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded 
  * classes, and with data.more the images of all paths. *dataset is NULL before, and the caller's as above. */
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset);
 
-/* Whether the images' classes can be those of a network with so many: as many, or numbered by more than their sorted
- * names, and none beyond. */
-bool cli_classes_fit(int network, const att_dataset *dataset);
-
-/* The failure where they are not as many, and nothing gives them their numbers but sorted names. CLI_OK or a code. */
-int cli_classes_check(int network, const att_dataset *dataset);
-
-/* Says where network and data differ in their number of classes, or the names of these. refuses: cli_classes_check().
- * CLI_OK or a code. */
-int cli_classes_compare(cli_app *cli, const cli_loaded *loaded, const att_dataset *dataset, bool refuses);
-
 /* Every image once; `measure`, which may be NULL, observes them. Says how fast it was, and why there is no result.
  * CLI_OK or a code. */
 int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const att_dataset *dataset,

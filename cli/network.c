@@ -179,16 +179,6 @@ void cli_identity_say(cli_app *cli, const att_identity *identity, const att_prep
              name_changes(own, taken, changes, sizeof changes));
 }
 
-int cli_classes_need(const cli_loaded *loaded, const char *what)
-{
-    if (att_model_classes(loaded->model) > 0)
-        return CLI_OK;
-    return cli_failure(
-        "%s: the network has no head: %s (attscope train --initial-checkpoint gives it "
-        "a head)",
-        att_tensors_path(loaded->file), what);
-}
-
 int cli_model_check(cli_app *cli, const char *name)
 {
     att_network_name found;
@@ -305,102 +295,41 @@ void cli_unload(cli_loaded *loaded)
     att_network_close(&loaded->network);
 }
 
+int cli_classes_name(cli_app *cli, att_network *network, const char *labels)
+{
+    const char *known = att_network_known_classes(network);
+    if (labels)
+        return cli_check(cli, att_network_name_classes(network, labels));
+    if (known)
+        cli_note(cli, "the class names are those of %s; --labels NAME gives others", known);
+    return CLI_OK;
+}
+
 /* --- images --------------------------------------------------------------------------------------------------------
  */
 
 const char cli_colours_left_out[] = "the images have colours, which are left out: the network takes grey ones";
 
-bool cli_image_is_grey(const att_image *image)
-{
-    for (int64_t i = 0; i < (int64_t)image->width * image->height; i++) {
-        const uint8_t *p = image->pixels + 3 * i;
-        if (p[0] != p[1] || p[1] != p[2])
-            return false;
-    }
-    return true;
-}
-
-cli_colours cli_colours_of(cli_app *cli, const att_dataset *dataset)
-{
-    enum { LOOKED_AT = 8 };
-    cli_colours found = CLI_COLOURS_UNKNOWN;
-    for (int64_t i = 0; found != CLI_COLOURS_ANY && i < att_dataset_count(dataset) && i < LOOKED_AT; i++) {
-        att_image image;
-        if (att_dataset_read(dataset, cli->context, i, 3, &image) != ATT_OK)
-            continue;
-        found = cli_image_is_grey(&image) ? CLI_COLOURS_GREY : CLI_COLOURS_ANY;
-        att_image_free(cli->context, &image);
-    }
-    return found;
-}
-
 void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels)
 {
-    if (channels == 1 && cli_colours_of(cli, dataset) == CLI_COLOURS_ANY)
+    if (channels == 1 && att_dataset_colours(dataset, cli->context) == ATT_COLOURS_ANY)
         cli_note(cli, "%s", cli_colours_left_out);
 }
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
-const char *cli_class_unknown(const att_dataset *dataset, const att_dataset_options *options)
-{
-    for (int c = 0; c < att_dataset_class_count(dataset); c++) {
-        const char *name = att_dataset_class_name(dataset, c);
-        bool found = c < options->trained_count && strcmp(options->trained[c], name) == 0;
-        for (int t = 0; !found && t < options->trained_count; t++)
-            found = strcmp(options->trained[t], name) == 0;
-        if (!found)
-            return name;
-    }
-    return NULL;
-}
-
-/* Only folders and archives of them can lack one of validation and test that other files of the format have. */
-void cli_split_say(cli_app *cli, const char *path, const char *asked, const att_dataset *dataset)
-{
-    const char *found = att_dataset_split(dataset), *format = att_dataset_format(dataset);
-    bool packed = strcmp(format, "folder") != 0 && strcmp(format, "zip") != 0 && strncmp(format, "tar", 3) != 0;
-    enum { KIND = 2 }; /* letters in which the names of a split agree: "val", "valid", "validation" */
-    if (asked && *found && !packed && strncmp(asked, found, KIND) != 0)
-        cli_warn(cli, "%s has no labelled images of the split \"%s\"; \"%s\" is taken instead", path, asked, found);
-}
-
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset)
 {
-    att_dataset_options asked = options ? *options : att_dataset_options_defaults();
-    int code = cli_file_check("--class-map", asked.class_map);
+    const char *class_map = options ? options->class_map : NULL;
+    char text[CLI_PATH + 256];
+    int code = cli_file_check("--class-map", class_map);
     if (code != CLI_OK)
         return code;
-    bool unlabelled = asked.unlabelled && !asked.class_map;
-    asked.unlabelled = false;
-    att_status status = att_dataset_open(cli->context, path, &asked, dataset);
-    if (status == ATT_ERR_FORMAT && unlabelled) {
-        asked.unlabelled = true;
-        status = att_dataset_open(cli->context, path, &asked, dataset);
-        if (status == ATT_OK) {
-            int64_t count = att_dataset_count(*dataset);
-            cli_note(cli, "%s: %lld image%s, without classes", path, (long long)count, count == 1 ? "" : "s");
-            return CLI_OK;
-        }
-    }
+    att_status status = att_dataset_open(cli->context, path, options, dataset);
     code = cli_check(cli, status);
-    if (status == ATT_ERR_MISMATCH && asked.class_map)
-        cli_note(cli, "--class-map %s says which classes there are, one a line", asked.class_map);
-    if (code != CLI_OK)
-        return code;
-    const char *found = att_dataset_split(*dataset);
-    const att_known_classes *imagenet = att_known_classes_find("imagenet-1k");
-    const char *const numbered_by[] = {[ATT_NUMBERED_BY_FOLDERS] = "the sorted folder names",
-                                       [ATT_NUMBERED_BY_TRAINING] = asked.trained == imagenet->synsets
-                                                                        ? "the synsets of imagenet-1k"
-                                                                        : "the training's names",
-                                       [ATT_NUMBERED_BY_MAP] = asked.class_map,
-                                       [ATT_NUMBERED_BY_LABELS] = "the labels"};
-    int64_t images = att_dataset_count(*dataset);
-    int classes = att_dataset_class_count(*dataset);
-    cli_note(cli, "%s%s%s: %lld image%s, %d class%s, numbered by %s", path, *found ? ", " : "", found,
-             (long long)images, images == 1 ? "" : "s", classes, classes == 1 ? "" : "es",
-             numbered_by[att_dataset_numbering(*dataset)]);
-    cli_split_say(cli, path, asked.split, *dataset);
-    return CLI_OK;
+    if (code == CLI_OK)
+        cli_note(cli, "%s", att_dataset_describe(*dataset, text, sizeof text));
+    else if (status == ATT_ERR_MISMATCH && class_map)
+        cli_note(cli, "--class-map %s says which classes there are, one a line", class_map);
+    return code;
 }

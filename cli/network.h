@@ -43,9 +43,6 @@ int cli_identity_check(cli_app *cli, const char *name, att_status status);
 int cli_identify(cli_app *cli, const att_tensors *file, const char *path, const cli_network *network,
                  att_identity *identity);
 
-/* The failure of a network without a head; `what` says what therefore cannot be done. CLI_OK or a code. */
-int cli_classes_need(const cli_loaded *loaded, const char *what);
-
 /* Says on stderr in one line which network it is, who says so, and where its images are made otherwise (`taken`). */
 void cli_identity_say(cli_app *cli, const att_identity *identity, const att_preprocess *taken);
 
@@ -65,28 +62,24 @@ typedef struct cli_load_options {
 int cli_load(cli_app *cli, const char *path, const cli_load_options *options, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
+#define CLI_LABELS_HELP                                                                                          \
+    "names of the network's classes: those of a data set (imagenet-1k, cifar10, cifar100, fashion-mnist) or of " \
+    "a file, one a line from class 0; without it the training's, or ImageNet's where the file is of its networks"
+/* Gives the network's classes the names that --labels says (NULL: not given); where these are built in although the
+ * user did not say so, a note says whose they are. CLI_OK or a code. */
+int cli_classes_name(cli_app *cli, att_network *network, const char *labels);
+
 /* Lays the flags over *preprocess. CLI_OK or a code. */
 int cli_preprocess_flags(const cli_preprocess *flags, att_preprocess *preprocess);
 /* The members mean, std, crop_pct, crop_mode and interpolation of the object that is open. */
 void cli_json_preprocess(att_json_writer *writer, const att_preprocess *preprocess);
 
-/* Of an image with three channels. */
-bool cli_image_is_grey(const att_image *image);
-extern const char cli_colours_left_out[]; /* the sentence */
-/* Of the first images of a data set; unknown where none of them can be decoded. */
-typedef enum cli_colours { CLI_COLOURS_UNKNOWN, CLI_COLOURS_GREY, CLI_COLOURS_ANY } cli_colours;
-cli_colours cli_colours_of(cli_app *cli, const att_dataset *dataset);
 /* Says that colours are left out where the network takes grey images and these are none. */
 void cli_colours_say(cli_app *cli, const att_dataset *dataset, int channels);
-
-/* The first of the data set's classes that is none of options->trained; NULL: all are. */
-const char *cli_class_unknown(const att_dataset *dataset, const att_dataset_options *options);
-
-/* Warns where the data set at `path` has another split than the one that was asked for (NULL: none was). */
-void cli_split_say(cli_app *cli, const char *path, const char *asked, const att_dataset *dataset);
+extern const char cli_colours_left_out[]; /* the sentence */
 
 /* Opens a data set and says on stderr what is in it and where its class numbers come from. options: NULL means the
- * defaults; unlabelled there: images without classes will do where it has no others. CLI_OK or a code. */
+ * defaults. CLI_OK or a code. */
 int cli_dataset_open(cli_app *cli, const char *path, const att_dataset_options *options, att_dataset **dataset);
 
 #endif

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "digest.h"
-#include "evaluation.h"
 #include "figures.h"
 #include "train_network.h"
 #include "train_settle.h"
@@ -42,8 +40,6 @@ static int try_data(cli_app *cli, const train_data *data, tried_data *tried)
         code = open_split(cli, data, data->val_split, trained, &evaluated);
     if (code == CLI_OK)
         code = open_split(cli, data, "test", trained, &tried->measured);
-    if (code == CLI_OK)
-        cli_split_say(cli, data->data_dir, "test", tried->measured);
     att_dataset_close(&evaluated);
     att_dataset_close(&trained);
     return code;
@@ -62,9 +58,9 @@ static bool same_data(const train_data *a, const train_data *b)
 }
 
 typedef struct data_digests {
-    train_data of;                     /* zero: none yet */
-    char listing[ATT_DATASET_LISTING]; /* of what is trained on */
-    char contents[CLI_DIGEST];         /* of what is measured */
+    train_data of;                       /* zero: none yet */
+    char listing[ATT_DATASET_LISTING];   /* of what is trained on */
+    char contents[ATT_DATASET_CONTENTS]; /* of what is measured */
 } data_digests;
 
 static int read_digests(cli_app *cli, const train_data *data, data_digests *digests)
@@ -79,9 +75,10 @@ static int read_digests(cli_app *cli, const train_data *data, data_digests *dige
         code = cli_check(cli, att_dataset_open(cli->context, data->data_dir, &test, &measured));
     if (code == CLI_OK) {
         att_dataset_listing(trained, digests->listing);
-        cli_images_digest(cli, measured, digests->contents);
-        digests->of = *data;
+        code = cli_check(cli, att_dataset_contents(measured, cli->context, digests->contents));
     }
+    if (code == CLI_OK)
+        digests->of = *data;
     att_dataset_close(&measured);
     att_dataset_close(&trained);
     return code;
@@ -183,10 +180,10 @@ static int check_classes(cli_app *cli, sweep_plan *plan, int first, const tried_
 {
     int network = (int)att_options_number(&plan->settings.network.options, "num_classes", tried->classes);
     unsigned scores = find_scores(list);
-    if (cli_classes_fit(network, tried->measured) || (scores == 0 && !list->takes_all))
+    if (att_dataset_fits_classes(tried->measured, network) || (scores == 0 && !list->takes_all))
         return CLI_OK;
     if (scores != 0 && asked)
-        return cli_classes_check(network, tried->measured);
+        return cli_check(cli, att_dataset_check_classes(tried->measured, cli->context, network));
     for (int k = 0; k < att_instrument_count(); k++) {
         att_instrument_info info = att_instrument_at(k);
         if (info.needs_labels && (list->takes_all || is_item(list, info.name)))

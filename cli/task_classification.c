@@ -1,6 +1,6 @@
 /* task_classification.c - flags of the task "classification". */
 #include "answer.h"
-#include "labels.h"
+#include "network.h"
 
 static const cli_option answer_options[] = {
     {"topk", .letter = 'k', .kind = CLI_INT, .value = "N", .help = "classes to name", CLI_AT(cli_answer, most),

@@ -153,7 +153,7 @@ static int check_classes(const att_model *model, const att_dataset *data)
 static void compare_images(cli_app *cli, const att_dataset *data, const att_preprocess *network)
 {
     att_image image;
-    if (network->in_chans == 3 && cli_colours_of(cli, data) == CLI_COLOURS_GREY)
+    if (network->in_chans == 3 && att_dataset_colours(data, cli->context) == ATT_COLOURS_GREY)
         cli_note(cli, "the images are grey: --in-chans 1 gives a network that takes them as they are");
     cli_colours_say(cli, data, network->in_chans);
     if (att_dataset_read(data, cli->context, 0, network->in_chans, &image) != ATT_OK)

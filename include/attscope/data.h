@@ -64,7 +64,8 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * links are followed, but not to a folder that the link lies in; folders nested more than 32 deep are left out; the log
  * counts both. Without a class map or a training's classes the class folders that hold images are numbered in timm's
  * order. A data set without split folders is taken whole, whichever split is asked for: see att_dataset_split(). "val"
- * and "test" each stand in for the other where only that one exists.
+ * and "test" each stand in for the other where only that one exists, which a folder or archive with classes warns of in
+ * the log.
  *
  * Archives: one layer of gzip is undone, and at most 100 times the file's size is unpacked, or 1 GiB where that is more
  * (ERR_FORMAT or ERR_UNSUPPORTED beyond). Images in a zip must be stored or deflated, and not encrypted
@@ -120,6 +121,28 @@ ATT_API char *att_dataset_short_name(const att_dataset *dataset, int64_t index, 
  * its own, that file's name without folders. Not the pixels. Returns `text`. */
 enum { ATT_DATASET_LISTING = 17 };
 ATT_API char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LISTING]);
+/* What the images are, as 16 hexadecimal digits, wherever they lie: the short names of all images, in any order, and
+ * the pixels of 8 of them. Classes do not count. Errors: ERR_STOPPED, ERR_MEMORY; an image that cannot be decoded is
+ * none. Image and message belong to `context`, as with att_dataset_read(). */
+enum { ATT_DATASET_CONTENTS = 17 };
+ATT_API ATT_MUST_CHECK att_status att_dataset_contents(const att_dataset *dataset, att_context *context,
+                                                       char text[ATT_DATASET_CONTENTS]);
+/* Whether the first 8 images are grey, although files may keep them in colour; unknown where none can be decoded. */
+typedef enum att_colours { ATT_COLOURS_UNKNOWN, ATT_COLOURS_GREY, ATT_COLOURS_ANY } att_colours;
+ATT_API att_colours att_dataset_colours(const att_dataset *dataset, att_context *context);
+/* Writes what was opened, for people, truncated to fit: "data, train: 96 images, 4 classes, numbered by the labels".
+ * Returns `text`. */
+ATT_API char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size);
+
+/* Whether the classes of all images can be those of a network with `classes` outputs: each has a number below that, and
+ * the data set has as many classes, or more than their sorted folder names gave them their numbers. */
+ATT_API bool att_dataset_fits_classes(const att_dataset *dataset, int classes);
+/* ERR_MISMATCH where the data set has another number of classes than the network, and sorted folder names alone gave
+ * them their numbers: an evaluation would compare different classes. The message belongs to `context`. */
+ATT_API att_status att_dataset_check_classes(const att_dataset *dataset, att_context *context, int classes);
+/* The first of the data set's classes that is none of `names`; NULL: all are. */
+ATT_API const char *att_dataset_unknown_class(const att_dataset *dataset, const char *const *names, int count);
+
 /* Reads image `index` with 1 or 3 channels. Thread-safe; image and message belong to `context`, which must be the
  * calling thread's own. Errors: as att_image_read(); ERR_ARGUMENT. */
 ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index,

@@ -41,6 +41,8 @@ ATT_API ATT_MUST_CHECK att_status att_image_decode(att_context *context, const v
 /* The same from a file, whose path every message names. Errors as above; ERR_NOT_FOUND, ERR_IO. */
 ATT_API ATT_MUST_CHECK att_status att_image_read(att_context *context, const char *path, int channels,
                                                  const att_image_limits *limits, att_image *image);
+/* Whether red, green and blue are equal in every pixel of an image with 3 channels. */
+ATT_API bool att_image_is_grey(const att_image *image);
 /* Frees the pixels and makes the image empty; empty images are allowed. context: the one it was decoded with. */
 ATT_API void att_image_free(att_context *context, att_image *image);
 

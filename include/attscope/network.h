@@ -61,9 +61,22 @@ ATT_API const att_tensors *att_network_file(const att_network *network); /* NULL
 ATT_API const att_identity *att_network_identity(const att_network *network);
 ATT_API const att_model *att_network_model(const att_network *network);
 ATT_API att_weights *att_network_weights(const att_network *network);
+ATT_API const char *att_network_backend(const att_network *network);
+ATT_API att_precision att_network_precision(const att_network *network);
+ATT_API bool att_network_is_averaged(const att_network *network); /* its weights are the file's averaged ones */
+
 /* The name of a class, by its number: of the file's training, else of the data set whose classes it is known to have
  * (att_checkpoint_known_classes()), with a synset's label behind it: "n01440764 tench". NULL: not known. */
 ATT_API const char *att_network_class_name(const att_network *network, int number);
+/* All of them, by number; NULL and *count 0 where none are known. */
+ATT_API const char *const *att_network_class_names(const att_network *network, int *count);
+/* The data set that the file is known to be of, where these names are that data set's ("imagenet-1k"); else NULL. */
+ATT_API const char *att_network_known_classes(const att_network *network);
+/* Replaces the names by those of a data set whose classes are built in (att_known_classes_find()), or else of a file,
+ * one a line from class 0. After a failure the names are what they were. Errors: ERR_ARGUMENT where `from` is no such
+ * data set, no file, and no path; ERR_MISMATCH where there are not as many names as classes; ERR_FORMAT; those of
+ * reading the file. */
+ATT_API ATT_MUST_CHECK att_status att_network_name_classes(att_network *network, const char *from);
 
 /* What the weights were trained for; differs from the identity's where test_images took other images. */
 ATT_API att_preprocess att_network_trained_preprocess(const att_network *network);
@@ -109,9 +122,23 @@ ATT_API att_status att_network_describe(const att_network *network, const att_ba
  * instruments. */
 ATT_API ATT_MUST_CHECK att_status att_network_watch(att_network *network, const char *with, const char *nodes,
                                                     att_measure **measure);
+/* Opens a data set for this network, as att_dataset_open() does, or as att_dataset_open_images() does with several
+ * paths. Classes are numbered by the names that the file's training had or, where the network is known to be of
+ * ImageNet-1k, by its synsets, unless `options` give others. options.unlabelled: images without classes will do where
+ * the path holds none with classes. The log says what was opened, and what the network makes of the images' colours.
+ * Errors: ERR_ARGUMENT (several paths with a class map), as said there. */
+ATT_API ATT_MUST_CHECK att_status att_network_open_dataset(att_network *network, const char *const *paths, int count,
+                                                           const att_dataset_options *options, att_dataset **dataset);
+/* Compares the classes of a data set with the network's; the log tells where their numbers differ, or the name of the
+ * first class that is called otherwise. refuse: ERR_MISMATCH as att_dataset_check_classes() says. */
+ATT_API att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse);
+/* ERR_UNSUPPORTED where the network has no head; `consequence` ends the sentence: "it cannot be evaluated". */
+ATT_API att_status att_network_need_head(const att_network *network, const char *consequence);
+
 /* att_evaluate() with the network's transform, and the options of the task that the file says it was trained with where
  * the call gives none. Of the options (NULL: the defaults) backend and precision are the network's own, and `measure`
- * is NULL or what the last att_network_watch() made. */
+ * is NULL or what the last att_network_watch() made. ERR_NONFINITE, with *result set, where the network answers an
+ * image with NaN or infinity. */
 ATT_API att_status att_network_evaluate(att_network *network, const att_dataset *dataset,
                                         const att_evaluate_options *options, att_evaluation *result);
 

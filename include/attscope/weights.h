@@ -54,6 +54,11 @@ ATT_API const char *att_weights_slot_name(const att_weights *weights, int slot);
 ATT_API att_status att_weights_set(att_weights *weights, int slot, int index, const void *host, int64_t count);
 ATT_API att_status att_weights_get(const att_weights *weights, int slot, int index, void *host, int64_t count);
 
+/* The bits of all parameters, without slots, as 16 hexadecimal digits: the same for the same network with the same
+ * weights. ERR_MEMORY. */
+enum { ATT_WEIGHTS_DIGEST = 17 };
+ATT_API ATT_MUST_CHECK att_status att_weights_digest(const att_weights *weights, char text[ATT_WEIGHTS_DIGEST]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -92,6 +92,22 @@ static att_status create(att_context *context, const char *path, const att_datas
     return att_fail_memory(context, strlen(path), path);
 }
 
+/* Formats with a file for each split have one of train and test only. */
+static bool has_split_folders(const att_dataset *dataset)
+{
+    return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 ||
+           strncmp(dataset->kind, "tar", strlen("tar")) == 0;
+}
+
+static void warn_of_other_split(const att_dataset *dataset, const char *asked)
+{
+    enum { KIND = 2 }; /* letters in which the names of a split agree: "val", "valid", "validation" */
+    if (asked && *dataset->split && has_split_folders(dataset) && strncmp(asked, dataset->split, KIND) != 0)
+        att_log(dataset->context, ATT_LOG_WARNING,
+                "%s has no labelled images of the split \"%s\"; \"%s\" is taken instead", dataset->path, asked,
+                dataset->split);
+}
+
 att_status att_dataset_open(att_context *context, const char *path, const att_dataset_options *options,
                             att_dataset **out)
 {
@@ -101,11 +117,13 @@ att_status att_dataset_open(att_context *context, const char *path, const att_da
         options = &defaults;
     ATT_TRY(create(context, path, options, &dataset));
     att_status status = open_format(dataset, options);
-    if (status == ATT_OK)
-        *out = dataset;
-    else
+    if (status != ATT_OK) {
         att_dataset_close(&dataset);
-    return status;
+        return status;
+    }
+    warn_of_other_split(dataset, options->split);
+    *out = dataset;
+    return ATT_OK;
 }
 
 att_status att_dataset_open_images(att_context *context, const char *const *paths, int count,

@@ -125,6 +125,16 @@ att_status att_image_read(att_context *context, const char *path, int channels, 
     return att_image_read_needed(context, path, channels, limits, NULL, image);
 }
 
+bool att_image_is_grey(const att_image *image)
+{
+    for (int64_t i = 0; i < (int64_t)image->width * image->height; i++) {
+        const uint8_t *pixel = image->pixels + 3 * i;
+        if (pixel[0] != pixel[1] || pixel[1] != pixel[2])
+            return false;
+    }
+    return true;
+}
+
 void att_image_free(att_context *context, att_image *image)
 {
     att_free(context, image->pixels);

@@ -1,62 +1,200 @@
+/* What the classes of a network are called. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/text.h"
+#include "io/file.h"
 #include "network/network.h"
+
+/* Names that are being collected, all on one arena. */
+typedef struct names {
+    att_network *network;
+    att_arena arena;
+    const char **items;
+    int count, room;
+} names;
 
 static att_status fail_names(const att_network *network)
 {
     return att_fail_memory(network->context, sizeof(char *), "the names of classes");
 }
 
-/* With what a synset is called. */
-static att_status add_name(att_network *network, const char *name)
+/* A synset has its label behind it. */
+static att_status add_name(names *n, const char *name)
 {
     const char *label = att_synset_label(name);
-    att_text text = {.context = network->context};
-    att_text_append(&text, "%s%s%s", name, label ? " " : "", label ? label : "");
-    network->class_names[network->class_count] = text.data;
-    if (text.failed)
-        return fail_names(network);
-    network->class_count++;
+    size_t size = strlen(name) + (label ? strlen(label) + 1 : 0) + 1;
+    char *text = att_arena_allocate(&n->arena, size);
+    if (!text)
+        return fail_names(n->network);
+    snprintf(text, size, "%s%s%s", name, label ? " " : "", label ? label : "");
+    n->items[n->count++] = text;
     return ATT_OK;
 }
 
-/* A class a line. */
-static att_status take_lines(att_network *network, const char *lines, int classes)
+/* Cuts `text` into lines, a class each, without a carriage return at their end. *count: of all lines; only as many as
+ * there is room for are added. */
+static att_status add_lines(names *n, char *text, int *count)
 {
-    char name[1024];
-    att_status status = ATT_OK;
-    for (const char *line = lines; *line && network->class_count < classes && status == ATT_OK;) {
+    *count = 0;
+    for (char *line = text; *line; ++*count) {
         size_t length = strcspn(line, "\n");
-        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), line);
-        status = add_name(network, name);
-        line += length + (line[length] != '\0');
+        char *next = line + length + (line[length] != '\0');
+        length -= length > 0 && line[length - 1] == '\r';
+        line[length] = '\0';
+        if (n->count < n->room)
+            ATT_TRY(add_name(n, line));
+        line = next;
     }
+    return ATT_OK;
+}
+
+static att_status begin(att_network *network, names *n)
+{
+    *n = (names){.network = network, .arena = {.context = network->context}, .room = att_model_classes(network->model)};
+    n->items = att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *n->items);
+    return n->items ? ATT_OK : fail_names(network);
+}
+
+/* Hands the names over to the network, or frees them where `status` is a failure. */
+static att_status finish(names *n, att_status status, const char *known)
+{
+    if (status != ATT_OK) {
+        att_arena_free(&n->arena);
+        return status;
+    }
+    att_network *network = n->network;
+    att_arena_free(&network->class_arena);
+    network->class_arena = n->arena;
+    network->class_names = n->items;
+    network->class_count = n->count;
+    network->known_classes = known;
+    return ATT_OK;
+}
+
+/* --- of the file -------------------------------------------------------------------------------------------------- */
+
+/* None where there are more lines than classes: the names are then of another network. */
+static att_status add_trained(names *n, const char *lines)
+{
+    int count;
+    char *text = att_arena_string(&n->arena, lines);
+    if (!text)
+        return fail_names(n->network);
+    ATT_TRY(add_lines(n, text, &count));
+    n->count = count > n->room ? 0 : n->count;
+    return ATT_OK;
+}
+
+static att_status add_known(names *n, const att_known_classes *known)
+{
+    att_status status = ATT_OK;
+    for (int c = 0; c < known->count && status == ATT_OK; c++)
+        status = add_name(n, known->labels[c]);
     return status;
 }
 
-att_status att_network_name_classes(att_network *network)
+att_status att_network_take_class_names(att_network *network)
 {
-    int classes = att_model_classes(network->model);
-    if (classes == 0 || !network->file)
+    names n;
+    if (att_model_classes(network->model) == 0 || !network->file)
         return ATT_OK;
-    network->class_names = att_allocate_array(network->context, (size_t)classes, sizeof *network->class_names);
-    if (!network->class_names)
-        return fail_names(network);
-    const att_known_classes *known = att_checkpoint_known_classes(network->file, classes);
+    const att_known_classes *known = att_checkpoint_known_classes(network->file, att_model_classes(network->model));
     const char *lines = att_checkpoint_classes(network->file);
+    att_status status = begin(network, &n);
+    if (status == ATT_OK && known)
+        status = add_known(&n, known);
+    else if (status == ATT_OK && lines)
+        status = add_trained(&n, lines);
+    return finish(&n, status, known ? known->name : NULL);
+}
+
+/* --- others ------------------------------------------------------------------------------------------------------- */
+
+static att_status refuse_name(const att_network *network, const char *name)
+{
+    att_text known = {.context = network->context};
+    for (int i = 0; i < att_known_classes_number; i++)
+        att_text_append(&known, "%s%s", i ? ", " : "", att_known_classes_all[i].name);
+    att_status status =
+        known.failed ? fail_names(network)
+                     : att_fail(network->context, ATT_ERR_ARGUMENT,
+                                "labels: \"%s\" is neither a file nor a data set whose classes are built in (%s)", name,
+                                known.data);
+    att_text_free(&known);
+    return status;
+}
+
+static att_status check_count(const names *n, const char *what, int count)
+{
+    if (count == n->room)
+        return ATT_OK;
+    return att_fail(n->network->context, ATT_ERR_MISMATCH, "%s names %d class%s, but the network has %d", what, count,
+                    count == 1 ? "" : "es", n->room);
+}
+
+static att_status add_text(names *n, const char *path, char *text, size_t size)
+{
+    int count;
+    if (strlen(text) != size)
+        return att_fail(n->network->context, ATT_ERR_FORMAT,
+                        "%s holds zero bytes; expected a list of class names, one a line", path);
+    while (size > 1 && strchr("\r\n", text[size - 1]) && strchr("\r\n", text[size - 2]))
+        text[--size] = '\0'; /* empty lines at the end, as in CIFAR-10's own file */
+    ATT_TRY(add_lines(n, text, &count));
+    return check_count(n, path, count);
+}
+
+static att_status add_file(names *n, const char *path)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    char *text;
+    size_t size;
+    if (!att_file_exists(path) && !strpbrk(path, "./"))
+        return refuse_name(n->network, path);
+    ATT_TRY(att_file_read(n->network->context, path, MOST_BYTES, &text, &size));
+    att_status status = add_text(n, path, text, size);
+    att_free(n->network->context, text);
+    return status;
+}
+
+static att_status add_chosen(names *n, const char *from)
+{
+    const att_known_classes *known = att_known_classes_find(from);
     if (!known)
-        return lines ? take_lines(network, lines, classes) : ATT_OK;
-    for (int c = 0; c < known->count; c++)
-        ATT_TRY(add_name(network, known->labels[c]));
-    return ATT_OK;
+        return add_file(n, from);
+    ATT_TRY(check_count(n, known->name, known->count));
+    return add_known(n, known);
+}
+
+att_status att_network_name_classes(att_network *network, const char *from)
+{
+    names n;
+    att_status status = begin(network, &n);
+    if (status == ATT_OK)
+        status = add_chosen(&n, from);
+    return finish(&n, status, NULL);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+const char *const *att_network_class_names(const att_network *network, int *count)
+{
+    *count = network->class_count;
+    return network->class_count > 0 ? network->class_names : NULL;
 }
 
 const char *att_network_class_name(const att_network *network, int number)
 {
     return number >= 0 && number < network->class_count ? network->class_names[number] : NULL;
+}
+
+const char *att_network_known_classes(const att_network *network)
+{
+    return network->known_classes;
 }

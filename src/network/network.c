@@ -91,7 +91,7 @@ static att_status open_network(att_network *network, const char *what, const att
 {
     ATT_TRY(att_network_locate(network->context, what, network->path, sizeof network->path));
     ATT_TRY(*network->path ? open_file(network, options) : open_name(network, what, options));
-    return att_network_name_classes(network);
+    return att_network_take_class_names(network);
 }
 
 static att_status create(att_context *context, const att_network_options *options, att_network **out)
@@ -100,7 +100,9 @@ static att_status create(att_context *context, const att_network_options *option
     if (!network)
         return att_fail_memory(context, sizeof *network, "a network");
     network->context = context;
+    network->class_arena.context = context;
     network->precision = options->precision;
+    network->averaged = options->averaged;
     const char *backend = options->backend ? options->backend : att_network_options_defaults().backend;
     network->backend = att_copy_string(context, backend);
     *out = network;
@@ -152,9 +154,7 @@ void att_network_close(att_network **out)
     att_weights_destroy(&network->own_weights);
     att_model_destroy(&network->own_model);
     att_tensors_close(&network->file);
-    for (int c = 0; c < network->class_count; c++)
-        att_free(context, network->class_names[c]);
-    att_free(context, network->class_names);
+    att_arena_free(&network->class_arena);
     att_free(context, network->pixels);
     att_free(context, network->wanted);
     att_free(context, network->backend);
@@ -187,6 +187,21 @@ const att_model *att_network_model(const att_network *network)
 att_weights *att_network_weights(const att_network *network)
 {
     return network->weights;
+}
+
+const char *att_network_backend(const att_network *network)
+{
+    return network->backend;
+}
+
+att_precision att_network_precision(const att_network *network)
+{
+    return network->precision;
+}
+
+bool att_network_is_averaged(const att_network *network)
+{
+    return network->averaged;
 }
 
 att_preprocess att_network_trained_preprocess(const att_network *network)
@@ -300,8 +315,7 @@ static att_answer_options with_names(const att_network *network, const att_answe
 {
     att_answer_options named = *options;
     if (!named.labels) {
-        named.labels = (const char *const *)network->class_names;
-        named.label_count = network->class_count;
+        named.labels = att_network_class_names(network, &named.label_count);
     }
     return named;
 }
@@ -355,6 +369,13 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
         own.task_options = &trained_with;
     own.backend = network->backend;
     own.precision = network->precision;
-    return att_evaluate(own.measure ? network->watched : network->model, network->weights, dataset, &transform, &own,
-                        result);
+    att_status status = att_evaluate(own.measure ? network->watched : network->model, network->weights, dataset,
+                                     &transform, &own, result);
+    if (status == ATT_ERR_FORMAT && !own.skip_corrupt && att_dataset_count(dataset) > 1)
+        att_log(network->context, ATT_LOG_INFO, "skip_corrupt goes on without such images");
+    if (status == ATT_OK && result->not_finite > 0)
+        return att_fail(network->context, ATT_ERR_NONFINITE,
+                        "%s: the network answers with NaN or infinity; its weights are damaged",
+                        *network->path ? network->path : network->identity.name);
+    return status;
 }

@@ -5,6 +5,7 @@
 #include <attscope/checkpoint.h>
 #include <attscope/network.h>
 
+#include "core/memory.h"
 #include "train/inference.h"
 
 enum { ATT_NETWORK_PATH = 4096 };
@@ -35,17 +36,20 @@ struct att_network {
     att_model *watched; /* with the probes of the last instruments; NULL: there were none */
     char *backend;
     att_precision precision;
-    char *wanted; /* NULL: the task's outputs */
-    char **class_names;
+    bool averaged;
+    char *wanted;          /* NULL: the task's outputs */
+    att_arena class_arena; /* of class_names */
+    const char **class_names;
     int class_count;
+    const char *known_classes; /* the data set that these are of; NULL: they are not built in, or were chosen */
     att_network_view views[ATT_NETWORK_VIEWS];
     uint64_t runs;
     float *pixels; /* of images that are made ready here */
     size_t pixel_room;
 };
 
-/* class_names.c: fills class_names, which are freed with the network. */
-att_status att_network_name_classes(att_network *network);
+/* class_names.c: takes the names that the file tells; they are freed with the network. */
+att_status att_network_take_class_names(att_network *network);
 
 /* wanted.c: a copy of the model's graph that has every output and probe that `wanted` names (NULL: the task's outputs),
  * and their names in it, NULL after the last: *names, and the graph, are the caller's on success. ERR_NOT_FOUND. */

@@ -74,9 +74,9 @@ expect "$lists/fashion-mnist.txt"
 predict 0 ten.safetensors "$picture" --labels fashion-mnist --json -
 grep -qxF "$(sed -n 's/.*"label": "\(.*\)",*$/\1/p' stdout | head -n 1)" "$lists/fashion-mnist.txt" || fail 'no label in JSON'
 predict 1 ten.safetensors "$picture" --labels cifar100
-err_has '--labels cifar100 names 100 classes, but the network has 10'
+err_has 'cifar100 names 100 classes, but the network has 10'
 predict 2 ten.safetensors "$picture" --labels cifar-10
-err_has '--labels: "cifar-10" is neither a file nor a data set whose classes are built in'
+err_has 'labels: "cifar-10" is neither a file nor a data set whose classes are built in'
 
 # A file of names must have one line a class, and what would steer a terminal is not printed, wherever it came from.
 seq -f 'class %.0f' 9 >names

@@ -353,13 +353,13 @@ mkfifo pipe
 for arguments in '' '--maps 1'; do
     # shellcheck disable=SC2086
     run 2 measure unmeasured.safetensors data --output names --labels nosuch $arguments
-    err_has '--labels: "nosuch" is neither a file nor a data set'
+    err_has 'labels: "nosuch" is neither a file nor a data set'
     # shellcheck disable=SC2086
     run 1 measure unmeasured.safetensors data --output names --labels cifar10 $arguments
-    err_has '--labels cifar10 names 10 classes, but the network has 4'
+    err_has 'cifar10 names 10 classes, but the network has 4'
     # shellcheck disable=SC2086
     run 1 measure unmeasured.safetensors data --output names --labels pipe $arguments
-    err_has 'pipe is not a regular file; expected a list of class names, one a line'
+    err_has 'pipe is not a regular file'
 done
 [ ! -e names ] || fail "$command_line: measured before the names were looked at"
 usage '--maps K takes the first K images, --map-images LIST names them: one of the two' \

@@ -145,7 +145,7 @@ usage 'timm has resnetaa50 (anti-aliased downsampling); attscope does not suppor
 usage 'deit_tiny_patch16_224 has no pretrained tag "in1k"; its tags are fb_in1k' \
     train data -m deit_tiny_patch16_224.in1k
 run 1 inspect missing.safetensors
-printf 'attscope: missing.safetensors could not be opened: No such file or directory\n' | err_is
+err_is <<<'attscope: missing.safetensors: No such file or directory'
 
 # Files are named with the flag that gives them.
 run 1 validate data --checkpoint missing.safetensors

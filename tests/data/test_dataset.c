@@ -124,6 +124,11 @@ static void folders_of_splits_are_found(void **state)
         assert_int_equal(att_dataset_count(dataset), splits[i].count);
         att_dataset_close(&dataset);
     }
+    said log;
+    open_logged(self->folder, "test", false, 1, &log);
+    assert_said(&log, "has no labelled images of the split \"test\"; \"validation\" is taken instead");
+    open_logged(self->folder, "val", false, 1, &log);
+    assert_int_equal(log.length, 0);
     expect_failure(self, self->folder, "tarin", NULL, ATT_ERR_ARGUMENT, "tarin");
     char command[128];
     snprintf(command, sizeof(command), "rm -r '%s/train'", self->folder);

@@ -130,6 +130,86 @@ static att_status use_images(scratch *self)
     return status;
 }
 
+static void contents_of(scratch *self, const char *name, char text[ATT_DATASET_CONTENTS])
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", self->folder, name);
+    att_dataset *dataset = open_set(self, path, NULL, NULL);
+    assert_int_equal(att_dataset_contents(dataset, self->context, text), ATT_OK);
+    att_dataset_close(&dataset);
+}
+
+static void contents_are_of_names_and_pixels_alone(void **state)
+{
+    scratch *self = *state;
+    char one[ATT_DATASET_CONTENTS], other[ATT_DATASET_CONTENTS];
+    picture_write(self, "a/cat/1.png", 1);
+    picture_write(self, "a/dog/2.png", 2);
+    picture_write(self, "b/cat/1.png", 1);
+    picture_write(self, "b/dog/2.png", 2);
+    contents_of(self, "a", one);
+    contents_of(self, "b", other);
+    assert_string_equal(one, other);
+    assert_int_equal(strlen(one), ATT_DATASET_CONTENTS - 1);
+    picture_write(self, "b/dog/2.png", 3);
+    contents_of(self, "b", other);
+    assert_string_not_equal(one, other);
+    picture_write(self, "a/dog/3.png", 2);
+    contents_of(self, "a", other);
+    assert_string_not_equal(one, other);
+}
+
+static void a_data_set_says_what_it_is(void **state)
+{
+    scratch *self = *state;
+    char text[256], expected[256];
+    picture_write(self, "train/cat/1.png", 1);
+    picture_write(self, "train/dog/2.png", 2);
+    att_dataset *dataset = open_set(self, self->folder, "train", NULL);
+    snprintf(expected, sizeof expected, "%s, train: 2 images, 2 classes, numbered by the sorted folder names",
+             self->folder);
+    assert_string_equal(att_dataset_describe(dataset, text, sizeof text), expected);
+    assert_int_equal(att_dataset_colours(dataset, self->context), ATT_COLOURS_GREY);
+    att_dataset_close(&dataset);
+}
+
+static void classes_of_a_network_fit_or_do_not(void **state)
+{
+    scratch *self = *state;
+    static const char *const names[] = {"cat", "bird"};
+    picture_write(self, "data/cat/1.png", 1);
+    picture_write(self, "data/dog/2.png", 2);
+    char path[256];
+    snprintf(path, sizeof path, "%s/data", self->folder);
+    att_dataset *dataset = open_set(self, path, NULL, NULL);
+    assert_true(att_dataset_fits_classes(dataset, 2));
+    assert_false(att_dataset_fits_classes(dataset, 3));
+    assert_false(att_dataset_fits_classes(dataset, 1));
+    assert_int_equal(att_dataset_check_classes(dataset, self->context, 2), ATT_OK);
+    assert_int_equal(att_dataset_check_classes(dataset, self->context, 3), ATT_ERR_MISMATCH);
+    assert_message_has(self, "the network has 3 classes, the data 2, numbered by their sorted names");
+    assert_string_equal(att_dataset_unknown_class(dataset, names, 2), "dog");
+    assert_null(att_dataset_unknown_class(dataset, att_dataset_class_names(dataset), 2));
+    att_dataset_close(&dataset);
+
+    scratch_write(self, "dog\ncat\nbird\n", 13);
+    dataset = open_set(self, path, NULL, self->path);
+    assert_true(att_dataset_fits_classes(dataset, 5));
+    assert_false(att_dataset_fits_classes(dataset, 1));
+    assert_int_equal(att_dataset_check_classes(dataset, self->context, 5), ATT_OK);
+    att_dataset_close(&dataset);
+}
+
+static void colours_are_told_from_grey(void **state)
+{
+    (void)state;
+    uint8_t pixels[] = {7, 7, 7, 9, 9, 9};
+    const att_image image = {.width = 2, .height = 1, .channels = 3, .pixels = pixels};
+    assert_true(att_image_is_grey(&image));
+    pixels[5] = 8;
+    assert_false(att_image_is_grey(&image));
+}
+
 static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
@@ -146,6 +226,10 @@ int main(void)
         scratch_test(unlabelled_images_are_found_in_every_folder),
         scratch_test(images_of_several_paths_come_in_their_order),
         scratch_test(short_names_tell_images_apart),
+        scratch_test(contents_are_of_names_and_pixels_alone),
+        scratch_test(a_data_set_says_what_it_is),
+        scratch_test(classes_of_a_network_fit_or_do_not),
+        cmocka_unit_test(colours_are_told_from_grey),
         scratch_test(lack_of_memory_is_reported_without_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -364,6 +364,117 @@ static void failures_leave_nothing_behind(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+/* --- classes and data --------------------------------------------------------------------------------------------- */
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void classes_are_called_as_a_list_says(void **state)
+{
+    fixture *f = *state;
+    char path[160], list[160];
+    int count = -1;
+    att_network *network = open_network(f, export(f, path));
+    assert_null(att_network_class_names(network, &count));
+    assert_int_equal(count, 0);
+    assert_null(att_network_known_classes(network));
+    write_text(path_to(f, "names", list), "one\r\ntwo\nn01440764\nfour\n\n");
+    assert_int_equal(att_network_name_classes(network, list), ATT_OK);
+    assert_string_equal(att_network_class_name(network, 0), "one");
+    assert_string_equal(att_network_class_names(network, &count)[2], "n01440764 tench");
+    assert_int_equal(count, CLASSES);
+
+    static const struct {
+        const char *from, *part;
+        att_status status;
+    } refused[] = {
+        {"nosuch", "\"nosuch\" is neither a file nor a data set whose classes are built in (cifar10", ATT_ERR_ARGUMENT},
+        {"cifar10", "cifar10 names 10 classes, but the network has 4", ATT_ERR_MISMATCH},
+        {"./missing", "./missing could not be opened", ATT_ERR_NOT_FOUND}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_int_equal(att_network_name_classes(network, refused[i].from), refused[i].status);
+        assert_message_has(f, refused[i].part);
+    }
+    write_text(list, "one\ntwo\n");
+    assert_int_equal(att_network_name_classes(network, list), ATT_ERR_MISMATCH);
+    assert_string_equal(att_network_class_name(network, 3), "four");
+    att_network_close(&network);
+}
+
+static void a_data_set_is_opened_for_a_network(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    const char *const data = f->folder;
+    const char *const twice[] = {f->folder, f->folder};
+    att_dataset *dataset = NULL;
+    att_dataset_options options = att_dataset_options_defaults();
+    att_network *network = open_network(f, export(f, path));
+    options.split = "val";
+    assert_int_equal(att_network_open_dataset(network, &data, 1, &options, &dataset), ATT_OK);
+    assert_int_equal(att_dataset_count(dataset), EVAL_IMAGES);
+    assert_int_equal(att_network_compare_classes(network, dataset, true), ATT_OK);
+    assert_int_equal(att_network_need_head(network, "unused"), ATT_OK);
+    att_dataset_close(&dataset);
+    options.class_map = "map";
+    assert_int_equal(att_network_open_dataset(network, twice, 2, &options, &dataset), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "class_map numbers the classes of one data set");
+    assert_null(dataset);
+    att_network_close(&network);
+}
+
+static void a_network_without_a_head_is_told_of(void **state)
+{
+    fixture *f = *state;
+    att_network_options options = att_network_options_defaults();
+    att_option_values values = tiny_options();
+    att_network *network = NULL;
+    att_options_set(&values, "num_classes", 0);
+    options.options = &values;
+    assert_int_equal(att_network_open(f->context, "vit_tiny_patch16_224", &options, &network), ATT_OK);
+    assert_int_equal(att_network_need_head(network, "it cannot be evaluated"), ATT_ERR_UNSUPPORTED);
+    assert_message_has(f, "vit_tiny_patch16_224: the network has no head: it cannot be evaluated");
+    att_network_close(&network);
+}
+
+static void weights_have_a_digest(void **state)
+{
+    fixture *f = *state;
+    char one[ATT_WEIGHTS_DIGEST], other[ATT_WEIGHTS_DIGEST];
+    float bias[CLASSES];
+    const int index = att_weights_find(f->weights, "head.bias");
+    assert_int_equal(att_weights_digest(f->weights, one), ATT_OK);
+    assert_int_equal(att_weights_get(f->weights, -1, index, bias, CLASSES), ATT_OK);
+    bias[CLASSES - 1] += 1;
+    assert_int_equal(att_weights_set(f->weights, -1, index, bias, CLASSES), ATT_OK);
+    assert_int_equal(att_weights_digest(f->weights, other), ATT_OK);
+    assert_string_not_equal(one, other);
+    bias[CLASSES - 1] -= 1;
+    assert_int_equal(att_weights_set(f->weights, -1, index, bias, CLASSES), ATT_OK);
+    assert_int_equal(att_weights_digest(f->weights, other), ATT_OK);
+    assert_string_equal(one, other);
+}
+
+static void damaged_weights_are_told_of(void **state)
+{
+    fixture *f = *state;
+    const float bias[CLASSES] = {NAN};
+    const int index = att_weights_find(f->weights, "head.bias");
+    assert_int_equal(att_weights_set(f->weights, -1, index, bias, CLASSES), ATT_OK);
+    att_network *network = NULL;
+    att_evaluation found = {0};
+    assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
+    assert_int_equal(att_network_evaluate(network, f->eval, NULL, &found), ATT_ERR_NONFINITE);
+    assert_message_has(f, "its weights are damaged");
+    assert_int_equal(found.not_finite, EVAL_IMAGES);
+    att_network_close(&network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +483,9 @@ int main(void)
         TEST(decoded_images_are_made_ready),         TEST(a_data_set_is_evaluated_and_measured),
         TEST(plans_of_the_last_sizes_are_kept),      TEST(an_open_backend_is_the_default),
         TEST(the_look_of_images_may_be_set),         TEST(failures_leave_nothing_behind),
+        TEST(classes_are_called_as_a_list_says),     TEST(a_data_set_is_opened_for_a_network),
+        TEST(a_network_without_a_head_is_told_of),   TEST(weights_have_a_digest),
+        TEST(damaged_weights_are_told_of),
     };
     return cmocka_run_group_tests_name("network/network", tests, NULL, NULL);
 }

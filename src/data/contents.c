@@ -1,0 +1,134 @@
+/* What a data set holds: a digest of its images, their colours, a sentence about all of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "core/random.h"
+#include "data/dataset.h"
+
+/* --- images ------------------------------------------------------------------------------------------------------- */
+
+enum { LOOKED_AT = 8 };
+
+typedef struct looked_at {
+    uint64_t name;
+    int64_t index;
+} looked_at;
+
+static uint64_t hash_name(const att_dataset *dataset, int64_t index)
+{
+    char name[ATT_DATA_MAX_NAME];
+    return att_random_hash(att_dataset_short_name(dataset, index, name, sizeof name));
+}
+
+/* Adds an image to the `count` that have the least hashes, in their order. Returns how many there are then. */
+static int keep_least(looked_at chosen[LOOKED_AT + 1], int count, looked_at image)
+{
+    int at = count;
+    for (; at > 0 && chosen[at - 1].name > image.name; at--)
+        chosen[at] = chosen[at - 1];
+    chosen[at] = image;
+    return count < LOOKED_AT ? count + 1 : count;
+}
+
+/* *hash: 0 of an image that cannot be decoded. */
+static att_status hash_image(const att_dataset *dataset, att_context *context, int64_t index, uint64_t *hash)
+{
+    att_image image;
+    *hash = 0;
+    att_status status = att_dataset_read(dataset, context, index, 1, &image);
+    if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
+        return status;
+    if (status != ATT_OK)
+        return ATT_OK;
+    const int sides[] = {image.width, image.height};
+    *hash = att_random_hash_more(att_random_hash(""), sides, sizeof sides);
+    *hash = att_random_hash_more(*hash, image.pixels, (size_t)image.width * (size_t)image.height);
+    att_image_free(context, &image);
+    return ATT_OK;
+}
+
+/* The sum of names does not depend on their order. The images whose pixels count are those whose names have the least
+ * hashes: no other image and no class changes which ones these are. */
+att_status att_dataset_contents(const att_dataset *dataset, att_context *context, char text[ATT_DATASET_CONTENTS])
+{
+    const uint64_t prime = 0x100000001b3u;
+    looked_at chosen[LOOKED_AT + 1];
+    int count = 0;
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < dataset->count; i++) {
+        const looked_at image = {hash_name(dataset, i), i};
+        sum += image.name;
+        count = keep_least(chosen, count, image);
+    }
+    for (int i = 0; i < count; i++) {
+        uint64_t hash;
+        ATT_TRY(hash_image(dataset, context, chosen[i].index, &hash));
+        sum = sum * prime + hash;
+    }
+    snprintf(text, ATT_DATASET_CONTENTS, "%016" PRIx64, sum);
+    return ATT_OK;
+}
+
+att_colours att_dataset_colours(const att_dataset *dataset, att_context *context)
+{
+    att_colours found = ATT_COLOURS_UNKNOWN;
+    for (int64_t i = 0; found != ATT_COLOURS_ANY && i < dataset->count && i < LOOKED_AT; i++) {
+        att_image image;
+        if (att_dataset_read(dataset, context, i, 3, &image) != ATT_OK)
+            continue;
+        found = att_image_is_grey(&image) ? ATT_COLOURS_GREY : ATT_COLOURS_ANY;
+        att_image_free(context, &image);
+    }
+    return found;
+}
+
+/* --- a sentence --------------------------------------------------------------------------------------------------- */
+
+/* The data set whose synsets the classes are; NULL: none. */
+static const char *synsets_of(const att_class_list *classes)
+{
+    for (int i = 0; i < att_known_classes_number; i++) {
+        const att_known_classes *known = &att_known_classes_all[i];
+        int same = 0;
+        while (known->synsets && known->count == classes->count && same < known->count &&
+               strcmp(known->synsets[same], classes->names[same]) == 0)
+            same++;
+        if (same > 0 && same == known->count)
+            return known->name;
+    }
+    return NULL;
+}
+
+static void say_numbering(const att_class_list *classes, char *text, size_t size)
+{
+    static const char *const by[] = {[ATT_NUMBERED_BY_FOLDERS] = "the sorted folder names",
+                                     [ATT_NUMBERED_BY_TRAINING] = "the training's names",
+                                     [ATT_NUMBERED_BY_MAP] = "the class map",
+                                     [ATT_NUMBERED_BY_LABELS] = "the labels"};
+    const char *known = classes->numbering == ATT_NUMBERED_BY_TRAINING ? synsets_of(classes) : NULL;
+    if (known)
+        snprintf(text, size, "the synsets of %s", known);
+    else
+        snprintf(text, size, "%s", by[classes->numbering]);
+}
+
+static bool has_classes(const att_dataset *dataset)
+{
+    return dataset->classes.count > 0;
+}
+
+char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size)
+{
+    const att_class_list *classes = &dataset->classes;
+    char numbered[64], sorts[128] = "without classes";
+    say_numbering(classes, numbered, sizeof numbered);
+    if (has_classes(dataset))
+        snprintf(sorts, sizeof sorts, "%d class%s, numbered by %s", classes->count, classes->count == 1 ? "" : "es",
+                 numbered);
+    snprintf(text, size, "%s%s%s: %lld image%s, %s", dataset->path, *dataset->split ? ", " : "", dataset->split,
+             (long long)dataset->count, dataset->count == 1 ? "" : "s", sorts);
+    return text;
+}

@@ -1,0 +1,211 @@
+/* The data set that a network is shown. */
+#include <string.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "network/network.h"
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+/* The names of the training, cut at the line ends of `text`. Returns how many fit into `names`; 0 where there are more.
+ */
+static int cut_lines(char *text, const char **names, int room)
+{
+    int count = 0;
+    for (char *line = text; *line; count++) {
+        size_t length = strcspn(line, "\n");
+        char *next = line + length + (line[length] != '\0');
+        line[length] = '\0';
+        if (count == room)
+            return 0;
+        names[count] = line;
+        line = next;
+    }
+    return count;
+}
+
+static att_status number_by_training(const att_network *network, att_arena *arena, att_dataset_options *options)
+{
+    const int classes = att_model_classes(network->model);
+    const char *lines = network->file ? att_checkpoint_classes(network->file) : NULL;
+    if (!lines)
+        return ATT_OK;
+    const char **names = att_arena_allocate(arena, ((size_t)classes + 1) * sizeof *names);
+    char *text = att_arena_string(arena, lines);
+    if (!names || !text)
+        return att_fail_memory(network->context, strlen(lines), "the names of classes");
+    options->trained = names;
+    options->trained_count = cut_lines(text, names, classes);
+    return ATT_OK;
+}
+
+/* How folders of classes are numbered, where the caller does not say it. */
+static att_status choose_numbering(const att_network *network, att_arena *arena, att_dataset_options *options)
+{
+    const att_known_classes *known =
+        network->file ? att_checkpoint_known_classes(network->file, att_model_classes(network->model)) : NULL;
+    if (options->trained_count > 0)
+        return ATT_OK;
+    if (!known || !known->synsets)
+        return number_by_training(network, arena, options);
+    options->trained = known->synsets;
+    options->trained_count = known->count;
+    return ATT_OK;
+}
+
+static void log_opened(const att_network *network, const att_dataset *dataset, int paths)
+{
+    char text[ATT_NETWORK_PATH + 256];
+    const long long images = att_dataset_count(dataset);
+    if (paths > 1)
+        att_log(network->context, ATT_LOG_INFO, "%lld image%s in %d paths, without classes", images,
+                images == 1 ? "" : "s", paths);
+    else
+        att_log(network->context, ATT_LOG_INFO, "%s", att_dataset_describe(dataset, text, sizeof text));
+}
+
+static void log_colours(const att_network *network, const att_dataset *dataset)
+{
+    const int channels = network->identity.preprocess.in_chans;
+    const att_colours colours = att_dataset_colours(dataset, network->context);
+    if (channels == 1 && colours == ATT_COLOURS_ANY)
+        att_log(network->context, ATT_LOG_INFO,
+                "the images have colours, which are left out: the network takes grey ones");
+    if (channels == 3 && colours == ATT_COLOURS_GREY)
+        att_log(network->context, ATT_LOG_INFO,
+                "the images are grey; the network takes colours and gets the same in each channel");
+}
+
+/* Images with classes where there are any. */
+static att_status open_path(att_context *context, const char *path, att_dataset_options *options, att_dataset **dataset)
+{
+    const bool any = options->unlabelled && !options->class_map;
+    options->unlabelled = false;
+    att_status status = att_dataset_open(context, path, options, dataset);
+    if (status != ATT_ERR_FORMAT || !any)
+        return status;
+    options->unlabelled = true;
+    return att_dataset_open(context, path, options, dataset);
+}
+
+static att_status open_paths(const att_network *network, const char *const *paths, int count,
+                             att_dataset_options *options, att_dataset **dataset)
+{
+    if (count == 1)
+        return open_path(network->context, paths[0], options, dataset);
+    if (options->class_map)
+        return att_fail(network->context, ATT_ERR_ARGUMENT,
+                        "class_map numbers the classes of one data set; of %d paths the images have none", count);
+    return att_dataset_open_images(network->context, paths, count, options, dataset);
+}
+
+att_status att_network_open_dataset(att_network *network, const char *const *paths, int count,
+                                    const att_dataset_options *options, att_dataset **dataset)
+{
+    att_dataset_options taken = options ? *options : att_dataset_options_defaults();
+    att_arena arena = {.context = network->context};
+    att_status status = choose_numbering(network, &arena, &taken);
+    if (status == ATT_OK)
+        status = open_paths(network, paths, count, &taken, dataset);
+    att_arena_free(&arena);
+    if (status != ATT_OK)
+        return status;
+    log_opened(network, *dataset, count);
+    log_colours(network, *dataset);
+    return ATT_OK;
+}
+
+/* --- classes ------------------------------------------------------------------------------------------------------ */
+
+att_status att_network_need_head(const att_network *network, const char *consequence)
+{
+    if (att_model_classes(network->model) > 0)
+        return ATT_OK;
+    return att_fail(network->context, ATT_ERR_UNSUPPORTED,
+                    "%s: the network has no head: %s (attscope train --initial-checkpoint gives it a head)",
+                    *network->path ? network->path : network->identity.name, consequence);
+}
+
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+static void log_other_name(const att_network *network, int number, const char *in_data, const char *in_network,
+                           int length)
+{
+    att_log(
+        network->context, ATT_LOG_WARNING,
+        "class %d is \"%s\" in the data and \"%.*s\" in the network; the evaluation means something only where both "
+        "are the same",
+        number, in_data, length, in_network);
+}
+
+/* The number of a class in a list, by its label or synset; -1: none. */
+static int known_number(const att_known_classes *known, const char *name)
+{
+    int c = known->count - 1;
+    while (c >= 0 && strcmp(known->labels[c], name) != 0 && !(known->synsets && strcmp(known->synsets[c], name) == 0))
+        c--;
+    return c;
+}
+
+/* Looks for a class of the data that has another number in the network's list. */
+static void compare_known(const att_network *network, const att_known_classes *known, const att_dataset *dataset)
+{
+    for (int c = 0; c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c), *own = known->labels[c];
+        const int number = known_number(known, name);
+        if (number >= 0 && number != c) {
+            log_other_name(network, c, name, own, (int)strlen(own));
+            return;
+        }
+    }
+}
+
+/* Looks for a class with one name in the network's training and another in the data. Numbers are no names. */
+static void compare_trained(const att_network *network, const char *line, const att_dataset *dataset)
+{
+    for (int c = 0; line && *line && c < att_dataset_class_count(dataset); c++) {
+        const char *name = att_dataset_class_name(dataset, c);
+        const size_t length = strcspn(line, "\n");
+        if (!is_number(name) && (strlen(name) != length || strncmp(name, line, length) != 0)) {
+            log_other_name(network, c, name, line, (int)length);
+            return;
+        }
+        line += length + (line[length] != '\0');
+    }
+}
+
+/* What CIFAR-100 has two of. */
+static const char *coarse_advice(int network, int found)
+{
+    return network == 20 && found == 100   ? "coarse_labels takes CIFAR-100's 20 superclasses, "
+           : network == 100 && found == 20 ? "without coarse_labels CIFAR-100 has 100 classes, "
+                                           : "";
+}
+
+static void log_other_count(const att_network *network, int classes, int found)
+{
+    att_log(network->context, ATT_LOG_INFO,
+            "the network has %d class%s, the data %d; the evaluation means something only where their numbers agree "
+            "(%sclass_map)",
+            classes, classes == 1 ? "" : "es", found, coarse_advice(classes, found));
+}
+
+att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse)
+{
+    const int classes = att_model_classes(network->model), found = att_dataset_class_count(dataset);
+    if (refuse)
+        ATT_TRY(att_dataset_check_classes(dataset, network->context, classes));
+    if (att_dataset_numbering(dataset) == ATT_NUMBERED_BY_TRAINING)
+        return ATT_OK;
+    const att_known_classes *known = network->file ? att_checkpoint_known_classes(network->file, classes) : NULL;
+    if (classes != found)
+        log_other_count(network, classes, found);
+    else if (known)
+        compare_known(network, known, dataset);
+    else if (network->file)
+        compare_trained(network, att_checkpoint_classes(network->file), dataset);
+    return ATT_OK;
+}
