@@ -105,7 +105,7 @@ static int write_json(cli_app *cli, const char *path, const cli_loaded *loaded, 
 static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, const att_dataset *dataset)
 {
     att_evaluation e;
-    int code = cli_evaluate(cli, &s->on, loaded, dataset, NULL, &e);
+    int code = cli_evaluate(cli, &s->on, loaded, dataset, &e);
     if (code != CLI_OK)
         return code;
     if (cli_prints(s->output.json)) {

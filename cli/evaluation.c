@@ -1,7 +1,5 @@
 #include "evaluation.h"
 
-#include <stdlib.h>
-
 #include "progress.h"
 
 static const cli_option data_options[] = {
@@ -47,72 +45,48 @@ int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded 
                     &(cli_load_options){&options->network, &options->preprocess, &options->engine, d->use_ema}, loaded);
 }
 
-/* data_dir and the further paths. *paths is the caller's. */
-static int list_paths(const cli_evaluation_data *data, const char ***paths)
-{
-    const char **all = calloc((size_t)data->more_count + 1, sizeof *all);
-    if (!all)
-        return cli_failure("out of memory for a list of %d paths", data->more_count + 1);
-    all[0] = data->data_dir;
-    for (int i = 0; i < data->more_count; i++)
-        all[i + 1] = data->more[i];
-    *paths = all;
-    return CLI_OK;
-}
-
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset)
 {
     const cli_evaluation_data *d = &options->data;
-    const char **paths = NULL;
     att_dataset_options asked = att_dataset_options_defaults();
     asked.split = d->split;
     asked.class_map = d->class_map;
     asked.coarse = d->coarse_labels;
-    asked.unlabelled = d->unlabelled;
     if (d->cache_bytes > 0)
         asked.cache_bytes = (size_t)d->cache_bytes;
     int code = cli_file_check("--class-map", d->class_map);
-    if (code == CLI_OK)
-        code = list_paths(d, &paths);
-    if (code == CLI_OK)
-        code = cli_check(cli, att_network_open_dataset(loaded->network, paths, d->more_count + 1, &asked, dataset));
-    free(paths);
-    return code;
+    if (code != CLI_OK)
+        return code;
+    return cli_check(cli, att_network_open_dataset(loaded->network, &d->data_dir, 1, &asked, dataset));
 }
 
-static att_status evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded,
-                           const att_dataset *dataset, att_measure *measure, att_evaluation *result)
+void cli_evaluation_say(cli_app *cli, const att_evaluation *evaluation)
+{
+    if (evaluation->corrupt > 0)
+        cli_note(cli, "left out because they cannot be decoded or resized: %lld image%s",
+                 (long long)evaluation->corrupt, evaluation->corrupt == 1 ? "" : "s");
+    cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", evaluation->images_per_second,
+             100 * evaluation->wait_share);
+}
+
+int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const att_dataset *dataset,
+                 att_evaluation *result)
 {
     cli_progress progress = cli_progress_to(cli, 1, 1);
     att_evaluate_options evaluate = att_evaluate_options_defaults();
     evaluate.batch_size = options->data.batch_size;
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
-    evaluate.unlabelled = options->data.unlabelled;
-    evaluate.measure = measure;
-    evaluate.stage = measure ? "measure" : "evaluate";
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;
     att_status status = att_network_evaluate(loaded->network, dataset, &evaluate, result);
     cli_bar_clear(cli);
-    return status;
-}
-
-int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const att_dataset *dataset,
-                 att_measure *measure, att_evaluation *result)
-{
-    att_status status = evaluate(cli, options, loaded, dataset, measure, result);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped before every image was seen; there is no result");
         return CLI_STOPPED;
     }
     int code = cli_check(cli, status);
-    if (code != CLI_OK)
-        return code;
-    if (result->corrupt > 0)
-        cli_note(cli, "left out because they cannot be decoded or resized: %lld image%s", (long long)result->corrupt,
-                 result->corrupt == 1 ? "" : "s");
-    cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", result->images_per_second,
-             100 * result->wait_share);
-    return CLI_OK;
+    if (code == CLI_OK)
+        cli_evaluation_say(cli, result);
+    return code;
 }

@@ -6,15 +6,12 @@
 
 typedef struct cli_evaluation_data {
     const char *data_dir, *split, *class_map;
-    const char *const *more; /* further paths of images, which makes all of them images without classes. No flag */
-    int more_count;
     bool coarse_labels;
     int64_t cache_bytes;
     const char *checkpoint;
     bool use_ema;
     int batch_size, workers;
     bool skip_corrupt;
-    bool unlabelled; /* no figure needs the images' classes: any images will do. No flag, the command's */
 } cli_evaluation_data;
 extern const cli_group cli_group_evaluation_data;
 
@@ -29,13 +26,13 @@ typedef struct cli_evaluation {
 /* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zero before, and the
  * caller's whatever comes back: CLI_OK or a code. */
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded);
-/* Then opens data.data_dir, which is not NULL, for that network; where unlabelled, all images below it if it has no
- * classes, and with data.more the images of all paths. *dataset is NULL before, and the caller's as above. */
+/* Then opens data.data_dir, which is not NULL, for that network. *dataset is NULL before, and the caller's as above. */
 int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, att_dataset **dataset);
 
-/* Every image once; `measure`, which may be NULL, observes them. Says how fast it was, and why there is no result.
- * CLI_OK or a code. */
+/* Every image once. Says how fast it was, and why there is no result. CLI_OK or a code. */
 int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const att_dataset *dataset,
-                 att_measure *measure, att_evaluation *result);
+                 att_evaluation *result);
+/* Says which images were left out, and how fast it was. */
+void cli_evaluation_say(cli_app *cli, const att_evaluation *evaluation);
 
 #endif

@@ -6,6 +6,7 @@
 #include <attscope/lab/bench.h>
 #include <attscope/lab/correlation.h>
 #include <attscope/lab/json.h>
+#include <attscope/lab/measuring.h>
 #include <attscope/lab/names.h>
 #include <attscope/lab/report.h>
 #include <attscope/lab/runs.h>

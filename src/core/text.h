@@ -35,6 +35,6 @@ bool att_text_to_f64(const char *text, double *value);
 enum { ATT_NUMBER_TEXT = 32 };
 /* The shortest digits that read back as the same number ("nan", "inf", "-inf" for those), with a point whatever the
  * locale; returns `text`. */
-char *att_format_number(double value, char text[static ATT_NUMBER_TEXT]);
+ATT_FOR_LAB char *att_format_number(double value, char text[static ATT_NUMBER_TEXT]);
 
 #endif

@@ -125,7 +125,7 @@ cp out/plain/last.safetensors alone/some.safetensors
 run 0 measure alone/some.safetensors data --with accuracy
 err_has 'no record is kept: alone/some.safetensors does not lie in a run'
 [ "$(ls alone)" = some.safetensors ] || fail 'records beside a checkpoint of no run'
-usage "maps need --output FOLDER: alone/some.safetensors does not lie in a run's folder" \
+usage "maps need an output folder: alone/some.safetensors does not lie in a run's folder" \
     measure alone/some.safetensors data --maps 1
 run 0 measure alone/some.safetensors data --with accuracy --output kept --maps 1
 [ "$(ls kept kept/some | tr '\n' ' ')" = 'kept: runs.sqlite some  kept/some: maps.safetensors measure.jsonl ' ] ||
@@ -138,7 +138,7 @@ cp -r out/plain own
 rm -f own/measure*.jsonl
 train 0 foreign --epochs 1 --seed 7
 run 1 measure out/foreign/last.safetensors data --with accuracy --output . --experiment own
-err_has './own holds a training that out/foreign/last.safetensors is no checkpoint of; another --experiment takes its figures'
+err_has './own holds a training that out/foreign/last.safetensors is no checkpoint of; another experiment takes its figures'
 [ ! -e own/measure.jsonl ] || fail 'figures of a foreign checkpoint in the folder of a training'
 for name in last model_best checkpoint-0; do
     run 0 measure own/$name.safetensors data --with accuracy
@@ -189,7 +189,7 @@ err_has 'they were taken with another "contents"'
 # A note tells that the maps show other weights than the figures.
 run 0 measure moved/last.safetensors data --with entropy --maps 1
 run 0 measure moved/checkpoint-0.safetensors data --with entropy
-err_has 'moved/maps.safetensors shows other weights: attscope report leaves it out; --maps K replaces it'
+err_has 'moved/maps.safetensors shows other weights: a report leaves it out; new maps replace it'
 if cmp -s moved/checkpoint-0.safetensors moved/last.safetensors; then fail 'the test needs two checkpoints'; fi
 mkdir two && cp moved/maps.safetensors two/ && cp moved/measure.jsonl two/
 run 0 report two -o two.html
@@ -302,7 +302,7 @@ run 0 measure alone/some.safetensors odd --with entropy --output paths --map-ima
 maps paths/some | grep -qF '"names":"["ab.jpg"]"' || fail "$command_line: $(maps paths/some)" # "maps" drops backslashes
 grep -qaF 'a\\\\b.jpg' paths/some/maps.safetensors || fail "$command_line: maps of another image than a\\b.jpg"
 run 2 measure alone/some.safetensors odd --with entropy --output paths --map-images 'a\,c.jpg'
-err_has 'no image is called "a\,c.jpg"'
+err_has 'no image is called "a,c.jpg"'
 
 # An image that is too large is left out of the maps as one that is damaged is.
 mkdir huge
@@ -362,9 +362,9 @@ for arguments in '' '--maps 1'; do
     err_has 'pipe is not a regular file'
 done
 [ ! -e names ] || fail "$command_line: measured before the names were looked at"
-usage '--maps K takes the first K images, --map-images LIST names them: one of the two' \
+usage 'maps takes the first images, map_images names them: only one of both can be given' \
     measure out/plain/last.safetensors data --maps 1 --map-images 3
-usage '--experiment names a folder in --output FOLDER, which is missing' measure alone/some.safetensors data --experiment x
+usage 'experiment names a folder in output, which is missing' measure alone/some.safetensors data --experiment x
 run 2 measure absent.safetensors nowhere --with entropy,distanse
 err_has 'attscope: there is no instrument "distanse"; did you mean "distance"?'
 run 0 measure alone/some.safetensors data --with nsi:per=block,residual:centre=median --json options.json

@@ -1,0 +1,207 @@
+/* A checkpoint measured on images. */
+#include "runs/measuring.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "data/choose.h"
+#include "runs/instruments.h"
+
+att_measuring_options att_measuring_options_defaults(void)
+{
+    const att_evaluate_options evaluate = att_evaluate_options_defaults();
+    return (att_measuring_options){.with = "all",
+                                   .nodes = "*",
+                                   .split = "validation",
+                                   .cache_bytes = att_dataset_options_defaults().cache_bytes,
+                                   .batch_size = evaluate.batch_size,
+                                   .workers = evaluate.workers};
+}
+
+void att_measured_free(att_measured *measured)
+{
+    att_measure_destroy(&measured->measure);
+    *measured = (att_measured){0};
+}
+
+/* --- what can be refused before anything is read ------------------------------------------------------------------ */
+
+static att_status check_options(att_context *context, int data_count, const att_measuring_options *options)
+{
+    const char *wanting = att_instruments_needing_labels(options->with);
+    if (options->maps > 0 && options->map_images)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "maps takes the first images, map_images names them: only one of both can be given");
+    if (data_count < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "a measurement on %d paths, expected 1 or more", data_count);
+    if (data_count > 1 && wanting)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s needs classes: name one data set instead of %d paths of images",
+                        wanting, data_count);
+    return att_instruments_check(context, options->with);
+}
+
+att_status att_measuring_check(att_context *context, const char *checkpoint, int data_count,
+                               const att_measuring_options *options)
+{
+    char folder[ATT_RUN_PATH];
+    ATT_TRY(check_options(context, data_count, options));
+    return att_measuring_folder(context, checkpoint, options, folder);
+}
+
+/* --- instruments -------------------------------------------------------------------------------------------------- */
+
+static int classes_of(const att_measuring *m)
+{
+    return att_model_classes(att_network_model(m->network));
+}
+
+/* Leaves the instruments that need labels out of "all". */
+static void leave_out_labels(att_measuring *m)
+{
+    bool any = false;
+    for (int i = 0; i < att_instrument_count(); i++) {
+        const att_instrument_info info = att_instrument_at(i);
+        char left_out[64];
+        snprintf(left_out, sizeof left_out, "-%s", info.name);
+        if (!info.needs_labels || att_instruments_name(m->options->with, left_out))
+            continue;
+        att_log(m->context, ATT_LOG_INFO, "%s is left out: %s", info.name,
+                classes_of(m) > 0 ? "the images have no classes, or others than the network"
+                                  : "the network has no classes");
+        any = true;
+    }
+    if (any)
+        att_instruments_leave_out_labels(&m->with);
+}
+
+/* Settles whether labels are looked at, and by which instruments. */
+static att_status settle_labels(att_measuring *m)
+{
+    const char *with = m->options->with, *wanting = att_instruments_needing_labels(with);
+    const bool all = att_instruments_take_all(with);
+    char consequence[96];
+    if (all && att_dataset_fits_classes(m->dataset, classes_of(m)))
+        m->unlabelled = false;
+    else if (all)
+        leave_out_labels(m);
+    snprintf(consequence, sizeof consequence, "%s cannot be told", wanting ? wanting : "");
+    if (!all && wanting)
+        ATT_TRY(att_network_need_head(m->network, consequence));
+    return m->unlabelled ? ATT_OK : att_network_compare_classes(m->network, m->dataset, !all);
+}
+
+static att_status make_instruments(att_measuring *m)
+{
+    ATT_TRY(settle_labels(m));
+    if (m->with.failed)
+        return att_fail_memory(m->context, m->with.length, "a list of instruments");
+    att_status status = att_network_watch(m->network, m->with.data, m->options->nodes, &m->measure);
+    if (status == ATT_ERR_NOT_FOUND) /* the message says which instrument or node */
+        status = ATT_ERR_ARGUMENT;
+    return status == ATT_OK ? att_measure_keep_samples(m->measure, m->options->samples) : status;
+}
+
+/* --- the work ----------------------------------------------------------------------------------------------------- */
+
+static att_status check_network(const att_measuring *m)
+{
+    if (!m->checkpoint)
+        return att_fail(m->context, ATT_ERR_ARGUMENT,
+                        "%s has no file of weights: open a checkpoint to measure it, not a network's name",
+                        att_network_identity(m->network)->name);
+    if (att_measuring_wants_maps(m->options) && att_model_tokens(att_network_model(m->network)) == 0)
+        return att_fail(m->context, ATT_ERR_ARGUMENT, "maps show attention between tokens, and %s has none",
+                        att_network_identity(m->network)->name);
+    return ATT_OK;
+}
+
+static att_status open_data(att_measuring *m)
+{
+    const att_measuring_options *o = m->options;
+    att_dataset_options options = att_dataset_options_defaults();
+    options.split = o->split;
+    options.class_map = o->class_map;
+    options.coarse = o->coarse_labels;
+    options.cache_bytes = o->cache_bytes;
+    options.unlabelled = m->unlabelled = !att_instruments_needing_labels(o->with);
+    ATT_TRY(att_network_open_dataset(m->network, m->data, m->data_count, &options, &m->dataset));
+    const char *split = att_dataset_split(m->dataset);
+    snprintf(m->found->split, sizeof m->found->split, "%s", *split ? split : "all");
+    return ATT_OK;
+}
+
+static att_status prepare(att_measuring *m)
+{
+    const att_measuring_options *o = m->options;
+    ATT_TRY(check_options(m->context, m->data_count, o));
+    ATT_TRY(check_network(m));
+    ATT_TRY(att_measuring_folder(m->context, m->checkpoint, o, m->found->folder));
+    ATT_TRY(att_checkpoint_describe(m->context, att_network_file(m->network), &m->stood));
+    ATT_TRY(open_data(m));
+    ATT_TRY(make_instruments(m));
+    if (o->map_images)
+        ATT_TRY(att_dataset_choose(m->dataset, m->context, o->map_images, &m->chosen, &m->chosen_count));
+    return att_measuring_open_records(m);
+}
+
+/* Shows the network every image. */
+static att_status look(att_measuring *m)
+{
+    const att_measuring_options *o = m->options;
+    att_evaluate_options options = att_evaluate_options_defaults();
+    options.batch_size = o->batch_size;
+    options.workers = o->workers;
+    options.skip_corrupt = o->skip_corrupt;
+    options.unlabelled = m->unlabelled;
+    options.measure = m->measure;
+    options.stage = "measure";
+    options.progress = o->progress;
+    options.progress_user = o->progress_user;
+    att_status status = att_network_evaluate(m->network, m->dataset, &options, &m->found->evaluation);
+    if (status == ATT_ERR_STOPPED)
+        return att_fail(m->context, status, "stopped before every image was seen; there is no result");
+    return status;
+}
+
+static att_status record(att_measuring *m)
+{
+    ATT_TRY(att_dataset_contents(m->dataset, m->context, m->contents));
+    ATT_TRY(att_weights_digest(att_network_weights(m->network), m->weights));
+    ATT_TRY(att_measuring_write_records(m));
+    return att_measuring_write_maps(m);
+}
+
+static att_status measure(att_measuring *m)
+{
+    ATT_TRY(prepare(m));
+    ATT_TRY(look(m));
+    m->found->measure = m->measure;
+    m->measure = NULL;
+    return record(m);
+}
+
+att_status att_measure_checkpoint(att_network *network, const char *const *data, int data_count,
+                                  const att_measuring_options *options, att_measured *measured)
+{
+    const att_measuring_options defaults = att_measuring_options_defaults();
+    att_context *context = att_graph_context(att_model_graph(att_network_model(network)));
+    att_measuring m = {.context = context,
+                       .network = network,
+                       .checkpoint = att_network_path(network),
+                       .data = data,
+                       .data_count = data_count,
+                       .options = options ? options : &defaults,
+                       .with = {.context = context},
+                       .found = measured};
+    clock_gettime(CLOCK_MONOTONIC, &m.begun);
+    att_text_append(&m.with, "%s", m.options->with);
+    att_status status = measure(&m);
+    att_measuring_close_records(&m);
+    att_free(context, m.chosen);
+    att_measure_destroy(&m.measure);
+    att_dataset_close(&m.dataset);
+    att_text_free(&m.with);
+    return status;
+}
