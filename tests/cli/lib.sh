@@ -1,5 +1,6 @@
 # Sourced by the tests of the command: expectations, and a data set small enough to train on in a second.
 set -u
+shopt -s lastpipe # so that a failure of `... | err_is` counts
 if [ -z "${ATTSCOPE:-}" ]; then
     echo 'skipped: ATTSCOPE does not name the command'
     exit 77
