@@ -91,6 +91,12 @@ bool att_file_exists_in(const char *folder, const char *name)
     return join(folder, name, path, sizeof path) && att_file_exists(path);
 }
 
+bool att_file_is_same(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 /* path: at least its beginning. */
 static att_status fail_long(att_context *context, const char *path)
 {

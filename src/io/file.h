@@ -14,6 +14,9 @@ ATT_FOR_LAB bool att_file_exists(const char *path);
 /* The same of "FOLDER/NAME". */
 ATT_FOR_LAB bool att_file_exists_in(const char *folder, const char *name);
 
+/* Whether both paths lead to one file or folder that exists. */
+ATT_FOR_LAB bool att_file_is_same(const char *a, const char *b);
+
 /* These write a path into a buffer of `size` bytes. ERR_ARGUMENT where it does not fit. */
 
 /* "FOLDER/NAME", with one slash between both; NAME where the folder is "". */

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "io/file.h"
+#include "report/folders.h"
 #include "report/map_choice.h"
 #include "report/page.h"
 #include "report/run.h"
@@ -196,9 +197,13 @@ static att_status read_runs(report *r)
         return att_fail_memory(r->context, count * sizeof(*r->runs), "a report");
     for (; r->count < r->source_count; r->count++) {
         const char *folder = r->sources[r->count].folder;
-        ATT_TRY(att_report_run_read(r->context, folder, &r->runs[r->count]));
+        att_status status = att_report_run_read(r->context, folder, &r->runs[r->count]);
+        if (status != ATT_OK) {
+            att_report_log_runs_in(r->context, folder);
+            return status;
+        }
         r->maps[r->count].context = r->context;
-        att_status status = read_maps(r, folder, &r->maps[r->count]);
+        status = read_maps(r, folder, &r->maps[r->count]);
         if (status == ATT_ERR_UNSUPPORTED) {
             att_log(r->context, ATT_LOG_WARNING, "%s; they are left out", att_context_message(r->context));
             leave_maps_out(r, r->count, "in a version of the format that is not read");
@@ -451,8 +456,9 @@ att_status att_report_write(att_context *context, const char *const *folders, in
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "this build of attscope has no page (it was made with "
                         "-DATT_REPORT=OFF)");
+    const char *distinct[ATT_REPORT_MAX_RUNS];
     report r = {.context = context, .arena = {.context = context}};
-    att_status status = find_sources(&r, folders, count);
+    att_status status = find_sources(&r, distinct, att_report_distinct(context, folders, count, distinct));
     if (status == ATT_OK)
         status = read_runs(&r);
     r.result.runs = r.count;

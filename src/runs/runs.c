@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <attscope/lab/runs.h>
 
@@ -38,12 +37,6 @@ att_status att_run_database(att_context *context, const char *folder, char *path
 }
 
 /* --- whose checkpoint it is --------------------------------------------------------------------------------------- */
-
-static bool is_same_folder(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
 
 /* Both files have the same size. */
 static att_status compare_bytes(att_file_window *a, att_file_window *b, bool *same)
@@ -114,7 +107,7 @@ att_status att_run_owns(att_context *context, const char *folder, const char *ch
 {
     char own[ATT_RUN_PATH];
     ATT_TRY(att_path_folder(context, checkpoint, own, sizeof own));
-    bool found = is_same_folder(folder, own);
+    bool found = att_file_is_same(folder, own);
     if (!found)
         ATT_TRY(holds_copy(context, folder, checkpoint, &found));
     *belongs = found;

@@ -30,9 +30,9 @@ run 1 report out/plain absent
 printf 'attscope: absent: there is no such folder\n' | err_is
 run 1 report out
 err_is <<'TEXT'
-attscope: out holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run
 a run in it: out/broadcast
 a run in it: out/plain
+attscope: out holds neither metrics.jsonl nor measure.jsonl: it is no folder of a run
 TEXT
 cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl

@@ -42,12 +42,12 @@ typedef struct att_report_result {
 } att_report_result;
 
 /* Writes the page of the runs in `folders`, in that order, in place of any file at `path`: whole or not at all. A
- * folder with a sweep.json (attscope/lab/sweep.h) stands for those of its runs that are measured; folders, and runs,
- * are 1 to ATT_REPORT_MAX_RUNS. options: NULL means the defaults. result: filled after success; may be NULL. Errors:
- * ERR_NOT_FOUND where a folder is missing; ERR_FORMAT where it holds neither metrics.jsonl nor measure.jsonl, or one of
- * its files is damaged (which, the line and what was expected; a last line that was cut short is left out, with a
- * warning); ERR_ARGUMENT (count); ERR_UNSUPPORTED in a library that was built without the page (-DATT_REPORT=OFF);
- * ERR_IO, ERR_MEMORY. */
+ * folder with a sweep.json (attscope/lab/sweep.h) stands for those of its runs that are measured; a folder that is
+ * named twice counts once, and the log says so. Folders, and runs, are 1 to ATT_REPORT_MAX_RUNS. options: NULL means
+ * the defaults. result: filled after success; may be NULL. Errors: ERR_NOT_FOUND where a folder is missing; ERR_FORMAT
+ * where it holds neither metrics.jsonl nor measure.jsonl (the log names the runs in it), or one of its files is damaged
+ * (which, the line and what was expected; a last line that was cut short is left out, with a warning); ERR_ARGUMENT
+ * (count); ERR_UNSUPPORTED in a library that was built without the page (-DATT_REPORT=OFF); ERR_IO, ERR_MEMORY. */
 ATT_API att_status att_report_write(att_context *context, const char *const *folders, int count,
                                     const att_report_options *options, const char *path, att_report_result *result);
 

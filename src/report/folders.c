@@ -1,0 +1,56 @@
+#include "report/folders.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+
+/* The first of the folders that is the same one; NULL: none is. */
+static const char *find_same(const char *const *folders, int count, const char *folder)
+{
+    for (int i = 0; i < count; i++)
+        if (att_file_is_same(folders[i], folder))
+            return folders[i];
+    return NULL;
+}
+
+int att_report_distinct(att_context *context, const char *const *folders, int count, const char **distinct)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        const char *earlier = find_same(distinct, kept, folders[i]);
+        if (earlier != NULL)
+            att_log(context, ATT_LOG_INFO, "%s is the same folder as %s and counts once", folders[i], earlier);
+        else
+            distinct[kept++] = folders[i];
+    }
+    return kept;
+}
+
+static bool holds_records(const char *folder)
+{
+    return att_file_exists_in(folder, "metrics.jsonl") || att_file_exists_in(folder, "measure.jsonl");
+}
+
+static void log_run(att_context *context, const char *folder, const char *name)
+{
+    att_text path = {.context = context};
+    att_text_append(&path, "%s/%s", folder, name);
+    if (!path.failed && name[0] != '.' && holds_records(path.data))
+        att_log(context, ATT_LOG_INFO, "a run in it: %s", path.data);
+    att_text_free(&path);
+}
+
+void att_report_log_runs_in(att_context *context, const char *folder)
+{
+    struct dirent **entries;
+    const int found = holds_records(folder) ? 0 : scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < found; i++) {
+        log_run(context, folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (found > 0)
+        free(entries);
+}
