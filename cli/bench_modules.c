@@ -33,9 +33,9 @@ static const char *module_text(const bench_settings *s, int index)
         return index == 0 ? attn : NULL;
     if (index-- == 0)
         return NONE;
-    for (int i = 0; i < att_module_count(); i++)
-        if (fits_blocks(att_module_at(i)) && index-- == 0)
-            return att_module_at(i)->name;
+    for (int i = 0; i < att_module_count(NULL); i++)
+        if (fits_blocks(att_module_at(NULL, i)) && index-- == 0)
+            return att_module_at(NULL, i)->name;
     return NULL;
 }
 

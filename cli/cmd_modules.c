@@ -109,8 +109,8 @@ static int write_all(cli_app *cli, const char *path)
     if (code != CLI_OK)
         return code;
     att_json_begin_array(writer);
-    for (int i = 0; i < att_module_count(); i++)
-        write_module(writer, att_module_at(i));
+    for (int i = 0; i < att_module_count(cli->context); i++)
+        write_module(writer, att_module_at(cli->context, i));
     att_json_end_array(writer);
     return cli_json_write(cli, writer, path);
 }
@@ -120,8 +120,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     (void)operands, (void)count;
     const settings *s = user;
     if (cli_prints(s->output.json)) {
-        for (int i = 0; i < att_module_count(); i++)
-            print_module(att_module_at(i));
+        for (int i = 0; i < att_module_count(cli->context); i++)
+            print_module(att_module_at(cli->context, i));
         print_places();
     }
     if (!s->output.json)

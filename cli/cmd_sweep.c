@@ -341,7 +341,7 @@ static void print_failed(const sweep_plan *plan)
 static const char *instrument_name(const void *user, int index)
 {
     (void)user;
-    return att_instrument_at(index).name;
+    return att_instrument_at(NULL, index).name;
 }
 
 /* Their names; sweep_check() sees the rest. */
@@ -354,9 +354,9 @@ static int check_instruments(const char *list)
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ",:"), at);
         bool found = strcmp(name, "all") == 0;
-        for (int i = 0; !found && i < att_instrument_count(); i++)
+        for (int i = 0; !found && i < att_instrument_count(NULL); i++)
             found = strcmp(name, instrument_name(NULL, i)) == 0;
-        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count());
+        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count(NULL));
         if (!found && nearest)
             return cli_usage("--measure: there is no instrument \"%s\"; did you mean \"%s\"?", name, nearest);
         if (!found)
@@ -380,8 +380,8 @@ static int check_figure(const char *figure, const char *measure)
             "--correlate: \"%s\" is no figure; one is called INSTRUMENT/STATISTIC or "
             "INSTRUMENT/NODE/STATISTIC",
             figure);
-    if (!att_instrument_find(name, &info)) {
-        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count());
+    if (!att_instrument_find(NULL, name, &info)) {
+        const char *nearest = att_text_nearest(name, instrument_name, NULL, att_instrument_count(NULL));
         return cli_usage("--correlate: there is no instrument \"%s\"%s%s%s", name, nearest ? "; did you mean \"" : "",
                          nearest ? nearest : "", nearest ? "\"?" : "");
     }

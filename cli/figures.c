@@ -13,8 +13,8 @@ static void explain_line(FILE *out, const char *what, const char *text)
 void cli_figures_explain(FILE *out)
 {
     fputs("\nWhat the instruments measure:\n", out);
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(NULL); i++) {
+        att_instrument_info info = att_instrument_at(NULL, i);
         explain_line(out, info.name, info.summary);
         explain_line(out, "", info.formula);
         explain_line(out, "", info.source);
@@ -36,10 +36,10 @@ int cli_instruments_check(cli_app *cli, const char *with)
 
 void cli_instruments_without_labels(char *with, size_t size)
 {
-    for (int i = 0; i < att_instrument_count(); i++) {
+    for (int i = 0; i < att_instrument_count(NULL); i++) {
         size_t length = strlen(with);
-        if (att_instrument_at(i).needs_labels)
-            snprintf(with + length, size - length, ",-%s", att_instrument_at(i).name);
+        if (att_instrument_at(NULL, i).needs_labels)
+            snprintf(with + length, size - length, ",-%s", att_instrument_at(NULL, i).name);
     }
 }
 

@@ -25,7 +25,7 @@ const char *cli_choice_interpolation(int index)
 
 const char *cli_choice_instrument(int index)
 {
-    return index == 0 ? "all" : index <= att_instrument_count() ? att_instrument_at(index - 1).name : NULL;
+    return index == 0 ? "all" : index <= att_instrument_count(NULL) ? att_instrument_at(NULL, index - 1).name : NULL;
 }
 
 static const char *choose_backend(int index)
@@ -46,10 +46,11 @@ static const char step[] = "step";
 /* Of an option of StepNet's. */
 static const char *choose_of_step(const char *option, int index)
 {
-    for (int m = 0; m < att_module_count(); m++)
-        for (int i = 0; strcmp(att_module_at(m)->name, step) == 0 && i < att_module_at(m)->option_count; i++)
-            if (strcmp(att_module_at(m)->options[i].name, option) == 0)
-                return att_module_at(m)->options[i].choices[index];
+    for (int m = 0; m < att_module_count(NULL); m++)
+        for (int i = 0; strcmp(att_module_at(NULL, m)->name, step) == 0 && i < att_module_at(NULL, m)->option_count;
+             i++)
+            if (strcmp(att_module_at(NULL, m)->options[i].name, option) == 0)
+                return att_module_at(NULL, m)->options[i].choices[index];
     return NULL;
 }
 

@@ -151,9 +151,9 @@ void cli_json_option(att_json_writer *writer, const att_option *option, const at
 /* Whether the head is the task's own, and no classifier. */
 static bool has_own_head(const char *task)
 {
-    for (int t = 0; t < att_task_count(); t++)
-        if (strcmp(att_task_at(t).name, task) == 0)
-            return att_task_at(t).head_scope != NULL;
+    for (int t = 0; t < att_task_count(NULL); t++)
+        if (strcmp(att_task_at(NULL, t).name, task) == 0)
+            return att_task_at(NULL, t).head_scope != NULL;
     return false;
 }
 

@@ -160,7 +160,7 @@ static unsigned find_scores(const instrument_list *list)
     unsigned scores = 0;
     att_instrument_info info;
     for (int k = 0; k < list->count; k++)
-        if (att_instrument_find(list->items[k], &info) && info.needs_labels)
+        if (att_instrument_find(NULL, list->items[k], &info) && info.needs_labels)
             scores |= 1u << k;
     return scores;
 }
@@ -184,8 +184,8 @@ static int check_classes(cli_app *cli, sweep_plan *plan, int first, const tried_
         return CLI_OK;
     if (scores != 0 && asked)
         return cli_check(cli, att_dataset_check_classes(tried->measured, cli->context, network));
-    for (int k = 0; k < att_instrument_count(); k++) {
-        att_instrument_info info = att_instrument_at(k);
+    for (int k = 0; k < att_instrument_count(cli->context); k++) {
+        att_instrument_info info = att_instrument_at(cli->context, k);
         if (info.needs_labels && (list->takes_all || is_item(list, info.name)))
             cli_note(cli, "%s is measured without %s: the network has %d class%s, the images %d",
                      plan->runs[first].setting, info.name, network, network == 1 ? "" : "es",

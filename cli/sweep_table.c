@@ -113,8 +113,8 @@ enum { NAME, RUNS, SEEDS, PARAMETERS, SECONDS, SCORE, COLUMNS };
 /* Whether an instrument measured the metric by which the setting's task is judged. */
 static bool is_score_measured(const att_sweep *sweep, int setting, const att_metric *metric)
 {
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(NULL); i++) {
+        att_instrument_info info = att_instrument_at(NULL, i);
         if (info.score && strcmp(info.score, metric->name) == 0 &&
             att_sweep_figure_find(sweep, setting, info.name, "", info.score).count > 0)
             return true;
@@ -200,7 +200,7 @@ typedef struct row {
 static bool is_told(const att_measurement *m)
 {
     att_instrument_info info;
-    return !att_instrument_find(m->instrument, &info) || !info.brief || strcmp(m->statistic, info.brief) == 0;
+    return !att_instrument_find(NULL, m->instrument, &info) || !info.brief || strcmp(m->statistic, info.brief) == 0;
 }
 
 /* Up to the end of its last number: "layer1.0" of "layer1.0.se.gate". */
@@ -235,7 +235,7 @@ static row row_of(const att_sweep *sweep, int setting, int figure)
     att_measurement m = att_sweep_figure_at(sweep, setting, figure);
     row r = {.instrument = m.instrument, .statistic = m.statistic, .excluded = m.excluded};
     att_instrument_info info;
-    if (att_instrument_find(m.instrument, &info) && info.by_block)
+    if (att_instrument_find(NULL, m.instrument, &info) && info.by_block)
         label_by_block(sweep, setting, figure, m.node, &r);
     else
         snprintf(r.label, sizeof r.label, "%s", *m.node ? m.node : m.statistic);
@@ -367,8 +367,8 @@ static int print_instruments(const att_sweep *sweep)
     size_t most = most_rows(sweep) + 1;
     row *rows = calloc(most, sizeof *rows);
     char(*cells)[CELL] = calloc(most * (size_t)att_sweep_setting_count(sweep), sizeof *cells);
-    for (int i = 0; rows && cells && i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; rows && cells && i < att_instrument_count(NULL); i++) {
+        att_instrument_info info = att_instrument_at(NULL, i);
         print_instrument(sweep, &info, rows, cells);
     }
     int code = rows && cells ? CLI_OK : cli_failure("out of memory for the table");
@@ -393,8 +393,8 @@ static bool leaves_out(const att_sweep *sweep, const char *instrument)
 static void say_rest(const att_sweep *sweep, const char *folder)
 {
     bool any = false;
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(NULL); i++) {
+        att_instrument_info info = att_instrument_at(NULL, i);
         if (!leaves_out(sweep, info.name))
             continue;
         cli_print("%s%s (all but the %s)", any ? ", " : "\nnot in this table: ", info.name, info.brief);
@@ -525,8 +525,8 @@ void sweep_table_json(att_json_writer *writer, const att_sweep *sweep)
     cli_json_text(writer, "correlations_are", correlations_text);
     att_json_key(writer, "instruments");
     att_json_begin_array(writer);
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(NULL); i++) {
+        att_instrument_info info = att_instrument_at(NULL, i);
         if (!has_instrument(sweep, info.name))
             continue;
         att_instrument_write_json(&info, writer);

@@ -140,7 +140,7 @@ static const char *choose_schedule(int index)
 static bool is_metric_of_first(int count, const char *name)
 {
     for (int t = 0; t < count; t++) {
-        const att_task_info task = att_task_at(t);
+        const att_task_info task = att_task_at(NULL, t);
         if (att_task_metric(&task, name) >= 0)
             return true;
     }
@@ -150,8 +150,8 @@ static bool is_metric_of_first(int count, const char *name)
 /* The metrics of all tasks, each name once. */
 static const char *choose_metric(int index)
 {
-    for (int t = 0; t < att_task_count(); t++) {
-        const att_task_info task = att_task_at(t);
+    for (int t = 0; t < att_task_count(NULL); t++) {
+        const att_task_info task = att_task_at(NULL, t);
         for (int i = 0; i < task.metric_count; i++)
             if (!is_metric_of_first(t, task.metrics[i].name) && index-- == 0)
                 return task.metrics[i].name;
@@ -267,8 +267,8 @@ static const cli_option *task_rows(int *count)
     *count = made;
     if (made > 0)
         return rows;
-    for (int t = 0; t < att_task_count(); t++) {
-        const att_task_info task = att_task_at(t);
+    for (int t = 0; t < att_task_count(NULL); t++) {
+        const att_task_info task = att_task_at(NULL, t);
         for (int i = 0; i < task.option_count && made < ATT_MOST_OPTIONS; i++, made++) {
             cli_flag_of(&task.options[i], names[made]);
             rows[made] = cli_declared_row(&task.options[i], names[made], 0);
@@ -280,8 +280,8 @@ static const cli_option *task_rows(int *count)
 
 static void task_defaults(void *values)
 {
-    for (int t = 0; t < att_task_count(); t++)
-        att_task_defaults(att_task_at(t).name, values);
+    for (int t = 0; t < att_task_count(NULL); t++)
+        att_task_defaults(NULL, att_task_at(NULL, t).name, values);
 }
 
 static const cli_group task_group = {"Targets and loss", .rows = task_rows, .defaults = task_defaults};
@@ -299,7 +299,7 @@ static bool find_foreign(const train_settings *settings, const att_task_info *ta
                          const att_option **option)
 {
     att_option_values defaults = att_options_none();
-    att_task_defaults(other->name, &defaults);
+    att_task_defaults(NULL, other->name, &defaults);
     for (int i = 0; i < other->option_count; i++) {
         *option = &other->options[i];
         if (!declares(task, (*option)->key) && att_options_find(&settings->task, (*option)->key) &&
@@ -311,8 +311,8 @@ static bool find_foreign(const train_settings *settings, const att_task_info *ta
 
 int cli_train_task_check(const train_settings *settings, const att_task_info *task)
 {
-    for (int t = 0; t < att_task_count(); t++) {
-        const att_task_info other = att_task_at(t);
+    for (int t = 0; t < att_task_count(NULL); t++) {
+        const att_task_info other = att_task_at(NULL, t);
         const att_option *option;
         char flag[ATT_OPTION_KEY];
         if (!find_foreign(settings, task, &other, &option))

@@ -62,6 +62,14 @@ ATT_API void att_context_destroy(att_context **context);
 
 /* The sentence that belongs to the last failure, "" where there was none; valid until the next failing call. */
 ATT_API const char *att_context_message(const att_context *context);
+
+/* For functions that a program hands to the library (modules, instruments, tasks): att_fail(context, status, format,
+ * ...) puts a sentence into the context, formatted as printf does: what failed, where, what was expected. Its value is
+ * `status`, as in `return att_fail(context, ATT_ERR_ARGUMENT, "...")`. Thread-safe: of several threads that fail in one
+ * call, one sentence survives whole. */
+ATT_API void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
+#define att_fail(context, status, ...) (att_fail_say((context), __VA_ARGS__), (status))
+
 ATT_API int att_context_threads(const att_context *context);
 ATT_API att_tier att_context_tier(const att_context *context);
 /* "baseline", "avx2", "avx512", "avx512_bf16"; never NULL. */

@@ -59,6 +59,10 @@ ATT_API void att_graph_destroy(att_graph **graph);
 
 /* ATT_OK, or the first failure while building (the message was put into the context then). */
 ATT_API att_status att_graph_status(const att_graph *graph);
+/* Makes the graph fail with `status`, whose sentence was put into the context, unless it has failed already; returns
+ * ATT_NONE. For those who write modules and heads: return att_graph_fail(graph, att_fail(att_graph_context(graph),
+ * ATT_ERR_ARGUMENT, "...")). */
+ATT_API att_value att_graph_fail(att_graph *graph, att_status status);
 ATT_API att_dtype att_graph_dtype(const att_graph *graph);
 ATT_API att_context *att_graph_context(const att_graph *graph);
 
@@ -87,6 +91,20 @@ ATT_API void att_graph_output(att_graph *graph, const char *name, att_value valu
  * with the plan's group and fingerprint, and a session can leave them out (att_session_watch()). A value that a later
  * operation absorbs (attscope/ops.h says which) is computed once more for a probe of it. */
 ATT_API void att_graph_probe(att_graph *graph, const char *name, att_value value);
+
+/* The value of the output `name`, probes left aside; ATT_NONE where there is none. */
+ATT_API att_value att_graph_find_output(const att_graph *graph, const char *name);
+
+/* The operations of the graph, in the order in which they were added: each comes after those that make its inputs.
+ * Everything that the pointers point to lives as long as the graph and until its next change. */
+typedef struct att_node_info {
+    const char *op;            /* "attention", "add", "linear" */
+    const char *scope;         /* "blocks.3.attn" */
+    const att_value *in, *out; /* ATT_NONE: an input that is absent */
+    int in_count, out_count;
+} att_node_info;
+ATT_API int att_graph_node_count(const att_graph *graph);
+ATT_API att_node_info att_graph_node_at(const att_graph *graph, int node);
 
 /* Nodes made from now on are named `scope`, for probes and profiles ("blocks.3.attn"); copied. */
 ATT_API void att_graph_scope(att_graph *graph, const char *scope);

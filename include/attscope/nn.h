@@ -79,14 +79,29 @@ ATT_API att_value att_nn_batch_norm(const att_scope *scope, att_value x, double 
  * convolutional network. */
 ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t outputs);
 
-/* --- modules: what can be put on a residual branch, by name ------------------------------------------------------ */
+/* --- modules: what can be put on a residual branch, by name ------------------------------------------------------
+ *
+ * A module changes a residual branch at a place of a network: branch -> apply(branch), which has the same shape. It is
+ * one descriptor. A program registers its own:
+ *
+ *     static const att_module mine = {.name = "mine", .meaning = "x <- 2 x", .place = ATT_ON_TOKENS, .scope = "mine",
+ *                                     .apply = apply};
+ *     att_module_register(context, &mine);
+ *     att_options_set_text(&options, "modules", "mine@after_attn:0-5");
+ *
+ * From then on it is as good as a built-in one in every call for this context, and for no other context: in the option
+ * "modules" of networks, in checkpoints, which record it by its name, in listings. A program that opens such a
+ * checkpoint registers the module before. examples/module.c is a whole program. */
 
 enum { ATT_MODULE_OPTIONS = 4, ATT_MODULE_OTHER_NAMES = 2 };
 
+/* An option that users may set, "se:ratio=8". apply() gets its value: the number, or the index of the choice. */
 typedef struct att_module_option {
-    const char *name, *meaning;
-    double start, low, high;    /* default and closed range; of choices: of their index */
-    const char *const *choices; /* names, NULL-terminated; NULL: the option is a number */
+    const char *name;           /* 1 to 23 letters, digits and underscores, the first a letter */
+    const char *meaning;        /* one line */
+    double start, low, high;    /* default and closed range; of choices: of their index, so that low is 0 */
+    const char *const *choices; /* names, NULL-terminated, without the characters ":,=@+" and blanks; NULL: the option
+                                 * is a number */
     bool whole;                 /* the number must be whole */
 } att_module_option;
 
@@ -100,27 +115,44 @@ typedef enum att_module_place {
 } att_module_place;
 
 typedef struct att_module {
-    const char *name;
-    const char *meaning; /* one line with its source */
-    att_module_place place;
+    const char *name;       /* what users write: 1 to 23 letters, digits and underscores, the first a letter; not
+                             * "none" */
+    const char *meaning;    /* one line with its source */
+    att_module_place place; /* it fits every hook of this place */
     att_module_option options[ATT_MODULE_OPTIONS];
     int option_count;
-    const char *scope;     /* name of the scope it is applied in, below the branch's: "cb" */
-    const char *parameter; /* one of its parameters ("weight"; '*' and '?' allowed), by which a checkpoint tells it;
-                            * NULL: it has none */
+    const char *scope;     /* the scope that it is applied in, below the branch's: "cb"; spelled as a name is. Not that
+                            * of a layer of a network. Modules that share a scope cannot both be at one place */
+    const char *parameter; /* one of its parameters ("weight"; '*' and '?' allowed), by which a checkpoint without
+                            * metadata tells it; NULL: it has none. A module with parameters must set it */
     /* What its parameters, and its scope, are called by widespread codes as well: {"fc1", "fc.0"}, "eca"; and a tensor
      * beside the parameters that holds nothing learnt, by which their files tell it. NULL: none. */
     const char *other_names[ATT_MODULE_OTHER_NAMES][2];
     const char *other_scope, *constant;
     double (*constant_at)(att_shape shape, int64_t e); /* its element e, where it is [C, h, w] */
-    /* The branch to be added to `identity`, of the same shape. values: one for each option. */
+    /* Adds the module to the scope's graph and returns the branch that will be added to `identity`, in the shape of
+     * `branch`. scope: the module's own at this place, "blocks.0.mlp.cb"; parameters are declared in it
+     * (att_scope_parameter()), and nodes bear its name after att_scope_enter(). values: one for each option. It uses
+     * the operations of attscope/ops.h, which have gradients, and the layers above. It is called once for each place,
+     * when a network is built, and sometimes on a graph of its own, where it reads the shapes of the parameters.
+     *
+     * Failing: att_graph_fail(), and ATT_NONE is returned. After any failure `branch` is ATT_NONE, which operations
+     * accept; its shape then has rank 0. Another shape than the branch's fails the graph (ERR_MISMATCH). */
     att_value (*apply)(const att_scope *scope, const double *values, att_value branch, att_value identity);
 } att_module;
 
-ATT_API int att_module_count(void);
-ATT_API const att_module *att_module_at(int index);
+/* Registers a module with the context. The descriptor is not copied: it, and all that it points to, must outlive the
+ * context. Not while another call for this context runs. Errors, the context is then as before: ERR_ARGUMENT, in one
+ * sentence, for a name that there is already (a second registration, too) or that cannot be one, and for a member that
+ * is missing or cannot be; ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_module_register(att_context *context, const att_module *module);
+
+/* The modules that a context has: the built-in ones, then those that were registered, in that order. context NULL: the
+ * built-in ones. NULL outside of 0..count-1. */
+ATT_API int att_module_count(const att_context *context);
+ATT_API const att_module *att_module_at(const att_context *context, int index);
 /* "none", then the names of the modules that fit a place; NULL past the last. */
-ATT_API const char *att_module_name(att_module_place place, int index);
+ATT_API const char *att_module_name(const att_context *context, att_module_place place, int index);
 
 /* A point of a network where modules can be put. Each family of networks has some (attscope/models.h). */
 typedef struct att_module_hook {

@@ -50,12 +50,24 @@ typedef struct att_option {
     const char *unseen;
     att_option_kind kind;
     bool detailed;       /* of texts: a choice may be followed by a colon and more: "se:ratio=8" */
+    bool extensible;     /* of texts: a context may have more choices, which were registered with it. choice() knows no
+                            context and lists the built-in ones, for help and completion; who uses the value judges it */
     bool free;           /* networks that differ in it may bear the same name */
     bool presence;       /* of numbers: to tell networks apart it counts only whether the value is above 0 */
     bool training;       /* decides how a network trains, not what it computes: not recorded in a network's identity */
     bool internal;       /* known from the tensors of a file only: neither a flag nor recorded */
     size_t offset, size; /* of the member that holds it in the struct of whoever declares it; 0 for others */
 } att_option;
+
+/* Places an option in a struct: a row's member is int for WHOLE and SWITCH, int[2] for SIDES, double for REAL, char[]
+ * for TEXT. Where no value was given, numbers are -1 and texts "". */
+#define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
+
+/* Room for any such struct. */
+typedef union att_settings_room {
+    char bytes[1024];
+    double aligned;
+} att_settings_room;
 
 enum { ATT_OPTION_KEY = 24, ATT_OPTION_TEXT_BYTES = 256, ATT_MOST_OPTIONS = 48 };
 

@@ -22,6 +22,7 @@ struct att_context {
     att_settings settings;
     att_tier tier;
     const struct att_registry *registry;
+    att_registered_list registered;
     att_thread_pool *pool;
     pthread_mutex_t message_lock;
     char message[MESSAGE_BYTES];
@@ -131,6 +132,7 @@ void att_context_destroy(att_context **context)
     if (!context || !*context)
         return;
     att_context *it = *context;
+    att_free(it, it->registered.items);
     att_thread_pool_destroy(it, &it->pool);
     pthread_mutex_destroy(&it->message_lock);
     it->settings.allocate(it->settings.allocate_user, it, sizeof *it, 0);
@@ -140,6 +142,20 @@ void att_context_destroy(att_context **context)
 const struct att_registry *att_context_registry(const att_context *context)
 {
     return context->registry;
+}
+
+const att_registered_list *att_context_registered(const att_context *context)
+{
+    return &context->registered;
+}
+
+att_status att_context_register(att_context *context, const void *kind, const void *descriptor)
+{
+    att_registered_list *list = &context->registered;
+    if (!att_list_grow(context, &list->items, list->count, &list->capacity, sizeof *list->items))
+        return att_fail_memory(context, sizeof *list->items, "a registration");
+    list->items[list->count++] = (att_registered){kind, descriptor};
+    return ATT_OK;
 }
 
 att_thread_pool *att_context_pool(const att_context *context)

@@ -6,12 +6,6 @@
 
 #include "core/export.h"
 
-/* Puts a sentence (what, where, what was expected) into the context. Thread-safe: of several threads that fail in one
- * call, one sentence survives whole. */
-ATT_FOR_LAB void att_fail_say(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
-/* att_fail(context, status, format, ...) says the sentence; its value is `status`: in the caller's sight, so that
- * compilers and analysers know that nothing goes on from here. */
-#define att_fail(context, status, ...) (att_fail_say((context), __VA_ARGS__), (status))
 /* ERR_MEMORY with a sentence that says how much for what was not to be had, and why. */
 ATT_FOR_LAB att_status att_fail_memory(att_context *context, size_t bytes, const char *what);
 ATT_FOR_LAB void att_log(att_context *context, att_log_level level, const char *format, ...) ATT_PRINTF(3, 4);

@@ -236,14 +236,14 @@ static att_status fail_choice(att_context *context, const att_option *option, co
                     option->choice(1) ? "one of " : "", list, text);
 }
 
-/* Texts with details are judged by whoever reads the details. */
+/* Texts with details, and such as contexts add to, are judged by whoever uses them. */
 static att_status check_text(att_context *context, const att_option *option, const char *text)
 {
     const char *name;
     if (strlen(text) >= option->size)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s is \"%.64s\", which is longer than %zu bytes", option->key, text,
                         option->size - 1);
-    if (!option->choice || option->detailed)
+    if (!option->choice || option->detailed || option->extensible)
         return ATT_OK;
     for (int i = 0; (name = option->choice(i)); i++)
         if (strcmp(name, text) == 0)

@@ -14,16 +14,8 @@ typedef struct att_option_table {
     size_t size; /* of the struct that holds the values */
 } att_option_table;
 
-/* A row's member: WHOLE and SWITCH are int, SIDES int[2], REAL double, TEXT char[]. Where no value was given numbers
- * are ATT_OPTION_OPEN and texts "". */
+/* Of a number that was not given. */
 enum { ATT_OPTION_OPEN = -1 };
-#define ATT_OPTION_AT(type, member) .offset = offsetof(type, member), .size = sizeof((type *)0)->member
-
-/* Room for any such struct, so that no allocation is needed to look at options. */
-typedef union att_settings_room {
-    char bytes[1024];
-    double aligned;
-} att_settings_room;
 #define ATT_SETTINGS_FIT(type) static_assert(sizeof(type) <= sizeof(att_settings_room), "enlarge att_settings_room")
 
 /* The row of that key or alias; NULL: there is none. */

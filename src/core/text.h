@@ -14,7 +14,7 @@ typedef struct att_text {
     size_t length, capacity;
     bool failed;
 } att_text;
-ATT_FOR_LAB void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF(2, 3);
+ATT_API void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF(2, 3);
 ATT_FOR_LAB void att_text_append_bytes(att_text *text, const void *bytes, size_t count);
 ATT_FOR_LAB void att_text_free(att_text *text);
 

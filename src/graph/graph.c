@@ -327,6 +327,22 @@ const att_node *att_graph_maker(const att_graph *graph, att_value value)
     return node < 0 ? NULL : &graph->nodes.items[node];
 }
 
+int att_graph_node_count(const att_graph *graph)
+{
+    return graph->nodes.count;
+}
+
+att_node_info att_graph_node_at(const att_graph *graph, int index)
+{
+    const att_node *node = &graph->nodes.items[index];
+    return (att_node_info){.op = node->op->name,
+                           .scope = node->scope,
+                           .in = node->in,
+                           .out = node->out,
+                           .in_count = node->in_count,
+                           .out_count = node->out_count};
+}
+
 att_value att_graph_find_output(const att_graph *graph, const char *name)
 {
     for (int i = 0; i < graph->outputs.count; i++)

@@ -56,8 +56,6 @@ struct att_graph {
 /* Room for one more item in a list; false where memory is out (the graph has failed then). */
 bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, size_t item_size);
 
-/* Records the first failure and returns ATT_NONE. */
-att_value att_graph_fail(att_graph *graph, att_status status);
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
 /* When the value is there: what the body reads of other stages is. */
 att_stage att_graph_stage_of(const att_graph *graph, att_value value);
@@ -73,8 +71,6 @@ bool att_node_own(att_graph *graph, att_node *node);
 att_cost att_node_cost(const att_graph *graph, const att_node *node);
 /* A copy that shares nothing; NULL where memory is out. */
 att_graph *att_graph_copy(const att_graph *graph);
-/* The value of the output `name`, probes left aside; ATT_NONE where there is none. */
-att_value att_graph_find_output(const att_graph *graph, const char *name);
 /* Index of the parameter that `value` is, -1 for others. */
 int att_graph_parameter_of(const att_graph *graph, att_value value);
 const char *att_graph_string(att_graph *graph, const char *text);

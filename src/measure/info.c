@@ -5,16 +5,6 @@
 
 #include "io/json.h"
 
-bool att_instrument_find(const char *name, att_instrument_info *info)
-{
-    for (int i = 0; i < att_instrument_count(); i++) {
-        *info = att_instrument_at(i);
-        if (strcmp(info->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* --- as JSON ------------------------------------------------------------------------------------------------------ */
 
 static void write_text(att_json_writer *writer, const char *key, const char *text)

@@ -2,6 +2,7 @@
 #ifndef ATT_MEASURE_LIST_H
 #define ATT_MEASURE_LIST_H
 
+#include "core/catalog.h"
 #include "measure/instrument.h"
 
 #define ATT_INSTRUMENT_LIST(X) \
@@ -18,11 +19,6 @@
 ATT_INSTRUMENT_LIST(ATT_INSTRUMENT_DECLARE)
 #undef ATT_INSTRUMENT_DECLARE
 
-/* NULL-terminated. */
-extern const att_instrument *const att_instruments[];
-
-/* As att_measure_create(), but with other instruments than those of the list above: NULL-terminated too. */
-att_status att_measure_create_from(const att_instrument *const *instruments, att_graph *graph, const char *with,
-                                   const char *nodes, att_measure **measure);
+extern const att_catalog att_instruments;
 
 #endif

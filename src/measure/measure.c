@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/names.h"
 #include "core/spread.h"
 #include "core/text.h"
 #include "measure/list.h"
@@ -62,24 +61,6 @@ struct att_asking {
     att_status status; /* the first failure to keep what was asked */
 };
 
-static int count_of(const att_instrument *const *instruments)
-{
-    int count = 0;
-    while (instruments[count])
-        count++;
-    return count;
-}
-
-int att_instrument_count(void)
-{
-    return count_of(att_instruments);
-}
-
-att_instrument_info att_instrument_at(int index)
-{
-    return att_instruments[index]->info;
-}
-
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
 att_graph *att_asking_graph(const att_asking *asking)
@@ -115,20 +96,32 @@ static const char *keep(att_asking *asking, const char *text)
     return copy;
 }
 
+/* Of the output or probe of a sample; -1 where there is none of that name. */
+static int64_t elements_of(const att_graph *graph, const char *name)
+{
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (strcmp(graph->outputs.items[i].name, name) == 0)
+            return att_shape_count(att_value_shape(graph, graph->outputs.items[i].value));
+    return -1;
+}
+
 void att_asking_row(att_asking *asking, const char *name, double constant)
 {
     att_measure *measure = asking->measure;
     const char *copy = keep(asking, name);
-    if (asking->status != ATT_OK)
+    if (asking->status != ATT_OK || asking->graph->status != ATT_OK)
         return;
     if (!ROOM(asking, rows)) {
         asking->status = att_fail_memory(measure->context, sizeof(wanted_row), "a measure");
         return;
     }
-    int64_t elements = 0;
-    for (int i = 0; i < asking->graph->outputs.count; i++)
-        if (strcmp(asking->graph->outputs.items[i].name, name) == 0)
-            elements = att_shape_count(att_value_shape(asking->graph, asking->graph->outputs.items[i].value));
+    int64_t elements = elements_of(asking->graph, name);
+    if (elements < 0) {
+        asking->status = att_fail(measure->context, ATT_ERR_ARGUMENT,
+                                  "instrument \"%s\" asks for \"%s\", which is no output or probe of the graph",
+                                  asking->instrument->info.name, name);
+        return;
+    }
     measure->rows.items[measure->rows.count++] = (wanted_row){copy, elements, constant};
 }
 
@@ -147,7 +140,7 @@ void att_asking_series(att_asking *asking, const char *node, int head, const cha
 
 void att_asking_exclude(att_asking *asking)
 {
-    if (asking->status == ATT_OK)
+    if (asking->status == ATT_OK && asking->measure->series.count > 0)
         asking->measure->series.items[asking->measure->series.count - 1].excluded = true;
 }
 
@@ -222,21 +215,14 @@ static att_status engage_where_it_fits(att_asking *asking, const att_instrument 
 
 /* --- choosing ----------------------------------------------------------------------------------------------------- */
 
-static const char *instrument_name(const void *user, int index)
+static att_status no_instrument(att_context *context, const char *name)
 {
-    const att_instrument *const *instruments = user;
-    return instruments[index]->info.name;
-}
-
-static att_status no_instrument(att_context *context, const att_instrument *const *instruments, const char *name)
-{
-    const char *nearest = att_text_nearest(name, instrument_name, instruments, count_of(instruments));
+    const char *nearest = att_catalog_nearest(&att_instruments, context, name);
     if (nearest)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no instrument \"%s\"; did you mean \"%s\"?", name,
                         nearest);
     att_text names = {.context = context};
-    for (int i = 0; instruments[i]; i++)
-        att_text_append(&names, "%s%s", i ? ", " : "", instruments[i]->info.name);
+    att_catalog_list(&att_instruments, context, &names);
     att_status status = names.failed
                             ? att_fail_memory(context, 256, "a message")
                             : att_fail(context, ATT_ERR_NOT_FOUND,
@@ -272,34 +258,35 @@ typedef struct pick {
     int choice;  /* of its option */
 } pick;
 
-static att_status leave_out(att_context *context, const att_instrument *const *instruments, const char *name,
-                            pick *picks)
+static att_status leave_out(att_context *context, const char *name, pick *picks)
 {
-    for (int i = 0; instruments[i]; i++)
-        if (strcmp(name, instruments[i]->info.name) == 0) {
+    const att_instrument *instrument;
+    for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++)
+        if (strcmp(name, instrument->info.name) == 0) {
             picks[i].is_chosen = false;
             return ATT_OK;
         }
-    return no_instrument(context, instruments, name);
+    return no_instrument(context, name);
 }
 
 /* `name` may have an option's value behind a colon, which is cut off. */
-static att_status take(att_context *context, const att_instrument *const *instruments, char *name, pick *picks)
+static att_status take(att_context *context, char *name, pick *picks)
 {
+    const att_instrument *instrument;
     char *detail = strchr(name, ':');
     if (detail)
         *detail++ = '\0';
     bool found = false, all = strcmp(name, "all") == 0;
-    for (int i = 0; instruments[i]; i++) {
-        if (!all && strcmp(name, instruments[i]->info.name) != 0)
+    for (int i = 0; (instrument = att_catalog_at(&att_instruments, context, i)); i++) {
+        if (!all && strcmp(name, instrument->info.name) != 0)
             continue;
         if (picks[i].is_chosen)
-            return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instruments[i]->info.name);
+            return att_fail(context, ATT_ERR_ARGUMENT, "instrument \"%s\" is named twice", instrument->info.name);
         picks[i].is_chosen = found = true;
         picks[i].by_all = all;
-        ATT_TRY(find_choice(context, instruments[i], detail, &picks[i].choice));
+        ATT_TRY(find_choice(context, instrument, detail, &picks[i].choice));
     }
-    return found ? ATT_OK : no_instrument(context, instruments, name);
+    return found ? ATT_OK : no_instrument(context, name);
 }
 
 static bool only_leaves_out(const char *with)
@@ -312,37 +299,34 @@ static bool only_leaves_out(const char *with)
     return false;
 }
 
-static att_status check_choice(att_context *context, const att_instrument *const *instruments, const char *with,
-                               const pick *picks)
+static att_status check_choice(att_context *context, const char *with, const pick *picks)
 {
-    for (int i = 0; instruments[i]; i++)
+    for (int i = 0; i < att_instrument_count(context); i++)
         if (picks[i].is_chosen)
             return ATT_OK;
     return att_fail(context, ATT_ERR_ARGUMENT, "\"%s\" leaves no instrument", with);
 }
 
 /* Marks the instruments that `with` names. They are engaged in the list's order. */
-static att_status choose(att_context *context, const att_instrument *const *instruments, const char *with, pick *picks)
+static att_status choose(att_context *context, const char *with, pick *picks)
 {
     char name[64] = "all";
     if (only_leaves_out(with))
-        ATT_TRY(take(context, instruments, name, picks));
+        ATT_TRY(take(context, name, picks));
     for (const char *at = with;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        ATT_TRY(name[0] == '-' ? leave_out(context, instruments, name + 1, picks)
-                               : take(context, instruments, name, picks));
+        ATT_TRY(name[0] == '-' ? leave_out(context, name + 1, picks) : take(context, name, picks));
         at += length;
         if (!*at)
-            return check_choice(context, instruments, with, picks);
+            return check_choice(context, with, picks);
     }
 }
 
 att_status att_instruments_check(att_context *context, const char *with)
 {
-    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(), sizeof *picks);
-    att_status status =
-        picks ? choose(context, att_instruments, with, picks) : att_fail_memory(context, sizeof *picks, "a list");
+    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *picks);
+    att_status status = picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *picks, "a list");
     att_free(context, picks);
     return status;
 }
@@ -396,8 +380,7 @@ static att_status reserve(att_measure *measure)
     return ATT_OK;
 }
 
-att_status att_measure_create_from(const att_instrument *const *instruments, att_graph *graph, const char *with,
-                                   const char *nodes, att_measure **out)
+att_status att_measure_create(att_graph *graph, const char *with, const char *nodes, att_measure **out)
 {
     att_context *context = graph->context;
     ATT_TRY(graph->status);
@@ -405,16 +388,17 @@ att_status att_measure_create_from(const att_instrument *const *instruments, att
         return att_fail(context, ATT_ERR_UNSUPPORTED, "instruments read graphs in F32, not in %s",
                         att_dtype_name(graph->dtype));
     att_measure *measure = att_allocate(context, sizeof *measure);
-    pick *picks = att_allocate_array(context, (size_t)count_of(instruments), sizeof *picks);
+    pick *picks = att_allocate_array(context, (size_t)att_instrument_count(context), sizeof *picks);
     if (measure)
         measure->context = measure->arena.context = context;
-    att_status status = measure && picks ? choose(context, instruments, with, picks)
-                                         : att_fail_memory(context, sizeof *measure, "a measure");
+    att_status status =
+        measure && picks ? choose(context, with, picks) : att_fail_memory(context, sizeof *measure, "a measure");
     att_asking asking = {.measure = measure, .graph = graph, .nodes = nodes};
-    for (int i = 0; instruments[i] && status == ATT_OK; i++)
+    const att_instrument *instrument;
+    for (int i = 0; status == ATT_OK && (instrument = att_catalog_at(&att_instruments, context, i)); i++)
         if (picks[i].is_chosen) {
             asking.choice = picks[i].choice;
-            status = (picks[i].by_all ? engage_where_it_fits : engage)(&asking, instruments[i]);
+            status = (picks[i].by_all ? engage_where_it_fits : engage)(&asking, instrument);
         }
     if (status == ATT_OK)
         status = reserve(measure);
@@ -424,11 +408,6 @@ att_status att_measure_create_from(const att_instrument *const *instruments, att
     else
         *out = measure;
     return status;
-}
-
-att_status att_measure_create(att_graph *graph, const char *with, const char *nodes, att_measure **measure)
-{
-    return att_measure_create_from(att_instruments, graph, with, nodes, measure);
 }
 
 void att_measure_destroy(att_measure **out)

@@ -1,4 +1,4 @@
-/* measure/states.h - an instrument's state over all samples, observed on several threads (measure/instrument.h). */
+/* measure/states.h - an instrument's state over all samples, observed on several threads (attscope/measure.h). */
 #ifndef ATT_MEASURE_STATES_H
 #define ATT_MEASURE_STATES_H
 

@@ -56,8 +56,8 @@ static bool has_parameter_of(const att_graph *graph, const att_module *module, c
  * bytes of the gate's scope that name the module's place ("layer1.0.se" of "layer1.0.se.channel.gate"). */
 static const att_module *module_of_gate(const att_graph *graph, const att_node *gate, size_t *length)
 {
-    for (int i = 0; i < att_module_count(); i++) {
-        const att_module *module = att_module_at(i);
+    for (int i = 0; i < att_module_count(graph->context); i++) {
+        const att_module *module = att_module_at(graph->context, i);
         char part[64];
         snprintf(part, sizeof part, ".%s.", module->scope);
         const char *found = module->parameter ? strstr(gate->scope, part) : NULL;

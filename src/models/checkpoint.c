@@ -16,22 +16,22 @@ bool att_checkpoint_owns(const att_tensors *file, const char *name)
            (strncmp(name, "optimizer.", 10) == 0 && ours);
 }
 
-const att_module *att_checkpoint_constant(const char *name)
+const att_module *att_checkpoint_constant(const att_context *context, const char *name)
 {
-    for (int i = 0; i < att_module_count(); i++) {
-        const char *constant = att_module_at(i)->constant;
+    for (int i = 0; i < att_module_count(context); i++) {
+        const char *constant = att_module_at(context, i)->constant;
         size_t length = strlen(name), tail = constant ? strlen(constant) : length;
         if (length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, constant) == 0)
-            return att_module_at(i);
+            return att_module_at(context, i);
     }
     return NULL;
 }
 
-bool att_checkpoint_passes_over(const att_tensors *file, const char *name)
+bool att_checkpoint_passes_over(const att_context *context, const att_tensors *file, const char *name)
 {
     /* PyTorch counts the batches that a batch norm has seen; nothing depends on it where momentum is given. */
     return att_checkpoint_owns(file, name) || att_text_matches("*.num_batches_tracked", name) ||
-           att_checkpoint_constant(name);
+           att_checkpoint_constant(context, name);
 }
 
 bool att_checkpoint_same_shape(att_shape a, att_shape b)

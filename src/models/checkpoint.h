@@ -7,10 +7,10 @@
 
 /* Whether a tensor says nothing of the network: one that att_checkpoint_owns(), a count that PyTorch keeps, a module's
  * constant. */
-bool att_checkpoint_passes_over(const att_tensors *file, const char *name);
+bool att_checkpoint_passes_over(const att_context *context, const att_tensors *file, const char *name);
 
 /* The module whose constant bears that name; NULL: none. */
-const att_module *att_checkpoint_constant(const char *name);
+const att_module *att_checkpoint_constant(const att_context *context, const char *name);
 
 /* Whether the name is one of the list, which ends in NULL. */
 bool att_checkpoint_lists(const char *const *names, const char *name);

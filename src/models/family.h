@@ -7,6 +7,7 @@
 
 #include "core/options.h"
 #include "models/claims.h"
+#include "models/module_options.h"
 #include "models/placement.h"
 #include "models/regrid.h"
 #include "tasks/task.h"
@@ -67,9 +68,8 @@ typedef struct att_family {
     bool (*regrids)(const void *options, const att_option_values *made_for, const char *name, att_shape file,
                     att_shape own, att_regrid *grid);
     /* Whether `name` is a parameter of a module, which the same network without that module has not. */
-    bool (*is_added)(const char *name);
-    /* Writes the index-th other name under which files have parameter `name`; false past the last. */
-    bool (*alias)(const char *name, int index, char *other, size_t size);
+    bool (*is_added)(const att_context *context, const char *name);
+    att_alias *alias;
 } att_family;
 
 /* The input that every family has, and the output of a network without a head. */
@@ -111,6 +111,7 @@ typedef struct att_family {
          .value = "NAME",                                                                                  \
          .help = "what the head answers, and what the network is trained for",                             \
          .choice = att_task_choice_name,                                                                   \
+         .extensible = true,                                                                               \
          .free = true,                                                                                     \
          ATT_OPTION_AT(type, task)},                                                                       \
         {.key = "modules",                                                                                 \
@@ -122,6 +123,7 @@ typedef struct att_family {
          .choice = att_module_choice_name,                                                                 \
          .beside = "the module",                                                                           \
          .detailed = true,                                                                                 \
+         .extensible = true,                                                                               \
          .free = true,                                                                                     \
          ATT_OPTION_AT(type, modules)},                                                                    \
         {.key = "drop_rate",                                                                               \
@@ -139,7 +141,7 @@ typedef struct att_family {
         .training = true, ATT_OPTION_AT(type, drop_path_rate)                                              \
     }
 
-/* "none", then every module; every task; NULL past the last. */
+/* "none", then every built-in module; every built-in task; NULL past the last. */
 const char *att_module_choice_name(int index);
 const char *att_task_choice_name(int index);
 extern const att_option_table att_old_options;

@@ -449,7 +449,7 @@ static att_status ask_variant(const search *s, const att_variant *variant, att_o
 static void settle_classes(const search *s, const att_option_values *found, att_option_values *options)
 {
     for (int i = 0; i < att_tensors_count(s->file); i++)
-        if (att_task_of_parameter(att_tensors_at(s->file, i).name))
+        if (att_task_of_parameter(s->context, att_tensors_at(s->file, i).name))
             return; /* the head is no classifier */
     static const char key[] = "num_classes";
     bool headless = att_options_number(found, key, 1) == 0, said_headless = att_options_number(options, key, 1) == 0;
@@ -535,9 +535,25 @@ static att_status describe(const search *s, const att_option_values *own, att_id
     return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
 }
 
+/* Refuses a network that was made by a program with modules or tasks of its own, which this one lacks. */
+static att_status check_registered(const search *s)
+{
+    static const char refusal[] =
+        "%s: its network has the %s \"%s\", which is neither built in nor registered with this context (%s)";
+    const char *task = att_options_text(&s->of_file, "task");
+    char module[ATT_OPTION_TEXT_BYTES];
+    att_task_info info;
+    if (att_modules_lack(s->context, att_options_text(&s->of_file, "modules"), module, sizeof module))
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED, refusal, s->path, "module", module, "att_module_register()");
+    if (*task && att_task_find(s->context, task, &info) != ATT_OK)
+        return att_fail(s->context, ATT_ERR_UNSUPPORTED, refusal, s->path, "task", task, "att_task_register()");
+    return ATT_OK;
+}
+
 static att_status identify(search *s, const char *name, const att_option_values *flags, att_identity *identity)
 {
     ATT_TRY(take_all(s, name, flags));
+    ATT_TRY(check_registered(s));
     if (!s->claims.name[0])
         return fail_nameless(s);
     att_variant variant = s->variant;

@@ -34,7 +34,7 @@ static int find_prefixed(const loading *l, const char *name)
 static bool has_alias(const loading *l, const char *name, int index, char *other, size_t size)
 {
     const att_family *family = att_model_family(l->model);
-    return family->alias && family->alias(name, index, other, size);
+    return family->alias && family->alias(l->context, name, index, other, size);
 }
 
 /* Index of a parameter's tensor in the file, under its own or another name; -1 where it is missing. */
@@ -81,7 +81,7 @@ static bool is_head(const loading *l, const char *name)
 static bool is_added(const loading *l, const char *name)
 {
     const att_family *family = att_model_family(l->model);
-    return family->is_added && family->is_added(name);
+    return family->is_added && family->is_added(l->context, name);
 }
 
 /* Whether a parameter keeps the value it has. */
@@ -261,7 +261,8 @@ static void list_extra(const loading *l, listing *extra)
 {
     for (int i = 0; !l->prefix[0] && i < att_tensors_count(l->file); i++) {
         const char *name = att_tensors_at(l->file, i).name;
-        bool passed_over = att_checkpoint_passes_over(l->file, name) || (l->without_head && is_head(l, name));
+        bool passed_over =
+            att_checkpoint_passes_over(l->context, l->file, name) || (l->without_head && is_head(l, name));
         if (!passed_over && !is_parameter(l, name))
             list_name(extra, name, "");
     }
@@ -298,7 +299,7 @@ static att_status check_constant(const loading *l, int index, const att_module *
 static att_status check_constants(const loading *l)
 {
     for (int i = 0; i < att_tensors_count(l->file); i++) {
-        const att_module *module = att_checkpoint_constant(att_tensors_at(l->file, i).name);
+        const att_module *module = att_checkpoint_constant(l->context, att_tensors_at(l->file, i).name);
         if (module)
             ATT_TRY(check_constant(l, i, module));
     }

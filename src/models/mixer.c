@@ -306,24 +306,25 @@ static const char *token_mlp_name(int block, char name[NAME_SIZE])
 static const char *const branches[] = {
     [AFTER_MLP] = "mlp_channels", [AFTER_MIXING] = "mlp_tokens", [MIXING] = "mlp_tokens"};
 
-static const att_module *module_at(const att_tensors *file, int block, const char *rest, int *hook)
+static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
+                                   int *hook)
 {
-    const att_module *module = att_seen_find(rest, branches[AFTER_MLP]);
+    const att_module *module = att_seen_find(context, rest, branches[AFTER_MLP]);
     char name[NAME_SIZE];
     bool mixes = att_checkpoint_has(file, token_mlp_name(block, name));
     *hook = module ? AFTER_MLP : mixes ? AFTER_MIXING : MIXING;
-    return module ? module : att_seen_find(rest, branches[MIXING]);
+    return module ? module : att_seen_find(context, rest, branches[MIXING]);
 }
 
-static bool is_in_module(const char *rest)
+static bool is_in_module(const att_context *context, const char *rest)
 {
-    return att_seen_owns(rest, branches[AFTER_MLP]) || att_seen_owns(rest, branches[MIXING]);
+    return att_seen_owns(context, rest, branches[AFTER_MLP]) || att_seen_owns(context, rest, branches[MIXING]);
 }
 
-static bool mixer_is_added(const char *name)
+static bool mixer_is_added(const att_context *context, const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(rest);
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(context, rest);
 }
 
 /* Reads every name: depth and modules, or the refusal of the name that says most of those that are no MLP-Mixer's. */
@@ -334,13 +335,14 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int block = att_checkpoint_block(name, "blocks", &rest), hook = 0;
-        const att_module *module = block >= 0 && block < ATT_BLOCKS ? module_at(file, block, rest, &hook) : NULL;
+        const att_module *module =
+            block >= 0 && block < ATT_BLOCKS ? module_at(context, file, block, rest, &hook) : NULL;
         if (module)
-            att_seen_note(seen, module, hook, block);
-        if (block >= 0 && (is_in_module(rest) || att_checkpoint_lists(block_names, rest))) {
+            att_seen_note(context, seen, module, hook, block);
+        if (block >= 0 && (is_in_module(context, rest) || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
-        } else if (!att_checkpoint_owns(file, name) && !att_task_of_parameter(name) &&
+        } else if (!att_checkpoint_owns(file, name) && !att_task_of_parameter(context, name) &&
                    !att_checkpoint_lists(outer_names, name) && (!alien || att_sign_rank(name) < att_sign_rank(alien))) {
             alien = name;
         }

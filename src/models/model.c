@@ -77,12 +77,12 @@ const att_option *att_family_option(const char *key)
 
 const char *att_task_choice_name(int index)
 {
-    return index < att_task_count() ? att_task_at(index).name : NULL;
+    return index < att_task_count(NULL) ? att_task_at(NULL, index).name : NULL;
 }
 
 const char *att_module_choice_name(int index)
 {
-    return index == 0 ? "none" : index <= att_module_count() ? att_module_at(index - 1)->name : NULL;
+    return index == 0 ? "none" : index <= att_module_count(NULL) ? att_module_at(NULL, index - 1)->name : NULL;
 }
 
 const att_family *att_family_shown(const att_tensors *file)
@@ -180,7 +180,7 @@ void att_variant_defaults(const att_variant *variant, const att_option_values *s
     att_model_info info = variant->family->variant(variant->index);
     *options = nothing;
     variant->family->defaults(variant->index, said ? said : &nothing, options, preprocess);
-    att_options_set_text(options, "task", att_task_at(0).name);
+    att_options_set_text(options, "task", att_task_at(NULL, 0).name);
     if (preprocess->height != info.height || preprocess->width != info.width)
         return; /* made for other images than the tag's weights */
     att_option_values tagged = variant->tag.options;
@@ -321,7 +321,8 @@ bool att_model_is_head(const att_model *model, const char *name)
 {
     const char *classifier = model->family->classifier(&model->settings).scope;
     size_t length = strlen(classifier);
-    return att_task_of_parameter(name) || (strncmp(name, classifier, length) == 0 && name[length] == '.');
+    return att_task_of_parameter(model->context, name) ||
+           (strncmp(name, classifier, length) == 0 && name[length] == '.');
 }
 
 int64_t att_model_tokens(const att_model *model)

@@ -48,7 +48,7 @@ static int tensor_of(const search *s, const att_module_site *site, const char *n
     snprintf(full, sizeof full, "%s.%s", site->block, name);
     int index = att_tensors_find(s->at->file, full);
     char other[NAME_BYTES];
-    for (int i = 0; index < 0 && s->at->alias && s->at->alias(full, i, other, sizeof other); i++)
+    for (int i = 0; index < 0 && s->at->alias && s->at->alias(s->context, full, i, other, sizeof other); i++)
         index = att_tensors_find(s->at->file, other);
     return index;
 }

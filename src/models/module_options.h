@@ -5,7 +5,8 @@
 #include <attscope/nn.h>
 #include <attscope/tensors.h>
 
-typedef bool att_alias(const char *name, int index, char *other, size_t size);
+/* Writes the index-th other name under which files have parameter `name`; false past the last. */
+typedef bool att_alias(const att_context *context, const char *name, int index, char *other, size_t size);
 
 /* A block with the module. */
 typedef struct att_module_site {

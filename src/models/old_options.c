@@ -6,12 +6,12 @@
 
 static const char *broadcast_names(int index)
 {
-    return att_module_name(ATT_ON_TOKENS, index);
+    return att_module_name(NULL, ATT_ON_TOKENS, index);
 }
 
 static const char *attn_names(int index)
 {
-    return att_module_name(ATT_ON_MAPS, index);
+    return att_module_name(NULL, ATT_ON_MAPS, index);
 }
 
 static const char BROADCAST[] = "broadcast", ATTN[] = "attn", ATTN_BLOCKS[] = "attn_blocks", MODULES[] = "modules",

@@ -7,6 +7,7 @@
 #include "core/names.h"
 #include "core/text.h"
 #include "models/module_options.h"
+#include "nn/module.h"
 
 int att_stages_total(const att_stages *stages)
 {
@@ -320,6 +321,16 @@ att_status att_modules_parse(att_context *context, const att_hooks *hooks, const
         ATT_TRY(check_collisions(context, hooks, text, modules));
     }
     return ATT_OK;
+}
+
+bool att_modules_lack(const att_context *context, const char *text, char *name, size_t size)
+{
+    for (const char *at = text; *at; at += strcspn(at, "+"), at += *at == '+') {
+        snprintf(name, size, "%.*s", (int)strcspn(at, ":@+"), at);
+        if (*name && strcmp(name, "none") != 0 && !att_module_find(context, name))
+            return true;
+    }
+    return false;
 }
 
 bool att_placed_format(const char *module, const att_hooks *hooks, int hook, const bool *chosen,

@@ -54,6 +54,9 @@ typedef struct att_hooks {
  * hook. */
 att_status att_modules_parse(att_context *context, const att_hooks *hooks, const att_stages *stages, const char *text,
                              att_modules *modules);
+/* Writes the first module that a text names and the context has not to `name`, as much as has room; false where it has
+ * all of them. */
+bool att_modules_lack(const att_context *context, const char *text, char *name, size_t size);
 /* Writes one placed module: "se:ratio=8@after_branch:every:2", as short as it can be said. False where that has no
  * room.
  */

@@ -56,7 +56,7 @@ att_status att_resnet_complete(att_context *context, void *options);
 void att_resnet_build(att_graph *graph, const void *options, att_features *features);
 att_status att_resnet_recognise(att_context *context, const att_tensors *file, att_option_values *found);
 att_status att_resnet_fit(att_context *context, const att_tensors *file, void *options);
-bool att_resnet_is_added(const char *name);
-bool att_resnet_alias(const char *name, int index, char *other, size_t size);
+bool att_resnet_is_added(const att_context *context, const char *name);
+bool att_resnet_alias(const att_context *context, const char *name, int index, char *other, size_t size);
 
 #endif

@@ -107,12 +107,12 @@ static const char *behind_module(const char *rest, const att_module *module, int
     return own;
 }
 
-static bool is_in_module(const char *rest)
+static bool is_in_module(const att_context *context, const char *rest)
 {
     int which;
     bool is = false;
-    for (int i = 0; i < att_module_count() && !is; i++)
-        is = behind_module(rest, att_module_at(i), &which) != NULL;
+    for (int i = 0; i < att_module_count(context) && !is; i++)
+        is = behind_module(rest, att_module_at(context, i), &which) != NULL;
     return is;
 }
 
@@ -144,17 +144,25 @@ static bool has_constant(const att_tensors *file, const att_module *module, cons
            att_tensors_find(file, beside) >= 0;
 }
 
+typedef struct seen {
+    att_context *context;
+    const att_tensors *file;
+    const char
+        *alien; /* of the tensors that no residual network here has, the one that says most; NULL: there is none */
+    int blocks[ATT_STAGES];
+} seen;
+
 /* The module that the tensor `name`, which ends in `rest` within its block, tells; NULL for others. Names that several
  * modules have in a scope of others are those of the one whose constant lies beside, else of the first without. */
-static const att_module *module_of(const att_tensors *file, const char *name, const char *rest)
+static const att_module *module_of(const seen *s, const char *name, const char *rest)
 {
     const att_module *found = NULL;
-    for (int i = 0, which; i < att_module_count(); i++) {
-        const att_module *module = att_module_at(i);
+    for (int i = 0, which; i < att_module_count(s->context); i++) {
+        const att_module *module = att_module_at(s->context, i);
         const char *own = behind_module(rest, module, &which);
         if (!own || !module->parameter || !tells(module, own, which == 0))
             continue;
-        if (has_constant(file, module, name, own))
+        if (has_constant(s->file, module, name, own))
             return module;
         if (!found && (which == 0 || !module->constant))
             found = module;
@@ -162,11 +170,11 @@ static const att_module *module_of(const att_tensors *file, const char *name, co
     return found;
 }
 
-bool att_resnet_is_added(const char *name)
+bool att_resnet_is_added(const att_context *context, const char *name)
 {
     int stage, block;
     const char *rest;
-    return read_place(name, &stage, &block, &rest) && is_in_module(rest);
+    return read_place(name, &stage, &block, &rest) && is_in_module(context, rest);
 }
 
 /* Number *index, counted down, of the ways to write the parameter `own` of a module in `block`: its scopes, each with
@@ -183,7 +191,7 @@ static bool alias_in_module(const att_module *module, const char *block, const c
     return false;
 }
 
-bool att_resnet_alias(const char *name, int index, char *other, size_t size)
+bool att_resnet_alias(const att_context *context, const char *name, int index, char *other, size_t size)
 {
     static const char *const heads[] = {"fc", "linear"};
     int stage, number;
@@ -197,8 +205,8 @@ bool att_resnet_alias(const char *name, int index, char *other, size_t size)
         return snprintf(other, size, "layer%d.%d.shortcut.%s", stage, number, own) < (int)size;
     char block[48];
     snprintf(block, sizeof block, "layer%d.%d", stage, number);
-    for (int i = 0; i < att_module_count(); i++) {
-        const att_module *module = att_module_at(i);
+    for (int i = 0; i < att_module_count(context); i++) {
+        const att_module *module = att_module_at(context, i);
         own = module->place == ATT_ON_MAPS ? behind(rest, module->scope) : NULL;
         if (own && alias_in_module(module, block, own, &index, other, size))
             return true;
@@ -208,21 +216,14 @@ bool att_resnet_alias(const char *name, int index, char *other, size_t size)
 
 /* --- reading all names ------------------------------------------------------------------------------------------- */
 
-typedef struct seen {
-    att_context *context;
-    const att_tensors *file;
-    const char
-        *alien; /* of the tensors that no residual network here has, the one that says most; NULL: there is none */
-    int blocks[ATT_STAGES];
-} seen;
-
 static void read_name(seen *s, const char *name)
 {
     int stage, block;
     const char *rest;
-    if (att_checkpoint_passes_over(s->file, name) || att_task_of_parameter(name) || is_outer(name))
+    if (att_checkpoint_passes_over(s->context, s->file, name) || att_task_of_parameter(s->context, name) ||
+        is_outer(name))
         return;
-    if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(rest))) {
+    if (!read_place(name, &stage, &block, &rest) || !(is_inner(rest) || is_in_module(s->context, rest))) {
         if (!s->alien || att_sign_rank(name) < att_sign_rank(s->alien))
             s->alien = name;
         return;
@@ -342,12 +343,12 @@ static int blocks_before(const att_stages *stages, int stage)
     return count;
 }
 
-static int tensors_of(const att_tensors *file, const att_module *module, const char *block)
+static int tensors_of(const seen *s, const att_module *module, const char *block)
 {
     int count = 0, which;
-    for (int i = 0; i < att_tensors_count(file); i++) {
-        const char *name = att_tensors_at(file, i).name, *rest = behind(name, block);
-        count += rest && !att_checkpoint_passes_over(file, name) && behind_module(rest, module, &which);
+    for (int i = 0; i < att_tensors_count(s->file); i++) {
+        const char *name = att_tensors_at(s->file, i).name, *rest = behind(name, block);
+        count += rest && !att_checkpoint_passes_over(s->context, s->file, name) && behind_module(rest, module, &which);
     }
     return count;
 }
@@ -361,7 +362,7 @@ static void describe_block(const att_seen_places *places, const att_module *modu
         stage++;
     snprintf(site->block, sizeof site->block, "layer%d.%d", stage, block - blocks_before(&places->stages, stage));
     site->channels = channels_of(places->user, site->block);
-    site->tensors = tensors_of(places->file, module, site->block);
+    site->tensors = tensors_of(places->user, module, site->block);
 }
 
 static att_seen_places places_of(const seen *s, const att_stages *stages)
@@ -379,12 +380,12 @@ static void note_modules(const seen *s, const att_stages *stages, att_seen_modul
     for (int i = 0; i < att_tensors_count(s->file); i++) {
         const char *name = att_tensors_at(s->file, i).name, *rest;
         int stage, block;
-        if (att_checkpoint_passes_over(s->file, name) || !read_place(name, &stage, &block, &rest) ||
+        if (att_checkpoint_passes_over(s->context, s->file, name) || !read_place(name, &stage, &block, &rest) ||
             block >= stages->blocks[stage - 1])
             continue;
-        const att_module *module = module_of(s->file, name, rest);
+        const att_module *module = module_of(s, name, rest);
         if (module)
-            att_seen_note(modules, module, ATT_RESNET_AFTER_BRANCH, blocks_before(stages, stage) + block);
+            att_seen_note(s->context, modules, module, ATT_RESNET_AFTER_BRANCH, blocks_before(stages, stage) + block);
     }
 }
 

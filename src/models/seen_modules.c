@@ -6,10 +6,10 @@
 #include "core/error.h"
 #include "core/text.h"
 
-const att_module *att_seen_find(const char *name, const char *branch)
+const att_module *att_seen_find(const att_context *context, const char *name, const char *branch)
 {
-    for (int i = 0; i < att_module_count(); i++) {
-        const att_module *module = att_module_at(i);
+    for (int i = 0; i < att_module_count(context); i++) {
+        const att_module *module = att_module_at(context, i);
         char own[128];
         if (module->parameter && module->place == ATT_ON_TOKENS) {
             snprintf(own, sizeof own, "%s.%s.%s", branch, module->scope, module->parameter);
@@ -20,10 +20,10 @@ const att_module *att_seen_find(const char *name, const char *branch)
     return NULL;
 }
 
-bool att_seen_owns(const char *name, const char *branch)
+bool att_seen_owns(const att_context *context, const char *name, const char *branch)
 {
-    for (int i = 0; i < att_module_count(); i++) {
-        const att_module *module = att_module_at(i);
+    for (int i = 0; i < att_module_count(context); i++) {
+        const att_module *module = att_module_at(context, i);
         char scope[128];
         int length = snprintf(scope, sizeof scope, "%s.%s.", branch, module->scope);
         if (module->parameter && module->place == ATT_ON_TOKENS && strncmp(name, scope, (size_t)length) == 0)
@@ -33,23 +33,23 @@ bool att_seen_owns(const char *name, const char *branch)
 }
 
 /* Where the module is in the list of all. */
-static int number_of(const att_module *module)
+static int number_of(const att_context *context, const att_module *module)
 {
     int number = 0;
-    while (att_module_at(number) != module)
+    while (att_module_at(context, number) != module)
         number++;
     return number;
 }
 
-static bool comes_before(const att_seen_module *seen, const att_module *module, int hook)
+static bool comes_before(const att_context *context, const att_seen_module *seen, const att_module *module, int hook)
 {
-    return seen->hook < hook || (seen->hook == hook && number_of(seen->module) < number_of(module));
+    return seen->hook < hook || (seen->hook == hook && number_of(context, seen->module) < number_of(context, module));
 }
 
-void att_seen_note(att_seen_modules *seen, const att_module *module, int hook, int block)
+void att_seen_note(const att_context *context, att_seen_modules *seen, const att_module *module, int hook, int block)
 {
     int i = 0;
-    while (i < seen->count && comes_before(&seen->items[i], module, hook))
+    while (i < seen->count && comes_before(context, &seen->items[i], module, hook))
         i++;
     att_seen_module *item = &seen->items[i];
     bool known = i < seen->count && item->module == module && item->hook == hook;

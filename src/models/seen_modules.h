@@ -33,11 +33,11 @@ struct att_seen_places {
 
 /* The module of tokens whose parameter "<branch>.<scope>.<parameter>" is `name`, what follows a block's number; NULL
  * for others. */
-const att_module *att_seen_find(const char *name, const char *branch);
+const att_module *att_seen_find(const att_context *context, const char *name, const char *branch);
 /* Whether `name` lies in the scope of a module of tokens that has parameters: "<branch>.<scope>.*". */
-bool att_seen_owns(const char *name, const char *branch);
+bool att_seen_owns(const att_context *context, const char *name, const char *branch);
 /* Notes a module of a block below ATT_BLOCKS. */
-void att_seen_note(att_seen_modules *seen, const att_module *module, int hook, int block);
+void att_seen_note(const att_context *context, att_seen_modules *seen, const att_module *module, int hook, int block);
 /* The blocks with one of the modules. Returns how many there are. */
 int att_seen_sites(const att_seen_places *places, const att_seen_module *seen, att_module_site sites[ATT_BLOCKS]);
 /* Sets "modules" where there are any. Tensors do not show the order of two modules at one hook of one block: it is that

@@ -31,6 +31,6 @@ bool att_vit_regrids(const void *options, const att_option_values *made_for, con
 /* att_family.check_unsaid */
 att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, const att_unsaid *unsaid);
 /* att_family.is_added */
-bool att_vit_is_added(const char *name);
+bool att_vit_is_added(const att_context *context, const char *name);
 
 #endif

@@ -43,19 +43,21 @@ static bool has_attention(const att_tensors *file, int block)
 }
 
 /* Whether `rest`, behind the block's number, is a module's parameter; then *hook says where the module is. */
-static const att_module *module_at(const att_tensors *file, int block, const char *rest, int *hook)
+static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
+                                   int *hook)
 {
-    const att_module *module = att_seen_find(rest, branches[ATT_VIT_AFTER_MLP]);
+    const att_module *module = att_seen_find(context, rest, branches[ATT_VIT_AFTER_MLP]);
     *hook = ATT_VIT_AFTER_MLP;
     if (module)
         return module;
     *hook = has_attention(file, block) ? ATT_VIT_AFTER_ATTN : ATT_VIT_ATTN;
-    return att_seen_find(rest, branches[*hook]);
+    return att_seen_find(context, rest, branches[*hook]);
 }
 
-static bool is_in_module(const char *rest)
+static bool is_in_module(const att_context *context, const char *rest)
 {
-    return att_seen_owns(rest, branches[ATT_VIT_AFTER_MLP]) || att_seen_owns(rest, branches[ATT_VIT_ATTN]);
+    return att_seen_owns(context, rest, branches[ATT_VIT_AFTER_MLP]) ||
+           att_seen_owns(context, rest, branches[ATT_VIT_ATTN]);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -68,18 +70,20 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0;
-        if (att_checkpoint_owns(file, name) || att_task_of_parameter(name) || att_checkpoint_lists(outer_names, name))
+        if (att_checkpoint_owns(file, name) || att_task_of_parameter(context, name) ||
+            att_checkpoint_lists(outer_names, name))
             continue;
         int block = att_checkpoint_block(name, "blocks", &rest);
-        const att_module *module = block >= 0 && block < ATT_BLOCKS ? module_at(file, block, rest, &hook) : NULL;
-        if (block >= 0 && (is_in_module(rest) || att_checkpoint_lists(block_names, rest))) {
+        const att_module *module =
+            block >= 0 && block < ATT_BLOCKS ? module_at(context, file, block, rest, &hook) : NULL;
+        if (block >= 0 && (is_in_module(context, rest) || att_checkpoint_lists(block_names, rest))) {
             if (block + 1 > att_options_number(found, "depth", 0))
                 att_options_set(found, "depth", block + 1);
         } else if (!alien || att_sign_rank(name) < att_sign_rank(alien)) {
             alien = name;
         }
         if (module)
-            att_seen_note(seen, module, hook, block);
+            att_seen_note(context, seen, module, hook, block);
     }
     return alien ? att_sign_refuse(context, file, alien, "plain ViT or DeiT, nor to another network here") : ATT_OK;
 }
@@ -286,8 +290,8 @@ att_status att_vit_check_unsaid(att_context *context, const att_tensors *file, c
     return check_grid(context, file, unsaid);
 }
 
-bool att_vit_is_added(const char *name)
+bool att_vit_is_added(const att_context *context, const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(rest);
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(context, rest);
 }

@@ -4,11 +4,13 @@
 
 #include <attscope/nn.h>
 
+#include "core/catalog.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "core/text.h"
 #include "graph/graph.h"
 #include "nn/list.h"
+#include "nn/module.h"
 
 #define DECLARE(name) extern const att_module att_module_##name;
 ATT_MODULE_LIST(DECLARE)
@@ -16,21 +18,133 @@ ATT_MODULE_LIST(DECLARE)
 static const att_module *const modules[] = {ATT_MODULE_LIST(POINTER)};
 enum { MODULE_COUNT = sizeof modules / sizeof *modules };
 
-int att_module_count(void)
+static const void *built_in(int index)
 {
-    return MODULE_COUNT;
+    return index < MODULE_COUNT ? modules[index] : NULL;
 }
 
-const att_module *att_module_at(int index)
+static const char *name_of(const void *module)
 {
-    return modules[index];
+    return ((const att_module *)module)->name;
 }
 
-static const char *module_name(const void *user, int index)
+static const att_catalog catalog = {.kind = "module", .reserved = "none", .built_in = built_in, .name = name_of};
+
+int att_module_count(const att_context *context)
 {
-    (void)user;
-    return modules[index]->name;
+    return att_catalog_count(&catalog, context);
 }
+
+const att_module *att_module_at(const att_context *context, int index)
+{
+    return att_catalog_at(&catalog, context, index);
+}
+
+const att_module *att_module_find(const att_context *context, const char *name)
+{
+    return att_catalog_find(&catalog, context, name);
+}
+
+const char *att_module_name(const att_context *context, att_module_place place, int index)
+{
+    if (index == 0)
+        return "none";
+    for (int i = 0; i < att_module_count(context); i++)
+        if (att_module_at(context, i)->place == place && --index == 0)
+            return att_module_at(context, i)->name;
+    return NULL;
+}
+
+/* --- registering -------------------------------------------------------------------------------------------------- */
+
+static att_status refuse(att_context *context, const att_module *module, const char *what)
+{
+    return att_fail(context, ATT_ERR_ARGUMENT, "module \"%s\": %s", module->name, what);
+}
+
+static att_status refuse_option(att_context *context, const att_module *module, const att_module_option *option,
+                                const char *what)
+{
+    return att_fail(context, ATT_ERR_ARGUMENT, "module \"%s\", option \"%s\": %s", module->name, option->name, what);
+}
+
+/* Returns how many choices there are; -1 where one cannot be written as a value. */
+static int count_choices(const char *const *choices)
+{
+    int count = 0;
+    for (; choices[count]; count++)
+        if (!choices[count][0] || choices[count][strcspn(choices[count], ":,=@+ \t\n")])
+            return -1;
+    return count;
+}
+
+static att_status check_choices(att_context *context, const att_module *module, const att_module_option *option)
+{
+    int count = count_choices(option->choices);
+    if (count < 1)
+        return refuse_option(context, module, option, "its choices must be texts without blanks and \":,=@+\"");
+    if (option->low != 0 || option->high != count - 1 || option->start != floor(option->start))
+        return refuse_option(context, module, option,
+                             "low, high and start must be indices of choices: 0, that of the last, and the default's");
+    return ATT_OK;
+}
+
+static att_status check_option(att_context *context, const att_module *module, int index)
+{
+    const att_module_option *option = &module->options[index];
+    if (!att_name_is_valid(option->name))
+        return refuse(context, module,
+                      "each option needs a name of 1 to 23 letters, digits and underscores, the first a letter");
+    for (int i = 0; i < index; i++)
+        if (strcmp(module->options[i].name, option->name) == 0)
+            return refuse_option(context, module, option, "there are two of this name");
+    if (!option->meaning)
+        return refuse_option(context, module, option, "it has no `meaning`");
+    if (!(isfinite(option->low) && isfinite(option->high) && option->low <= option->start &&
+          option->start <= option->high))
+        return refuse_option(context, module, option, "low <= start <= high must hold, all finite");
+    return option->choices ? check_choices(context, module, option) : ATT_OK;
+}
+
+static att_status check_texts(att_context *context, const att_module *module)
+{
+    if (!module->meaning)
+        return refuse(context, module, "it has no `meaning`");
+    if (module->place != ATT_ON_TOKENS && module->place != ATT_ON_MAPS)
+        return refuse(context, module, "its `place` is none that there is");
+    if (!att_name_is_valid(module->scope))
+        return refuse(context, module,
+                      "its `scope` must be 1 to 23 letters, digits and underscores, the first a letter");
+    if (module->parameter && !*module->parameter)
+        return refuse(context, module, "its `parameter` is empty; NULL says that it has none");
+    for (int i = 0; i < ATT_MODULE_OTHER_NAMES; i++)
+        if (!module->other_names[i][0] != !module->other_names[i][1])
+            return refuse(context, module, "its `other_names` must be pairs");
+    if ((module->constant && !*module->constant) || !module->constant != !module->constant_at)
+        return refuse(context, module, "`constant` and `constant_at` belong together");
+    return ATT_OK;
+}
+
+att_status att_module_check(att_context *context, const att_module *module)
+{
+    ATT_TRY(check_texts(context, module));
+    if (module->option_count < 0 || module->option_count > ATT_MODULE_OPTIONS)
+        return refuse(context, module, "`option_count` must be in 0..4");
+    for (int i = 0; i < module->option_count; i++)
+        ATT_TRY(check_option(context, module, i));
+    return module->apply ? ATT_OK : refuse(context, module, "it has no function `apply`");
+}
+
+att_status att_module_register(att_context *context, const att_module *module)
+{
+    if (!module)
+        return att_fail(context, ATT_ERR_ARGUMENT, "there is no module to register: the descriptor is NULL");
+    ATT_TRY(att_catalog_check(&catalog, context, module->name));
+    ATT_TRY(att_module_check(context, module));
+    return att_catalog_add(&catalog, context, module);
+}
+
+/* --- from text ---------------------------------------------------------------------------------------------------- */
 
 static const char *option_name(const void *user, int index)
 {
@@ -39,12 +153,10 @@ static const char *option_name(const void *user, int index)
 
 static att_status find_module(att_context *context, const char *name, const att_module **module)
 {
-    for (int i = 0; i < MODULE_COUNT; i++)
-        if (strcmp(modules[i]->name, name) == 0) {
-            *module = modules[i];
-            return ATT_OK;
-        }
-    const char *nearest = att_text_nearest(name, module_name, NULL, MODULE_COUNT);
+    *module = att_module_find(context, name);
+    if (*module)
+        return ATT_OK;
+    const char *nearest = att_catalog_nearest(&catalog, context, name);
     if (nearest)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"; did you mean \"%s\"?", name, nearest);
     return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"", name);
@@ -156,15 +268,8 @@ att_status att_module_parse(att_context *context, const char *text, att_module_c
     return ATT_OK;
 }
 
-const char *att_module_name(att_module_place place, int index)
-{
-    if (index == 0)
-        return "none";
-    for (int i = 0; i < att_module_count(); i++)
-        if (att_module_at(i)->place == place && --index == 0)
-            return att_module_at(i)->name;
-    return NULL;
-}
+/* --- applying ------------------------------------------------------------------------------------------------------
+ */
 
 static att_value refuse_place(att_graph *graph, const att_module *module, att_shape branch)
 {
@@ -176,6 +281,14 @@ static att_value refuse_place(att_graph *graph, const att_module *module, att_sh
     return att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_UNSUPPORTED,
                                           "module \"%s\" works on %s, and this network's branches are %s", module->name,
                                           places[module->place], att_shape_format(branch, (char[96]){0}, 96)));
+}
+
+static att_value refuse_shape(att_graph *graph, const att_module *module, att_shape branch, att_shape made)
+{
+    return att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_MISMATCH,
+                                          "module \"%s\" made %s of a branch %s, and must keep the shape", module->name,
+                                          att_shape_format(made, (char[96]){0}, 96),
+                                          att_shape_format(branch, (char[96]){0}, 96)));
 }
 
 att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, att_value branch,
@@ -192,5 +305,8 @@ att_value att_module_apply(const att_module_choice *choice, const att_scope *sco
     if (branch != ATT_NONE && shape.rank != ranks[choice->module->place])
         return refuse_place(scope->graph, choice->module, shape);
     att_scope own = att_scope_in(scope, "%s", choice->module->scope);
-    return choice->module->apply(&own, choice->values, branch, identity);
+    att_value changed = choice->module->apply(&own, choice->values, branch, identity);
+    att_shape made = att_value_shape(scope->graph, changed);
+    bool keeps = att_graph_status(scope->graph) != ATT_OK || att_shape_equal(made, shape);
+    return keeps ? changed : refuse_shape(scope->graph, choice->module, shape, made);
 }

@@ -231,12 +231,12 @@ static void free_report(report *r)
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static void write_instruments(att_json_writer *json)
+static void write_instruments(const att_context *context, att_json_writer *json)
 {
     att_json_key(json, "instruments");
     att_json_begin_array(json);
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(context); i++) {
+        att_instrument_info info = att_instrument_at(context, i);
         att_instrument_write_json(&info, json);
     }
     att_json_end_array(json);
@@ -255,12 +255,12 @@ static void write_metric(att_json_writer *json, const att_metric *metric)
 }
 
 /* [{name, best, metrics: [{name, label, unit}]}]; the first is the task of records that name none. */
-static void write_tasks(att_json_writer *json)
+static void write_tasks(const att_context *context, att_json_writer *json)
 {
     att_json_key(json, "tasks");
     att_json_begin_array(json);
-    for (int t = 0; t < att_task_count(); t++) {
-        const att_task_info task = att_task_at(t);
+    for (int t = 0; t < att_task_count(context); t++) {
+        const att_task_info task = att_task_at(context, t);
         att_json_begin_object(json);
         att_json_key(json, "name");
         att_json_string(json, task.name);
@@ -373,8 +373,8 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
     att_json_string(json, att_version());
     att_json_key(json, "title");
     att_json_string(json, options->title);
-    write_instruments(json);
-    write_tasks(json);
+    write_instruments(r->context, json);
+    write_tasks(r->context, json);
     att_json_key(json, "runs");
     att_json_begin_array(json);
     for (int i = 0; i < r->count; i++) {

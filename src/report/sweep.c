@@ -59,11 +59,11 @@ static double seconds_of(const att_report_run *run)
 }
 
 /* Of the run's training. Records of the first versions name no task: they are of the first one. */
-static bool find_task(const att_report_run *run, att_task_info *task)
+static bool find_task(const att_context *context, const att_report_run *run, att_task_info *task)
 {
     const char *name = json_string_value(json_object_get(run->begin, "task"));
-    for (int t = 0; run->begin && t < att_task_count(); t++) {
-        *task = att_task_at(t);
+    for (int t = 0; run->begin && t < att_task_count(context); t++) {
+        *task = att_task_at(context, t);
         if (!name || strcmp(task->name, name) == 0)
             return true;
     }
@@ -110,10 +110,10 @@ static att_status out_of_memory(const att_sweep *sweep)
 }
 
 /* Runs of one setting have one task; where records say otherwise, it is the first one's. */
-static void add_score(setting *s, const att_report_run *run)
+static void add_score(const att_context *context, setting *s, const att_report_run *run)
 {
     att_task_info task;
-    if (!find_task(run, &task) || (s->task && strcmp(s->task, task.name) != 0))
+    if (!find_task(context, run, &task) || (s->task && strcmp(s->task, task.name) != 0))
         return;
     s->task = task.name;
     double score = score_of(run, &task.metrics[task.best]);
@@ -142,7 +142,7 @@ static att_status name_settings(att_sweep *sweep, const att_sweep_member *member
             sweep->setting_count++;
         }
         s->seeds[s->runs++] = members[i].seed;
-        add_score(s, members[i].run);
+        add_score(sweep->context, s, members[i].run);
         if (members[i].run->epochs.count > 0)
             att_spread_add(&s->seconds, seconds_of(members[i].run));
         double parameters = number_of(members[i].run->begin, "parameters");
@@ -151,10 +151,10 @@ static att_status name_settings(att_sweep *sweep, const att_sweep_member *member
     return ATT_OK;
 }
 
-static const char *unit_of(const char *instrument)
+static const char *unit_of(const att_context *context, const char *instrument)
 {
     att_instrument_info info;
-    return att_instrument_find(instrument, &info) ? info.unit : "";
+    return att_instrument_find(context, instrument, &info) ? info.unit : "";
 }
 
 /* Over the runs of the setting; false where memory is out. */
@@ -171,7 +171,7 @@ static bool take_together(att_sweep *sweep, const att_sweep_member *members, int
     *figure = (att_measurement){.instrument = att_arena_string(&sweep->arena, wanted->instrument),
                                 .node = att_arena_string(&sweep->arena, wanted->node),
                                 .statistic = att_arena_string(&sweep->arena, wanted->statistic),
-                                .unit = unit_of(wanted->instrument),
+                                .unit = unit_of(sweep->context, wanted->instrument),
                                 .head = -1,
                                 .mean = att_spread_mean(&over),
                                 .deviation = att_spread_deviation(&over),
@@ -220,8 +220,8 @@ static const char *name_figure(att_sweep *sweep, const char *instrument, const c
 /* Adds the predictor, in one reading, with the score of every instrument. */
 static att_status add_pairs(att_sweep *sweep, const att_instrument_info *predicts, const char *reading)
 {
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(sweep->context); i++) {
+        att_instrument_info info = att_instrument_at(sweep->context, i);
         if (!info.score || sweep->pair_count == ATT_SWEEP_MOST_PAIRS)
             continue;
         att_sweep_pair *pair = &sweep->pairs[sweep->pair_count++];
@@ -235,8 +235,8 @@ static att_status add_pairs(att_sweep *sweep, const att_instrument_info *predict
 
 static att_status add_default_pairs(att_sweep *sweep)
 {
-    for (int i = 0; i < att_instrument_count(); i++) {
-        att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(sweep->context); i++) {
+        att_instrument_info info = att_instrument_at(sweep->context, i);
         if (info.predictor && !info.readings)
             ATT_TRY(add_pairs(sweep, &info, NULL));
         for (const char *const *reading = info.readings; info.predictor && reading && *reading; reading++)

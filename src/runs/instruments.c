@@ -24,17 +24,18 @@ bool att_instruments_take_all(const char *with)
     return att_instruments_name(with, "all");
 }
 
-const char *att_instruments_needing_labels(const char *with)
+const char *att_instruments_needing_labels(const att_context *context, const char *with)
 {
-    for (int i = 0; i < att_instrument_count(); i++)
-        if (att_instrument_at(i).needs_labels && att_instruments_name(with, att_instrument_at(i).name))
-            return att_instrument_at(i).name;
+    for (int i = 0; i < att_instrument_count(context); i++)
+        if (att_instrument_at(context, i).needs_labels &&
+            att_instruments_name(with, att_instrument_at(context, i).name))
+            return att_instrument_at(context, i).name;
     return NULL;
 }
 
 void att_instruments_leave_out_labels(att_text *with)
 {
-    for (int i = 0; i < att_instrument_count(); i++)
-        if (att_instrument_at(i).needs_labels)
-            att_text_append(with, ",-%s", att_instrument_at(i).name);
+    for (int i = 0; i < att_instrument_count(with->context); i++)
+        if (att_instrument_at(with->context, i).needs_labels)
+            att_text_append(with, ",-%s", att_instrument_at(with->context, i).name);
 }

@@ -30,7 +30,7 @@ void att_measured_free(att_measured *measured)
 
 static att_status check_options(att_context *context, int data_count, const att_measuring_options *options)
 {
-    const char *wanting = att_instruments_needing_labels(options->with);
+    const char *wanting = att_instruments_needing_labels(context, options->with);
     if (options->maps > 0 && options->map_images)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "maps takes the first images, map_images names them: only one of both can be given");
@@ -61,8 +61,8 @@ static int classes_of(const att_measuring *m)
 static void leave_out_labels(att_measuring *m)
 {
     bool any = false;
-    for (int i = 0; i < att_instrument_count(); i++) {
-        const att_instrument_info info = att_instrument_at(i);
+    for (int i = 0; i < att_instrument_count(m->context); i++) {
+        const att_instrument_info info = att_instrument_at(m->context, i);
         char left_out[64];
         snprintf(left_out, sizeof left_out, "-%s", info.name);
         if (!info.needs_labels || att_instruments_name(m->options->with, left_out))
@@ -79,7 +79,7 @@ static void leave_out_labels(att_measuring *m)
 /* Settles whether labels are looked at, and by which instruments. */
 static att_status settle_labels(att_measuring *m)
 {
-    const char *with = m->options->with, *wanting = att_instruments_needing_labels(with);
+    const char *with = m->options->with, *wanting = att_instruments_needing_labels(m->context, with);
     const bool all = att_instruments_take_all(with);
     char consequence[96];
     if (all && att_dataset_fits_classes(m->dataset, classes_of(m)))
@@ -125,7 +125,7 @@ static att_status open_data(att_measuring *m)
     options.class_map = o->class_map;
     options.coarse = o->coarse_labels;
     options.cache_bytes = o->cache_bytes;
-    options.unlabelled = m->unlabelled = !att_instruments_needing_labels(o->with);
+    options.unlabelled = m->unlabelled = !att_instruments_needing_labels(m->context, o->with);
     ATT_TRY(att_network_open_dataset(m->network, m->data, m->data_count, &options, &m->dataset));
     const char *split = att_dataset_split(m->dataset);
     snprintf(m->found->split, sizeof m->found->split, "%s", *split ? split : "all");

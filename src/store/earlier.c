@@ -226,10 +226,10 @@ void att_earlier_supersede(att_earlier *earlier, const att_event *measured)
     }
 }
 
-static const char *unit_of(const char *instrument)
+static const char *unit_of(const att_context *context, const char *instrument)
 {
     att_instrument_info info;
-    return att_instrument_find(instrument, &info) ? info.unit : NULL;
+    return att_instrument_find(context, instrument, &info) ? info.unit : NULL;
 }
 
 static int fields_of(json_t *object, att_event_field fields[MOST_FIELDS])
@@ -247,13 +247,13 @@ static int fields_of(json_t *object, att_event_field fields[MOST_FIELDS])
     return count;
 }
 
-static att_status emit_event(const att_earlier_event *kept, const att_sink *sink)
+static att_status emit_event(const att_context *context, const att_earlier_event *kept, const att_sink *sink)
 {
     att_figures *figures = kept->figures;
     att_event_field fields[MOST_FIELDS];
     const json_t *seconds = json_object_get(kept->object, "seconds");
     for (int i = 0; i < figures->count; i++)
-        figures->items[i].unit = unit_of(figures->items[i].instrument);
+        figures->items[i].unit = unit_of(context, figures->items[i].instrument);
     const att_event event = {.kind = ATT_EVENT_MEASURE,
                              .epoch = figures->epoch,
                              .step = figures->step,
@@ -286,7 +286,7 @@ att_status att_earlier_emit(const att_earlier *earlier, const att_sink *sink)
         att_log(earlier->context, ATT_LOG_INFO, "kept beside them, from earlier: %s", kept.data);
     att_text_free(&kept);
     for (int i = 0; i < earlier->count; i++)
-        ATT_TRY(emit_event(&earlier->events[i], sink));
+        ATT_TRY(emit_event(earlier->context, &earlier->events[i], sink));
     return ATT_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/catalog.h"
 #include "core/text.h"
 #include "graph/graph.h"
 #include "tasks/list.h"
@@ -9,29 +10,37 @@
 #define ADDRESS(name) &att_task_##name,
 static const att_task *const tasks[] = {ATT_TASK_LIST(ADDRESS)};
 #undef ADDRESS
-enum { TASKS = sizeof tasks / sizeof *tasks };
+enum { TASK_COUNT = sizeof tasks / sizeof *tasks };
 
-int att_task_count(void)
+static const void *built_in(int index)
 {
-    return TASKS;
+    return index < TASK_COUNT ? tasks[index] : NULL;
 }
 
-att_task_info att_task_at(int index)
+static const char *name_of(const void *task)
 {
-    return tasks[index]->info;
+    return ((const att_task *)task)->info.name;
+}
+
+static const att_catalog catalog = {.kind = "task", .built_in = built_in, .name = name_of};
+
+int att_task_count(const att_context *context)
+{
+    return att_catalog_count(&catalog, context);
+}
+
+att_task_info att_task_at(const att_context *context, int index)
+{
+    return ((const att_task *)att_catalog_at(&catalog, context, index))->info;
 }
 
 att_status att_task_choose(att_context *context, const char *name, const att_task **task)
 {
-    *task = NULL;
-    for (int i = 0; name && i < TASKS; i++)
-        if (strcmp(tasks[i]->info.name, name) == 0) {
-            *task = tasks[i];
-            return ATT_OK;
-        }
+    *task = att_catalog_find(&catalog, context, name);
+    if (*task)
+        return ATT_OK;
     att_text names = {.context = context};
-    for (int i = 0; i < TASKS; i++)
-        att_text_append(&names, "%s%s", i ? ", " : "", tasks[i]->info.name);
+    att_catalog_list(&catalog, context, &names);
     att_status status = names.failed ? att_fail_memory(context, names.length, "the list of tasks")
                                      : att_fail(context, ATT_ERR_NOT_FOUND, "no task is named \"%s\"; there are: %s",
                                                 name ? name : "", names.data);
@@ -47,16 +56,30 @@ att_status att_task_find(att_context *context, const char *name, att_task_info *
     return ATT_OK;
 }
 
-const att_task *att_task_of_parameter(const char *name)
+const att_task *att_task_of_parameter(const att_context *context, const char *name)
 {
-    for (int i = 0; i < TASKS; i++) {
-        const char *scope = tasks[i]->info.head_scope;
+    const att_task *task;
+    for (int i = 0; (task = att_catalog_at(&catalog, context, i)); i++) {
+        const char *scope = task->info.head_scope;
         size_t length = scope ? strlen(scope) : 0;
         if (length > 0 && strncmp(name, scope, length) == 0 && name[length] == '.')
-            return tasks[i];
+            return task;
     }
     return NULL;
 }
+
+/* --- registering -------------------------------------------------------------------------------------------------- */
+
+att_status att_task_register(att_context *context, const att_task *task)
+{
+    if (!task)
+        return att_fail(context, ATT_ERR_ARGUMENT, "there is no task to register: the descriptor is NULL");
+    ATT_TRY(att_catalog_check(&catalog, context, task->info.name));
+    ATT_TRY(att_task_check(context, task));
+    return att_catalog_add(&catalog, context, task);
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static att_option_table table_of(const att_task *task)
 {
@@ -72,11 +95,11 @@ void att_task_complete(const att_task *task, const att_option_values *said, att_
         att_option_copy(said->items[i].key, said, options);
 }
 
-void att_task_defaults(const char *name, att_option_values *options)
+void att_task_defaults(const att_context *context, const char *name, att_option_values *options)
 {
-    for (int i = 0; i < TASKS; i++)
-        if (strcmp(tasks[i]->info.name, name) == 0 && tasks[i]->defaults)
-            tasks[i]->defaults(options);
+    const att_task *task = att_catalog_find(&catalog, context, name);
+    if (task && task->defaults)
+        task->defaults(options);
 }
 
 static att_status check_key(att_context *context, const att_task *task, const char *key)
@@ -113,6 +136,12 @@ const int32_t *att_task_classes(const att_task *task, const att_batch *batch)
         if (strcmp(batch->fields[f].name, task->class_field) == 0 && batch->fields[f].dtype == ATT_I32)
             return batch->data[f];
     return NULL;
+}
+
+att_status att_task_check_data(att_context *context, const att_task *task, const att_task_settings *settings,
+                               const att_dataset *dataset)
+{
+    return task->check ? task->check(context, settings, dataset) : ATT_OK;
 }
 
 att_status att_task_check_classes(att_context *context, const att_task_settings *settings, const att_dataset *dataset)
@@ -157,12 +186,18 @@ att_status att_task_add_loss(const char *name, att_graph *graph, const att_task_
     return att_task_build_loss(task, graph, &settings);
 }
 
+static att_status refuse_to_tell(att_context *context, const att_task *task)
+{
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "the task \"%s\" does not say what its answers mean in this form",
+                    task->info.name);
+}
+
 att_status att_task_write(att_context *context, const char *name, const att_batch *answer,
                           const att_answer_options *options, att_json_writer *writer)
 {
     const att_task *task;
     ATT_TRY(att_task_choose(context, name, &task));
-    return task->write(context, answer, options, writer);
+    return task->write ? task->write(context, answer, options, writer) : refuse_to_tell(context, task);
 }
 
 att_status att_task_describe(att_context *context, const char *name, const att_batch *answer,
@@ -170,5 +205,5 @@ att_status att_task_describe(att_context *context, const char *name, const att_b
 {
     const att_task *task;
     ATT_TRY(att_task_choose(context, name, &task));
-    return task->describe(context, answer, options, line, user);
+    return task->describe ? task->describe(context, answer, options, line, user) : refuse_to_tell(context, task);
 }

@@ -128,7 +128,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
                                        .probes = e->options->measure ? "*" : NULL};
     ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
     if (!e->options->unlabelled)
-        ATT_TRY(e->task->check(e->context, &e->settings, dataset));
+        ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
     e->state = att_allocate(e->context, e->task->state_size);
     if (!e->state)
         return att_fail_memory(e->context, e->task->state_size, "the metrics");

@@ -320,7 +320,8 @@ static att_status keep_caption(mapper *m, const att_batch *answer, int64_t index
 {
     const att_task_image image = {.dataset = m->dataset, .index = index, .unlabelled = m->options->unlabelled};
     att_text text = {.context = m->context};
-    att_status status = att_model_task_of(m->model)->caption(m->context, answer, &m->names, &image, &text);
+    const att_task *task = att_model_task_of(m->model);
+    att_status status = task->caption ? task->caption(m->context, answer, &m->names, &image, &text) : ATT_OK;
     att_caption_cut(&text);
     const char *kept = att_arena_string(&m->arena, text.data ? text.data : "");
     if (status == ATT_OK && (text.failed || !kept))

@@ -34,11 +34,11 @@ static att_status check_data(const att_trainer *trainer)
     const att_train_run *run = &trainer->run;
     const att_train_data *data = run->data;
     ATT_TRY(att_inference_check_images(run->model, data->train_transform));
-    ATT_TRY(trainer->task->check(run->context, &trainer->settings, data->train));
+    ATT_TRY(att_task_check_data(run->context, trainer->task, &trainer->settings, data->train));
     if (!data->eval)
         return ATT_OK;
     ATT_TRY(att_inference_check_images(run->model, data->eval_transform));
-    return trainer->task->check(run->context, &trainer->settings, data->eval);
+    return att_task_check_data(run->context, trainer->task, &trainer->settings, data->eval);
 }
 
 /* A batch's statistics are those of at least two numbers a channel. */

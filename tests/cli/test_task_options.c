@@ -26,8 +26,8 @@ static void an_option_of_another_task_is_refused_unless_it_has_its_default(void 
 {
     (void)state;
     att_option_values defaults = att_options_none();
-    const att_task_info classification = att_task_at(0);
-    att_task_defaults(classification.name, &defaults);
+    const att_task_info classification = att_task_at(NULL, 0);
+    att_task_defaults(NULL, classification.name, &defaults);
     double smoothing = att_options_number(&defaults, "smoothing", -1);
     const train_settings given = settings_of(smoothing + 0.2, 0.5), untouched = settings_of(smoothing, 0.5);
     assert_int_equal(cli_train_task_check(&given, &counting), CLI_USAGE);

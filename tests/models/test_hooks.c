@@ -71,13 +71,13 @@ static void files_are_identified(void **state)
 static void all_tensors_of_a_module_are_its_own(void **state)
 {
     (void)state;
-    assert_string_equal(att_seen_find("mlp.cb.weight", "mlp")->name, "cb_s");
-    assert_null(att_seen_find("mlp.cb.bias", "mlp"));
-    assert_true(att_seen_owns("mlp.cb.weight", "mlp"));
-    assert_true(att_seen_owns("mlp.cb.bias", "mlp"));
-    assert_false(att_seen_owns("mlp.cb.weight", "attn"));
-    assert_false(att_seen_owns("mlp.cbs.weight", "mlp"));
-    assert_false(att_seen_owns("mlp.se.fc1.weight", "mlp")); /* a module of feature maps */
+    assert_string_equal(att_seen_find(NULL, "mlp.cb.weight", "mlp")->name, "cb_s");
+    assert_null(att_seen_find(NULL, "mlp.cb.bias", "mlp"));
+    assert_true(att_seen_owns(NULL, "mlp.cb.weight", "mlp"));
+    assert_true(att_seen_owns(NULL, "mlp.cb.bias", "mlp"));
+    assert_false(att_seen_owns(NULL, "mlp.cb.weight", "attn"));
+    assert_false(att_seen_owns(NULL, "mlp.cbs.weight", "mlp"));
+    assert_false(att_seen_owns(NULL, "mlp.se.fc1.weight", "mlp")); /* a module of feature maps */
 }
 
 /* By hooks, at one hook as they are listed; beyond four modules the file is refused. */
@@ -85,11 +85,11 @@ static void seen_modules_are_in_order(void **state)
 {
     const place *p = *state;
     static att_seen_modules seen;
-    const att_module *cb = att_module_at(0), *cb_s = att_module_at(1);
-    att_seen_note(&seen, cb_s, 1, 5);
-    att_seen_note(&seen, cb_s, 0, 7);
-    att_seen_note(&seen, cb, 1, 5);
-    att_seen_note(&seen, cb_s, 1, 6);
+    const att_module *cb = att_module_at(NULL, 0), *cb_s = att_module_at(NULL, 1);
+    att_seen_note(NULL, &seen, cb_s, 1, 5);
+    att_seen_note(NULL, &seen, cb_s, 0, 7);
+    att_seen_note(NULL, &seen, cb, 1, 5);
+    att_seen_note(NULL, &seen, cb_s, 1, 6);
     static const int hooks[] = {0, 1, 1}, blocks[] = {7, 5, 5};
     const att_module *const modules[] = {cb_s, cb, cb_s};
     assert_int_equal(seen.count, 3);
@@ -99,9 +99,9 @@ static void seen_modules_are_in_order(void **state)
         assert_true(seen.items[i].at[blocks[i]]);
     }
     assert_true(seen.items[2].at[6]);
-    att_seen_note(&seen, cb, 0, 0);
+    att_seen_note(NULL, &seen, cb, 0, 0);
     assert_false(seen.too_many);
-    att_seen_note(&seen, cb, 2, 0);
+    att_seen_note(NULL, &seen, cb, 2, 0);
     assert_int_equal(seen.count, 4);
     att_option_values options = with("none"), found = att_options_none();
     write_model(p, "vit_tiny_patch16_224", &options, false);

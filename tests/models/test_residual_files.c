@@ -90,9 +90,9 @@ static void several_modules_are_seen(void **state)
     }
 }
 
-static bool no_alias(const char *name, int index, char *other, size_t size)
+static bool no_alias(const att_context *context, const char *name, int index, char *other, size_t size)
 {
-    (void)name, (void)index, (void)other, (void)size;
+    (void)context, (void)name, (void)index, (void)other, (void)size;
     return false;
 }
 

@@ -165,8 +165,8 @@ static void modules_are_parsed_from_text(void **state)
 
 static void every_module_explains_itself(void **state)
 {
-    for (int i = 0; i < att_module_count(); i++) {
-        const att_module *module = att_module_at(i);
+    for (int i = 0; i < att_module_count(NULL); i++) {
+        const att_module *module = att_module_at(NULL, i);
         assert_true(module->name[0] && module->meaning[0] && module->scope[0] && module->apply);
         for (int o = 0; o < module->option_count; o++) {
             const att_module_option *option = &module->options[o];

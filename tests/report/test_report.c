@@ -80,12 +80,12 @@ static void the_page_has_every_figure_of_a_run(void **state)
                         "0.485 0.456 0.406");
 
     const json_t *listed = json_object_get(data, "instruments");
-    assert_int_equal(json_array_size(listed), att_instrument_count());
-    for (int i = 0; i < att_instrument_count(); i++)
+    assert_int_equal(json_array_size(listed), att_instrument_count(NULL));
+    for (int i = 0; i < att_instrument_count(NULL); i++)
         assert_string_equal(json_string_value(json_object_get(json_array_get(listed, (size_t)i), "formula")),
-                            att_instrument_at(i).formula);
+                            att_instrument_at(NULL, i).formula);
 
-    const att_task_info task = att_task_at(0);
+    const att_task_info task = att_task_at(NULL, 0);
     const json_t *told = json_array_get(json_object_get(data, "tasks"), 0), *metrics = json_object_get(told, "metrics");
     assert_string_equal(json_string_value(json_object_get(told, "best")), task.metrics[task.best].name);
     assert_int_equal(json_array_size(metrics), task.metric_count);

@@ -1,6 +1,5 @@
-#include "tasks/head.h"
-
 #include <attscope/ops.h>
+#include <attscope/task.h>
 
 att_value att_backbone_classify(att_graph *graph, const att_backbone *backbone)
 {

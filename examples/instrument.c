@@ -1,0 +1,98 @@
+/* Registers an instrument of one's own, and prints what it measures in a network.
+ *
+ *   instrument [CHECKPOINT IMAGES]
+ *
+ * CHECKPOINT is a file of weights, a folder of a training, or a network's name for random weights; IMAGES is an image
+ * file or a folder. Without arguments a network with random weights sees a photograph of the test data, where there is
+ * one (ATT_SHARED). The instrument tells how long the mean token is after each residual addition.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <attscope/attscope.h>
+
+enum { SKIPPED = 77 };
+
+/* Runs once: finds the places, asks for a value of each, and declares a figure for each. */
+static att_status ask(att_asking *asking)
+{
+    att_graph *graph = att_asking_graph(asking);
+    bool found = false;
+    for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);) {
+        char name[256];
+        if (att_asking_node(asking, "add", step.node - 1) != step.node)
+            continue; /* the user named other nodes */
+        snprintf(name, sizeof name, "%s.mean_token", step.scope);
+        att_graph_scope(graph, step.scope);
+        att_asking_value(asking, name, att_global_mean(graph, step.after), 1);
+        att_asking_series(asking, step.scope, -1, "length");
+        found = true;
+    }
+    return found ? ATT_OK : att_asking_found_nothing(asking, "residual addition");
+}
+
+/* Runs for each sample: rows[i] is the i-th value asked for, values[i] the number of the i-th figure. */
+static void observe(const att_observed *observed, double *values)
+{
+    for (int i = 0; i < observed->count; i++) {
+        double squares = 0;
+        for (int64_t c = 0; c < observed->lengths[i]; c++)
+            squares += (double)observed->rows[i][c] * (double)observed->rows[i][c];
+        values[i] = sqrt(squares);
+    }
+}
+
+static const att_instrument centre = {
+    .info = {.name = "centre",
+             .summary = "how long the mean token is",
+             .unit = "1",
+             .formula = "|(1/N) sum_i x_i|_2 over the N tokens x_i after a residual addition"},
+    .ask = ask,
+    .observe = observe,
+};
+
+static att_status measure(att_context *context, const char *checkpoint, const char *image)
+{
+    att_network *network = NULL;
+    att_measure *measure = NULL;
+    att_dataset *images = NULL;
+    att_evaluation result;
+    att_evaluate_options options = att_evaluate_options_defaults();
+    options.unlabelled = true; /* the images have no classes */
+    att_status status = att_network_open(context, checkpoint, NULL, &network);
+    if (status == ATT_OK)
+        status = att_network_watch(network, "centre,entropy", "*", &measure); /* beside a built-in one */
+    if (status == ATT_OK)
+        status = att_dataset_open_images(context, &image, 1, NULL, &images);
+    options.measure = measure;
+    if (status == ATT_OK)
+        status = att_network_evaluate(network, images, &options, &result);
+    for (int i = 0; status == ATT_OK && i < att_measure_count(measure); i++) {
+        const att_measurement m = att_measure_at(measure, i);
+        if (m.head < 0)
+            printf("%-8s %-16s %-7s %8.3f %s\n", m.instrument, m.node, m.statistic, m.mean, m.unit);
+    }
+    att_dataset_close(&images);
+    att_measure_destroy(&measure);
+    att_network_close(&network);
+    return status;
+}
+
+int main(int count, char **arguments)
+{
+    const char *shared = getenv("ATT_SHARED");
+    char image[1024];
+    snprintf(image, sizeof image, "%s/data/imagenet200/val/n01440764/n01440764_tench.JPEG", shared ? shared : "");
+    att_context *context = NULL;
+    att_status status = att_context_create(NULL, &context);
+    if (status == ATT_OK)
+        status = att_instrument_register(context, &centre);
+    if (status == ATT_OK)
+        status =
+            count > 2 ? measure(context, arguments[1], arguments[2]) : measure(context, "deit_tiny_patch16_224", image);
+    if (status != ATT_OK)
+        fprintf(stderr, "%s: %s\n", att_status_name(status), context ? att_context_message(context) : "");
+    att_context_destroy(&context);
+    return status == ATT_ERR_NOT_FOUND && count < 3 ? SKIPPED : status != ATT_OK;
+}
