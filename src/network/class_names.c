@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/names.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/text.h"
@@ -37,21 +36,32 @@ static att_status add_name(names *n, const char *name)
     return ATT_OK;
 }
 
-/* Cuts `text` into lines, a class each, without a carriage return at their end. *count: of all lines; only as many as
- * there is room for are added. */
-static att_status add_lines(names *n, char *text, int *count)
+int att_network_cut_lines(char *text, const char **lines, int room)
 {
-    *count = 0;
-    for (char *line = text; *line; ++*count) {
+    int count = 0;
+    for (char *line = text; *line; count++) {
         size_t length = strcspn(line, "\n");
         char *next = line + length + (line[length] != '\0');
         length -= length > 0 && line[length - 1] == '\r';
         line[length] = '\0';
-        if (n->count < n->room)
-            ATT_TRY(add_name(n, line));
+        if (count < room)
+            lines[count] = line;
         line = next;
     }
-    return ATT_OK;
+    return count;
+}
+
+/* A class a line; `text` is cut. None are added where there are more than classes. *count: of the lines. */
+static att_status add_lines(names *n, char *text, int *count)
+{
+    const char **lines = att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *lines);
+    if (!lines)
+        return fail_names(n->network);
+    *count = att_network_cut_lines(text, lines, n->room);
+    att_status status = ATT_OK;
+    for (int i = 0; i < *count && *count <= n->room && status == ATT_OK; i++)
+        status = add_name(n, lines[i]);
+    return status;
 }
 
 static att_status begin(att_network *network, names *n)
@@ -86,9 +96,7 @@ static att_status add_trained(names *n, const char *lines)
     char *text = att_arena_string(&n->arena, lines);
     if (!text)
         return fail_names(n->network);
-    ATT_TRY(add_lines(n, text, &count));
-    n->count = count > n->room ? 0 : n->count;
-    return ATT_OK;
+    return add_lines(n, text, &count);
 }
 
 static att_status add_known(names *n, const att_known_classes *known)
@@ -146,7 +154,7 @@ static att_status add_text(names *n, const char *path, char *text, size_t size)
                         "%s holds zero bytes; expected a list of class names, one a line", path);
     while (size > 1 && strchr("\r\n", text[size - 1]) && strchr("\r\n", text[size - 2]))
         text[--size] = '\0'; /* empty lines at the end, as in CIFAR-10's own file */
-    ATT_TRY(add_lines(n, text, &count));
+    ATT_TRY(add_lines(n, text + att_text_mark(text), &count));
     return check_count(n, path, count);
 }
 

@@ -7,23 +7,7 @@
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* The names of the training, cut at the line ends of `text`. Returns how many fit into `names`; 0 where there are more.
- */
-static int cut_lines(char *text, const char **names, int room)
-{
-    int count = 0;
-    for (char *line = text; *line; count++) {
-        size_t length = strcspn(line, "\n");
-        char *next = line + length + (line[length] != '\0');
-        line[length] = '\0';
-        if (count == room)
-            return 0;
-        names[count] = line;
-        line = next;
-    }
-    return count;
-}
-
+/* None where there are more names than classes: they are then of another network. */
 static att_status number_by_training(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
     const int classes = att_model_classes(network->model);
@@ -34,8 +18,9 @@ static att_status number_by_training(const att_network *network, att_arena *aren
     char *text = att_arena_string(arena, lines);
     if (!names || !text)
         return att_fail_memory(network->context, strlen(lines), "the names of classes");
+    const int count = att_network_cut_lines(text, names, classes);
     options->trained = names;
-    options->trained_count = cut_lines(text, names, classes);
+    options->trained_count = count <= classes ? count : 0;
     return ATT_OK;
 }
 

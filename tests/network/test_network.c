@@ -383,7 +383,7 @@ static void classes_are_called_as_a_list_says(void **state)
     assert_null(att_network_class_names(network, &count));
     assert_int_equal(count, 0);
     assert_null(att_network_known_classes(network));
-    write_text(path_to(f, "names", list), "one\r\ntwo\nn01440764\nfour\n\n");
+    write_text(path_to(f, "names", list), "\xEF\xBB\xBFone\r\ntwo\nn01440764\nfour\n\n");
     assert_int_equal(att_network_name_classes(network, list), ATT_OK);
     assert_string_equal(att_network_class_name(network, 0), "one");
     assert_string_equal(att_network_class_names(network, &count)[2], "n01440764 tench");
