@@ -51,8 +51,8 @@ typedef struct att_store_resume {
 
 typedef struct att_store_options {
     const att_store_resume *resume; /* NULL: a new run */
-    const char *database;           /* file, made if missing, in an existing folder; NULL: none, as always in a library
-                                       that was built without SQLite (-DATT_SQLITE=OFF) */
+    const char *database;           /* file, made if missing, in an existing folder; NULL: none. A library that was
+                                       built without SQLite (-DATT_SQLITE=OFF) writes none, and says so in the log */
 } att_store_options;
 
 /* Opens the records of a training in `folder`, which is made if missing. options: NULL means none of them. A new run's

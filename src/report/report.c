@@ -454,8 +454,7 @@ att_status att_report_write(att_context *context, const char *const *folders, in
                         (int)ATT_REPORT_MAX_RUNS);
     if (att_page_before_size == 0)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "this build of attscope has no page (it was made with "
-                        "-DATT_REPORT=OFF)");
+                        "%s is not written: this build of attscope has no page for reports (-DATT_REPORT=OFF)", path);
     const char *distinct[ATT_REPORT_MAX_RUNS];
     report r = {.context = context, .arena = {.context = context}};
     att_status status = find_sources(&r, distinct, att_report_distinct(context, folders, count, distinct));

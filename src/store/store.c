@@ -95,6 +95,11 @@ static att_status open_store(att_context *context, const char *folder, const att
                              att_status (*emit_event)(void *user, const att_event *event), att_sink *sink)
 {
     ATT_TRY(att_file_make_folders(context, folder));
+#ifdef ATT_WITHOUT_SQLITE
+    if (options->database)
+        att_log(context, ATT_LOG_INFO, "%s is not written: this build of attscope has no SQLite (-DATT_SQLITE=OFF)",
+                options->database);
+#endif
     struct store *store = att_allocate(context, sizeof *store);
     if (!store)
         return att_fail_memory(context, sizeof *store, folder);

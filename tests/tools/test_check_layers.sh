@@ -32,6 +32,8 @@ clean() {
     printf '#include <attscope/lab/page.h>\n' >"$tree/include/attscope/lab.h"
     printf '#include <attscope/api.h>\n' >"$tree/include/attscope/lab/page.h"
     : >"$tree/include/attscope/api.h"
+    printf '#include <attscope/api.h>\n' >"$tree/include/attscope/attscope.h"
+    rm -f "$tree/include/attscope/lab/more.h"
     printf '/* reads "logits" */\nchar *x = "images", *y = "logit";\n' >"$tree/src/train/t.c"
     printf 'char *x = "logits", *y = "top1";\n' >"$tree/src/tasks/t.c"
     printf 'char *x = "logits";\n' >"$tree/cli/task_t.c"
@@ -64,6 +66,10 @@ printf '#include <attscope/lab.h>\n' >"$tree/src/core/a.c"
 refuses 'src/core/a.c: core is not LAB and must not include <attscope/lab.h>'
 printf '#include <attscope/lab/page.h>\n' >"$tree/include/attscope/api.h"
 refuses 'include/attscope/api.h: includes <attscope/lab/page.h>, which is of the second library'
+touch "$tree/include/attscope/lab/more.h"
+refuses 'include/attscope/lab.h: lacks <attscope/lab/more.h>'
+: >"$tree/include/attscope/attscope.h"
+refuses 'include/attscope/attscope.h: lacks <attscope/api.h>'
 printf '#include "../left/b.h"\n' >"$tree/src/core/a.c"
 refuses 'src/core/a.c: includes "../left/b.h"'
 printf '#include "b.h"\n' >>"$tree/src/left/b.c"

@@ -1,0 +1,53 @@
+#!/bin/bash
+# -DATT_SQLITE=OFF -DATT_REPORT=OFF: libraries and command build where SQLite and D3 are not to be found, and say in one
+# sentence each what they were built without. Only files that the options change are compiled again.
+. "$(dirname "$0")/../cli/lib.sh"
+source=$(cd "$here/../.." && pwd)
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$ATT_BUILD/CMakeCache.txt"; } # NAME: a setting of the build at hand
+
+printf '#!/bin/sh\ncase "$*" in *sqlite*) exit 1 ;; esac\nexec pkg-config "$@"\n' >pkg-config
+chmod +x pkg-config
+mkdir build
+cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DATT_REPORT=OFF \
+    -DPKG_CONFIG_EXECUTABLE="$work/pkg-config" -DATT_D3="$work/none" \
+    -DCMAKE_C_COMPILER="$(cached CMAKE_C_COMPILER)" -DCMAKE_BUILD_TYPE="$(cached CMAKE_BUILD_TYPE)" \
+    -DCMAKE_C_COMPILER_LAUNCHER="$here/same_object;$ATT_BUILD" >log 2>&1 &&
+    cmake --build build --target attscope_lab attscope_command >>log 2>&1 ||
+    { echo 'FAILED: it does not build'; tail -50 log; exit 1; }
+for file in build/libattscope.so build/libattscope-lab.so build/attscope; do
+    ! readelf -d "$file" | grep -q sqlite || fail "$file needs SQLite"
+done
+! grep -q sqlite build/attscope.pc || fail 'attscope.pc names SQLite'
+
+# The command trains and measures without a database, and writes no page.
+ATTSCOPE=$work/build/attscope
+idx data
+run 0 train data $network $recipe --epochs 1 --output out --experiment run
+err_has 'out/runs.sqlite is not written: this build of attscope has no SQLite (-DATT_SQLITE=OFF)'
+run 0 measure out/run data --with entropy
+err_has 'out/runs.sqlite is not written'
+[ -s out/run/metrics.jsonl ] && [ -s out/run/measure.jsonl ] || fail "records are missing: $(ls out/run)"
+[ ! -e out/runs.sqlite ] || fail 'there is a database'
+run 1 report out/run -o report.html
+err_is <<<'attscope: report.html is not written: this build of attscope has no page for reports (-DATT_REPORT=OFF)'
+[ ! -e report.html ] || fail 'a refused report leaves a file'
+
+# A program is told the same by the shared library.
+cat >program.c <<'TEXT'
+#include <attscope/lab/report.h>
+#include <stdio.h>
+int main(void)
+{
+    att_context *context = NULL;
+    const char *const run = "out/run";
+    if (att_context_create(NULL, &context) != ATT_OK)
+        return 1;
+    if (att_report_write(context, &run, 1, NULL, "report.html", NULL) == ATT_ERR_UNSUPPORTED)
+        puts(att_context_message(context));
+    att_context_destroy(&context);
+}
+TEXT
+cc program.c -o program -I"$source/include" -Lbuild -Wl,-rpath,"$work/build" -lattscope-lab -lattscope ||
+    fail 'a program does not build with these libraries'
+./program | grep -q 'report.html is not written' || fail 'the shared library writes a report'
+finish
