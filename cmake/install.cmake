@@ -55,5 +55,4 @@ install(DIRECTORY ${ATT_PAGES}/bash-completion ${ATT_PAGES}/zsh DESTINATION ${CM
 
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
-install(FILES examples/graph.c examples/predict.c examples/train.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
-        COMPONENT development)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development FILES_MATCHING PATTERN "*.c")
