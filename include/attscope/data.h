@@ -122,8 +122,8 @@ ATT_API char *att_dataset_short_name(const att_dataset *dataset, int64_t index, 
 enum { ATT_DATASET_LISTING = 17 };
 ATT_API char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LISTING]);
 /* What the images are, as 16 hexadecimal digits, wherever they lie: the short names of all images, in any order, and
- * the pixels of 8 of them. Classes do not count. Errors: ERR_STOPPED, ERR_MEMORY; an image that cannot be decoded is
- * none. Image and message belong to `context`, as with att_dataset_read(). */
+ * the pixels of 8 of them. Classes do not count. An image that cannot be decoded is no error. Errors: ERR_STOPPED,
+ * ERR_MEMORY. Images and messages belong to `context`, as with att_dataset_read(). */
 enum { ATT_DATASET_CONTENTS = 17 };
 ATT_API ATT_MUST_CHECK att_status att_dataset_contents(const att_dataset *dataset, att_context *context,
                                                        char text[ATT_DATASET_CONTENTS]);
@@ -134,8 +134,8 @@ ATT_API att_colours att_dataset_colours(const att_dataset *dataset, att_context 
  * Returns `text`. */
 ATT_API char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size);
 
-/* Whether the classes of all images can be those of a network with `classes` outputs: each has a number below that, and
- * the data set has as many classes, or more than their sorted folder names gave them their numbers. */
+/* Whether the classes of all images can be those of a network with `classes` outputs: each number is below that, and
+ * there are as many classes, or a class map, a training or the data set's own files numbered them. */
 ATT_API bool att_dataset_fits_classes(const att_dataset *dataset, int classes);
 /* ERR_MISMATCH where the data set has another number of classes than the network, and sorted folder names alone gave
  * them their numbers: an evaluation would compare different classes. The message belongs to `context`. */

@@ -45,7 +45,7 @@ typedef struct att_measuring_options {
     size_t cache_bytes;    /* as in att_dataset_options */
 
     int batch_size, workers; /* as in att_evaluate_options */
-    bool skip_corrupt;       /* as in att_evaluate_options; images without a map are passed over as well */
+    bool skip_corrupt;       /* as in att_evaluate_options; maps pass over such images, too */
 
     const char *output;     /* the folder that runs lie in; NULL: the folder of the checkpoint takes the records where
                                it is a run's, and otherwise none are kept */
@@ -74,9 +74,9 @@ ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, cons
                                                       const att_measuring_options *options);
 
 /* Shows the network every image of `data` once, and records what the instruments found. The network was opened from a
- * file. data: one data set, or several paths of images without classes. Labels are those of the network's classes:
- * "all" leaves out instruments that need labels where the images have none, or others than the network. Class names of
- * maps are the network's (att_network_name_classes()).
+ * file. data: one data set, or several paths of images without classes. options: NULL means the defaults. "all" leaves
+ * out instruments that need labels where the images have no classes, or others than the network. Maps name classes as
+ * the network does (att_network_name_classes()).
  *
  * Figures of an earlier call for the same weights, images and settings stay where they were not measured again
  * (att_store_open_measured()). Records are written once every image was seen; maps follow.
