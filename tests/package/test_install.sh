@@ -42,6 +42,19 @@ read -ra private < <(pkg-config --static --libs attscope)
 build_and_run shared cc "$examples/graph.c" "${shared[@]}" -lm
 needs_library shared libattscope || fail 'the shared program does not ask for libattscope.so.0.x'
 
+# Programs with a module, an instrument and a task of their own need nothing but the installed headers and library.
+for name in module instrument task; do
+    cc -Wall -Wextra -Werror "$examples/$name.c" "${shared[@]}" -lm -o "$work/own" >"$work/log" 2>&1 || {
+        fail "$name.c does not build"
+        cat "$work/log"
+        continue
+    }
+    (cd "$work" && ./own deit_tiny_patch16_224 "$examples/../tests/goldens/images/rgb.png" >out 2>&1) || {
+        fail "$name.c does not run"
+        cat "$work/out"
+    }
+done
+
 # A folder without the shared library: -lattscope can only be the static one.
 mkdir "$work/archive"
 cp "$library"/libattscope*.a "$work/archive"
